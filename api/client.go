@@ -1,0 +1,96 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Config says which server a client talks to, and as whom.
+type Config struct {
+	// Endpoint is the http or https address of the server. It may have a path and may end in a slash.
+	Endpoint string
+
+	// Credential is an API key, a personal access token (seam_at…) or a console session (a JSON Web Token).
+	Credential string
+
+	// WorkspaceID is the workspace to act in. Only tokens and sessions need it: a key is bound to one.
+	WorkspaceID string
+
+	// UserAgent names the program.
+	UserAgent string
+
+	// Transport sends one try of a request; by default NewTransport.
+	Transport http.RoundTripper
+}
+
+// New makes a client of the server at config.Endpoint. Its methods return raw answers; Answer decodes them:
+//
+//	answer, err := api.Answer[api.WebhookResponse](client.GetWebhook(ctx, api.WebhookRequest{WebhookID: id}))
+//
+// Requests are repeated where that is harmless (see retrying), and redirects are not followed, because they
+// would carry PINs to an address nobody has named.
+func New(config Config) (*Client, error) {
+	if err := CheckEndpoint(config.Endpoint); err != nil {
+		return nil, err
+	}
+	transport := config.Transport
+	if transport == nil {
+		transport = NewTransport()
+	}
+	return NewClient(config.Endpoint, WithHTTPClient(&http.Client{
+		Transport:     retrying{authorised{transport, config}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}))
+}
+
+// CheckEndpoint says what keeps an address from being the address of a server.
+func CheckEndpoint(endpoint string) error {
+	u, err := url.Parse(endpoint)
+	switch {
+	case err != nil:
+		return errors.New("the endpoint is not a URL; write it like http://127.0.0.1:8500")
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return fmt.Errorf("the endpoint %q is not an http or https URL; write it like http://127.0.0.1:8500", u.Redacted())
+	case u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return errors.New("the endpoint must have no user name, query or fragment; the credential belongs into the API key")
+	}
+	return nil
+}
+
+// NeedsWorkspace says whether a credential is bound to a person instead of a workspace, so that each request
+// must name the workspace.
+func NeedsWorkspace(credential string) bool {
+	return strings.HasPrefix(credential, "seam_at") || strings.HasPrefix(credential, "ey")
+}
+
+// NewTransport is HTTP with limits on how long a server may keep silent: ten seconds to connect, a minute to
+// begin an answer.
+func NewTransport() http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	t.ResponseHeaderTimeout = time.Minute
+	t.MaxIdleConnsPerHost = 16
+	return t
+}
+
+// authorised adds what every request carries.
+type authorised struct {
+	next   http.RoundTripper
+	config Config
+}
+
+func (t authorised) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Authorization", "Bearer "+t.config.Credential)
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", t.config.UserAgent)
+	if NeedsWorkspace(t.config.Credential) && t.config.WorkspaceID != "" {
+		req.Header.Set("seam-workspace", t.config.WorkspaceID)
+	}
+	return t.next.RoundTrip(req)
+}

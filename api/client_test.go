@@ -1,0 +1,239 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// script answers requests one after the other, without a network, so that time in tests can be made up.
+type script struct {
+	t       *testing.T
+	answers []func(*http.Request) (*http.Response, error)
+	seen    []string
+}
+
+func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, _ := io.ReadAll(req.Body)
+	s.seen = append(s.seen, req.URL.Path+" "+string(body))
+	if len(s.answers) == 0 {
+		s.t.Fatalf("nobody expected %s", req.URL.Path)
+	}
+	next := s.answers[0]
+	s.answers = s.answers[1:]
+	return next(req)
+}
+
+// says is an answer: a body of JSON, or of HTML if it begins with "<".
+func says(status int, body string, headers ...string) func(*http.Request) (*http.Response, error) {
+	return func(req *http.Request) (*http.Response, error) {
+		resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: req}
+		resp.Header.Set("Content-Type", "application/json; charset=utf-8")
+		if strings.HasPrefix(body, "<") {
+			resp.Header.Set("Content-Type", "text/html")
+		}
+		resp.Header.Set("seam-request-id", "r-1")
+		for i := 0; i+1 < len(headers); i += 2 {
+			resp.Header.Set(headers[i], headers[i+1])
+		}
+		return resp, nil
+	}
+}
+
+func breaks(err error) func(*http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+const (
+	webhookJSON = `{"ok": true, "webhook": {"webhook_id": "w1", "url": "https://example.com"}}`
+	testKey     = "seam_test2bMS_94SrGUXuNR2JmJkjtvBQDg5c"
+)
+
+// scripted is a client whose server plays the answers.
+func scripted(t *testing.T, answers ...func(*http.Request) (*http.Response, error)) (*Client, *script) {
+	t.Helper()
+	s := &script{t: t, answers: answers}
+	client, err := New(Config{Endpoint: "http://server.example/api/", Credential: testKey, UserAgent: "test/1", Transport: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, s
+}
+
+func read(ctx context.Context, client *Client) error {
+	_, err := Answer[WebhookResponse](client.GetWebhook(ctx, WebhookRequest{WebhookID: "w1"}))
+	return err
+}
+
+func write(ctx context.Context, client *Client) error {
+	_, err := Answer[WebhookResponse](client.CreateWebhook(ctx, CreateWebhookRequest{URL: "https://example.com"}))
+	return err
+}
+
+var (
+	refused  = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+	reset    = &net.OpError{Op: "read", Net: "tcp", Err: errors.New("connection reset by peer")}
+	noSuch   = &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}
+	goodRead = says(200, webhookJSON)
+)
+
+func TestRequestsAreRepeatedOnlyWhereThatIsHarmless(t *testing.T) {
+	cases := map[string]struct {
+		answer        func(*http.Request) (*http.Response, error)
+		reads, writes int // how often each is asked
+	}{
+		"success":            {goodRead, 1, 1},
+		"429":                {says(429, `{}`), 2, 2},
+		"503":                {says(503, ``), 2, 2},
+		"502":                {says(502, `<h1>`), 2, 1},
+		"504":                {says(504, ``), 2, 1},
+		"500":                {says(500, `{}`), 1, 1},
+		"400":                {says(400, `{}`), 1, 1},
+		"connection refused": {breaks(refused), 2, 2},
+		"connection reset":   {breaks(reset), 2, 1},
+		"no such host":       {breaks(noSuch), 1, 1},
+		"cut off":            {cutOff, 2, 1},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				check(t, "read", read, c.reads, c.answer)
+				check(t, "write", write, c.writes, c.answer)
+			})
+		})
+	}
+}
+
+// check counts how often a call is asked for whose first answer is this and whose second is good.
+func check(t *testing.T, name string, call func(context.Context, *Client) error, want int, first func(*http.Request) (*http.Response, error)) {
+	t.Helper()
+	client, s := scripted(t, first, goodRead)
+	err := call(t.Context(), client)
+	if len(s.seen) != want {
+		t.Errorf("%s: asked %d times, want %d: %q", name, len(s.seen), want, s.seen)
+	}
+	if len(s.seen) == 2 && (err != nil || s.seen[0] != s.seen[1]) {
+		t.Errorf("%s: the second try: %v, %q", name, err, s.seen)
+	}
+}
+
+// cutOff begins an answer and does not end it.
+func cutOff(req *http.Request) (*http.Response, error) {
+	resp, _ := says(200, "")(req)
+	resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"ok": tr`), failingReader{}))
+	return resp, nil
+}
+
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestServersThatStayAwayAreGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, s := scripted(t, slices.Repeat([]func(*http.Request) (*http.Response, error){breaks(refused)}, 50)...)
+		start := time.Now()
+		if err := read(t.Context(), client); !errors.Is(err, refused) {
+			t.Errorf("error: %v", err)
+		}
+		if waited := time.Since(start); len(s.seen) != triesUnasked || waited > 15*time.Second {
+			t.Errorf("asked %d times in %s", len(s.seen), waited)
+		}
+	})
+}
+
+func TestRetryAfterIsObeyed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		headers := map[string]func() string{
+			"seconds": func() string { return "30" },
+			"a date":  func() string { return time.Now().Add(30 * time.Second).UTC().Format(http.TimeFormat) },
+		}
+		for name, header := range headers {
+			client, _ := scripted(t, says(429, `{}`, "Retry-After", header()), goodRead)
+			start := time.Now()
+			if err := write(t.Context(), client); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if waited := time.Since(start); waited < 29*time.Second || waited > 31*time.Second {
+				t.Errorf("%s: waited %s", name, waited)
+			}
+		}
+	})
+}
+
+func TestWaitingIsBoundedByTheContextAndByPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limited, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for name, c := range map[string]struct {
+			ctx   context.Context
+			after string
+		}{"context": {limited, "20"}, "patience": {t.Context(), "3600"}} {
+			client, s := scripted(t, says(429, `{"ok": false, "error": {"type": "too_many_requests", "message": "Slow down"}}`, "Retry-After", c.after))
+			start := time.Now()
+			err := read(c.ctx, client)
+			if StatusOf(err) != 429 || len(s.seen) != 1 || time.Since(start) > time.Second {
+				t.Errorf("%s: %v after %s and %d requests", name, err, time.Since(start), len(s.seen))
+			}
+		}
+	})
+}
+
+func TestRequestsCarryWhoAsks(t *testing.T) {
+	const pat = "seam_at_2bMS94SrGUXuNR2JmJkjtvBQDg5c"
+	for credential, workspace := range map[string]string{testKey: "", pat: "ws-1", "eyJhbGciOi": "ws-1"} {
+		var got http.Header
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got = r.Header
+			if r.URL.Path != "/api/webhooks/get" {
+				t.Errorf("path %s", r.URL.Path)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, webhookJSON)
+		}))
+		defer server.Close()
+		for _, slash := range []string{"", "/"} {
+			client, err := New(Config{Endpoint: server.URL + "/api" + slash, Credential: credential, WorkspaceID: "ws-1", UserAgent: "test/1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := read(t.Context(), client); err != nil {
+				t.Fatal(err)
+			}
+			if got.Get("Authorization") != "Bearer "+credential || got.Get("User-Agent") != "test/1" || got.Get("seam-workspace") != workspace {
+				t.Errorf("headers of %s: %v", credential, got)
+			}
+		}
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	client, s := scripted(t, says(307, "", "Location", "http://elsewhere.example/"))
+	err := write(t.Context(), client)
+	if len(s.seen) != 1 || StatusOf(err) != 307 || !strings.Contains(err.Error(), "set the endpoint to the address") {
+		t.Errorf("%v after %q", err, s.seen)
+	}
+}
+
+func TestEndpointsThatAreNone(t *testing.T) {
+	for endpoint, good := range map[string]bool{
+		"http://127.0.0.1:8500": true, "https://example.com/api/": true, "": false, "localhost:8500": false, "/path": false, "ftp://x": false,
+		"http://user:secret99@example.com": false, "http://example.com?x=1": false, "http://[": false,
+	} {
+		err := CheckEndpoint(endpoint)
+		if (err == nil) != good {
+			t.Errorf("%q: %v", endpoint, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret99") {
+			t.Errorf("the error shows the password: %v", err)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"mime"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// ResponseError is an answer that is no success, or that is not of this API at all (Type is empty then, as
+// for a page of HTML from a proxy). It holds no credential and no PIN of the request.
+type ResponseError struct {
+	Status    int                 // of HTTP
+	Type      string              // stable, such as webhook_not_found
+	Message   string              // for people
+	RequestID string              // of the answer, to be found in the server's log; may be empty
+	Fields    map[string][]string // parameter → what is wrong with it
+}
+
+func (e *ResponseError) Error() string {
+	var about []string
+	if e.Status != http.StatusOK {
+		about = append(about, fmt.Sprintf("HTTP %d", e.Status))
+	}
+	if e.Type != "" {
+		about = append(about, e.Type)
+	}
+	if e.RequestID != "" {
+		about = append(about, "request "+e.RequestID)
+	}
+	if len(about) == 0 {
+		return e.Message
+	}
+	return fmt.Sprintf("%s (%s)", e.Message, strings.Join(about, ", "))
+}
+
+// StatusOf is the HTTP status of an error that a server answered with, else 0.
+func StatusOf(err error) int {
+	if e, ok := errors.AsType[*ResponseError](err); ok {
+		return e.Status
+	}
+	return 0
+}
+
+// IsNotFound says that the server knows no such thing. A 404 that is not of this API does not count: it comes
+// from a wrong endpoint, and must not be mistaken for a deletion.
+func IsNotFound(err error) bool {
+	e, ok := errors.AsType[*ResponseError](err)
+	return ok && e.Status == http.StatusNotFound && e.Type != ""
+}
+
+// IsNoRoute says that the server does not have the operation.
+func IsNoRoute(err error) bool {
+	e, ok := errors.AsType[*ResponseError](err)
+	return ok && (e.Status == http.StatusNotFound && e.Type == "" ||
+		e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented)
+}
+
+// IsDenied says that the credential is not accepted, or may not do this.
+func IsDenied(err error) bool {
+	status := StatusOf(err)
+	return status == http.StatusUnauthorized || status == http.StatusForbidden
+}
+
+// Answer decodes the answer of a generated call. It fails with a *ResponseError when the server refuses or
+// answers something else than the contract says.
+func Answer[T any](resp *http.Response, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK || !isJSON(resp) {
+		return nil, responseError(resp, body)
+	}
+	out := new(T)
+	if err := json.Unmarshal(body, out); err != nil {
+		return nil, &ResponseError{
+			Status:    resp.StatusCode,
+			Message:   redactRequest(resp.Request, fmt.Sprintf("the server's answer is not what the contract says: %v", err)),
+			RequestID: resp.Header.Get("seam-request-id"),
+		}
+	}
+	return out, nil
+}
+
+func isJSON(resp *http.Response) bool {
+	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return mediaType == "application/json"
+}
+
+func responseError(resp *http.Response, body []byte) *ResponseError {
+	e := &ResponseError{Status: resp.StatusCode, RequestID: resp.Header.Get("seam-request-id")}
+	var answer ErrorResponse
+	if isJSON(resp) && json.Unmarshal(body, &answer) == nil && answer.Error.Type != "" {
+		e.Type, e.Message = answer.Error.Type, answer.Error.Message
+		e.Fields = fieldErrors(answer.Error.ValidationErrors)
+	} else {
+		e.Message = foreignAnswer(resp, body)
+	}
+	e.Message = redactRequest(resp.Request, e.Message)
+	for _, problems := range e.Fields {
+		for i := range problems {
+			problems[i] = redactRequest(resp.Request, problems[i])
+		}
+	}
+	return e
+}
+
+// fieldErrors flattens validation_errors, {"url": {"_errors": ["…"]}}, one level deep: requests are flat.
+func fieldErrors(validation map[string]any) map[string][]string {
+	fields := map[string][]string{}
+	for name, value := range validation {
+		nested, _ := value.(map[string]any)
+		problems, _ := nested["_errors"].([]any)
+		for _, problem := range problems {
+			if text, ok := problem.(string); ok {
+				fields[name] = append(fields[name], text)
+			}
+		}
+	}
+	return fields
+}
+
+var (
+	markup = regexp.MustCompile(`(?s)<(script|style).*?</(script|style)>|<[^>]*>`)
+	blanks = regexp.MustCompile(`[\s\pC]+`)
+)
+
+// foreignAnswer describes an answer that is not of this API: the beginning of its text.
+func foreignAnswer(resp *http.Response, body []byte) string {
+	status := fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	if resp.StatusCode/100 == 3 {
+		return fmt.Sprintf("the server redirects (%s); set the endpoint to the address it redirects to", status)
+	}
+	text := html.UnescapeString(markup.ReplaceAllString(string(body), " "))
+	text = strings.TrimSpace(blanks.ReplaceAllString(strings.ToValidUTF8(text, "?"), " "))
+	if short := []rune(text); len(short) > 200 {
+		text = string(short[:200]) + "…"
+	}
+	if text == "" {
+		return fmt.Sprintf("the server answered %s without saying why", status)
+	}
+	return fmt.Sprintf("the server answered %s, which is not an answer of this API: %s", status, text)
+}

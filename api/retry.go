@@ -1,0 +1,148 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	firstPause = 250 * time.Millisecond
+	longPause  = 10 * time.Second
+	patience   = 5 * time.Minute // no request is repeated for longer
+
+	triesUnasked = 6  // of a server that does not say when to come back: about eight seconds
+	triesAsked   = 20 // of one that does
+
+	maxAnswer = 16 << 20 // bytes; a page of five hundred records is below one million
+)
+
+// retrying repeats requests that may succeed later. Reads are repeated after every failure of the network
+// and after 429, 502, 503 and 504. Everything else is repeated only where it cannot have happened: after 429,
+// 503 and when no connection was made. Retry-After is obeyed; the context bounds it all.
+//
+// It also reads the whole answer, so that an answer that breaks off counts as a failure of the network.
+type retrying struct{ next http.RoundTripper }
+
+func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, read, start := req.Context(), isRead(req.URL.Path), time.Now()
+	for try := 1; ; try++ {
+		resp, err := t.once(req)
+		if ctx.Err() != nil || !worthRepeating(resp, err, read) {
+			return resp, err
+		}
+		pause, asked := pauseAfter(resp, try)
+		limit := triesUnasked
+		if asked {
+			limit = triesAsked
+		}
+		if try >= limit || time.Since(start)+pause > patience || !sleep(ctx, pause) {
+			return resp, err
+		}
+	}
+}
+
+// once sends the request and reads the answer.
+func (t retrying) once(req *http.Request) (*http.Response, error) {
+	try := req.Clone(req.Context())
+	if req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		try.Body = body
+	}
+	resp, err := t.next.RoundTrip(try)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if len(body) > maxAnswer {
+		return nil, errTooLong
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}
+
+var errTooLong = fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
+
+// isRead says whether an operation changes nothing; the contract names such operations so.
+func isRead(urlPath string) bool {
+	name := path.Base(urlPath)
+	return name == "get" || name == "list" || name == "generate_code" || name == "health" ||
+		strings.HasPrefix(name, "get_") || strings.HasPrefix(name, "list_")
+}
+
+func worthRepeating(resp *http.Response, err error, read bool) bool {
+	if err == nil {
+		switch resp.StatusCode {
+		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+			return true
+		case http.StatusBadGateway, http.StatusGatewayTimeout:
+			return read
+		}
+		return false
+	}
+	if errors.Is(err, errTooLong) {
+		return false
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return false
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
+		return false
+	}
+	dial, ok := errors.AsType[*net.OpError](err)
+	return read || ok && dial.Op == "dial"
+}
+
+// pauseAfter is how long to wait before the next try, and whether the server has asked for it.
+func pauseAfter(resp *http.Response, try int) (pause time.Duration, asked bool) {
+	pause = min(firstPause<<(try-1), longPause)
+	pause = pause/2 + rand.N(pause/2)
+	if resp == nil {
+		return pause, false
+	}
+	wanted, asked := retryAfter(resp.Header.Get("Retry-After"), time.Now())
+	return max(pause, wanted), asked
+}
+
+// retryAfter reads the header in both of its forms: seconds and a date.
+func retryAfter(header string, now time.Time) (time.Duration, bool) {
+	if seconds, err := strconv.Atoi(header); err == nil && seconds >= 0 {
+		return time.Duration(min(seconds, 1<<30)) * time.Second, true
+	}
+	if date, err := http.ParseTime(header); err == nil {
+		return max(0, date.Sub(now)), true
+	}
+	return 0, false
+}
+
+// sleep waits, and says false when the context ends first or is known to.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < d {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,107 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+const actionImport = "Import access code"
+
+// ImportState takes two forms. <device_id>/<access_code_id> changes nothing: Read looks the code up, and apply
+// converts it if need be. A bare <access_code_id> converts an unmanaged code at once, which the setting
+// convert_on_import can forbid: import blocks are imported while planning.
+func (r *accessCodeResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	deviceID, id, hasDevice := strings.Cut(req.ID, "/")
+	if !hasDevice {
+		id = req.ID
+	}
+	if id == "" || hasDevice && deviceID == "" || strings.ContainsAny(id, "/ ") {
+		resp.Diagnostics.AddError(actionImport,
+			fmt.Sprintf("%q is neither `<access_code_id>` nor `<device_id>/<access_code_id>`.", req.ID))
+		return
+	}
+	if !hasDevice {
+		if deviceID = r.importBare(ctx, id, &resp.Diagnostics); deviceID == "" {
+			return
+		}
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("access_code_id"), id)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_id"), deviceID)...)
+}
+
+// importBare makes sure that the code is managed, and answers its device, or "" and an error in diags.
+func (r *accessCodeResource) importBare(ctx context.Context, id string, diags *diag.Diagnostics) (deviceID string) {
+	client := r.client(diags)
+	if client == nil {
+		return ""
+	}
+	managed, err := managedCode(ctx, client, id)
+	if err == nil {
+		return managed.DeviceID
+	}
+	if !api.IsNotFound(err) {
+		report(diags, actionImport, err)
+		return ""
+	}
+	unmanaged, err := unmanagedCode(ctx, client, "", id)
+	switch {
+	case api.IsNoRoute(err): // the server reads unmanaged codes by device only, so what remains is to try
+	case err != nil:
+		report(diags, actionImport, err)
+		return ""
+	case unmanaged == nil:
+		diags.AddError(actionImport, "There is no access code "+id+" in the workspace of the API key, neither managed nor unmanaged.")
+		return ""
+	case unmanaged.CannotBeManaged:
+		reportNext(diags, actionImport, errCannotBeManaged, "Nothing was imported. "+stayUnmanaged)
+		return ""
+	}
+	if !r.convertOnImport {
+		diags.AddError(actionImport, fmt.Sprintf("The code %s is not managed by the workspace, and convert_on_import is off. Import %s/%s instead: "+
+			"that changes nothing by itself, the plan shows the conversion, and apply does it.", id, deviceOf(unmanaged), id))
+		return ""
+	}
+	return r.convertNow(ctx, client, id, diags)
+}
+
+func (r *accessCodeResource) convertNow(ctx context.Context, client *api.Client, id string, diags *diag.Diagnostics) (deviceID string) {
+	ctx, cancel := context.WithTimeout(ctx, defaultTimeout) // there is no configuration in an import
+	defer cancel()
+	code, err := convertCode(ctx, client, api.ConvertAccessCodeRequest{AccessCodeID: id})
+	if err != nil {
+		reportNext(diags, "Convert access code to managed", err, conversionAdvice(err))
+		return ""
+	}
+	diags.AddWarning("Access code converted to managed during import",
+		fmt.Sprintf("The code %s was not managed by the workspace, and is from now on. To see a conversion in the plan before it happens, import %s/%s.",
+			id, code.DeviceID, id))
+	return code.DeviceID
+}
+
+// conversionAdvice is what can be done when a conversion has failed.
+func conversionAdvice(err error) string {
+	const again = "The code is still unmanaged. Run Terraform again when the lock is online; a conversion that has happened in the meantime is noticed."
+	switch {
+	case errors.Is(err, errCannotBeManaged), api.StatusOf(err) == 400, api.StatusOf(err) == 409:
+		return stayUnmanaged
+	case nextStep(err) != "":
+		return nextStep(err)
+	default:
+		return again
+	}
+}
+
+func deviceOf(code *api.UnmanagedAccessCode) string {
+	if code == nil {
+		return "<device_id>"
+	}
+	return code.DeviceID
+}

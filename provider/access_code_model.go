@@ -1,0 +1,145 @@
+package provider
+
+import (
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+type accessCodeModel struct {
+	AccessCodeID                  types.String   `tfsdk:"access_code_id"`
+	DeviceID                      types.String   `tfsdk:"device_id"`
+	Name                          types.String   `tfsdk:"name"`
+	Code                          types.String   `tfsdk:"code"`
+	StartsAt                      instant        `tfsdk:"starts_at"`
+	EndsAt                        instant        `tfsdk:"ends_at"`
+	IsExternalModificationAllowed types.Bool     `tfsdk:"is_external_modification_allowed"`
+	Type                          types.String   `tfsdk:"type"`
+	Status                        types.String   `tfsdk:"status"`
+	IsManaged                     types.Bool     `tfsdk:"is_managed"`
+	CreatedAt                     types.String   `tfsdk:"created_at"`
+	Timeouts                      timeouts.Value `tfsdk:"timeouts"`
+}
+
+// fill takes over what the server says about a managed code.
+func (m *accessCodeModel) fill(code *api.AccessCode) {
+	m.AccessCodeID = types.StringValue(code.AccessCodeID)
+	m.DeviceID = types.StringValue(code.DeviceID)
+	m.Name = types.StringPointerValue(code.Name)
+	m.fillPIN(code.Code)
+	m.StartsAt, m.EndsAt = instantOf(code.StartsAt), instantOf(code.EndsAt)
+	m.IsExternalModificationAllowed = types.BoolValue(code.IsExternalModificationAllowed)
+	m.Type = types.StringValue(string(code.Type))
+	m.Status = types.StringValue(string(code.Status))
+	m.IsManaged = types.BoolValue(code.IsManaged)
+	m.CreatedAt = timestamp(code.CreatedAt)
+}
+
+// fillUnmanaged takes over what the server says about an unmanaged code.
+func (m *accessCodeModel) fillUnmanaged(code *api.UnmanagedAccessCode) {
+	m.AccessCodeID = types.StringValue(code.AccessCodeID)
+	m.DeviceID = types.StringValue(code.DeviceID)
+	m.Name = types.StringPointerValue(code.Name)
+	m.fillPIN(code.Code)
+	m.StartsAt, m.EndsAt = instantOf(code.StartsAt), instantOf(code.EndsAt)
+	m.IsExternalModificationAllowed = types.BoolNull()
+	m.Type = types.StringValue(string(code.Type))
+	m.Status = types.StringValue(code.Status)
+	m.IsManaged = types.BoolValue(false)
+	m.CreatedAt = timestamp(code.CreatedAt)
+}
+
+// fillPIN keeps the PIN that is known where the server does not tell it: that does not mean it has changed.
+func (m *accessCodeModel) fillPIN(pin *string) {
+	if pin != nil || m.Code.IsUnknown() {
+		m.Code = types.StringPointerValue(pin)
+	}
+}
+
+// applied is the state after the plan was applied. What was planned has come true, as Terraform demands; should
+// the server see it otherwise, the next refresh shows it.
+func (m *accessCodeModel) applied(code *api.AccessCode) *accessCodeModel {
+	state := *m
+	state.fill(code)
+	if !m.Name.IsUnknown() {
+		state.Name = m.Name
+	}
+	if !m.Code.IsUnknown() {
+		state.Code = m.Code
+	}
+	if !m.IsExternalModificationAllowed.IsUnknown() {
+		state.IsExternalModificationAllowed = m.IsExternalModificationAllowed
+	}
+	if !m.Type.IsUnknown() {
+		state.Type = m.Type
+	}
+	if !m.CreatedAt.IsUnknown() {
+		state.CreatedAt = m.CreatedAt
+	}
+	state.StartsAt, state.EndsAt = m.StartsAt, m.EndsAt
+	return &state
+}
+
+// createRequest asks for the planned code. What is not configured is left to the server.
+func (m *accessCodeModel) createRequest() api.CreateAccessCodeRequest {
+	return api.CreateAccessCodeRequest{
+		DeviceID:                      m.DeviceID.ValueString(),
+		Name:                          m.Name.ValueString(),
+		Code:                          m.Code.ValueString(),
+		StartsAt:                      m.StartsAt.ValueString(),
+		EndsAt:                        m.EndsAt.ValueString(),
+		IsExternalModificationAllowed: known(m.IsExternalModificationAllowed),
+	}
+}
+
+func (m *accessCodeModel) convertRequest() api.ConvertAccessCodeRequest {
+	return api.ConvertAccessCodeRequest{
+		AccessCodeID:                  m.AccessCodeID.ValueString(),
+		IsExternalModificationAllowed: known(m.IsExternalModificationAllowed),
+	}
+}
+
+// updateRequest asks for what the plan changes about the state, and says whether there is anything.
+func (m *accessCodeModel) updateRequest(state *accessCodeModel) (request api.UpdateAccessCodeRequest, changes bool) {
+	request.AccessCodeID = state.AccessCodeID.ValueString()
+	if planned(m.Name, state.Name) {
+		request.Name, changes = m.Name.ValueStringPointer(), true
+	}
+	if planned(m.Code, state.Code) {
+		request.Code, changes = m.Code.ValueString(), true
+	}
+	if planned(m.IsExternalModificationAllowed, state.IsExternalModificationAllowed) {
+		request.IsExternalModificationAllowed, changes = known(m.IsExternalModificationAllowed), true
+	}
+	if !m.StartsAt.same(state.StartsAt) || !m.EndsAt.same(state.EndsAt) {
+		request.Type, changes = m.plannedType(), true
+		request.StartsAt, request.EndsAt = m.StartsAt.ValueString(), m.EndsAt.ValueString()
+	}
+	return request, changes
+}
+
+// plannedType is the type that a code with this time frame has.
+func (m *accessCodeModel) plannedType() api.AccessCodeType {
+	if m.StartsAt.IsNull() && m.EndsAt.IsNull() {
+		return api.Ongoing
+	}
+	return api.TimeBound
+}
+
+// planned says whether the plan has a value of its own, other than the state's.
+func planned(plan, state attr.Value) bool {
+	return !plan.IsNull() && !plan.IsUnknown() && !plan.Equal(state)
+}
+
+func known(value types.Bool) *bool {
+	if value.IsUnknown() {
+		return nil
+	}
+	return value.ValueBoolPointer()
+}
+
+func timestamp(t time.Time) types.String { return instantOf(&t).StringValue }

@@ -1,0 +1,100 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// alwaysManaged plans is_managed = true, whatever it is now: a code in the configuration is meant to be
+// managed, so an unmanaged one shows up as an update, which converts it.
+type alwaysManaged struct{}
+
+func (alwaysManaged) Description(context.Context) string {
+	return "An unmanaged code is converted by apply."
+}
+func (m alwaysManaged) MarkdownDescription(c context.Context) string { return m.Description(c) }
+
+func (alwaysManaged) PlanModifyBool(_ context.Context, _ planmodifier.BoolRequest, resp *planmodifier.BoolResponse) {
+	resp.PlanValue = types.BoolValue(true)
+}
+
+// cannotBeManagedKey is where the resource's private state keeps that the vendor does not allow a conversion.
+const cannotBeManagedKey = "cannot_be_managed"
+
+// stayUnmanaged says what can be done with a code that cannot be converted.
+const stayUnmanaged = "The code stays on the lock as it is, unmanaged. Take it out of Terraform with a removed block, which does not touch the lock:\n\n" +
+	"  removed {\n    from = deviceaccess_access_code.NAME\n    lifecycle {\n      destroy = false\n    }\n  }\n\n" +
+	"Or delete it in the app of the lock, and let Terraform create one in its place."
+
+// ValidateConfig checks what one attribute alone cannot tell.
+func (r *accessCodeResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var config accessCodeModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	starts, errStarts := time.Parse(time.RFC3339, config.StartsAt.ValueString())
+	ends, errEnds := time.Parse(time.RFC3339, config.EndsAt.ValueString())
+	if errStarts == nil && errEnds == nil && !ends.After(starts) {
+		resp.Diagnostics.AddAttributeError(path.Root("ends_at"), "Check the time frame", "The code would end before it starts: `ends_at` must be after `starts_at`.")
+	}
+}
+
+// ModifyPlan completes the plan of an access code, and announces a conversion.
+func (r *accessCodeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	var plan accessCodeModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	plan.Type = types.StringUnknown()
+	if !plan.StartsAt.IsUnknown() && !plan.EndsAt.IsUnknown() {
+		plan.Type = types.StringValue(string(plan.plannedType()))
+	}
+	if !req.State.Raw.IsNull() {
+		var state accessCodeModel
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		r.planUpdate(ctx, req, resp, &plan, &state)
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan, state *accessCodeModel) {
+	if !state.IsManaged.IsNull() && !state.IsManaged.ValueBool() {
+		r.planConversion(ctx, req, resp, plan)
+	}
+	_, changes := plan.updateRequest(state)
+	if changes || plan.Name.IsUnknown() || plan.Code.IsUnknown() || plan.IsExternalModificationAllowed.IsUnknown() {
+		plan.Status = types.StringUnknown()
+	}
+}
+
+// planConversion warns that apply converts the code, and leaves open what a conversion may fill in. It does not
+// fail where the vendor allows no conversion: Terraform makes such a plan also on its way to destroying.
+func (r *accessCodeResource) planConversion(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan *accessCodeModel) {
+	refused, diags := req.Private.GetKey(ctx, cannotBeManagedKey)
+	resp.Diagnostics.Append(diags...)
+	if string(refused) == "true" {
+		resp.Diagnostics.AddAttributeWarning(path.Root("is_managed"), "Access code cannot be converted to managed",
+			"Applying this plan will fail: "+errCannotBeManaged.Error()+".\n\n"+stayUnmanaged)
+	} else {
+		resp.Diagnostics.AddAttributeWarning(path.Root("is_managed"), "Access code will be converted to managed",
+			"The code "+plan.AccessCodeID.ValueString()+" is on the lock already and is not managed by the workspace. Applying this plan converts it: "+
+				"from then on Terraform changes it, and destroying it takes the PIN off the lock.")
+	}
+	plan.Status = types.StringUnknown()
+	if plan.Name.IsNull() {
+		plan.Name = types.StringUnknown()
+	}
+	if plan.Code.IsNull() {
+		plan.Code = types.StringUnknown()
+	}
+	if plan.IsExternalModificationAllowed.IsNull() {
+		plan.IsExternalModificationAllowed = types.BoolUnknown()
+	}
+}

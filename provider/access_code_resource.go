@@ -1,0 +1,224 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+var (
+	_ resource.ResourceWithImportState    = (*accessCodeResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*accessCodeResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*accessCodeResource)(nil)
+)
+
+type accessCodeResource struct{ connectedResource }
+
+func newAccessCodeResource() resource.Resource { return &accessCodeResource{} }
+
+func (r *accessCodeResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_access_code"
+}
+
+func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	const action = "Create access code"
+	var plan accessCodeModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	timeout, diags := plan.Timeouts.Create(ctx, defaultTimeout)
+	resp.Diagnostics.Append(diags...)
+	client := r.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+
+	answer, err := api.Answer[api.AccessCodeCreatedResponse](client.CreateAccessCode(ctx, plan.createRequest()))
+	if err == nil {
+		err = hasID("access code", answer.AccessCode.AccessCodeID)
+	}
+	if err != nil {
+		reportCreate(&resp.Diagnostics, action, err)
+		return
+	}
+	// From here on there is a code: should anything fail, Terraform must know of it to delete it.
+	created := plan.applied(&answer.AccessCode)
+	resp.Diagnostics.Append(resp.State.Set(ctx, created)...)
+
+	code, err := awaitLock(ctx, client, answer.AccessCode.AccessCodeID, answer.ActionAttempt)
+	if err != nil {
+		reportNext(&resp.Diagnostics, action, hiding(err, created.Code.ValueString()), creationAdvice(err, answer.AccessCode.AccessCodeID))
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan.applied(code))...)
+}
+
+func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	const action = "Read access code"
+	var model accessCodeModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	client := r.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	deviceID := model.DeviceID.ValueString()
+	managed, unmanaged, err := findCode(ctx, client, deviceID, model.AccessCodeID.ValueString())
+	switch {
+	case err != nil:
+		report(&resp.Diagnostics, action, err)
+		return
+	case managed != nil:
+		model.fill(managed)
+	case unmanaged != nil:
+		model.fillUnmanaged(unmanaged)
+	default:
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if model.DeviceID.ValueString() != deviceID {
+		resp.Diagnostics.AddError(action, fmt.Sprintf("The code %s is on the device %s, not on %s. Import it as %[2]s/%[1]s.",
+			model.AccessCodeID.ValueString(), model.DeviceID.ValueString(), deviceID))
+		return
+	}
+	refused := unmanaged != nil && unmanaged.CannotBeManaged
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, cannotBeManagedKey, fmt.Append(nil, refused))...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+}
+
+func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	const action = "Update access code"
+	var plan, state accessCodeModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	timeout, diags := plan.Timeouts.Update(ctx, defaultTimeout)
+	resp.Diagnostics.Append(diags...)
+	client := r.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+
+	if !state.IsManaged.ValueBool() {
+		code, err := r.convert(ctx, client, &plan, &state)
+		if err != nil {
+			reportNext(&resp.Diagnostics, "Convert access code to managed", hiding(err, plan.Code.ValueString(), state.Code.ValueString()), conversionAdvice(err))
+			return
+		}
+		// Should the rest fail, the next apply must not convert again.
+		state.fill(code)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	}
+	code, err := r.update(ctx, client, &plan, &state)
+	if err != nil {
+		reportNext(&resp.Diagnostics, action, hiding(err, plan.Code.ValueString(), state.Code.ValueString()), changeAdvice(err))
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, plan.applied(code))...)
+}
+
+// convert makes the code managed, unless its vendor is known not to allow it.
+func (r *accessCodeResource) convert(ctx context.Context, client *api.Client, plan, state *accessCodeModel) (*api.AccessCode, error) {
+	managed, unmanaged, err := findCode(ctx, client, state.DeviceID.ValueString(), state.AccessCodeID.ValueString())
+	switch {
+	case err != nil || managed != nil:
+		return managed, err
+	case unmanaged != nil && unmanaged.CannotBeManaged:
+		return nil, errCannotBeManaged
+	}
+	return convertCode(ctx, client, plan.convertRequest())
+}
+
+// update changes what the plan changes, and answers the code as it is then.
+func (r *accessCodeResource) update(ctx context.Context, client *api.Client, plan, state *accessCodeModel) (*api.AccessCode, error) {
+	id := state.AccessCodeID.ValueString()
+	request, changes := plan.updateRequest(state)
+	if !changes {
+		return managedCode(ctx, client, id)
+	}
+	answer, err := api.Answer[api.ActionAttemptResponse](client.UpdateAccessCode(ctx, request))
+	if err != nil {
+		return nil, err
+	}
+	return awaitLock(ctx, client, id, answer.ActionAttempt)
+}
+
+func (r *accessCodeResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var model accessCodeModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	timeout, diags := model.Timeouts.Delete(ctx, defaultTimeout)
+	resp.Diagnostics.Append(diags...)
+	client := r.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+
+	if err := r.delete(ctx, client, &model); err != nil {
+		reportNext(&resp.Diagnostics, "Delete access code", hiding(err, model.Code.ValueString()), deletionAdvice(err))
+	}
+}
+
+var errCannotBeDeleted = errors.New("the vendor of this lock does not let codes be deleted that the workspace does not manage")
+
+// delete takes the code off its lock, by the operation that is right for what the code is now.
+func (r *accessCodeResource) delete(ctx context.Context, client *api.Client, model *accessCodeModel) error {
+	deviceID, id := model.DeviceID.ValueString(), model.AccessCodeID.ValueString()
+	managed, unmanaged, err := findCode(ctx, client, deviceID, id)
+	if err != nil {
+		return err
+	}
+	var answer *api.ActionAttemptResponse
+	switch {
+	case managed != nil:
+		answer, err = api.Answer[api.ActionAttemptResponse](client.DeleteAccessCode(ctx, api.DeleteAccessCodeRequest{AccessCodeID: id}))
+	case unmanaged != nil && unmanaged.CannotDeleteUnmanagedAccessCode:
+		return errCannotBeDeleted
+	case unmanaged != nil:
+		answer, err = api.Answer[api.ActionAttemptResponse](client.DeleteUnmanagedAccessCode(ctx, api.DeleteUnmanagedAccessCodeRequest{AccessCodeID: id}))
+	}
+	if answer == nil || err != nil { // gone before, or refused
+		if api.IsNotFound(err) {
+			return nil
+		}
+		return err
+	}
+	return awaitGone(ctx, client, deviceID, id, answer.ActionAttempt)
+}
+
+// creationAdvice is what can be done when the lock has not taken a new code.
+func creationAdvice(err error, id string) string {
+	advice := "The access code " + id + " exists and is marked as tainted: the next apply deletes it and creates another. "
+	if errors.Is(err, context.DeadlineExceeded) {
+		return advice + "If the lock is offline or slow, the server keeps trying: to keep the code, run `terraform untaint` on the resource " +
+			"when it is set. For a lock that always takes longer, raise `timeouts { create }`."
+	}
+	return advice + "Correct what the message names first."
+}
+
+// changeAdvice is what can be done when the lock has not taken a change.
+func changeAdvice(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "The change stays with the server, which keeps trying: nothing has to be repeated when the lock is back. " +
+			"For a lock that always takes longer, raise `timeouts { update }`."
+	}
+	return nextStep(err)
+}
+
+// deletionAdvice is what can be done when a code has not gone.
+func deletionAdvice(err error) string {
+	switch {
+	case errors.Is(err, errCannotBeDeleted):
+		return "Delete it in the app of the lock, or take it out of Terraform with a removed block and `destroy = false`."
+	case errors.Is(err, context.DeadlineExceeded):
+		return "The PIN may still open the door. The server keeps trying; run Terraform again when the lock is online. " +
+			"For a lock that always takes longer, raise `timeouts { delete }`."
+	default:
+		return nextStep(err)
+	}
+}

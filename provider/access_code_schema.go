@@ -1,0 +1,101 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+)
+
+// defaultTimeout is how long the lock may take. Locks on batteries wake up every few minutes.
+const defaultTimeout = 5 * time.Minute
+
+func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "An access code: a PIN on a lock, which opens it always or for a time.\n\n" +
+			"Creating, changing and deleting wait until the lock has done it. A code that is on the lock already, but is not managed by " +
+			"the workspace, can be adopted by import: see the guide *Adopt existing codes*.",
+		Attributes: map[string]schema.Attribute{
+			"access_code_id": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "The identifier of the access code.",
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+			},
+			"device_id": schema.StringAttribute{
+				Required:            true,
+				MarkdownDescription: "The lock that the code is on. Changing it makes a new code and deletes the old one.",
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+			},
+			"name": schema.StringAttribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "The name of the code, as the app of the lock shows it. By default the server makes one.",
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+			},
+			"code": schema.StringAttribute{
+				Optional: true, Computed: true, Sensitive: true,
+				MarkdownDescription: "The PIN: 4 to 12 digits, of which many locks take fewer lengths. By default the server makes one. It is kept in " +
+					"the state, so use a backend that encrypts. Null where the lock's vendor does not tell it.",
+				Validators:    []validator.String{isPIN{}},
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+			},
+			"starts_at": schema.StringAttribute{
+				Optional: true, CustomType: instantType{},
+				MarkdownDescription: "From when the code opens, in RFC 3339 with a time zone, such as `2026-11-21T15:00:00Z`. Goes together with `ends_at`; " +
+					"without both the code opens always. A code of the future is not on the lock yet when apply ends, but scheduled.",
+				Validators:    []validator.String{stringvalidator.AlsoRequires(path.MatchRoot("ends_at"))},
+				PlanModifiers: []planmodifier.String{keepsSpelling{}},
+			},
+			"ends_at": schema.StringAttribute{
+				Optional: true, CustomType: instantType{},
+				MarkdownDescription: "Until when the code opens, in RFC 3339 with a time zone. Afterwards the server deletes the code, and Terraform plans to " +
+					"create it again: take it out of the configuration, or move its time frame.",
+				Validators:    []validator.String{stringvalidator.AlsoRequires(path.MatchRoot("starts_at"))},
+				PlanModifiers: []planmodifier.String{keepsSpelling{}},
+			},
+			"is_external_modification_allowed": schema.BoolAttribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "Whether a change made at the lock stands, instead of being undone. By default `false`.",
+				PlanModifiers:       []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()},
+			},
+			"type": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "`ongoing`, or `time_bound` with a time frame.",
+			},
+			"status": schema.StringAttribute{
+				Computed: true,
+				MarkdownDescription: "How far the code is on its lock, such as `unset` (a code of the future), `setting`, `set`, `removing` or `unknown` " +
+					"(the account of the lock is disconnected).",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+			},
+			"is_managed": schema.BoolAttribute{
+				Computed: true,
+				MarkdownDescription: "Whether the workspace manages the code. `false` after an import as `<device_id>/<access_code_id>`, or when somebody gave " +
+					"up its management; the next apply then converts it.",
+				PlanModifiers: []planmodifier.Bool{alwaysManaged{}},
+			},
+			"created_at": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "When the code was created, or first seen on the lock.",
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+			},
+		},
+		Blocks: map[string]schema.Block{
+			"timeouts": timeouts.Block(ctx, timeouts.Opts{
+				Create: true, Update: true, Delete: true,
+				CreateDescription: "How long to wait for the lock to take the code, such as `30s` or `10m`. By default `5m`.",
+				UpdateDescription: "How long to wait for a change or a conversion, such as `30s` or `10m`. By default `5m`.",
+				DeleteDescription: "How long to wait for the code to be off the lock, such as `30s` or `10m`. By default `5m`.",
+			}),
+		},
+	}
+}

@@ -1,0 +1,134 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+// report adds what kept an action from being done: the summary is the action, the detail what the server says
+// and what can be done about it. It points to the attribute that the server complains about.
+func report(diags *diag.Diagnostics, action string, err error) {
+	reportNext(diags, action, err, nextStep(err))
+}
+
+// reportNext is report for those who know better what to do next.
+func reportNext(diags *diag.Diagnostics, action string, err error, next string) {
+	detail := sentence(err.Error())
+	if next != "" {
+		detail += "\n\n" + next
+	}
+	if field, ok := blamed(err); ok {
+		diags.AddAttributeError(path.Root(field), action, detail)
+		return
+	}
+	diags.AddError(action, detail)
+}
+
+// reportCreate is report for a request that creates something, which may have happened although it failed.
+func reportCreate(diags *diag.Diagnostics, action string, err error) {
+	next := nextStep(err)
+	broken, isNetwork := errors.AsType[*net.OpError](err)
+	status := api.StatusOf(err)
+	if refused := status/100 == 4 || status == http.StatusServiceUnavailable; !refused && !(isNetwork && broken.Op == "dial") {
+		next = strings.TrimSpace(next + "\n\nIt is not known whether the server has done it, and it was not asked twice. " +
+			"Look there before running Terraform again, which would create another.")
+	}
+	reportNext(diags, action, err, next)
+}
+
+// hasID guards against an answer that names nothing.
+func hasID(kind, id string) error {
+	if id == "" {
+		return fmt.Errorf("the server's answer names no %s", kind)
+	}
+	return nil
+}
+
+// sameID guards against an answer about something else.
+func sameID(kind, got, wanted string) error {
+	if got != wanted {
+		return fmt.Errorf("the server was asked for the %s %s but answered with %q", kind, wanted, got)
+	}
+	return nil
+}
+
+// parameters of requests that are attributes of the same name.
+var parameters = []string{
+	"url", "event_types", "device_id", "name", "code", "starts_at", "ends_at", "is_external_modification_allowed",
+	"device_type", "connected_account_id", "search",
+}
+
+// blamed is the attribute that the server complains about, if it names exactly one.
+func blamed(err error) (string, bool) {
+	refused, ok := errors.AsType[*api.ResponseError](err)
+	if !ok || len(refused.Fields) != 1 {
+		return "", false
+	}
+	for field := range refused.Fields {
+		return field, slices.Contains(parameters, field)
+	}
+	return "", false
+}
+
+// nextStep is what can be done about an error, as far as the error alone tells.
+func nextStep(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return ""
+	}
+	switch status := api.StatusOf(err); {
+	case status == http.StatusUnauthorized:
+		return "Check `api_key` (or " + envAPIKey + "): the server does not accept it. Nothing is taken to be deleted because of this."
+	case status == http.StatusForbidden:
+		return "Use an API key that may do this. Nothing is taken to be deleted because of this."
+	case api.IsNotFound(err):
+		return "Check the identifier, and that the API key belongs to the workspace it is in."
+	case api.IsNoRoute(err):
+		return "Check `endpoint` (or " + envEndpoint + "): what answers there does not know this operation."
+	case status == http.StatusTooManyRequests:
+		return "The server asks to be asked less often. Run Terraform again with a lower -parallelism, or later."
+	case status >= http.StatusInternalServerError:
+		return "The server has failed; its log tells more under the request above. Run Terraform again when it is well."
+	}
+	if broken, ok := errors.AsType[*net.OpError](err); ok && broken.Op == "dial" {
+		return "Check that the server is running, and that `endpoint` (or " + envEndpoint + ") is its address."
+	}
+	return ""
+}
+
+// hiding takes secrets out of the text of an error.
+func hiding(err error, secrets ...string) error {
+	if err == nil {
+		return nil
+	}
+	return &hidden{err, secrets}
+}
+
+type hidden struct {
+	err     error
+	secrets []string
+}
+
+func (e *hidden) Error() string { return api.Redact(e.err.Error(), e.secrets...) }
+func (e *hidden) Unwrap() error { return e.err }
+
+// sentence makes a sentence of an error's text.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	text = string(unicode.ToUpper(first)) + text[size:]
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}

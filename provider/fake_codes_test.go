@@ -1,0 +1,226 @@
+package provider
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const fakeDevice = "22222222-2222-4222-8222-222222222222"
+
+// fakeCode is an access code. Its device takes what it is told at once, unless it is offline.
+type fakeCode struct {
+	device           string
+	name, code       any // a string or nil
+	startsAt, endsAt any
+	managed          bool
+	status           string
+	cannotBeManaged  bool
+	cannotBeDeleted  bool
+	errors           []map[string]any
+	external         bool
+}
+
+// fakeAttempt ends at the look after `looks` more.
+type fakeAttempt struct {
+	actionType string
+	looks      int
+	failure    map[string]any
+	effect     func()
+}
+
+// unmanaged puts a code on the lock that nobody manages.
+func (f *fake) unmanaged(code fakeCode) (id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id = uuid.NewString()
+	code.device = fakeDevice
+	if code.status == "" {
+		code.status = "set"
+	}
+	f.codes[id] = &code
+	return id
+}
+
+// only is the one code there is.
+func (f *fake) only() (string, *fakeCode) {
+	for id, code := range f.codes {
+		return id, code
+	}
+	panic("there is no code")
+}
+
+func (f *fake) codeJSON(id string) map[string]any {
+	c := f.codes[id]
+	code := map[string]any{
+		"access_code_id": id, "device_id": c.device, "workspace_id": fakeWorkspace, "name": c.name, "status": c.status,
+		"created_at": "2026-01-02T03:04:05.678Z", "is_managed": c.managed, "errors": c.errors, "warnings": []any{}, "type": "ongoing",
+	}
+	if c.code != nil {
+		code["code"] = c.code
+	}
+	if c.startsAt != nil {
+		code["starts_at"], code["ends_at"], code["type"] = utc(c.startsAt), utc(c.endsAt), "time_bound"
+	}
+	switch {
+	case c.managed:
+		code["is_external_modification_allowed"] = c.external
+	case c.cannotBeManaged:
+		code["cannot_be_managed"] = true
+	}
+	if c.cannotBeDeleted && !c.managed {
+		code["cannot_delete_unmanaged_access_code"] = true
+	}
+	return code
+}
+
+// utc is how servers write times, whatever was asked for.
+func utc(value any) string {
+	t, _ := time.Parse(time.RFC3339, value.(string))
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// onCode answers 404 for codes there are not, or that the operation is not for.
+func (f *fake) onCode(w http.ResponseWriter, r *http.Request, body map[string]any, do func(id string, c *fakeCode) map[string]any) {
+	id, _ := body["access_code_id"].(string)
+	c := f.codes[id]
+	if c == nil || c.managed == strings.Contains(r.URL.Path, "/unmanaged/") {
+		answerError(404, "access_code_not_found", "Could not find an access_code with device_id or access_code_id")(w, r)
+		return
+	}
+	answer(do(id, c))(w, r)
+}
+
+func (f *fake) createCode(w http.ResponseWriter, r *http.Request, body map[string]any) {
+	id := uuid.NewString()
+	c := &fakeCode{device: body["device_id"].(string), name: body["name"], code: body["code"], startsAt: body["starts_at"],
+		endsAt: body["ends_at"], managed: true, status: "setting"}
+	c.external, _ = body["is_external_modification_allowed"].(bool)
+	if c.name == nil {
+		c.name = "New Access Code"
+	}
+	if c.code == nil {
+		c.code = "7391"
+	}
+	f.codes[id] = c
+	made := map[string]any{"access_code": f.codeJSON(id)}
+	f.attempt(made, "CREATE_ACCESS_CODE", func() { settle(c) })
+	answer(made)(w, r)
+}
+
+// settle is what the lock does: codes of the future wait.
+func settle(c *fakeCode) {
+	c.status = "set"
+	if starts, err := time.Parse(time.RFC3339, asText(c.startsAt)); err == nil && starts.After(time.Now()) {
+		c.status = "unset"
+	}
+}
+
+func asText(value any) string {
+	text, _ := value.(string)
+	return text
+}
+
+func (f *fake) getCode(w http.ResponseWriter, r *http.Request, body map[string]any) {
+	f.onCode(w, r, body, func(id string, _ *fakeCode) map[string]any { return map[string]any{"access_code": f.codeJSON(id)} })
+}
+
+func (f *fake) updateCode(w http.ResponseWriter, r *http.Request, body map[string]any) {
+	f.onCode(w, r, body, func(_ string, c *fakeCode) map[string]any {
+		for name, field := range map[string]*any{"name": &c.name, "code": &c.code, "starts_at": &c.startsAt, "ends_at": &c.endsAt} {
+			if value, ok := body[name]; ok {
+				*field = value
+			}
+		}
+		if body["type"] == "ongoing" {
+			c.startsAt, c.endsAt = nil, nil
+		}
+		if external, ok := body["is_external_modification_allowed"].(bool); ok {
+			c.external = external
+		}
+		c.status = "setting"
+		done := map[string]any{}
+		f.attempt(done, "UPDATE_ACCESS_CODE", func() { settle(c) })
+		return done
+	})
+}
+
+func (f *fake) convertCode(w http.ResponseWriter, r *http.Request, body map[string]any) {
+	f.onCode(w, r, body, func(_ string, c *fakeCode) map[string]any {
+		c.external, _ = body["is_external_modification_allowed"].(bool)
+		done := map[string]any{}
+		f.attempt(done, "CONVERT_ACCESS_CODE_TO_MANAGED", func() { c.managed, c.status = true, "set" })
+		return done
+	})
+}
+
+func (f *fake) deleteCode(w http.ResponseWriter, r *http.Request, body map[string]any) {
+	f.onCode(w, r, body, func(id string, c *fakeCode) map[string]any {
+		actionType := "DELETE_ACCESS_CODE"
+		if !c.managed {
+			actionType = "DELETE_UNMANAGED_ACCESS_CODE"
+		}
+		done := map[string]any{}
+		f.attempt(done, actionType, func() { delete(f.codes, id) })
+		return done
+	})
+}
+
+func (f *fake) listUnmanaged(w http.ResponseWriter, r *http.Request, body map[string]any) {
+	var ids []string
+	for id, c := range f.codes {
+		if !c.managed && c.device == body["device_id"] {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	codes := []map[string]any{}
+	for _, id := range ids {
+		codes = append(codes, f.codeJSON(id))
+	}
+	f.answerPage(w, r, "access_codes", codes, body)
+}
+
+// attempt adds an action attempt to an answer, and takes effect when it has succeeded.
+func (f *fake) attempt(answer map[string]any, actionType string, effect func()) {
+	if f.noAttempts {
+		effect()
+		return
+	}
+	a := &fakeAttempt{actionType: actionType, looks: 1, effect: effect}
+	if f.nextAttempt != nil {
+		f.nextAttempt(a)
+	}
+	id := uuid.NewString()
+	f.attempts[id] = a
+	answer["action_attempt"] = f.attemptJSON(id)
+}
+
+func (f *fake) attemptJSON(id string) map[string]any {
+	a := f.attempts[id]
+	attempt := map[string]any{"action_attempt_id": id, "action_type": a.actionType, "status": "pending", "result": nil, "error": nil}
+	switch {
+	case a.looks > 0:
+	case a.failure != nil:
+		attempt["status"], attempt["error"] = "error", a.failure
+	default:
+		attempt["status"], attempt["result"] = "success", map[string]any{}
+	}
+	return attempt
+}
+
+func (f *fake) getAttempt(w http.ResponseWriter, r *http.Request, body map[string]any) {
+	id, _ := body["action_attempt_id"].(string)
+	a := f.attempts[id]
+	if a == nil {
+		answerError(404, "action_attempt_not_found", "Could not find action attempt")(w, r)
+		return
+	}
+	if a.looks--; a.looks == 0 && a.failure == nil {
+		a.effect()
+	}
+	answer(map[string]any{"action_attempt": f.attemptJSON(id)})(w, r)
+}

@@ -1,0 +1,87 @@
+// Package provider is the Terraform provider: it maps resources and data sources to the operations of package
+// api. It must not know how a server is built, and works with every server of that API.
+//
+// A resource is x_resource.go, how Terraform's model and the contract map onto each other is x_model.go, and
+// what users read when something goes wrong is made in diagnostics.go.
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// New makes the provider. The version is the one users write in required_providers.
+func New(version string) func() provider.Provider {
+	return func() provider.Provider { return &deviceAccess{version: version} }
+}
+
+type deviceAccess struct{ version string }
+
+type settings struct {
+	APIKey          types.String `tfsdk:"api_key"`
+	Endpoint        types.String `tfsdk:"endpoint"`
+	WorkspaceID     types.String `tfsdk:"workspace_id"`
+	ConvertOnImport types.Bool   `tfsdk:"convert_on_import"`
+}
+
+func (p *deviceAccess) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName, resp.Version = "deviceaccess", p.version
+}
+
+func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Manages the access codes of door locks, and the webhooks that report on them, through a Device Access server.",
+		Attributes: map[string]schema.Attribute{
+			"api_key": schema.StringAttribute{
+				Optional: true, Sensitive: true,
+				MarkdownDescription: "The API key (`seam_…`), or a personal access token (`seam_at…`) together with `workspace_id`. " +
+					"By default the environment variable `DEVICEACCESS_API_KEY`.",
+			},
+			"endpoint": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "The address of the server, such as `http://127.0.0.1:8500`. " +
+					"By default the environment variable `DEVICEACCESS_ENDPOINT`.",
+			},
+			"workspace_id": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "The workspace that the key must belong to. With it, a key of another workspace is refused before " +
+					"anything is read; without it, such a key makes everything look deleted. A personal access token needs it. " +
+					"By default the environment variable `DEVICEACCESS_WORKSPACE_ID`.",
+			},
+			"convert_on_import": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "Whether importing an unmanaged access code by its bare `access_code_id` converts it to managed at once. " +
+					"Where it is `false`, such an import is refused, and only `<device_id>/<access_code_id>` can be imported, which changes " +
+					"nothing until apply. By default the environment variable `DEVICEACCESS_CONVERT_ON_IMPORT`, else `true`.",
+			},
+		},
+	}
+}
+
+func (p *deviceAccess) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	var config settings
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	conn, diags := config.connect(ctx, userAgent(p.version, req.TerraformVersion))
+	resp.Diagnostics.Append(diags...)
+	resp.ResourceData, resp.DataSourceData = conn, conn
+}
+
+func userAgent(version, terraform string) string {
+	return "terraform-provider-deviceaccess/" + version + " Terraform/" + terraform
+}
+
+func (p *deviceAccess) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{newWebhookResource, newAccessCodeResource}
+}
+
+func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{newWorkspaceDataSource, newDevicesDataSource, newUnmanagedAccessCodesDataSource}
+}

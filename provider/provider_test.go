@@ -1,0 +1,237 @@
+package provider
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+)
+
+// TestMain keeps the machine's own settings of Terraform and of the provider out of the tests.
+func TestMain(m *testing.M) {
+	os.Setenv("TF_CLI_CONFIG_FILE", os.DevNull)
+	for _, name := range []string{envAPIKey, envEndpoint, envWorkspaceID, envConvertOnImport} {
+		os.Unsetenv(name)
+	}
+	apptest.Main(m)
+}
+
+// run plays a story with the real terraform, in parallel with others.
+func run(t *testing.T, test resource.TestCase) {
+	t.Helper()
+	t.Parallel()
+	play(t, test)
+}
+
+// play is run for tests that change the environment and so stand alone.
+func play(t *testing.T, test resource.TestCase) {
+	t.Helper()
+	test.IsUnitTest = true // needs no account anywhere, so it always runs
+	test.ProtoV6ProviderFactories = map[string]func() (tfprotov6.ProviderServer, error){
+		"deviceaccess": providerserver.NewProtocol6WithError(New("test")()),
+	}
+	resource.Test(t, test)
+}
+
+// says matches an error that has all of these texts, in this order. Terraform breaks lines where it likes.
+func says(texts ...string) *regexp.Regexp {
+	for i, text := range texts {
+		texts[i] = strings.Join(strings.Fields(regexp.QuoteMeta(text)), `\s+`)
+	}
+	return regexp.MustCompile(`(?s)` + strings.Join(texts, `.*`))
+}
+
+const workspaceData = `data "deviceaccess_workspace" "this" {}
+`
+
+func workspaceIs(id string) []statecheck.StateCheck {
+	return []statecheck.StateCheck{statecheck.ExpectKnownValue("data.deviceaccess_workspace.this", tfjsonpath.New("workspace_id"), knownvalue.StringExact(id))}
+}
+
+func TestSettingsComeFromTheEnvironment(t *testing.T) {
+	f := startFake(t)
+	t.Setenv(envAPIKey, fakeKey)
+	t.Setenv(envEndpoint, f.URL+"/")
+	t.Setenv(envWorkspaceID, fakeWorkspace)
+	play(t, resource.TestCase{Steps: []resource.TestStep{{Config: workspaceData, ConfigStateChecks: workspaceIs(fakeWorkspace)}}})
+}
+
+func TestMissingAndWrongSettingsSayWhatToDo(t *testing.T) {
+	f := startFake(t)
+	const key, pat = fakeKey, "seam_at_2bMS94SrGUXuNR2JmJkjtvBQDg5c"
+	cases := map[string]struct {
+		settings string
+		problem  []string
+	}{
+		"nothing":             {``, []string{"no API key", "DEVICEACCESS_API_KEY", "make server", "no endpoint", "DEVICEACCESS_ENDPOINT", "make server"}},
+		"endpoint, no key":    {`endpoint = "` + f.URL + `"`, []string{"There is no API key"}},
+		"endpoint no URL":     {`endpoint = "localhost:8500", api_key = "` + key + `"`, []string{"is not an http or https URL; write it like"}},
+		"key in endpoint":     {`endpoint = "http://k:pw123456@localhost:1", api_key = "` + key + `"`, []string{"must have no user name"}},
+		"key with newline":    {`endpoint = "` + f.URL + `", api_key = "` + key + `\n"`, []string{"a line break or another character that no key has"}},
+		"key not accepted":    {`endpoint = "` + f.URL + `", api_key = "seam_other"`, []string{"API Key not found", "Check `api_key`", "DEVICEACCESS_API_KEY"}},
+		"other workspace":     {`endpoint = "` + f.URL + `", api_key = "` + key + `", workspace_id = "99999999-2222-4333-8444-555555555555"`, []string{"belongs to workspace 11111111-", "Nothing was read or changed"}},
+		"token, no workspace": {`endpoint = "` + f.URL + `", api_key = "` + pat + `"`, []string{"not bound to a workspace", "DEVICEACCESS_WORKSPACE_ID"}},
+		"not this API":        {`endpoint = "` + f.URL + `/nowhere", api_key = "` + key + `"`, []string{"which is not an answer of this API", "Check `endpoint`"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			settings := regexp.MustCompile(`, (\w+ =)`).ReplaceAllString(c.settings, "\n  $1")
+			run(t, resource.TestCase{Steps: []resource.TestStep{{
+				Config: "provider \"deviceaccess\" {\n  " + settings + "\n}\n" + workspaceData, ExpectError: says(c.problem...),
+			}}})
+		})
+	}
+}
+
+func TestServerThatIsNotThereIsToldApartFromRefusals(t *testing.T) {
+	run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config: `provider "deviceaccess" {
+  endpoint = "http://127.0.0.1:1"
+  api_key  = "` + fakeKey + `"
+}
+` + workspaceData,
+		ExpectError: says("connection refused", "Check that the server is running"),
+	}}})
+}
+
+func TestPersonalAccessTokenNamesTheWorkspaceInAHeader(t *testing.T) {
+	f := startFake(t)
+	const pat = "seam_at_2bMS94SrGUXuNR2JmJkjtvBQDg5c"
+	var seen []string
+	look := func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Get("seam-workspace")+" "+r.Header.Get("Authorization"))
+		f.getWorkspace(w, r, nil)
+	}
+	for range 20 {
+		f.then("/workspaces/get", look)
+	}
+	run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config:            fmt.Sprintf("provider \"deviceaccess\" {\n endpoint = %q\n api_key = %q\n workspace_id = %q\n}\n", f.URL, pat, fakeWorkspace) + workspaceData,
+		ConfigStateChecks: workspaceIs(fakeWorkspace),
+	}}})
+	for _, headers := range seen {
+		if headers != fakeWorkspace+" Bearer "+pat {
+			t.Errorf("headers %q", headers)
+		}
+	}
+	if len(seen) == 0 {
+		t.Error("the workspace was never asked for")
+	}
+}
+
+func TestKeyOfOneWorkspaceSendsNoWorkspaceHeader(t *testing.T) {
+	f := startFake(t)
+	sent := false
+	f.then("/webhooks/create", func(w http.ResponseWriter, r *http.Request) {
+		_, sent = r.Header["Seam-Workspace"]
+		f.createWebhook(w, r, map[string]any{"url": "https://example.com/a", "event_types": []any{"*"}})
+	})
+	run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(webhook("https://example.com/a", ""))}}})
+	if sent {
+		t.Error("the header was sent")
+	}
+}
+
+func TestSettingsUnknownWhilePlanningAreNoErrorUntilUsed(t *testing.T) {
+	f := startFake(t)
+	config := func(more string) string {
+		return `resource "terraform_data" "server" {
+  input = "` + f.URL + `"
+}
+provider "deviceaccess" {
+  endpoint = terraform_data.server.output
+  api_key  = "` + fakeKey + `"
+}
+` + more
+	}
+	t.Run("a resource to create", func(t *testing.T) {
+		run(t, resource.TestCase{Steps: []resource.TestStep{{
+			Config:           config(webhook("https://example.com/a", "")),
+			ConfigPlanChecks: plans(plancheck.ResourceActionCreate, hook),
+		}}})
+	})
+	t.Run("an import", func(t *testing.T) {
+		run(t, resource.TestCase{Steps: []resource.TestStep{{
+			Config:      config(webhook("https://example.com/a", "") + "import {\n  to = " + hook + "\n  id = \"x\"\n}\n"),
+			ExpectError: says(`"endpoint" depends on something that is not known yet`),
+		}}})
+	})
+}
+
+func TestReadsSurviveATroubledNetwork(t *testing.T) {
+	f := startFake(t)
+	f.then("/workspaces/get",
+		answerRaw(http.StatusTooManyRequests, "application/json", `{}`, "Retry-After", "1"),
+		answerRaw(http.StatusBadGateway, "text/html", "<html>Bad gateway</html>"),
+		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		answerRaw(http.StatusServiceUnavailable, "text/plain", "", "Retry-After", time.Now().Add(time.Second).UTC().Format(http.TimeFormat)),
+	)
+	run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(workspaceData), ConfigStateChecks: workspaceIs(fakeWorkspace)}}})
+}
+
+func TestCreateThatMayHaveHappenedIsNotRepeated(t *testing.T) {
+	cases := map[string]struct {
+		odd     http.HandlerFunc
+		problem string
+	}{
+		"cut off":       {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
+		"HTML gateway":  {answerRaw(http.StatusBadGateway, "text/html", "<html><style>x{}</style><h1>Bad gateway</h1></html>"), "answered 502 Bad Gateway, which is not an answer of this API: Bad gateway (HTTP 502"},
+		"empty":         {answerRaw(http.StatusInternalServerError, "text/plain", ""), "answered 500 Internal Server Error without saying why"},
+		"truncated":     {answerRaw(http.StatusOK, "application/json", `{"ok": true, "webhook": {"webh`), "not what the contract says"},
+		"nothing in it": {answerRaw(http.StatusOK, "application/json", `{"ok": true}`), "names no webhook"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			f.then("/webhooks/create", c.odd)
+			run(t, resource.TestCase{Steps: []resource.TestStep{{
+				Config: f.config(webhook("https://example.com/a", "")), ExpectError: says(c.problem, "It is not known whether the server has done it"),
+			}}})
+			if creates := f.count("/webhooks/create"); creates != 1 {
+				t.Errorf("asked %d times", creates)
+			}
+		})
+	}
+}
+
+func TestCreateThatWasNotCarriedOutIsRepeated(t *testing.T) {
+	f := startFake(t)
+	f.then("/webhooks/create",
+		answerRaw(http.StatusTooManyRequests, "application/json", `{}`, "Retry-After", "1"), answerRaw(http.StatusServiceUnavailable, "text/plain", ""))
+	run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(webhook("https://example.com/a", ""))}}})
+	if creates := f.count("/webhooks/create"); creates != 3 {
+		t.Errorf("asked %d times", creates)
+	}
+}
+
+func TestRefusedReadsNeverEmptyTheState(t *testing.T) {
+	for name, refusal := range map[string]http.HandlerFunc{
+		"401":                   answerError(http.StatusUnauthorized, "unauthorized", "API Key not found"),
+		"403":                   answerError(http.StatusForbidden, "forbidden", "Not for this key"),
+		"404 of another server": answerRaw(http.StatusNotFound, "text/html", "<h1>404</h1>"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			config := f.config(webhook("https://example.com/a", "") + accessCode(`code = "2468"`))
+			run(t, resource.TestCase{Steps: []resource.TestStep{
+				{Config: config},
+				{PreConfig: func() { f.then("/webhooks/get", refusal) }, RefreshState: true, ExpectError: says("Error: Read webhook")},
+				{PreConfig: func() { f.then("/access_codes/get", refusal) }, RefreshState: true, ExpectError: says("Error: Read access code")},
+				{Config: config, ConfigPlanChecks: plansNothing()},
+			}})
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+type unmanagedAccessCodesDataSource struct{ connectedDataSource }
+
+func newUnmanagedAccessCodesDataSource() datasource.DataSource {
+	return &unmanagedAccessCodesDataSource{}
+}
+
+type unmanagedAccessCodesModel struct {
+	DeviceID    types.String               `tfsdk:"device_id"`
+	AccessCodes []unmanagedAccessCodeModel `tfsdk:"access_codes"`
+}
+
+type unmanagedAccessCodeModel struct {
+	AccessCodeID    types.String `tfsdk:"access_code_id"`
+	DeviceID        types.String `tfsdk:"device_id"`
+	Name            types.String `tfsdk:"name"`
+	Code            types.String `tfsdk:"code"`
+	Type            types.String `tfsdk:"type"`
+	Status          types.String `tfsdk:"status"`
+	StartsAt        types.String `tfsdk:"starts_at"`
+	EndsAt          types.String `tfsdk:"ends_at"`
+	CreatedAt       types.String `tfsdk:"created_at"`
+	CannotBeManaged types.Bool   `tfsdk:"cannot_be_managed"`
+}
+
+func (m *unmanagedAccessCodeModel) fill(code *api.UnmanagedAccessCode) {
+	*m = unmanagedAccessCodeModel{
+		AccessCodeID:    types.StringValue(code.AccessCodeID),
+		DeviceID:        types.StringValue(code.DeviceID),
+		Name:            types.StringPointerValue(code.Name),
+		Code:            types.StringPointerValue(code.Code),
+		Type:            types.StringValue(string(code.Type)),
+		Status:          types.StringValue(code.Status),
+		StartsAt:        instantOf(code.StartsAt).StringValue,
+		EndsAt:          instantOf(code.EndsAt).StringValue,
+		CreatedAt:       timestamp(code.CreatedAt),
+		CannotBeManaged: types.BoolValue(code.CannotBeManaged),
+	}
+}
+
+func (d *unmanagedAccessCodesDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_unmanaged_access_codes"
+}
+
+func (d *unmanagedAccessCodesDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	text := func(description string) schema.Attribute {
+		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The access codes on a lock that the workspace does not manage: set in the lock's app, at its keypad, or by another workspace.\n\n" +
+			"A code that is adopted leaves this list. Do not drive `for_each` of an import block or a resource with it: the guide " +
+			"*Adopt existing codes* says why, and what to do instead.",
+		Attributes: map[string]schema.Attribute{
+			"device_id": schema.StringAttribute{Required: true, MarkdownDescription: "The lock whose codes are listed."},
+			"access_codes": schema.ListNestedAttribute{
+				Computed:            true,
+				MarkdownDescription: "The codes, first seen first.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"access_code_id": text("The identifier of the code, by which it can be imported."),
+					"device_id":      text("The lock it is on."),
+					"name":           text("Its name. Null where the lock keeps none."),
+					"code": schema.StringAttribute{
+						Computed: true, Sensitive: true,
+						MarkdownDescription: "The PIN. Null where the vendor hides it, as SmartThings does.",
+					},
+					"type":       text("`ongoing`, or `time_bound` with a time frame."),
+					"status":     text("`set`, or `unset` where the lock does not accept it now."),
+					"starts_at":  text("From when it opens. Null if always."),
+					"ends_at":    text("Until when it opens. Null if always."),
+					"created_at": text("When it was first seen."),
+					"cannot_be_managed": schema.BoolAttribute{
+						Computed: true, MarkdownDescription: "Whether the vendor does not let it be converted to managed, as igloohome, Kwikset and SmartThings do not.",
+					},
+				}},
+			},
+		},
+	}
+}
+
+func (d *unmanagedAccessCodesDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var model unmanagedAccessCodesModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
+	client := d.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	codes, err := unmanagedCodes(ctx, client, model.DeviceID.ValueString())
+	if err != nil {
+		report(&resp.Diagnostics, "List unmanaged access codes", err)
+		return
+	}
+	model.AccessCodes = make([]unmanagedAccessCodeModel, len(codes))
+	for i := range codes {
+		model.AccessCodes[i].fill(&codes[i])
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+}

@@ -1,0 +1,193 @@
+package provider
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/compare"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+)
+
+const hook = "deviceaccess_webhook.hook"
+
+// webhook is a webhook resource with more attributes.
+func webhook(url, more string) string {
+	return fmt.Sprintf("resource \"deviceaccess_webhook\" \"hook\" {\n  url = %q\n  %s\n}\n", url, more)
+}
+
+func eventTypes(types ...string) statecheck.StateCheck {
+	checks := make([]knownvalue.Check, len(types))
+	for i, eventType := range types {
+		checks[i] = knownvalue.StringExact(eventType)
+	}
+	return statecheck.ExpectKnownValue(hook, tfjsonpath.New("event_types"), knownvalue.SetExact(checks))
+}
+
+func plans(action plancheck.ResourceActionType, address string) resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, action)}}
+}
+
+func plansNothing() resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
+}
+
+// onlyWebhook is the one webhook that the fake has.
+func (f *fake) onlyWebhook() *fakeWebhook {
+	for _, webhook := range f.webhooks {
+		return webhook
+	}
+	panic("there is no webhook")
+}
+
+func TestWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
+	f := startFake(t)
+	sameWebhook, otherWebhook := statecheck.CompareValue(compare.ValuesSame()), statecheck.CompareValue(compare.ValuesDiffer())
+	id := tfjsonpath.New("webhook_id")
+	run(t, resource.TestCase{
+		CheckDestroy: func(*terraform.State) error {
+			if len(f.webhooks) != 0 {
+				return fmt.Errorf("%d webhooks are left", len(f.webhooks))
+			}
+			return nil
+		},
+		Steps: []resource.TestStep{
+			{
+				Config: f.config(webhook("https://example.com/a", `event_types = ["device.disconnected", "device.connected"]`)),
+				ConfigStateChecks: []statecheck.StateCheck{
+					eventTypes("device.connected", "device.disconnected"),
+					statecheck.ExpectSensitiveValue(hook, tfjsonpath.New("secret")),
+					statecheck.ExpectKnownValue(hook, tfjsonpath.New("secret"), knownvalue.StringExact(fakeSecret)),
+					sameWebhook.AddStateValue(hook, id),
+				},
+			},
+			{ // the order means nothing
+				Config:           f.config(webhook("https://example.com/a", `event_types = ["device.connected", "device.disconnected"]`)),
+				ConfigPlanChecks: plansNothing(),
+			},
+			{ // without event types: all
+				Config:            f.config(webhook("https://example.com/a", "")),
+				ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, hook),
+				ConfigStateChecks: []statecheck.StateCheck{eventTypes("*"), sameWebhook.AddStateValue(hook, id), otherWebhook.AddStateValue(hook, id)},
+			},
+			{
+				Config:            f.config(webhook("https://example.com/b", "")),
+				ConfigPlanChecks:  plans(plancheck.ResourceActionDestroyBeforeCreate, hook),
+				ConfigStateChecks: []statecheck.StateCheck{otherWebhook.AddStateValue(hook, id)},
+			},
+		},
+	})
+	want := map[string]any{"url": "https://example.com/a", "event_types": []any{"device.connected", "device.disconnected"}}
+	if got := f.bodies("/webhooks/create"); len(got) != 2 || !reflect.DeepEqual(got[0], want) {
+		t.Errorf("create requests: %v", got)
+	}
+	if updates, deletes := f.count("/webhooks/update"), f.count("/webhooks/delete"); updates != 1 || deletes != 2 {
+		t.Errorf("%d updates and %d deletes", updates, deletes)
+	}
+}
+
+func TestWebhookChangedOrDeletedElsewhereIsRepaired(t *testing.T) {
+	f := startFake(t)
+	config := f.config(webhook("https://example.com/a", `event_types = ["*"]`))
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config},
+		{
+			PreConfig:         func() { f.do(func() { f.onlyWebhook().eventTypes = []string{"device.connected"} }) },
+			Config:            config,
+			ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, hook),
+			ConfigStateChecks: []statecheck.StateCheck{eventTypes("*")},
+		},
+		{
+			PreConfig:        func() { f.do(func() { clear(f.webhooks) }) },
+			Config:           config,
+			ConfigPlanChecks: plans(plancheck.ResourceActionCreate, hook),
+		},
+		{
+			PreConfig: func() { f.do(func() { clear(f.webhooks) }) }, // gone before it is destroyed
+			Config:    config, Destroy: true,
+		},
+	}})
+}
+
+func TestWebhookOfAServerThatExpandsTheWildcardHasNoDiff(t *testing.T) {
+	f := startFake(t)
+	f.expandsWildcard = true
+	config := f.config(webhook("https://example.com/a", ""))
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config, ConfigStateChecks: []statecheck.StateCheck{eventTypes("*")}},
+		{ // the server learns a type
+			PreConfig: func() {
+				f.do(func() { f.onlyWebhook().eventTypes = append(f.onlyWebhook().eventTypes, "lock.locked") })
+			},
+			Config: config, ConfigPlanChecks: plansNothing(),
+		},
+		{ // a real change is still seen, and mended
+			PreConfig:        func() { f.do(func() { f.onlyWebhook().eventTypes = []string{"device.connected"} }) },
+			Config:           config,
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, hook),
+		},
+		{Config: config, ConfigPlanChecks: plansNothing()},
+	}})
+}
+
+func TestWebhookSecretIsKeptAndImportGetsWhatTheServerTells(t *testing.T) {
+	for name, secretOnce := range map[string]bool{"secret is told always": false, "secret is told once": true} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			f.secretOnce = secretOnce
+			config := f.config(webhook("https://example.com/a", ""))
+			imported := resource.TestStep{
+				ResourceName: hook, ImportState: true, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "webhook_id",
+				ImportStateIdFunc: func(s *terraform.State) (string, error) {
+					return s.RootModule().Resources[hook].Primary.Attributes["webhook_id"], nil
+				},
+			}
+			if secretOnce {
+				imported.ImportStateVerifyIgnore = []string{"secret"}
+			}
+			run(t, resource.TestCase{Steps: []resource.TestStep{
+				{Config: config},
+				{RefreshState: true, RefreshPlanChecks: resource.RefreshPlanChecks{PostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
+				{Config: config, ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectKnownValue(hook, tfjsonpath.New("secret"), knownvalue.StringExact(fakeSecret)),
+				}},
+				imported,
+			}})
+		})
+	}
+}
+
+func TestWebhookErrorsPointToTheAttribute(t *testing.T) {
+	f := startFake(t)
+	f.then("/webhooks/create", answerRaw(http.StatusBadRequest, "application/json", `{"ok": false, "error": {"type": "invalid_input",
+		"message": "Unknown event type for \"event_types\"", "validation_errors": {"_errors": [], "event_types": {"_errors": ["Unknown event type"]}}}}`))
+	run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config:      f.config(webhook("https://example.com/a", `event_types = ["no.such"]`)),
+		ExpectError: says("Error: Create webhook", `event_types = ["no.such"]`, "Unknown event type", "HTTP 400, invalid_input, request req-2"),
+	}}})
+}
+
+func TestWebhookConfigurationIsCheckedBeforeTheServerIsAsked(t *testing.T) {
+	cases := map[string]struct{ config, problem string }{
+		"no scheme":      {webhook("example.com/a", ""), `Check the URL`},
+		"ftp":            {webhook("ftp://example.com/a", ""), `Check the URL`},
+		"user name":      {webhook("https://user:pass@example.com/a", ""), `Check the URL`},
+		"no event types": {webhook("https://example.com/a", `event_types = []`), `at least 1`},
+		"a sentence":     {webhook("https://example.com/a", `event_types = ["everything please"]`), `event type such as`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(c.config), ExpectError: says(c.problem)}}})
+			if writes := f.writes(); len(writes) != 0 {
+				t.Errorf("writes: %v", writes)
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+type workspaceDataSource struct{ connectedDataSource }
+
+func newWorkspaceDataSource() datasource.DataSource { return &workspaceDataSource{} }
+
+type workspaceModel struct {
+	WorkspaceID        types.String `tfsdk:"workspace_id"`
+	Name               types.String `tfsdk:"name"`
+	CompanyName        types.String `tfsdk:"company_name"`
+	ConnectPartnerName types.String `tfsdk:"connect_partner_name"`
+	IsSandbox          types.Bool   `tfsdk:"is_sandbox"`
+}
+
+func (d *workspaceDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_workspace"
+}
+
+func (d *workspaceDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The workspace that the API key belongs to.",
+		Attributes: map[string]schema.Attribute{
+			"workspace_id":         schema.StringAttribute{Computed: true, MarkdownDescription: "The identifier of the workspace."},
+			"name":                 schema.StringAttribute{Computed: true, MarkdownDescription: "The name of the workspace."},
+			"company_name":         schema.StringAttribute{Computed: true, MarkdownDescription: "The name of the company that the workspace is of."},
+			"connect_partner_name": schema.StringAttribute{Computed: true, MarkdownDescription: "The name that people see when they connect an account. Null if there is none."},
+			"is_sandbox":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the devices of the workspace are simulated."},
+		},
+	}
+}
+
+func (d *workspaceDataSource) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
+	client := d.client(&resp.Diagnostics)
+	if client == nil {
+		return
+	}
+	answer, err := api.Answer[api.WorkspaceResponse](client.GetWorkspace(ctx, api.EmptyRequest{}))
+	if err != nil {
+		report(&resp.Diagnostics, "Read workspace", err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &workspaceModel{
+		WorkspaceID:        types.StringValue(answer.Workspace.WorkspaceID),
+		Name:               types.StringValue(answer.Workspace.Name),
+		CompanyName:        types.StringValue(answer.Workspace.CompanyName),
+		ConnectPartnerName: types.StringPointerValue(answer.Workspace.ConnectPartnerName),
+		IsSandbox:          types.BoolValue(answer.Workspace.IsSandbox),
+	})...)
+}

@@ -1,0 +1,165 @@
+// Package access is the domain: workspaces, credentials, devices, access codes, action attempts, events and
+// webhooks, the rules they obey, and the operations on them. Each operation is one transaction and says
+// which errors it returns; besides those, any may fail because the database does.
+//
+// What should be on a device is decided here; how to get it there is the business of package reconcile,
+// which reports back what it has found and done. The package knows neither HTTP nor any vendor.
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// The kinds of keys that changes wake.
+const (
+	DeviceLane  = "device"
+	AccountLane = "account"
+)
+
+// Options of a Service. The zero value is for production.
+type Options struct {
+	AttemptPatience time.Duration    // when a pending action attempt is given up; 0: 10 min
+	ConfirmTimeout  time.Duration    // when an accepted write counts as come to nothing; 0: 60 s
+	ListLag         time.Duration    // how long a device's list may lag behind what it has confirmed; 0: 10 s
+	Now             func() time.Time // the clock; nil: the system's
+	Log             *slog.Logger
+}
+
+// Service carries the operations.
+type Service struct {
+	db    *store.DB
+	keys  *seal.Keys
+	waker *work.Waker
+	opt   Options
+
+	serverKeys sync.Map // name → []byte; they never change
+}
+
+// New makes a Service on db, which must be migrated.
+func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service {
+	if opt.AttemptPatience == 0 {
+		opt.AttemptPatience = 10 * time.Minute
+	}
+	if opt.ConfirmTimeout == 0 {
+		opt.ConfirmTimeout = 60 * time.Second
+	}
+	if opt.ListLag == 0 {
+		opt.ListLag = 10 * time.Second
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Service{db: db, keys: keys, waker: waker, opt: opt}
+}
+
+// Health asks the database for a sign of life.
+func (s *Service) Health(ctx context.Context) (time.Time, error) { return s.db.Ping(ctx) }
+
+// ServerKey is a key of 32 bytes that all instances share, made when it is first asked for.
+func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
+	if key, ok := s.serverKeys.Load(name); ok {
+		return key.([]byte), nil
+	}
+	place := "server_keys.sealed/" + name
+	sealed, err := s.db.GetServerKey(ctx, name)
+	if store.IsNoRows(err) {
+		fresh := s.keys.Seal(place, seal.NewMaster())
+		if err := s.db.InsertServerKey(ctx, store.InsertServerKeyParams{Name: name, Sealed: fresh}); err != nil {
+			return nil, fmt.Errorf("keep the key %s: %w", name, err)
+		}
+		sealed, err = s.db.GetServerKey(ctx, name) // another instance may have been quicker
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the key %s: %w", name, err)
+	}
+	key, err := s.keys.Open(place, sealed)
+	if err != nil {
+		return nil, fmt.Errorf("open the key %s: %w; is the master key the one this database was made with?", name, err)
+	}
+	s.serverKeys.Store(name, key)
+	return key, nil
+}
+
+// Position is a place in a list ordered by creation: after the row of that time and identifier. The zero
+// Position is the beginning.
+type Position struct {
+	At time.Time
+	ID uuid.UUID
+}
+
+// Page asks for at most Limit rows after a Position.
+type Page struct {
+	After Position
+	Limit int
+}
+
+// rows is how many to ask the database for: one more than the page holds says whether another follows.
+func (p Page) rows() int32 { return int32(min(max(p.Limit, 1), 1<<30) + 1) }
+
+// cut is the page's part of rows, and whether more follow.
+func cut[T any](p Page, rows []T) ([]T, bool) {
+	if len(rows) > p.Limit {
+		return rows[:p.Limit], true
+	}
+	return rows, false
+}
+
+func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
+
+// parseIDs reads identifiers; what is no UUID names nothing and is left out. A nil list stays nil (no
+// condition), an empty one stays empty (nothing matches).
+func parseIDs(texts *[]string) []uuid.UUID {
+	if texts == nil {
+		return nil
+	}
+	ids := []uuid.UUID{}
+	for _, t := range *texts {
+		if id, err := uuid.Parse(t); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func list[T any](p *[]T) []T {
+	if p == nil {
+		return nil
+	}
+	if *p == nil {
+		return []T{}
+	}
+	return *p
+}
+
+func nonEmpty(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // of our own types only
+	}
+	return b
+}
+
+// asError finds the *Error that a transaction was ended with.
+func asError(err error) (*Error, bool) { return errors.AsType[*Error](err) }

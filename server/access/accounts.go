@@ -1,0 +1,297 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// SandboxAdapter is the adapter of accounts whose devices are simulated.
+const SandboxAdapter = "sandbox"
+
+// Account is a connected account: the way to a vendor's devices.
+type Account struct {
+	ID          uuid.UUID
+	WorkspaceID uuid.UUID
+	Adapter     string // the protocol, such as "devicecloud", or SandboxAdapter
+	DisplayName string
+	Config      json.RawMessage // address and credentials, as the adapter understands them: a secret
+	Seq         int64
+}
+
+func accountPlace(id uuid.UUID) string { return "connected_accounts.config/" + id.String() }
+
+// ConnectAccount adds an account; its devices appear by themselves.
+func (s *Service) ConnectAccount(ctx context.Context, workspace uuid.UUID, adapter, displayName string, config json.RawMessage) (uuid.UUID, error) {
+	id := newID()
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		err := tx.InsertAccount(ctx, store.InsertAccountParams{ConnectedAccountID: id, WorkspaceID: workspace, Adapter: adapter,
+			DisplayName: displayName, ConfigSealed: s.keys.Seal(accountPlace(id), config)})
+		if err != nil {
+			return err
+		}
+		if err := s.emit(ctx, tx, "connected_account.connected", about{workspace: workspace, account: id}); err != nil {
+			return err
+		}
+		return s.waker.Wake(ctx, tx, AccountLane, id)
+	})
+	if err != nil {
+		return id, fmt.Errorf("connect the account %q: %w", displayName, err)
+	}
+	return id, nil
+}
+
+// SetAccountConfig changes the address or the credentials of an account.
+func (s *Service) SetAccountConfig(ctx context.Context, id uuid.UUID, config json.RawMessage) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, ConfigSealed: s.keys.Seal(accountPlace(id), config)}); err != nil {
+			return err
+		}
+		return s.waker.Wake(ctx, tx, AccountLane, id)
+	})
+	if err != nil {
+		return fmt.Errorf("change the account %s: %w", id, err)
+	}
+	return nil
+}
+
+// GetAccount reads an account with its credentials. For the adapters only.
+func (s *Service) GetAccount(ctx context.Context, id uuid.UUID) (Account, error) {
+	r, err := s.db.GetAccount(ctx, id)
+	if err != nil {
+		return Account{}, fmt.Errorf("read the account %s: %w", id, err)
+	}
+	return s.toAccount(r)
+}
+
+// ListAccounts lists the accounts of one adapter, in all workspaces. For administration and start-up only.
+func (s *Service) ListAccounts(ctx context.Context, adapter string) ([]Account, error) {
+	rows, err := s.db.ListAccountsOfAdapter(ctx, adapter)
+	if err != nil {
+		return nil, fmt.Errorf("list the accounts: %w", err)
+	}
+	out := make([]Account, len(rows))
+	for i, r := range rows {
+		if out[i], err = s.toAccount(r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (s *Service) toAccount(r store.ConnectedAccount) (Account, error) {
+	config, err := s.keys.Open(accountPlace(r.ConnectedAccountID), r.ConfigSealed)
+	if err != nil {
+		return Account{}, fmt.Errorf("open the credentials of account %s: %w", r.ConnectedAccountID, err)
+	}
+	return Account{ID: r.ConnectedAccountID, WorkspaceID: r.WorkspaceID, Adapter: r.Adapter, DisplayName: r.DisplayName, Config: config, Seq: r.WakeSeq}, nil
+}
+
+// FoundDevice is one device as its vendor describes it.
+type FoundDevice struct {
+	Ref, Name, Type, Provider, Manufacturer, Model, SerialNumber string
+	Online                                                       bool
+	Locked                                                       *bool
+	BatteryLevel                                                 *float64
+	Capabilities                                                 Capabilities
+}
+
+// RecordDevices takes in the complete list of an account's devices: new ones are added, known ones brought
+// up to date, with an event for each transition. A device that is missing is not taken away for that (a list
+// can be empty for a moment) but looked at by itself.
+func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID, found []FoundDevice) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := h.Check(ctx, tx); err != nil {
+			return err
+		}
+		a, err := tx.GetAccount(ctx, account)
+		if err != nil {
+			return err
+		}
+		if err := s.accountWorks(ctx, tx, a); err != nil {
+			return err
+		}
+		rows, err := tx.ListDevicesOfAccount(ctx, account)
+		if err != nil {
+			return err
+		}
+		known := map[string]store.Device{}
+		for _, r := range rows {
+			known[r.VendorRef] = r
+		}
+		for _, f := range found {
+			r, ok := known[f.Ref]
+			delete(known, f.Ref)
+			if !ok {
+				err = s.addDevice(ctx, tx, a, f)
+			} else {
+				err = s.refreshDevice(ctx, tx, r, f)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for _, r := range known {
+			if r.RemovedAt == nil {
+				if err := s.wakeDevice(ctx, tx, r.DeviceID, true); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("record the devices of account %s: %w", account, err)
+	}
+	return nil
+}
+
+func (s *Service) addDevice(ctx context.Context, tx store.Tx, a store.ConnectedAccount, f FoundDevice) error {
+	r := store.Device{DeviceID: newID(), WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID}
+	err := tx.InsertDevice(ctx, store.InsertDeviceParams{DeviceID: r.DeviceID, WorkspaceID: r.WorkspaceID, ConnectedAccountID: r.ConnectedAccountID,
+		VendorRef: f.Ref, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer, Model: f.Model, SerialNumber: f.SerialNumber,
+		Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel, Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags()})
+	if err != nil {
+		return err
+	}
+	if err := s.emit(ctx, tx, "device.added", aboutDevice(r)); err != nil {
+		return err
+	}
+	if f.Online {
+		if err := s.emit(ctx, tx, "device.connected", aboutDevice(r)); err != nil {
+			return err
+		}
+	}
+	return s.waker.Wake(ctx, tx, DeviceLane, r.DeviceID)
+}
+
+func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device, f FoundDevice) error {
+	same := r.RemovedAt == nil && r.Online == f.Online && r.Name == f.Name && r.DeviceType == f.Type && r.Provider == f.Provider &&
+		r.Manufacturer == f.Manufacturer && r.Model == f.Model && r.SerialNumber == f.SerialNumber && reflect.DeepEqual(r.Locked, f.Locked) &&
+		reflect.DeepEqual(r.BatteryLevel, f.BatteryLevel) && reflect.DeepEqual(capabilities(r), f.Capabilities)
+	if same {
+		return nil
+	}
+	err := tx.UpdateDevice(ctx, store.UpdateDeviceParams{DeviceID: r.DeviceID, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer,
+		Model: f.Model, SerialNumber: f.SerialNumber, Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel,
+		Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags()})
+	if err != nil {
+		return err
+	}
+	if r.RemovedAt != nil {
+		if err := s.emit(ctx, tx, "device.added", aboutDevice(r)); err != nil {
+			return err
+		}
+	}
+	if r.RemovedAt == nil && r.Online == f.Online {
+		return nil
+	}
+	was := r.Online
+	r.Online, r.OnlineChangedAt = f.Online, s.opt.Now().UTC()
+	if was != f.Online {
+		if err := s.emitOnline(ctx, tx, r); err != nil {
+			return err
+		}
+	}
+	// Nobody knows what happened to it meanwhile.
+	return s.wakeDevice(ctx, tx, r.DeviceID, true)
+}
+
+// emitOnline tells that a device has come online or gone offline.
+func (s *Service) emitOnline(ctx context.Context, tx store.Tx, d store.Device) error {
+	if d.Online {
+		return s.emit(ctx, tx, "device.connected", aboutDevice(d))
+	}
+	a := aboutDevice(d).with("error_code", "device_offline")
+	errs := []map[string]any{{"error_code": "device_offline", "message": "The device is offline.", "is_device_error": true, "created_at": d.OnlineChangedAt}}
+	a = a.with("device_errors", errs)
+	for _, list := range []string{"device_warnings", "connected_account_errors", "connected_account_warnings"} {
+		a = a.with(list, []any{})
+	}
+	return s.emit(ctx, tx, "device.disconnected", a)
+}
+
+// accountWorks records that an account answers.
+func (s *Service) accountWorks(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
+	if a.ErrorCode == nil {
+		return nil
+	}
+	if _, err := tx.SetAccountError(ctx, store.SetAccountErrorParams{ConnectedAccountID: a.ConnectedAccountID}); err != nil {
+		return err
+	}
+	return s.emit(ctx, tx, "connected_account.connected", about{workspace: a.WorkspaceID, account: a.ConnectedAccountID})
+}
+
+// RecordAccountRefused notes that an account's credentials are no longer accepted.
+func (s *Service) RecordAccountRefused(ctx context.Context, h Holder, account uuid.UUID, message string) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := h.Check(ctx, tx); err != nil {
+			return err
+		}
+		code := "account_disconnected"
+		n, err := tx.SetAccountError(ctx, store.SetAccountErrorParams{ConnectedAccountID: account, ErrorCode: &code, ErrorMessage: &message})
+		if err != nil || n == 0 {
+			return err
+		}
+		a, err := tx.GetAccount(ctx, account)
+		if err != nil {
+			return err
+		}
+		errs := []map[string]any{{"error_code": code, "message": message, "is_connected_account_error": true, "created_at": s.opt.Now().UTC()}}
+		return s.emit(ctx, tx, "connected_account.disconnected", about{workspace: a.WorkspaceID, account: account}.
+			with("connected_account_errors", errs).with("connected_account_warnings", []any{}))
+	})
+	if err != nil {
+		return fmt.Errorf("record that account %s is refused: %w", account, err)
+	}
+	return nil
+}
+
+// Hint says that something about an account or one of its devices may have changed; an empty ref means
+// the account as a whole. An unknown device makes the account be looked at.
+func (s *Service) Hint(ctx context.Context, account uuid.UUID, ref string) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if ref != "" {
+			d, err := tx.GetDeviceByRef(ctx, store.GetDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref})
+			if err == nil && d.RemovedAt == nil {
+				return s.wakeDevice(ctx, tx, d.DeviceID, true)
+			}
+			if err != nil && !store.IsNoRows(err) {
+				return err
+			}
+		}
+		if err := tx.WakeAccount(ctx, account); err != nil {
+			return err
+		}
+		return s.waker.Wake(ctx, tx, AccountLane, account)
+	})
+	if err != nil {
+		return fmt.Errorf("take a hint about account %s: %w", account, err)
+	}
+	return nil
+}
+
+// ScheduleAccount says when an account is to be looked at again; what has woken it since seq makes it due at once.
+func (s *Service) ScheduleAccount(ctx context.Context, account uuid.UUID, seq int64, due time.Time) error {
+	return s.db.ScheduleAccount(ctx, store.ScheduleAccountParams{ConnectedAccountID: account, WakeSeq: seq, DueAt: &due})
+}
+
+// AccountDue says whether it is time to look at the account.
+func (s *Service) AccountDue(ctx context.Context, account uuid.UUID) (bool, error) {
+	due, err := s.db.AccountDue(ctx, account)
+	if store.IsNoRows(err) {
+		return false, nil
+	}
+	return due, err
+}
+
+// DueAccounts lists accounts that it is time to look at and nobody looks at.
+func (s *Service) DueAccounts(ctx context.Context, limit int32) ([]uuid.UUID, error) {
+	return s.db.DueAccounts(ctx, limit)
+}

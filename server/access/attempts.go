@@ -1,0 +1,132 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Attempt is the progress of an operation that ends later.
+type Attempt struct {
+	ID        uuid.UUID
+	Type      string // an action_type of the API
+	Status    AttemptStatus
+	CodeID    uuid.UUID
+	ErrorType string // of a failed one
+	Message   string // of a failed one
+	CreatedAt time.Time
+}
+
+// AttemptStatus is how an attempt stands.
+type AttemptStatus string
+
+const (
+	Pending   AttemptStatus = "pending"
+	Succeeded AttemptStatus = "success"
+	Failed    AttemptStatus = "error"
+)
+
+// The action types of the API that concern access codes.
+const (
+	CreateAccessCode          = "CREATE_ACCESS_CODE"
+	UpdateAccessCode          = "UPDATE_ACCESS_CODE"
+	DeleteAccessCode          = "DELETE_ACCESS_CODE"
+	ConvertAccessCode         = "CONVERT_ACCESS_CODE_TO_MANAGED"
+	DeleteUnmanagedAccessCode = "DELETE_UNMANAGED_ACCESS_CODE"
+)
+
+// attemptOptions is what an attempt does when it succeeds.
+type attemptOptions struct {
+	ExternalModificationAllowed *bool `json:"external_modification_allowed,omitempty"` // convert
+}
+
+func toAttempt(r store.ActionAttempt) Attempt {
+	return Attempt{ID: r.ActionAttemptID, Type: r.ActionType, Status: AttemptStatus(r.Status), CodeID: r.AccessCodeID,
+		ErrorType: text(r.ErrorType), Message: text(r.ErrorMessage), CreatedAt: r.CreatedAt}
+}
+
+func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string, opt attemptOptions) (store.ActionAttempt, error) {
+	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: newID(), WorkspaceID: c.WorkspaceID, DeviceID: c.DeviceID,
+		AccessCodeID: c.AccessCodeID, ActionType: actionType, Gen: c.DesiredGen, Options: mustJSON(opt), Patience: s.opt.AttemptPatience})
+	if err != nil {
+		return r, fmt.Errorf("write the action attempt: %w", err)
+	}
+	return r, nil
+}
+
+// doneAttempt is an attempt that has nothing left to do.
+func (s *Service) doneAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string) (store.ActionAttempt, error) {
+	r, err := s.newAttempt(ctx, tx, c, actionType, attemptOptions{})
+	if err != nil {
+		return r, err
+	}
+	r.Status = string(Succeeded)
+	return r, finish(ctx, tx, r, Succeeded, "", "")
+}
+
+func finish(ctx context.Context, tx store.Tx, r store.ActionAttempt, status AttemptStatus, errorType, message string) error {
+	_, err := tx.FinishActionAttempt(ctx, store.FinishActionAttemptParams{ActionAttemptID: r.ActionAttemptID, Status: string(status),
+		ErrorType: nonEmpty(errorType), ErrorMessage: nonEmpty(message)})
+	if err != nil {
+		return fmt.Errorf("finish the action attempt %s: %w", r.ActionAttemptID, err)
+	}
+	return nil
+}
+
+func options(r store.ActionAttempt) (o attemptOptions) {
+	_ = json.Unmarshal(r.Options, &o) // written by this package
+	return o
+}
+
+// GetAttempt reads an action attempt. It fails with NotFound.
+func (s *Service) GetAttempt(ctx context.Context, p Principal, id string) (Attempt, error) {
+	notFound := &Error{Kind: NotFound, Type: "action_attempt_not_found", Message: "Could not find an action_attempt with this action_attempt_id.", Data: map[string]any{"action_attempt_id": id}}
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return Attempt{}, notFound
+	}
+	r, err := s.db.GetActionAttempt(ctx, store.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed})
+	if store.IsNoRows(err) {
+		return Attempt{}, notFound
+	}
+	if err != nil {
+		return Attempt{}, fmt.Errorf("read the action attempt: %w", err)
+	}
+	return toAttempt(r), nil
+}
+
+// ListAttempts lists action attempts by their identifiers, of a device, or both, oldest first, and says
+// whether more follow the page. It fails with Invalid when neither is given, and with NotFound when none
+// of the identifiers names one.
+func (s *Service) ListAttempts(ctx context.Context, p Principal, ids *[]string, deviceID string, page Page) ([]Attempt, bool, error) {
+	if ids == nil && deviceID == "" {
+		return nil, false, invalid("", "Must specify at least one of action_attempt_ids or device_id")
+	}
+	arg := store.ListActionAttemptsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
+		ActionAttemptIds: parseIDs(ids), MaxRows: page.rows()}
+	if deviceID != "" {
+		d, err := s.GetDevice(ctx, p, deviceID, "")
+		if err != nil {
+			return nil, false, err
+		}
+		arg.DeviceID = &d.ID
+	}
+	rows, err := s.db.ListActionAttempts(ctx, arg)
+	if err != nil {
+		return nil, false, fmt.Errorf("list the action attempts: %w", err)
+	}
+	if len(rows) == 0 && ids != nil && len(*ids) > 0 && page.After.At.IsZero() {
+		return nil, false, &Error{Kind: NotFound, Type: "action_attempts_not_found", Message: "Could not find any of these action attempts."}
+	}
+	rows, more := cut(page, rows)
+	out := make([]Attempt, len(rows))
+	for i, r := range rows {
+		out[i] = toAttempt(r)
+	}
+	return out, more, nil
+}

@@ -1,0 +1,270 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Status says how far a code is on its device.
+type Status string
+
+const (
+	StatusUnset    Status = "unset"    // not on the device, or there and not open yet
+	StatusSetting  Status = "setting"  // on its way
+	StatusSet      Status = "set"      // opens
+	StatusRemoving Status = "removing" // on its way off
+	StatusUnknown  Status = "unknown"  // the device is gone
+)
+
+// Code is an access code: managed by the workspace, or found on a device and unmanaged.
+type Code struct {
+	ID                          uuid.UUID
+	WorkspaceID                 uuid.UUID
+	DeviceID                    uuid.UUID
+	Managed                     bool
+	Name                        *string
+	PIN                         *string // nil where hidden, or not invented yet
+	StartsAt, EndsAt            *time.Time
+	Status                      Status
+	ExternalModificationAllowed bool
+	OnDevice                    bool // the device holds it, open or scheduled
+	WaitingForPIN               bool // the vendor has yet to invent it
+	CannotBeManaged             bool // unmanaged: its device does not let it be taken over
+	CannotBeDeleted             bool // unmanaged: its device does not let it be deleted
+	Errors, Warnings            []Problem
+	Mutations                   []Mutation
+	CreatedAt                   time.Time
+}
+
+// TimeBound says whether the code has a time frame.
+func (c Code) TimeBound() bool { return c.StartsAt != nil }
+
+// Mutation is a change on its way to the device; a mutation_code of the API.
+type Mutation struct {
+	Code        string
+	Message     string
+	At          time.Time
+	ScheduledAt *time.Time // deferring_creation
+}
+
+func pinPlace(code uuid.UUID) string   { return "access_codes.pin/" + code.String() }
+func pinScope(device uuid.UUID) string { return "access_codes.pin/device/" + device.String() }
+
+// setPIN puts a PIN into a row; an empty one takes it out.
+func (s *Service) setPIN(r *store.AccessCode, pin string) {
+	if pin == "" {
+		r.PinSealed, r.PinMac = nil, nil
+		return
+	}
+	r.PinSealed = s.keys.Seal(pinPlace(r.AccessCodeID), []byte(pin))
+	r.PinMac = s.keys.MAC(pinScope(r.DeviceID), []byte(pin))
+}
+
+// pinOf reads the PIN of a row; empty where it has none.
+func (s *Service) pinOf(r store.AccessCode) (string, error) {
+	if r.PinSealed == nil {
+		return "", nil
+	}
+	b, err := s.keys.Open(pinPlace(r.AccessCodeID), r.PinSealed)
+	if err != nil {
+		return "", fmt.Errorf("open the PIN of access code %s: %w", r.AccessCodeID, err)
+	}
+	return string(b), nil
+}
+
+func (s *Service) toCode(r store.AccessCode, d store.Device) (Code, error) {
+	pin, err := s.pinOf(r)
+	if err != nil {
+		return Code{}, err
+	}
+	caps := capabilities(d)
+	c := Code{ID: r.AccessCodeID, WorkspaceID: r.WorkspaceID, DeviceID: r.DeviceID, Managed: r.IsManaged, Name: r.Name, PIN: nonEmpty(pin),
+		StartsAt: r.StartsAt, EndsAt: r.EndsAt, Status: Status(r.Status), ExternalModificationAllowed: r.ExternalModificationAllowed,
+		OnDevice: r.AppliedGen > 0, WaitingForPIN: r.IsManaged && caps.ProviderPIN && pin == "", CreatedAt: r.CreatedAt}
+	if !r.IsManaged {
+		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible, !caps.DeleteUnmanaged
+	}
+	if r.ErrorCode != nil {
+		c.Errors = append(c.Errors, Problem{Code: *r.ErrorCode, Message: text(r.ErrorMessage), Scope: OfCode, At: at(r.ErrorAt), Other: idOf(r.ErrorCodeID)})
+	}
+	if r.IsManaged {
+		c.Errors = append(c.Errors, toDevice(d).Errors()...)
+		c.Mutations = mutations(r, caps)
+	}
+	if r.WarningCode != nil {
+		c.Warnings = append(c.Warnings, Problem{Code: *r.WarningCode, Message: text(r.WarningMessage), Scope: OfCode, At: at(r.WarningAt)})
+	}
+	if r.RemovingSince != nil {
+		c.Warnings = append(c.Warnings, Problem{Code: "being_deleted", Message: "The code is being removed from its device.", Scope: OfCode, At: *r.RemovingSince})
+	}
+	return c, nil
+}
+
+// mutations are the changes of a managed code that its device has not confirmed.
+func mutations(r store.AccessCode, caps Capabilities) []Mutation {
+	switch {
+	case r.RemovingSince != nil:
+		return []Mutation{{Code: "deleting", Message: "The code is being removed from its device.", At: *r.RemovingSince}}
+	case r.AppliedGen >= r.DesiredGen:
+		return nil
+	case r.AppliedGen > 0:
+		return []Mutation{{Code: "updating_code", Message: "The change is on its way to the device.", At: r.CreatedAt}}
+	}
+	if when := programAt(r, caps); when != nil && r.WriteGen == 0 && r.Status == string(StatusUnset) {
+		return []Mutation{{Code: "deferring_creation", Message: "The code is put on its device ahead of its time frame.", At: r.CreatedAt, ScheduledAt: when}}
+	}
+	return []Mutation{{Code: "creating", Message: "The code is on its way to the device.", At: r.CreatedAt}}
+}
+
+const (
+	nativeAhead  = 72 * time.Hour   // a device that keeps time frames is given a code this long before
+	programAhead = 60 * time.Minute // any other this long
+)
+
+// programAt is when a time-bound code is to be on its device; nil for an ongoing one.
+func programAt(r store.AccessCode, caps Capabilities) *time.Time {
+	if r.StartsAt == nil {
+		return nil
+	}
+	ahead := programAhead
+	if nativeSchedule(r, caps) {
+		ahead = nativeAhead
+	}
+	t := r.StartsAt.Add(-ahead)
+	return &t
+}
+
+func nativeSchedule(r store.AccessCode, caps Capabilities) bool {
+	return caps.NativeSchedule && r.PreferNativeScheduling
+}
+
+func text(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+func at(p *time.Time) time.Time {
+	if p == nil {
+		return time.Time{}
+	}
+	return *p
+}
+
+func idOf(p *uuid.UUID) uuid.UUID {
+	if p == nil {
+		return uuid.Nil
+	}
+	return *p
+}
+
+func codeNotFound(id string) *Error {
+	e := &Error{Kind: NotFound, Type: "access_code_not_found", Message: "Could not find an access_code with device_id or access_code_id"}
+	if id != "" {
+		e.Data = map[string]any{"access_code_id": id}
+	}
+	return e
+}
+
+// GetCode reads a managed or an unmanaged code by its identifier, or by its device and PIN.
+// It fails with Invalid unless exactly one of the two is given, and with NotFound, also when the code is
+// there but of the other kind.
+func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, deviceID, pin string) (Code, error) {
+	if (id != "") == (pin != "") || (id == "" && deviceID == "") {
+		return Code{}, invalid("", "Must specify either access_code_id or both device_id and code")
+	}
+	if id != "" {
+		parsed, err := uuid.Parse(id)
+		if err != nil {
+			return Code{}, codeNotFound(id)
+		}
+		r, err := s.db.GetAccessCode(ctx, store.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed, IsManaged: managed})
+		if store.IsNoRows(err) || (err == nil && deviceID != "" && r.AccessCode.DeviceID.String() != deviceID) {
+			return Code{}, codeNotFound(id)
+		}
+		if err != nil {
+			return Code{}, fmt.Errorf("read the access code: %w", err)
+		}
+		return s.toCode(r.AccessCode, r.Device)
+	}
+	device, err := uuid.Parse(deviceID)
+	if err != nil {
+		return Code{}, codeNotFound("")
+	}
+	r, err := s.db.GetAccessCodeByPIN(ctx, store.GetAccessCodeByPINParams{WorkspaceID: p.WorkspaceID, DeviceID: device, IsManaged: managed,
+		PinMac: s.keys.MAC(pinScope(device), []byte(pin))})
+	if store.IsNoRows(err) {
+		return Code{}, codeNotFound("")
+	}
+	if err != nil {
+		return Code{}, fmt.Errorf("read the access code: %w", err)
+	}
+	return s.toCode(r.AccessCode, r.Device)
+}
+
+// CodeFilter is a set of conditions that must all hold.
+type CodeFilter struct {
+	Managed  bool
+	DeviceID string    // a device, which must be there
+	IDs      *[]string // only these; without a device, managed codes only
+	Search   string
+	Nothing  bool // a condition that no code meets, such as on access grants, which do not exist
+}
+
+// ListCodes lists codes, oldest first, and says whether more follow the page.
+// It fails with Invalid when the filter names neither device nor codes, and with NotFound for the device.
+func (s *Service) ListCodes(ctx context.Context, p Principal, f CodeFilter, page Page) ([]Code, bool, error) {
+	if f.Nothing {
+		return nil, false, nil
+	}
+	var pairs []store.ListAccessCodesOfDeviceRow
+	var err error
+	switch {
+	case f.DeviceID != "":
+		d, bad := s.GetDevice(ctx, p, f.DeviceID, "")
+		if bad != nil {
+			return nil, false, bad
+		}
+		pairs, err = s.db.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: d.ID, IsManaged: f.Managed,
+			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows()})
+	case f.IDs != nil && f.Managed:
+		var rows []store.ListAccessCodesRow
+		rows, err = s.db.ListAccessCodes(ctx, store.ListAccessCodesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
+			AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows()})
+		for _, r := range rows {
+			pairs = append(pairs, store.ListAccessCodesOfDeviceRow(r))
+		}
+	default:
+		return nil, false, invalid("", "Must specify at least one of device_id, access_code_ids, access_grant_id, access_grant_key, access_method_id or customer_key")
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("list the access codes: %w", err)
+	}
+	pairs, more := cut(page, pairs)
+	out := make([]Code, len(pairs))
+	for i, r := range pairs {
+		if out[i], err = s.toCode(r.AccessCode, r.Device); err != nil {
+			return nil, false, err
+		}
+	}
+	return out, more, nil
+}
+
+// CodeByRef reads the code that the vendor calls ref, if it has been read from the device.
+func (s *Service) CodeByRef(ctx context.Context, device uuid.UUID, ref string) (c Code, found bool, err error) {
+	r, err := s.db.GetAccessCodeByRef(ctx, store.GetAccessCodeByRefParams{DeviceID: device, VendorRef: &ref})
+	if store.IsNoRows(err) {
+		return c, false, nil
+	}
+	if err != nil {
+		return c, false, fmt.Errorf("read the access code: %w", err)
+	}
+	c, err = s.toCode(r.AccessCode, r.Device)
+	return c, err == nil, err
+}

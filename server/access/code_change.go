@@ -1,0 +1,334 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// CodeChange says what is to change; nil and zero fields stay as they are.
+type CodeChange struct {
+	ID                          string
+	DeviceID                    string // if given, the code must be on this device
+	Name                        *string
+	PIN                         string
+	Type                        string // "ongoing" takes the time frame away, "time_bound" needs one
+	StartsAt, EndsAt            string
+	Managed                     *bool // false gives up its management
+	ExternalModificationAllowed *bool
+	EvenIfOffline               bool
+}
+
+// onCode runs f on a code whose device is locked, in one transaction. It fails with NotFound when there is
+// no such code of that kind.
+func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bool, f func(store.Tx, store.Device, store.AccessCode) (store.ActionAttempt, error)) (Attempt, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return Attempt{}, codeNotFound(id)
+	}
+	var a store.ActionAttempt
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		c, err := tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed})
+		if store.IsNoRows(err) {
+			return codeNotFound(id)
+		}
+		if err != nil {
+			return err
+		}
+		d, err := tx.LockDevice(ctx, c.DeviceID)
+		if err != nil {
+			return err
+		}
+		c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed}) // as it is now
+		if store.IsNoRows(err) || (err == nil && c.IsManaged != managed) {
+			return codeNotFound(id)
+		}
+		if err != nil {
+			return err
+		}
+		a, err = f(tx, d, c)
+		return err
+	})
+	if _, ok := asError(err); err != nil && !ok {
+		err = fmt.Errorf("change access code %s: %w", id, err)
+	}
+	return toAttempt(a), err
+}
+
+func save(ctx context.Context, tx store.Tx, c store.AccessCode) error {
+	return tx.UpdateAccessCode(ctx, store.UpdateAccessCodeParams{AccessCodeID: c.AccessCodeID, IsManaged: c.IsManaged, Name: c.Name, PinSealed: c.PinSealed,
+		PinMac: c.PinMac, StartsAt: c.StartsAt, EndsAt: c.EndsAt, Status: c.Status, ExternalModificationAllowed: c.ExternalModificationAllowed,
+		VendorRef: c.VendorRef, DesiredGen: c.DesiredGen, AppliedGen: c.AppliedGen, AppliedAt: c.AppliedAt, BlockedGen: c.BlockedGen,
+		WriteGen: c.WriteGen, WriteAt: c.WriteAt, WriteAccepted: c.WriteAccepted, Attempts: c.Attempts, NextAttemptAt: c.NextAttemptAt,
+		RemovingSince: c.RemovingSince, ErrorCode: c.ErrorCode, ErrorMessage: c.ErrorMessage, ErrorAt: c.ErrorAt, ErrorCodeID: c.ErrorCodeID,
+		WarningCode: c.WarningCode, WarningMessage: c.WarningMessage, WarningAt: c.WarningAt})
+}
+
+// UpdateCode changes a managed code, and returns the attempt that brings the change to the device; where
+// the device is not concerned that has succeeded already.
+//
+// It fails with NotFound; with Invalid where the device takes no such PIN, name or time frame; with
+// Conflict where the PIN is on the device already (duplicate_access_code) or the code is being deleted.
+func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (Attempt, error) {
+	return s.onCode(ctx, p, ch.ID, true, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
+		if ch.DeviceID != "" && ch.DeviceID != c.DeviceID.String() {
+			return a, codeNotFound(ch.ID)
+		}
+		if c.RemovingSince != nil {
+			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device and can no longer be changed. Create a new one."}
+		}
+		if ch.Managed != nil && !*ch.Managed {
+			return s.unmanage(ctx, tx, d, c)
+		}
+		if !d.Online && !ch.EvenIfOffline {
+			return a, &Error{Kind: Invalid, Type: "device_offline", Message: "The device is offline. Leave attempt_for_offline_device out to have the change made when it returns."}
+		}
+		fields, err := s.change(ctx, tx, d, &c, ch)
+		if err != nil {
+			return a, err
+		}
+		if len(fields) == 0 {
+			if err := save(ctx, tx, c); err != nil {
+				return a, err
+			}
+			return s.doneAttempt(ctx, tx, c, UpdateAccessCode)
+		}
+		c.DesiredGen++
+		c.Attempts, c.NextAttemptAt = 0, nil
+		if c.AppliedGen == 0 { // not on the device yet: how far it is follows the new time frame
+			c.Status = string(StatusSetting)
+			if when := programAt(c, capabilities(d)); when != nil && when.After(s.opt.Now()) {
+				c.Status = string(StatusUnset)
+			}
+		}
+		if err := save(ctx, tx, c); err != nil {
+			return a, err
+		}
+		if err := s.emit(ctx, tx, "access_code.changed", aboutCode(d, c.AccessCodeID).with("change_reason", "requested").with("changed_properties", fields)); err != nil {
+			return a, err
+		}
+		if a, err = s.newAttempt(ctx, tx, c, UpdateAccessCode, attemptOptions{}); err != nil {
+			return a, err
+		}
+		return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
+	})
+}
+
+// change puts a CodeChange into a row and names the fields that have changed on the device by it.
+func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *store.AccessCode, ch CodeChange) (fields []string, err error) {
+	caps := capabilities(d)
+	if ch.ExternalModificationAllowed != nil {
+		c.ExternalModificationAllowed = *ch.ExternalModificationAllowed
+	}
+	if ch.Name != nil && *ch.Name != text(c.Name) {
+		if err := checkName(*ch.Name, caps); err != nil {
+			return nil, err
+		}
+		c.Name = ch.Name
+		fields = append(fields, "name")
+	}
+	pin, err := s.pinOf(*c)
+	if err != nil {
+		return nil, err
+	}
+	if ch.PIN != "" && ch.PIN != pin {
+		if caps.ProviderPIN {
+			return nil, invalid("code", "The vendor of this device invents the codes (cannot_specify_pin_code); delete this one and create another")
+		}
+		if err := checkPIN(ch.PIN, caps); err != nil {
+			return nil, err
+		}
+		taken, err := tx.AllCodesOfDevice(ctx, d.DeviceID)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.checkFree(d.DeviceID, taken, c.AccessCodeID, ch.PIN); err != nil {
+			return nil, err
+		}
+		s.setPIN(c, ch.PIN)
+		fields = append(fields, "code")
+	}
+	starts, ends, err := changedTimeFrame(*c, ch, s.opt.Now())
+	if err != nil {
+		return nil, err
+	}
+	if !sameTime(starts, c.StartsAt) || !sameTime(ends, c.EndsAt) {
+		c.StartsAt, c.EndsAt = starts, ends
+		fields = append(fields, "time_frame")
+	}
+	return fields, nil
+}
+
+// changedTimeFrame is the time frame after a change: one end alone is set against the other that stands.
+func changedTimeFrame(c store.AccessCode, ch CodeChange, now time.Time) (*time.Time, *time.Time, error) {
+	switch {
+	case ch.Type == "ongoing" && (ch.StartsAt != "" || ch.EndsAt != ""):
+		return nil, nil, invalid("type", "An ongoing access code has neither starts_at nor ends_at")
+	case ch.Type == "ongoing":
+		return nil, nil, nil
+	case ch.Type == "time_bound" && (ch.StartsAt == "" || ch.EndsAt == ""):
+		return nil, nil, invalid("type", "A time_bound access code needs both starts_at and ends_at")
+	case ch.StartsAt == "" && ch.EndsAt == "":
+		return c.StartsAt, c.EndsAt, nil
+	case c.StartsAt == nil || (ch.StartsAt != "" && ch.EndsAt != ""):
+		return parseTimeFrame(ch.StartsAt, ch.EndsAt, now)
+	}
+	starts, ends := *c.StartsAt, *c.EndsAt
+	var err error
+	if ch.StartsAt != "" {
+		starts, err = parseTime("starts_at", ch.StartsAt)
+	} else {
+		ends, err = parseTime("ends_at", ch.EndsAt)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return checkTimeFrame(starts, ends, now)
+}
+
+func sameTime(a, b *time.Time) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Equal(*b)
+}
+
+// unmanage leaves a code on its device and gives up its management.
+func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
+	if c.VendorRef == nil || c.AppliedGen != c.DesiredGen {
+		return a, invalid("is_managed", "The code is not on its device yet as it should be. Wait until its status is set, or delete it.")
+	}
+	c.IsManaged, c.ErrorCode, c.WarningCode = false, nil, nil
+	if err := save(ctx, tx, c); err != nil {
+		return a, err
+	}
+	if err := s.emit(ctx, tx, "access_code.unmanaged.created", aboutCode(d, c.AccessCodeID)); err != nil {
+		return a, err
+	}
+	return s.doneAttempt(ctx, tx, c, UpdateAccessCode)
+}
+
+// DeleteCode marks a managed code for removal; it is gone when its device has confirmed. What never reached
+// the device is gone at once. Repeated, it returns another attempt of the same removal.
+// It fails with NotFound.
+func (s *Service) DeleteCode(ctx context.Context, p Principal, id, deviceID string) (Attempt, error) {
+	return s.onCode(ctx, p, id, true, func(tx store.Tx, d store.Device, c store.AccessCode) (store.ActionAttempt, error) {
+		if deviceID != "" && deviceID != c.DeviceID.String() {
+			return store.ActionAttempt{}, codeNotFound(id)
+		}
+		return s.remove(ctx, tx, d, c, DeleteAccessCode)
+	})
+}
+
+// DeleteUnmanagedCode marks an unmanaged code for removal from its device.
+// It fails with NotFound. Where the vendor does not allow it the attempt ends in an error.
+func (s *Service) DeleteUnmanagedCode(ctx context.Context, p Principal, id string) (Attempt, error) {
+	return s.onCode(ctx, p, id, false, func(tx store.Tx, d store.Device, c store.AccessCode) (store.ActionAttempt, error) {
+		if !capabilities(d).DeleteUnmanaged {
+			a, err := s.newAttempt(ctx, tx, c, DeleteUnmanagedAccessCode, attemptOptions{})
+			if err != nil {
+				return a, err
+			}
+			return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
+		}
+		return s.remove(ctx, tx, d, c, DeleteUnmanagedAccessCode)
+	})
+}
+
+func (s *Service) remove(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, actionType string) (a store.ActionAttempt, err error) {
+	neverSent := c.VendorRef == nil && c.WriteGen == 0
+	if neverSent || d.RemovedAt != nil { // nothing to take away, or nothing to take it from
+		if a, err = s.doneAttempt(ctx, tx, c, actionType); err != nil {
+			return a, err
+		}
+		return a, s.gone(ctx, tx, d, c)
+	}
+	if c.RemovingSince == nil {
+		now := s.opt.Now().UTC()
+		c.RemovingSince, c.Status = &now, string(StatusRemoving)
+		c.ErrorCode, c.ErrorMessage, c.ErrorAt, c.ErrorCodeID = nil, nil, nil, nil
+		c.Attempts, c.NextAttemptAt = 0, nil
+		if c.VendorRef != nil { // a write on its way no longer matters; without a reference it has to be found first
+			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+		}
+		if err := save(ctx, tx, c); err != nil {
+			return a, err
+		}
+	}
+	if a, err = s.newAttempt(ctx, tx, c, actionType, attemptOptions{}); err != nil {
+		return a, err
+	}
+	return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
+}
+
+// gone deletes a code that is not on its device any more, with the events that tell so, and ends the
+// attempts that have waited for that or can no longer come to anything.
+func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) error {
+	if err := tx.DeleteAccessCode(ctx, c.AccessCodeID); err != nil {
+		return err
+	}
+	pending, err := tx.PendingAttemptsOfDevice(ctx, d.DeviceID)
+	if err != nil {
+		return err
+	}
+	for _, a := range pending {
+		if a.AccessCodeID != c.AccessCodeID {
+			continue
+		}
+		switch a.ActionType {
+		case DeleteAccessCode, DeleteUnmanagedAccessCode:
+			err = finish(ctx, tx, a, Succeeded, "", "")
+		case ConvertAccessCode:
+			err = s.failConversion(ctx, tx, d, c, a, "access_code_not_found", "The code is no longer on its device.")
+		default:
+			err = finish(ctx, tx, a, Failed, "access_code_deleted", "The access code was deleted before the device had confirmed.")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !c.IsManaged {
+		return s.emit(ctx, tx, "access_code.unmanaged.removed", aboutCode(d, c.AccessCodeID))
+	}
+	if c.AppliedGen > 0 {
+		if err := s.emit(ctx, tx, "access_code.removed_from_device", aboutCode(d, c.AccessCodeID)); err != nil {
+			return err
+		}
+	}
+	deleted := aboutCode(d, c.AccessCodeID)
+	if deleted.pin, err = s.pinOf(c); err != nil {
+		return err
+	}
+	return s.emit(ctx, tx, "access_code.deleted", deleted)
+}
+
+// ConvertCode asks for an unmanaged code to become a managed one; it does when the device has been read and
+// the code is still on it. Where its vendor does not allow that the attempt ends in an error.
+// It fails with NotFound.
+func (s *Service) ConvertCode(ctx context.Context, p Principal, id string, externalModificationAllowed *bool) (Attempt, error) {
+	return s.onCode(ctx, p, id, false, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
+		if c.RemovingSince != nil {
+			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device and can no longer be converted."}
+		}
+		if a, err = s.newAttempt(ctx, tx, c, ConvertAccessCode, attemptOptions{ExternalModificationAllowed: externalModificationAllowed}); err != nil {
+			return a, err
+		}
+		return a, s.wakeDevice(ctx, tx, d.DeviceID, true)
+	})
+}
+
+func (s *Service) failConversion(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, a store.ActionAttempt, errorType, message string) error {
+	if err := finish(ctx, tx, a, Failed, errorType, message); err != nil {
+		return err
+	}
+	problem := []map[string]any{{"error_code": errorType, "message": message, "is_access_code_error": true, "created_at": s.opt.Now().UTC()}}
+	failed := aboutCode(d, c.AccessCodeID).with("access_code_errors", problem)
+	for _, list := range []string{"access_code_warnings", "device_errors", "device_warnings", "connected_account_errors", "connected_account_warnings"} {
+		failed = failed.with(list, []any{})
+	}
+	return s.emit(ctx, tx, "access_code.unmanaged.failed_to_convert_to_managed", failed)
+}

@@ -1,0 +1,159 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// NewCode asks for a managed access code. Zero values are not given.
+type NewCode struct {
+	DeviceID                    string
+	Name                        *string
+	PIN                         string
+	PreferredLength             int
+	StartsAt, EndsAt            string
+	ExternalModificationAllowed bool
+	NativeScheduling            bool
+	EvenIfOffline               bool // wait for a device that is offline instead of refusing
+}
+
+const defaultName = "New Access Code"
+
+// CreateCode writes down a code that is to be on a device, and the attempt to put it there.
+//
+// It fails with NotFound for the device; with Invalid where the device cannot hold codes or takes no such
+// PIN, name or time frame, is full, or is offline and EvenIfOffline is false; with Conflict
+// (duplicate_access_code) where the PIN is on the device already.
+func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Code, a Attempt, err error) {
+	device, err := uuid.Parse(n.DeviceID)
+	if err != nil {
+		return c, a, deviceNotFound("device_id", n.DeviceID)
+	}
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: device})
+		if store.IsNoRows(err) {
+			return deviceNotFound("device_id", n.DeviceID)
+		}
+		if err != nil {
+			return err
+		}
+		taken, err := tx.AllCodesOfDevice(ctx, d.DeviceID)
+		if err != nil {
+			return err
+		}
+		row, err := s.newCode(d, taken, n)
+		if err != nil {
+			return err
+		}
+		r, err := tx.InsertAccessCode(ctx, row)
+		if err != nil {
+			return err
+		}
+		attempt, err := s.newAttempt(ctx, tx, r, CreateAccessCode, attemptOptions{})
+		if err != nil {
+			return err
+		}
+		if err := s.emit(ctx, tx, "access_code.created", aboutCode(d, r.AccessCodeID)); err != nil {
+			return err
+		}
+		a = toAttempt(attempt)
+		if c, err = s.toCode(r, d); err != nil {
+			return err
+		}
+		return s.wakeDevice(ctx, tx, d.DeviceID, false)
+	})
+	if _, ok := asError(err); err != nil && !ok {
+		err = fmt.Errorf("create an access code on device %s: %w", device, err)
+	}
+	return c, a, err
+}
+
+// newCode is the row of a code on d, checked against the device and the codes that are on it.
+func (s *Service) newCode(d store.Device, taken []store.AccessCode, n NewCode) (r store.InsertAccessCodeParams, err error) {
+	caps := capabilities(d)
+	if !caps.OnlineCodes {
+		return r, &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "device_id", Message: "This device cannot hold access codes."}
+	}
+	if !d.Online && !n.EvenIfOffline {
+		return r, &Error{Kind: Invalid, Type: "device_offline", Field: "device_id",
+			Message: "The device is offline. Leave attempt_for_offline_device out to have the code set when it returns."}
+	}
+	name := defaultName
+	if n.Name != nil {
+		name = *n.Name
+	}
+	if err := checkName(name, caps); err != nil {
+		return r, err
+	}
+	starts, ends, err := parseTimeFrame(n.StartsAt, n.EndsAt, s.opt.Now())
+	if err != nil {
+		return r, err
+	}
+	if full(caps, taken) {
+		return r, &Error{Kind: Invalid, Type: errNoSpace, Field: "device_id",
+			Message: fmt.Sprintf("The device holds %d codes and no more. Delete one first.", caps.MaxCodes)}
+	}
+	switch {
+	case caps.ProviderPIN && n.PIN != "":
+		return r, invalid("code", "The vendor of this device invents the codes (cannot_specify_pin_code); leave `code` out")
+	case caps.ProviderPIN:
+	case n.PIN == "":
+		if n.PIN, err = s.generatePIN(d.DeviceID, caps, taken, n.PreferredLength); err != nil {
+			return r, err
+		}
+	default:
+		if err := checkPIN(n.PIN, caps); err != nil {
+			return r, err
+		}
+		if err := s.checkFree(d.DeviceID, taken, uuid.Nil, n.PIN); err != nil {
+			return r, err
+		}
+	}
+	row := store.AccessCode{AccessCodeID: newID(), DeviceID: d.DeviceID, StartsAt: starts}
+	s.setPIN(&row, n.PIN)
+	status := StatusSetting
+	if when := programAt(store.AccessCode{StartsAt: starts, PreferNativeScheduling: n.NativeScheduling}, caps); when != nil && when.After(s.opt.Now()) {
+		status = StatusUnset
+	}
+	return store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
+		PinSealed: row.PinSealed, PinMac: row.PinMac, StartsAt: starts, EndsAt: ends, Status: string(status),
+		ExternalModificationAllowed: n.ExternalModificationAllowed, PreferNativeScheduling: n.NativeScheduling}, nil
+}
+
+// full says whether the device has no room for one more code; those on their way off make room.
+func full(caps Capabilities, codes []store.AccessCode) bool {
+	n := 0
+	for _, c := range codes {
+		if c.RemovingSince == nil {
+			n++
+		}
+	}
+	return caps.MaxCodes > 0 && n >= caps.MaxCodes
+}
+
+// checkFree says whether another code than self has the PIN already. Those on their way off do not count:
+// they are gone before this one is put.
+func (s *Service) checkFree(device uuid.UUID, codes []store.AccessCode, self uuid.UUID, pin string) error {
+	mac := s.keys.MAC(pinScope(device), []byte(pin))
+	i := slices.IndexFunc(codes, func(c store.AccessCode) bool {
+		return c.AccessCodeID != self && c.RemovingSince == nil && seal.Equal(c.PinMac, mac)
+	})
+	if i < 0 {
+		return nil
+	}
+	e := &Error{Kind: Conflict, Type: "duplicate_access_code", Field: "code"}
+	if other := codes[i]; other.IsManaged {
+		e.Data = map[string]any{"managed_access_code_id": other.AccessCodeID}
+		e.Message = fmt.Sprintf("The device already has this code: managed access code %s. Choose another code.", other.AccessCodeID)
+	} else {
+		e.Data = map[string]any{"unmanaged_access_code_id": other.AccessCodeID}
+		e.Message = fmt.Sprintf("The device already has this code: unmanaged access code %s. Convert that one, delete it, or choose another code.", other.AccessCodeID)
+	}
+	return e
+}

@@ -1,0 +1,144 @@
+package access
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// checkPIN says why a device takes no such PIN. It fails with Invalid; the PIN is not in the message.
+func checkPIN(pin string, caps Capabilities) error {
+	if len(pin) < 4 || len(pin) > 12 || strings.Trim(pin, "0123456789") != "" {
+		return invalid("code", "A code has 4 to 12 digits")
+	}
+	if len(caps.CodeLengths) > 0 && !slices.Contains(caps.CodeLengths, len(pin)) {
+		return invalid("code", "This device takes codes of %s digits", lengths(caps.CodeLengths))
+	}
+	for _, c := range caps.Constraints {
+		if rule, ok := pinRules[c.Type]; ok && !rule.obeys(pin) {
+			return invalid("code", "On this device a code %s (%s)", rule.demand, c.Type)
+		}
+	}
+	return nil
+}
+
+func lengths(ls []int) string {
+	var b strings.Builder
+	for i, l := range ls {
+		switch {
+		case i > 0 && i == len(ls)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, l)
+	}
+	return b.String()
+}
+
+// pinRules are the constraint types of the API that are about digits (spec/contract.md section 8).
+// Those that depend on other codes or on the vendor are found out when the code is put on the device.
+var pinRules = map[string]struct {
+	demand string
+	obeys  func(string) bool
+}{
+	"no_zeros":                            {"has no zeros", func(p string) bool { return !strings.Contains(p, "0") }},
+	"cannot_start_with_12":                {"does not start with 12", func(p string) bool { return !strings.HasPrefix(p, "12") }},
+	"no_triple_consecutive_ints":          {"has no three equal digits in a row", func(p string) bool { return longestRun(p, 0) < 3 }},
+	"no_ascending_or_descending_sequence": {"is no ascending or descending sequence", func(p string) bool { return longestRun(p, 1) < len(p) && longestRun(p, -1) < len(p) }},
+	"at_least_three_unique_digits":        {"has at least three different digits", func(p string) bool { return differentDigits(p) >= 3 }},
+	"no_all_same_digits":                  {"has at least two different digits", func(p string) bool { return differentDigits(p) >= 2 }},
+	"cannot_contain_089":                  {"has none of the digits 0, 8 and 9", func(p string) bool { return !strings.ContainsAny(p, "089") }},
+	"cannot_contain_0789":                 {"has none of the digits 0, 7, 8 and 9", func(p string) bool { return !strings.ContainsAny(p, "0789") }},
+}
+
+// longestRun is the length of the longest part of p in which each digit is step more than the one before.
+func longestRun(p string, step int) int {
+	longest, run := 1, 1
+	for i := 1; i < len(p); i++ {
+		if int(p[i])-int(p[i-1]) == step {
+			run++
+		} else {
+			run = 1
+		}
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+func differentDigits(p string) int {
+	var seen [10]bool
+	n := 0
+	for _, c := range []byte(p) {
+		if !seen[c-'0'] {
+			seen[c-'0'] = true
+			n++
+		}
+	}
+	return n
+}
+
+// checkName says why a device takes no such name. It fails with Invalid.
+func checkName(name string, caps Capabilities) error {
+	for _, c := range caps.Constraints {
+		if c.Type != "name_length" {
+			continue
+		}
+		switch n := utf8.RuneCountInString(name); {
+		case n < c.MinLength:
+			return invalid("name", "On this device a name has at least %d characters", c.MinLength)
+		case c.MaxLength > 0 && n > c.MaxLength:
+			return invalid("name", "On this device a name has at most %d characters", c.MaxLength)
+		}
+	}
+	return nil
+}
+
+// timeLayouts are the forms of ISO 8601 that clients of this API send; without a zone it is UTC.
+var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02"}
+
+// parseTime reads a time. It fails with Invalid.
+func parseTime(field, text string) (time.Time, error) {
+	for _, l := range timeLayouts {
+		if t, err := time.Parse(l, text); err == nil {
+			return t.UTC().Truncate(time.Microsecond), nil
+		}
+	}
+	return time.Time{}, invalid(field, "Not a time; write it like 2026-11-21T15:00:00Z")
+}
+
+// parseTimeFrame reads both ends of a time frame; empty texts are none. It fails with Invalid unless there
+// are both or neither, in order, and the end is still to come.
+func parseTimeFrame(starts, ends string, now time.Time) (*time.Time, *time.Time, error) {
+	if starts == "" && ends == "" {
+		return nil, nil, nil
+	}
+	if starts == "" || ends == "" {
+		field := "starts_at"
+		if ends == "" {
+			field = "ends_at"
+		}
+		return nil, nil, invalid(field, "Both starts_at and ends_at must be provided if one is")
+	}
+	s, err := parseTime("starts_at", starts)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := parseTime("ends_at", ends)
+	if err != nil {
+		return nil, nil, err
+	}
+	return checkTimeFrame(s, e, now)
+}
+
+func checkTimeFrame(s, e, now time.Time) (*time.Time, *time.Time, error) {
+	switch {
+	case !e.After(s):
+		return nil, nil, invalid("ends_at", "ends_at must be after starts_at")
+	case !e.After(now):
+		return nil, nil, invalid("ends_at", "ends_at must be in the future")
+	}
+	return &s, &e, nil
+}

@@ -1,0 +1,185 @@
+package access
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+func TestPINsObeyTheDevice(t *testing.T) {
+	t.Parallel()
+	constraint := func(kinds ...string) (c Capabilities) {
+		for _, k := range kinds {
+			c.Constraints = append(c.Constraints, Constraint{Type: k})
+		}
+		return c
+	}
+	for _, c := range []struct {
+		name, pin string
+		caps      Capabilities
+		ok        bool
+	}{
+		{"four digits", "1234", Capabilities{}, true},
+		{"twelve digits", "123456789012", Capabilities{}, true},
+		{"three digits", "123", Capabilities{}, false},
+		{"thirteen digits", "1234567890123", Capabilities{}, false},
+		{"letters", "12a4", Capabilities{}, false},
+		{"other digits", "１２３４", Capabilities{}, false},
+		{"supported length", "123456", Capabilities{CodeLengths: []int{4, 6}}, true},
+		{"unsupported length", "12345", Capabilities{CodeLengths: []int{4, 6}}, false},
+		{"zero", "1204", constraint("no_zeros"), false},
+		{"no zero", "1234", constraint("no_zeros"), true},
+		{"begins with 12", "1294", constraint("cannot_start_with_12"), false},
+		{"12 later", "9124", constraint("cannot_start_with_12"), true},
+		{"triple", "1222", constraint("no_triple_consecutive_ints"), false},
+		{"double", "1223", constraint("no_triple_consecutive_ints"), true},
+		{"ascending", "3456", constraint("no_ascending_or_descending_sequence"), false},
+		{"descending", "6543", constraint("no_ascending_or_descending_sequence"), false},
+		{"partly ascending", "3459", constraint("no_ascending_or_descending_sequence"), true},
+		{"two different", "1212", constraint("at_least_three_unique_digits"), false},
+		{"three different", "1213", constraint("at_least_three_unique_digits"), true},
+		{"all the same", "7777", constraint("no_all_same_digits"), false},
+		{"089", "1238", constraint("cannot_contain_089"), false},
+		{"0789", "1237", constraint("cannot_contain_0789"), false},
+		{"unknown constraint", "1237", constraint("invented_tomorrow"), true},
+		{"all constraints count", "1023", constraint("cannot_start_with_12", "no_zeros"), false},
+	} {
+		err := checkPIN(c.pin, c.caps)
+		if (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err != nil && strings.Contains(err.Error(), c.pin) {
+			t.Errorf("%s: the message shows the PIN", c.name)
+		}
+	}
+}
+
+func TestTimeFrames(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name, starts, ends string
+		field              string // of the error; empty: none
+	}{
+		{"none", "", "", ""},
+		{"zones count", "2026-11-21T13:00:00Z", "2026-11-21T14:00:00+02:00", "ends_at"},
+		{"begun already", "2026-11-20T13:00:00Z", "2026-11-22T14:00:00+02:00", ""},
+		{"fractions", "2026-11-21T13:00:00.123Z", "2026-11-21T14:00:00.5Z", ""},
+		{"no seconds", "2026-11-21T13:00Z", "2026-11-21T14:00Z", ""},
+		{"no zone is UTC", "2026-11-21T13:00:00", "2026-11-21T14:00:00", ""},
+		{"no end", "2026-11-21T13:00:00Z", "", "ends_at"},
+		{"no start", "", "2026-11-21T13:00:00Z", "starts_at"},
+		{"no time", "tomorrow", "2026-11-21T13:00:00Z", "starts_at"},
+		{"ends before it starts", "2026-11-22T13:00:00Z", "2026-11-22T12:00:00Z", "ends_at"},
+		{"ends as it starts", "2026-11-22T13:00:00Z", "2026-11-22T13:00:00Z", "ends_at"},
+		{"over", "2026-11-20T13:00:00Z", "2026-11-21T11:59:59Z", "ends_at"},
+	} {
+		_, _, err := parseTimeFrame(c.starts, c.ends, now)
+		e, _ := errors.AsType[*Error](err)
+		switch {
+		case c.field == "" && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case c.field != "" && (e == nil || e.Field != c.field):
+			t.Errorf("%s: %v, expected an error on %s", c.name, err, c.field)
+		}
+	}
+}
+
+func TestWhatThereIsToDoAboutACode(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	in := func(d time.Duration) *time.Time { at := now.Add(d); return &at }
+	ref := "r"
+	native := Capabilities{NativeSchedule: true}
+	s := &Service{opt: Options{ConfirmTimeout: time.Minute}}
+	managed := func(f func(*store.AccessCode)) *store.AccessCode {
+		c := &store.AccessCode{IsManaged: true, DesiredGen: 1, PreferNativeScheduling: true}
+		f(c)
+		return c
+	}
+	for _, c := range []struct {
+		name string
+		code *store.AccessCode
+		caps Capabilities
+		want Action
+		due  *time.Time
+	}{
+		{"new", managed(func(*store.AccessCode) {}), Capabilities{}, Put, nil},
+		{"applied", managed(func(c *store.AccessCode) { c.AppliedGen, c.VendorRef = 1, &ref }), Capabilities{}, Nothing, nil},
+		{"changed since", managed(func(c *store.AccessCode) { c.DesiredGen, c.AppliedGen, c.VendorRef = 2, 1, &ref }), Capabilities{}, Put, nil},
+		{"refused", managed(func(c *store.AccessCode) { c.BlockedGen = 1 }), Capabilities{}, Nothing, nil},
+		{"changed since refused", managed(func(c *store.AccessCode) { c.DesiredGen, c.BlockedGen = 2, 1 }), Capabilities{}, Put, nil},
+		{"accepted", managed(func(c *store.AccessCode) { c.WriteGen, c.WriteAt, c.WriteAccepted = 1, in(-time.Second), true }), Capabilities{}, Await, in(500 * time.Millisecond)},
+		{"sent, and nobody knows", managed(func(c *store.AccessCode) { c.WriteGen, c.WriteAt = 1, in(-time.Second) }), Capabilities{}, Put, nil},
+		{"paused", managed(func(c *store.AccessCode) { c.NextAttemptAt = in(time.Minute) }), Capabilities{}, Nothing, in(time.Minute)},
+		{"pause over", managed(func(c *store.AccessCode) { c.NextAttemptAt = in(-time.Minute) }), Capabilities{}, Put, nil},
+		{"far ahead", managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(100*time.Hour), in(101*time.Hour) }), Capabilities{}, Nothing, in(99 * time.Hour)},
+		{"far ahead, native", managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(100*time.Hour), in(101*time.Hour) }), native, Nothing, in(28 * time.Hour)},
+		{"an hour ahead", managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(time.Hour), in(2*time.Hour) }), Capabilities{}, Put, nil},
+		{"three days ahead, native", managed(func(c *store.AccessCode) { c.StartsAt, c.EndsAt = in(72*time.Hour), in(73*time.Hour) }), native, Put, nil},
+		{"three days ahead, native not wanted", managed(func(c *store.AccessCode) {
+			c.StartsAt, c.EndsAt, c.PreferNativeScheduling = in(72*time.Hour), in(73*time.Hour), false
+		}), native, Nothing, in(71 * time.Hour)},
+		{"scheduled on the device", managed(func(c *store.AccessCode) { c.AppliedGen, c.StartsAt, c.EndsAt = 1, in(time.Hour), in(2*time.Hour) }), native, Nothing, in(time.Hour)},
+		{"open until", managed(func(c *store.AccessCode) { c.AppliedGen, c.StartsAt, c.EndsAt = 1, in(-time.Hour), in(time.Hour) }), native, Nothing, in(time.Hour)},
+		{"removing", managed(func(c *store.AccessCode) { c.RemovingSince, c.VendorRef = in(0), &ref }), Capabilities{}, Delete, nil},
+		{"removing, accepted", managed(func(c *store.AccessCode) {
+			c.RemovingSince, c.VendorRef, c.WriteAccepted, c.WriteAt = in(0), &ref, true, in(-20*time.Second)
+		}), Capabilities{}, Await, in(5 * time.Second)},
+		{"removing, paused", managed(func(c *store.AccessCode) {
+			c.RemovingSince, c.VendorRef, c.NextAttemptAt = in(0), &ref, in(time.Second)
+		}), Capabilities{}, Nothing, in(time.Second)},
+		{"removing what may be on its way", managed(func(c *store.AccessCode) { c.RemovingSince, c.WriteGen, c.WriteAt = in(0), 1, in(0) }), Capabilities{}, Await, in(200 * time.Millisecond)},
+		{"unmanaged", &store.AccessCode{DesiredGen: 1, VendorRef: &ref}, Capabilities{}, Nothing, nil},
+		{"unmanaged, removing", &store.AccessCode{DesiredGen: 1, VendorRef: &ref, RemovingSince: in(0)}, Capabilities{}, Delete, nil},
+	} {
+		got, due := s.next(c.code, c.caps, now)
+		if got != c.want || !sameTime(due, c.due) {
+			t.Errorf("%s: %q until %v, expected %q until %v", c.name, got, due, c.want, c.due)
+		}
+	}
+}
+
+func TestTokensKeepOutOfEachOthersWay(t *testing.T) {
+	t.Parallel()
+	for range 2000 {
+		short := notReserved()
+		for _, prefix := range []string{"at", "cst", "pk", "test"} {
+			if strings.HasPrefix(short, prefix) {
+				t.Fatalf("an API key would begin with seam_%s", prefix)
+			}
+		}
+	}
+}
+
+func TestWebhookURLs(t *testing.T) {
+	t.Parallel()
+	for url, ok := range map[string]bool{
+		"https://example.com/hook?x=1":                     true,
+		"http://127.0.0.1:8080":                            true,
+		"https://[::1]/x":                                  true,
+		"ftp://example.com":                                false,
+		"https://":                                         false,
+		"https:///path":                                    false,
+		"example.com/hook":                                 false,
+		"https://user:pw@example.com":                      false,
+		"https://user@example.com":                         false,
+		"https://exa mple.com":                             false,
+		"https://example.com/\n":                           false,
+		"javascript:alert(1)":                              false,
+		"https://example.com/" + strings.Repeat("a", 2028): true,
+		"https://example.com/" + strings.Repeat("a", 2029): false,
+		"https://example.com:99999999/":                    true, // found out when it is dialled
+		"":                                                 false,
+		"HTTPS://example.com":                              true,
+		"https://example.com/%zz":                          false,
+		"https://example.com/?secret=" + strings.Repeat("x", 5): true,
+	} {
+		if err := checkWebhookURL(url); (err == nil) != ok {
+			t.Errorf("%.60q: %v", url, err)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// CredentialKind says what a credential is. The prefixes of the tokens are those that existing clients of
+// this API insist on (spec/contract.md section 3).
+type CredentialKind string
+
+const (
+	APIKey         CredentialKind = "api_key"         // seam_<8>_<24>, bound to one workspace
+	PAT            CredentialKind = "pat"             // seam_at1<8>_<24>, for the workspaces it was granted
+	ConsoleSession CredentialKind = "console_session" // a JSON Web Token signed by the server
+)
+
+// Principal is who a request comes from: a credential, and the workspace it acts in.
+type Principal struct {
+	WorkspaceID  uuid.UUID // zero where the request names none
+	CredentialID uuid.UUID
+	Kind         CredentialKind
+}
+
+// Credential is one as its owner may see it.
+type Credential struct {
+	ID           uuid.UUID
+	Kind         CredentialKind
+	Name         string
+	Hint         string // the token's beginning and end
+	WorkspaceIDs []uuid.UUID
+	CreatedAt    time.Time
+	ExpiresAt    *time.Time
+	RevokedAt    *time.Time
+}
+
+// NewCredential asks for a credential.
+type NewCredential struct {
+	Kind         CredentialKind
+	Name         string
+	WorkspaceIDs []uuid.UUID   // exactly one for an API key
+	Lifetime     time.Duration // 0: until revoked; a console session has at most a day
+	Sandbox      bool          // the key says that it is for testing
+}
+
+const sessionLifetime = 24 * time.Hour
+
+// IssueCredential makes a credential. Its token is returned this once and kept as a hash only.
+// It fails with Invalid, and with NotFound for an unknown workspace.
+func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token string, c Credential, err error) {
+	switch {
+	case n.Kind == APIKey && len(n.WorkspaceIDs) != 1:
+		return "", c, invalid("workspace_ids", "An API key belongs to exactly one workspace.")
+	case len(n.WorkspaceIDs) == 0:
+		return "", c, invalid("workspace_ids", "Name at least one workspace that the credential may enter.")
+	}
+	c = Credential{ID: newID(), Kind: n.Kind, Name: n.Name, WorkspaceIDs: n.WorkspaceIDs}
+	if n.Kind == ConsoleSession && (n.Lifetime <= 0 || n.Lifetime > sessionLifetime) {
+		n.Lifetime = sessionLifetime
+	}
+	if n.Lifetime > 0 {
+		t := s.opt.Now().Add(n.Lifetime).UTC()
+		c.ExpiresAt = &t
+	}
+	if token, err = s.newToken(ctx, n, c); err != nil {
+		return "", c, err
+	}
+	c.Hint = token[:min(len(token)/3, 13)] + "…" + token[len(token)-4:]
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		for _, id := range n.WorkspaceIDs {
+			if _, err := tx.GetWorkspace(ctx, id); store.IsNoRows(err) {
+				return &Error{Kind: NotFound, Type: "workspace_not_found", Message: "There is no such workspace.", Data: map[string]any{"workspace_id": id}}
+			} else if err != nil {
+				return err
+			}
+		}
+		hash := sha256.Sum256([]byte(token))
+		err := tx.InsertCredential(ctx, store.InsertCredentialParams{CredentialID: c.ID, Kind: string(c.Kind), Name: c.Name,
+			Hint: c.Hint, TokenHash: hash[:], ExpiresAt: c.ExpiresAt})
+		for _, id := range n.WorkspaceIDs {
+			err = errors.Join(err, tx.InsertCredentialWorkspace(ctx, store.InsertCredentialWorkspaceParams{CredentialID: c.ID, WorkspaceID: id}))
+		}
+		return err
+	})
+	if err != nil {
+		return "", c, fmt.Errorf("issue a credential: %w", err)
+	}
+	return token, c, nil
+}
+
+func (s *Service) newToken(ctx context.Context, n NewCredential, c Credential) (string, error) {
+	switch n.Kind {
+	case APIKey:
+		if n.Sandbox {
+			return "seam_test" + base58(4) + "_" + base58(24), nil
+		}
+		return "seam_" + notReserved() + "_" + base58(24), nil
+	case PAT:
+		return "seam_at1" + base58(8) + "_" + base58(24), nil
+	case ConsoleSession:
+		key, err := s.sessionKey(ctx)
+		if err != nil {
+			return "", err
+		}
+		return jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{
+			ID: c.ID.String(), Issuer: sessionIssuer, IssuedAt: jwt.NewNumericDate(s.opt.Now()), ExpiresAt: jwt.NewNumericDate(*c.ExpiresAt),
+		}).SignedString(key)
+	}
+	return "", invalid("kind", "A credential is one of %s, %s, %s.", APIKey, PAT, ConsoleSession)
+}
+
+const sessionIssuer = "deviceaccess-server"
+
+func (s *Service) sessionKey(ctx context.Context) ([]byte, error) {
+	return s.ServerKey(ctx, "console_sessions")
+}
+
+// notReserved makes the short part of a key such that the whole is not mistaken for another kind of token.
+func notReserved() string {
+	for {
+		short := base58(8)
+		if !strings.HasPrefix(short, "at") && !strings.HasPrefix(short, "cst") && !strings.HasPrefix(short, "pk") && !strings.HasPrefix(short, "test") {
+			return short
+		}
+	}
+}
+
+const alphabet58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+func base58(n int) string {
+	out := make([]byte, 0, n)
+	var b [64]byte
+	for len(out) < n {
+		rand.Read(b[:]) //nolint:errcheck // never fails
+		for _, c := range b {
+			if c < 232 && len(out) < n { // 4 × 58: the rest would make some digits likelier
+				out = append(out, alphabet58[c%58])
+			}
+		}
+	}
+	return string(out)
+}
+
+// Authenticate finds out who a token belongs to; workspaceID is the workspace that the request names, or
+// empty. It fails with Unauthorized.
+func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (Principal, error) {
+	kind, err := s.kindOf(ctx, token)
+	if err != nil {
+		return Principal{}, err
+	}
+	var asked *uuid.UUID
+	if workspaceID != "" {
+		id, err := uuid.Parse(workspaceID)
+		if err != nil {
+			return Principal{}, unknownWorkspace()
+		}
+		asked = &id
+	}
+	hash := sha256.Sum256([]byte(token))
+	r, err := s.db.FindCredential(ctx, store.FindCredentialParams{TokenHash: hash[:], WorkspaceID: asked})
+	switch {
+	case store.IsNoRows(err):
+		return Principal{}, unauthorized(kind)
+	case err != nil:
+		return Principal{}, fmt.Errorf("look up the credential: %w", err)
+	case r.WorkspaceID == nil && asked != nil:
+		return Principal{}, unknownWorkspace()
+	}
+	p := Principal{CredentialID: r.CredentialID, Kind: CredentialKind(r.Kind)}
+	if r.WorkspaceID != nil {
+		p.WorkspaceID = *r.WorkspaceID
+	}
+	return p, nil
+}
+
+// kindOf tells by its shape what a token claims to be, and refuses forged sessions without a query.
+func (s *Service) kindOf(ctx context.Context, token string) (CredentialKind, error) {
+	switch {
+	case strings.HasPrefix(token, "seam_at"):
+		return PAT, nil
+	case strings.HasPrefix(token, "ey"):
+		key, err := s.sessionKey(ctx)
+		if err != nil {
+			return "", err
+		}
+		_, err = jwt.ParseWithClaims(token, &jwt.RegisteredClaims{}, func(*jwt.Token) (any, error) { return key, nil },
+			jwt.WithValidMethods([]string{"HS256"}), jwt.WithIssuer(sessionIssuer), jwt.WithExpirationRequired())
+		if err != nil {
+			return "", unauthorized(ConsoleSession)
+		}
+		return ConsoleSession, nil
+	}
+	return APIKey, nil
+}
+
+func unauthorized(kind CredentialKind) *Error {
+	what := map[CredentialKind]string{APIKey: "API Key not found", PAT: "Personal access token not found", ConsoleSession: "Console session token not found or expired"}
+	return &Error{Kind: Unauthorized, Type: "unauthorized", Message: what[kind]}
+}
+
+func unknownWorkspace() *Error {
+	return &Error{Kind: Unauthorized, Type: "workspace_not_found", Message: "This credential has no access to the workspace named in the seam-workspace header."}
+}
+
+// ListCredentials lists every credential. For administration only.
+func (s *Service) ListCredentials(ctx context.Context) ([]Credential, error) {
+	rows, err := s.db.ListCredentials(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the credentials: %w", err)
+	}
+	out := make([]Credential, len(rows))
+	for i, r := range rows {
+		out[i] = Credential{ID: r.CredentialID, Kind: CredentialKind(r.Kind), Name: r.Name, Hint: r.Hint, WorkspaceIDs: r.WorkspaceIds,
+			CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, RevokedAt: r.RevokedAt}
+	}
+	return out, nil
+}
+
+// RevokeCredential ends a credential at once. It fails with NotFound, also for one that is revoked already.
+func (s *Service) RevokeCredential(ctx context.Context, id uuid.UUID) error {
+	n, err := s.db.RevokeCredential(ctx, id)
+	if err != nil {
+		return fmt.Errorf("revoke the credential %s: %w", id, err)
+	}
+	if n == 0 {
+		return &Error{Kind: NotFound, Type: "credential_not_found", Message: "There is no such credential that is not revoked yet."}
+	}
+	return nil
+}

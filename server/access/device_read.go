@@ -1,0 +1,280 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Found is one code as it was read from a device.
+type Found struct {
+	Ref              string // the vendor's identifier of it
+	Key              string // the identifier of the code it was created for, where the vendor keeps that
+	PIN              string // empty where hidden
+	Name             string
+	StartsAt, EndsAt *time.Time
+	Confirmed        bool     // it is on the device; otherwise on its way
+	Removing         bool     // it is on its way off
+	Failure          *Failure // the vendor gave up putting it on the device
+}
+
+// RecordRead takes in what was read from a device; seq is that of the work it was read for. The list must be
+// complete. It finds out which codes are whose, finishes what has shown, notices what was changed at the
+// device, and keeps the codes of others as unmanaged.
+func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, seq int64, found []Found) error {
+	return s.onDevice(ctx, h, device, "record a read", func(t *deviceTx) error {
+		read := &reading{deviceTx: t, seen: map[uuid.UUID]bool{}}
+		for _, f := range found {
+			if err := read.take(ctx, f); err != nil {
+				return err
+			}
+		}
+		for _, c := range append([]*store.AccessCode(nil), t.codes...) {
+			if !read.seen[c.AccessCodeID] {
+				if err := read.missing(ctx, c); err != nil {
+					return err
+				}
+			}
+		}
+		if read.changed {
+			t.unblock()
+		}
+		if err := read.convert(ctx); err != nil {
+			return err
+		}
+		if !t.d.Online { // it has just answered
+			if err := t.online(ctx, true); err != nil {
+				return err
+			}
+		}
+		return t.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: read.again})
+	})
+}
+
+// reading is the state of one RecordRead.
+type reading struct {
+	*deviceTx
+	seen    map[uuid.UUID]bool
+	again   *time.Time // when to read once more before believing it
+	changed bool       // something left the device or became another: what was refused may fit now
+}
+
+// take finds out whose a code on the device is.
+func (r *reading) take(ctx context.Context, f Found) error {
+	c := r.owner(f)
+	if c == nil {
+		if f.Removing || f.Failure != nil {
+			return nil
+		}
+		return r.foreign(ctx, f)
+	}
+	r.seen[c.AccessCodeID] = true
+	if text(c.VendorRef) != f.Ref {
+		c.VendorRef = &f.Ref
+	}
+	if !c.IsManaged {
+		r.refresh(c, f)
+		return nil
+	}
+	if c.RemovingSince != nil {
+		if c.WriteGen > 0 { // a put on its way when the code was deleted: it has shown, now it can be taken back
+			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+		}
+		return nil
+	}
+	if c.PinMac == nil && f.PIN != "" && r.caps.ProviderPIN {
+		r.s.setPIN(c, f.PIN)
+	}
+	switch same := r.same(c, f); {
+	case f.Failure != nil && c.WriteGen > 0:
+		return r.refused(ctx, c, f)
+	case !f.Confirmed || f.Removing:
+		return nil
+	case c.WriteGen > 0 && same:
+		return r.applied(ctx, c, c.WriteGen)
+	case c.AppliedGen >= c.DesiredGen && !same:
+		return r.modified(ctx, c, f)
+	case c.AppliedGen == 0 && c.WriteGen == 0 && same: // claimed after a crash, or put back by somebody
+		return r.applied(ctx, c, c.DesiredGen)
+	}
+	return nil
+}
+
+// refused records that the vendor gave up a put. Some leave the attempt listed: it is not on the device.
+func (r *reading) refused(ctx context.Context, c *store.AccessCode, f Found) error {
+	if c.AppliedGen == 0 && !f.Confirmed {
+		c.VendorRef = nil
+	}
+	return r.failed(ctx, c, *f.Failure)
+}
+
+// owner is the row that a code on the device belongs to, nil when there is none.
+func (r *reading) owner(f Found) *store.AccessCode {
+	for _, c := range r.codes {
+		if text(c.VendorRef) == f.Ref && f.Ref != "" {
+			return c
+		}
+	}
+	mac := r.mac(f.PIN)
+	for _, c := range r.codes {
+		if !c.IsManaged || c.VendorRef != nil {
+			continue
+		}
+		// Its reference was never recorded: the vendor has kept ours, or the PIN tells.
+		if f.Key == c.AccessCodeID.String() || (f.Key == "" && c.WriteGen > 0 && seal.Equal(c.PinMac, mac)) {
+			return c
+		}
+	}
+	return nil
+}
+
+func (r *reading) mac(pin string) []byte {
+	if pin == "" {
+		return nil
+	}
+	return r.s.keys.MAC(pinScope(r.d.DeviceID), []byte(pin))
+}
+
+// same says whether a code on the device is as it should be, as far as the device shows.
+func (r *reading) same(c *store.AccessCode, f Found) bool {
+	if f.PIN != "" && !seal.Equal(c.PinMac, r.mac(f.PIN)) {
+		return false
+	}
+	if nativeSchedule(*c, r.caps) && (!sameSecond(c.StartsAt, f.StartsAt) || !sameSecond(c.EndsAt, f.EndsAt)) {
+		return false
+	}
+	return true
+}
+
+// sameSecond compares times of which devices keep no fractions.
+func sameSecond(a, b *time.Time) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Truncate(time.Second).Equal(b.Truncate(time.Second))
+}
+
+// foreign keeps a code of somebody else's as an unmanaged one.
+func (r *reading) foreign(ctx context.Context, f Found) error {
+	row := store.AccessCode{AccessCodeID: newID(), DeviceID: r.d.DeviceID}
+	r.s.setPIN(&row, f.PIN)
+	c, err := r.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID,
+		Name: nonEmpty(f.Name), PinSealed: row.PinSealed, PinMac: row.PinMac, StartsAt: f.StartsAt, EndsAt: f.EndsAt,
+		Status: string(StatusSet), PreferNativeScheduling: true, VendorRef: &f.Ref})
+	if err != nil {
+		return err
+	}
+	r.before[c.AccessCodeID] = c
+	r.codes = append(r.codes, &c)
+	r.seen[c.AccessCodeID] = true
+	return r.s.emit(ctx, r.tx, "access_code.unmanaged.created", aboutCode(r.d, c.AccessCodeID))
+}
+
+// refresh takes over what an unmanaged code has become at the device.
+func (r *reading) refresh(c *store.AccessCode, f Found) {
+	if !seal.Equal(c.PinMac, r.mac(f.PIN)) && (c.PinMac != nil || f.PIN != "") {
+		r.s.setPIN(c, f.PIN)
+		r.changed = true
+	}
+	if text(c.Name) != f.Name {
+		c.Name = nonEmpty(f.Name)
+	}
+	if !sameTime(c.StartsAt, f.StartsAt) || !sameTime(c.EndsAt, f.EndsAt) {
+		c.StartsAt, c.EndsAt = f.StartsAt, f.EndsAt
+	}
+}
+
+// modified deals with a managed code that was changed at the device: it is put right, or the change stands
+// where that is allowed.
+func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) error {
+	r.changed = true
+	if c.ExternalModificationAllowed {
+		if f.PIN != "" {
+			r.s.setPIN(c, f.PIN)
+		}
+		r.warn(c, "external_modification_in_effect", "The code was changed at the device, which is allowed: the change stands.")
+	} else {
+		c.AppliedGen = 0
+		c.Status = string(StatusSetting)
+		r.setError(c, errExternal, "The code was changed at the device. It is being put right.", uuid.Nil)
+	}
+	return r.emitTrouble(ctx, "access_code.modified_external_to_seam", c)
+}
+
+func (r *reading) warn(c *store.AccessCode, code, message string) {
+	c.WarningCode, c.WarningMessage, c.WarningAt = &code, &message, &r.now
+}
+
+// missing deals with a code that the device did not show.
+func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
+	onItsWay := c.WriteGen > 0 && c.WriteAt != nil && c.WriteAt.Add(r.s.opt.ConfirmTimeout).After(r.now)
+	switch {
+	case c.RemovingSince != nil && c.VendorRef == nil && onItsWay:
+		return nil // the put may still show
+	case c.RemovingSince != nil, !c.IsManaged:
+		r.changed = true
+		return r.gone(ctx, c)
+	case c.VendorRef == nil || (c.AppliedGen == 0 && onItsWay):
+		return nil // not there yet
+	case c.AppliedAt != nil && c.AppliedGen > 0 && c.AppliedAt.Add(r.s.opt.ListLag).After(r.now):
+		again := c.AppliedAt.Add(r.s.opt.ListLag) // lists lag behind
+		r.again = &again
+		return nil
+	}
+	r.changed = true
+	wasOn := c.AppliedGen > 0
+	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
+	if !wasOn {
+		return nil
+	}
+	if c.ExternalModificationAllowed {
+		c.BlockedGen, c.Status = c.DesiredGen, string(StatusUnset)
+		r.warn(c, "external_modification_in_effect", "The code was deleted at the device, which is allowed: it stays off.")
+	} else {
+		c.Status = string(StatusSetting)
+		r.setError(c, errExternal, "The code was deleted at the device. It is being put back.", uuid.Nil)
+	}
+	return r.emitTrouble(ctx, "access_code.deleted_external_to_seam", c)
+}
+
+// unblock lets codes be tried again that the device refused for what was on it.
+func (t *deviceTx) unblock() {
+	for _, c := range t.codes {
+		if code := text(c.ErrorCode); c.BlockedGen == c.DesiredGen && (code == errDuplicate || code == errNoSpace) {
+			c.BlockedGen = 0
+			c.Status = string(StatusSetting)
+		}
+	}
+}
+
+// convert makes those unmanaged codes managed that are asked for and are still on the device.
+func (r *reading) convert(ctx context.Context) error {
+	for _, a := range r.pending {
+		c := r.code(a.AccessCodeID)
+		if a.ActionType != ConvertAccessCode || c == nil || !r.seen[c.AccessCodeID] {
+			continue
+		}
+		if !c.IsManaged {
+			c.IsManaged = true
+			c.AppliedGen, c.AppliedAt = c.DesiredGen, &r.now
+			c.Status = string(StatusSet)
+			if c.StartsAt != nil && c.StartsAt.After(r.now) {
+				c.Status = string(StatusUnset)
+			}
+			if allowed := options(a).ExternalModificationAllowed; allowed != nil {
+				c.ExternalModificationAllowed = *allowed
+			}
+			if err := r.s.emit(ctx, r.tx, "access_code.unmanaged.converted_to_managed", aboutCode(r.d, c.AccessCodeID)); err != nil {
+				return err
+			}
+		}
+		if err := r.end(ctx, is(a), Succeeded, "", ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}

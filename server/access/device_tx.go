@@ -1,0 +1,242 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Holder proves that its owner alone works on a device or an account at the moment: a lease.
+type Holder interface {
+	Check(ctx context.Context, tx store.Tx) error
+}
+
+// deviceTx is a transaction on one device, its codes and its pending attempts. The rows may be changed in
+// place: what differs at the end is written.
+type deviceTx struct {
+	s       *Service
+	tx      store.Tx
+	d       store.Device
+	caps    Capabilities
+	codes   []*store.AccessCode
+	before  map[uuid.UUID]store.AccessCode
+	pending []store.ActionAttempt
+	now     time.Time
+}
+
+func (s *Service) onDevice(ctx context.Context, h Holder, id uuid.UUID, doing string, f func(*deviceTx) error) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		d, err := tx.LockDevice(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := h.Check(ctx, tx); err != nil {
+			return err
+		}
+		t := &deviceTx{s: s, tx: tx, d: d, caps: capabilities(d), before: map[uuid.UUID]store.AccessCode{}, now: s.opt.Now().UTC()}
+		rows, err := tx.AllCodesOfDevice(ctx, id)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			t.before[r.AccessCodeID] = r
+			t.codes = append(t.codes, &r)
+		}
+		if t.pending, err = tx.PendingAttemptsOfDevice(ctx, id); err != nil {
+			return err
+		}
+		if err := f(t); err != nil {
+			return err
+		}
+		for _, c := range t.codes {
+			if !reflect.DeepEqual(t.before[c.AccessCodeID], *c) {
+				if err := save(ctx, tx, *c); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s of device %s: %w", doing, id, err)
+	}
+	return nil
+}
+
+func (t *deviceTx) code(id uuid.UUID) *store.AccessCode {
+	for _, c := range t.codes {
+		if c.AccessCodeID == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// gone deletes a code that is no longer on the device.
+func (t *deviceTx) gone(ctx context.Context, c *store.AccessCode) error {
+	for i, other := range t.codes {
+		if other == c {
+			t.codes = append(t.codes[:i:i], t.codes[i+1:]...)
+			break
+		}
+	}
+	t.pending = without(t.pending, c.AccessCodeID)
+	return t.s.gone(ctx, t.tx, t.d, *c)
+}
+
+func without(attempts []store.ActionAttempt, code uuid.UUID) (out []store.ActionAttempt) {
+	for _, a := range attempts {
+		if a.AccessCodeID != code {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// settle ends the attempts that have waited for the code to reach gen.
+func (t *deviceTx) settle(ctx context.Context, c *store.AccessCode, gen int64, status AttemptStatus, errorType, message string) error {
+	return t.end(ctx, func(a store.ActionAttempt) bool {
+		return a.AccessCodeID == c.AccessCodeID && a.Gen <= gen && (a.ActionType == CreateAccessCode || a.ActionType == UpdateAccessCode)
+	}, status, errorType, message)
+}
+
+// end finishes the pending attempts that match.
+func (t *deviceTx) end(ctx context.Context, match func(store.ActionAttempt) bool, status AttemptStatus, errorType, message string) error {
+	var rest []store.ActionAttempt
+	for _, a := range t.pending {
+		if !match(a) {
+			rest = append(rest, a)
+			continue
+		}
+		if err := finish(ctx, t.tx, a, status, errorType, message); err != nil {
+			return err
+		}
+	}
+	t.pending = rest
+	return nil
+}
+
+// applied records that the device has the code as gen wants it.
+func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) error {
+	c.AppliedGen, c.AppliedAt = gen, &t.now
+	c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+	c.Attempts, c.NextAttemptAt = 0, nil
+	clearError(c)
+	if err := t.settle(ctx, c, gen, Succeeded, "", ""); err != nil {
+		return err
+	}
+	if gen != c.DesiredGen { // changed again meanwhile
+		return nil
+	}
+	event := "access_code.set_on_device"
+	c.Status = string(StatusSet)
+	if c.StartsAt != nil && c.StartsAt.After(t.now) {
+		c.Status, event = string(StatusUnset), "access_code.scheduled_on_device"
+	}
+	return t.emitWithPIN(ctx, event, c)
+}
+
+func (t *deviceTx) emitWithPIN(ctx context.Context, event string, c *store.AccessCode) (err error) {
+	a := aboutCode(t.d, c.AccessCodeID)
+	if a.pin, err = t.s.pinOf(*c); err != nil {
+		return err
+	}
+	return t.s.emit(ctx, t.tx, event, a)
+}
+
+// Failure is why a write came to nothing.
+type Failure struct {
+	Class       FailureClass
+	Message     string        // for people; carries no PIN
+	RetryAfter  time.Duration // not before then; 0 where unknown
+	ConflictRef string        // Duplicate: the code on the device that has the PIN, where known
+}
+
+// FailureClass sorts failures by what they mean for the code.
+type FailureClass string
+
+const (
+	FailedForNow      FailureClass = "for_now"     // worth another try
+	FailedDuplicate   FailureClass = "duplicate"   // the PIN is on the device
+	FailedFull        FailureClass = "full"        // the device has no room
+	FailedInvalid     FailureClass = "invalid"     // the device refuses the PIN, name or time frame
+	FailedUnsupported FailureClass = "unsupported" // the device cannot do that at all
+)
+
+// failed records that a write of the code came to nothing. What cannot be helped by trying again stands as
+// an error until the code is changed (or the content of the device is), the rest is tried again ever later.
+func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, f Failure) error {
+	gen := c.DesiredGen
+	c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+	permanent := map[FailureClass]string{FailedDuplicate: errDuplicate, FailedFull: errNoSpace, FailedInvalid: errConstraints, FailedUnsupported: errFailedToSet}
+	if code, ok := permanent[f.Class]; ok {
+		c.BlockedGen = gen
+		if c.AppliedGen == 0 {
+			c.Status = string(StatusUnset)
+		}
+		t.setError(c, code, f.Message, t.codeByRef(f.ConflictRef))
+		if err := t.settle(ctx, c, gen, Failed, code, f.Message); err != nil {
+			return err
+		}
+		return t.emitTrouble(ctx, "access_code.failed_to_set_on_device", c)
+	}
+	c.Attempts++
+	next := t.now.Add(max(backoff(int(c.Attempts)), f.RetryAfter))
+	c.NextAttemptAt = &next
+	if c.Attempts < patience {
+		return nil
+	}
+	first := text(c.ErrorCode) != errFailedToSet
+	t.setError(c, errFailedToSet, f.Message+" It is tried again.", uuid.Nil)
+	if !first {
+		return nil
+	}
+	return t.emitTrouble(ctx, "access_code.failed_to_set_on_device", c)
+}
+
+func (t *deviceTx) codeByRef(ref string) uuid.UUID {
+	for _, c := range t.codes {
+		if ref != "" && text(c.VendorRef) == ref {
+			return c.AccessCodeID
+		}
+	}
+	return uuid.Nil
+}
+
+func (t *deviceTx) setError(c *store.AccessCode, code, message string, other uuid.UUID) {
+	if text(c.ErrorCode) != code {
+		c.ErrorAt = &t.now
+	}
+	c.ErrorCode, c.ErrorMessage, c.ErrorCodeID = &code, &message, nil
+	if other != uuid.Nil {
+		c.ErrorCodeID = &other
+	}
+}
+
+func clearError(c *store.AccessCode) {
+	c.ErrorCode, c.ErrorMessage, c.ErrorAt, c.ErrorCodeID = nil, nil, nil, nil
+}
+
+// emitTrouble tells of a problem with the errors and warnings that the code has at the moment.
+func (t *deviceTx) emitTrouble(ctx context.Context, event string, c *store.AccessCode) error {
+	a := aboutCode(t.d, c.AccessCodeID)
+	errs := []map[string]any{}
+	if c.ErrorCode != nil {
+		errs = append(errs, map[string]any{"error_code": *c.ErrorCode, "message": text(c.ErrorMessage), "is_access_code_error": true, "created_at": at(c.ErrorAt)})
+	}
+	a = a.with("access_code_errors", errs)
+	deviceErrs := []map[string]any{}
+	for _, p := range toDevice(t.d).Errors() {
+		deviceErrs = append(deviceErrs, map[string]any{"error_code": p.Code, "message": p.Message, "is_device_error": true, "created_at": p.At})
+	}
+	a = a.with("device_errors", deviceErrs)
+	for _, list := range []string{"access_code_warnings", "device_warnings", "connected_account_errors", "connected_account_warnings"} {
+		a = a.with(list, []any{})
+	}
+	return t.s.emit(ctx, t.tx, event, a)
+}

@@ -1,0 +1,281 @@
+package access
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Action is what there is to do about one code.
+type Action string
+
+const (
+	Nothing Action = ""
+	Put     Action = "put"
+	Delete  Action = "delete"
+	Await   Action = "await" // a write is on its way: read until it shows
+)
+
+// DeviceWork is a device and what there is to do on it.
+type DeviceWork struct {
+	Device     Device
+	Seq        int64 // of the wake-ups it covers
+	ReadNeeded bool  // what is on it may have changed since it was last read
+	Failures   int   // reads in a row that failed
+	Codes      []CodeWork
+	Due        *time.Time // when something becomes due without anything else happening
+	Deadline   *time.Time // when the first of the pending action attempts is given up
+}
+
+// CodeWork is what there is to do about one code.
+type CodeWork struct {
+	ID               uuid.UUID
+	Action           Action
+	Gen              int64  // what is put
+	Ref              string // the code on the device; empty before it is there
+	PIN              string
+	Name             string
+	StartsAt, EndsAt *time.Time // where the device is to keep them
+	New              bool       // it takes a place on the device that it does not have yet
+	Leaving          bool       // it is to leave the device, or is about to
+}
+
+const (
+	patience   = 3 // failures in a row until a code shows an error, and pauses grow
+	pollFirst  = 200 * time.Millisecond
+	pollLast   = 5 * time.Second
+	firstPause = time.Second
+	minPause   = 30 * time.Second
+	maxPause   = 30 * time.Minute
+)
+
+// backoff is the pause after the nth failure in a row, with full jitter once it is long.
+func backoff(n int) time.Duration {
+	if n < patience {
+		return firstPause << (n - 1)
+	}
+	span := min(minPause<<min(n-patience, 10), maxPause)
+	return minPause/2 + rand.N(span)
+}
+
+// LookAtDevice brings what is written down about a device up to the time and says what there is to do on it.
+func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w DeviceWork, err error) {
+	err = s.onDevice(ctx, h, id, "look at the codes", func(t *deviceTx) error {
+		if t.d.RemovedAt != nil {
+			if err := t.deviceGone(ctx); err != nil {
+				return err
+			}
+		} else if err := t.tick(ctx); err != nil {
+			return err
+		}
+		w = DeviceWork{Device: toDevice(t.d), Seq: t.d.WakeSeq, ReadNeeded: t.d.ReadNeeded || t.d.LastGoodReadAt == nil, Failures: int(t.d.Failures)}
+		if again := t.d.RereadAt; again != nil {
+			w.ReadNeeded = w.ReadNeeded || !again.After(t.now)
+			w.Due = earlier(w.Due, *again)
+		}
+		for _, a := range t.pending {
+			w.Deadline = earlier(w.Deadline, a.DeadlineAt)
+		}
+		for _, c := range t.codes {
+			one, due, err := t.work(c)
+			if err != nil {
+				return err
+			}
+			if due != nil {
+				w.Due = earlier(w.Due, *due)
+			}
+			if one.Action != Nothing {
+				w.Codes = append(w.Codes, one)
+			}
+		}
+		if w.Deadline != nil {
+			w.Due = earlier(w.Due, *w.Deadline)
+		}
+		return nil
+	})
+	return w, err
+}
+
+func earlier(a *time.Time, b time.Time) *time.Time {
+	if a != nil && a.Before(b) {
+		return a
+	}
+	return &b
+}
+
+// work says what there is to do about a code now, and when there is something otherwise.
+func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
+	action, due := t.s.next(c, t.caps, t.now)
+	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: text(c.VendorRef), Name: text(c.Name), New: c.VendorRef == nil,
+		Leaving: c.RemovingSince != nil}
+	if action == Put {
+		var err error
+		if w.PIN, err = t.s.pinOf(*c); err != nil {
+			return w, nil, err
+		}
+		if nativeSchedule(*c, t.caps) {
+			w.StartsAt, w.EndsAt = c.StartsAt, c.EndsAt
+		}
+	}
+	return w, due, nil
+}
+
+// next decides what there is to do about a code at now, and when to look again. It is where the states of a
+// code meet the clock.
+func (s *Service) next(c *store.AccessCode, caps Capabilities, now time.Time) (Action, *time.Time) {
+	later := func(t time.Time) *time.Time { return &t }
+	paused := c.NextAttemptAt != nil && c.NextAttemptAt.After(now)
+	switch {
+	case c.RemovingSince != nil && c.VendorRef == nil: // a put on its way has to show before it can be taken back
+		return Await, later(s.poll(c, now))
+	case c.RemovingSince != nil && c.WriteAccepted:
+		return Await, later(s.poll(c, now))
+	case c.RemovingSince != nil && paused:
+		return Nothing, c.NextAttemptAt
+	case c.RemovingSince != nil:
+		return Delete, nil
+	case !c.IsManaged:
+		return Nothing, nil
+	case c.AppliedGen >= c.DesiredGen:
+		if c.StartsAt != nil && c.StartsAt.After(now) {
+			return Nothing, c.StartsAt
+		}
+		return Nothing, c.EndsAt
+	case c.BlockedGen >= c.DesiredGen:
+		return Nothing, c.EndsAt
+	}
+	if when := programAt(*c, caps); when != nil && when.After(now) && c.AppliedGen == 0 {
+		return Nothing, when
+	}
+	switch {
+	case c.WriteGen > 0 && c.WriteAccepted:
+		return Await, later(s.poll(c, now))
+	case paused:
+		return Nothing, c.NextAttemptAt
+	}
+	return Put, nil
+}
+
+// poll is when to read next for a write on its way: soon at first, then less and less often.
+func (s *Service) poll(c *store.AccessCode, now time.Time) time.Time {
+	since := c.WriteAt
+	if since == nil {
+		since = &now
+	}
+	return now.Add(min(max(now.Sub(*since)/2, pollFirst), pollLast))
+}
+
+// tick does what the clock alone asks for.
+func (t *deviceTx) tick(ctx context.Context) error {
+	for _, c := range t.codes {
+		if err := t.tickCode(ctx, c); err != nil {
+			return err
+		}
+	}
+	for _, a := range t.pending {
+		var err error
+		c := t.code(a.AccessCodeID)
+		switch {
+		case a.ActionType == ConvertAccessCode && c != nil && !t.caps.Convertible:
+			err = t.failConversion(ctx, c, a, "cannot_be_managed", "Codes on devices of this vendor cannot be converted to managed. The code stays as it is, unmanaged.")
+		case a.ActionType == DeleteUnmanagedAccessCode && c != nil && c.RemovingSince == nil:
+			err = t.end(ctx, is(a), Failed, "cannot_delete_unmanaged_access_code", "The vendor of this device does not let codes be deleted that were not created here.")
+		case !a.DeadlineAt.After(t.now) && a.ActionType == ConvertAccessCode && c != nil:
+			err = t.failConversion(ctx, c, a, "action_attempt_expired", t.expired())
+		case !a.DeadlineAt.After(t.now):
+			err = t.end(ctx, is(a), Failed, "action_attempt_expired", t.expired())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *deviceTx) expired() string {
+	if !t.d.Online {
+		return "The device was offline all the time. It is still done when the device returns."
+	}
+	return "The device did not confirm in time. It is tried further."
+}
+
+func is(a store.ActionAttempt) func(store.ActionAttempt) bool {
+	return func(b store.ActionAttempt) bool { return a.ActionAttemptID == b.ActionAttemptID }
+}
+
+func (t *deviceTx) failConversion(ctx context.Context, c *store.AccessCode, a store.ActionAttempt, errorType, message string) error {
+	var rest []store.ActionAttempt
+	for _, b := range t.pending {
+		if !is(a)(b) {
+			rest = append(rest, b)
+		}
+	}
+	t.pending = rest
+	return t.s.failConversion(ctx, t.tx, t.d, *c, a, errorType, message)
+}
+
+func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
+	overdue := c.WriteAccepted && c.WriteAt != nil && !c.WriteAt.Add(t.s.opt.ConfirmTimeout).After(t.now)
+	switch {
+	case overdue && c.RemovingSince == nil:
+		if err := t.failed(ctx, c, Failure{Class: FailedForNow, Message: "The device did not confirm the code."}); err != nil {
+			return err
+		}
+	case overdue && c.VendorRef != nil:
+		if err := t.failedToRemove(ctx, c, Failure{Class: FailedForNow, Message: "The device did not confirm the removal."}); err != nil {
+			return err
+		}
+	}
+	if !c.IsManaged || c.RemovingSince != nil {
+		return nil
+	}
+	if c.EndsAt != nil && !c.EndsAt.After(t.now) {
+		return t.expire(ctx, c)
+	}
+	if c.AppliedGen >= c.DesiredGen && c.Status == string(StatusUnset) && c.StartsAt != nil && !c.StartsAt.After(t.now) {
+		c.Status = string(StatusSet)
+		return t.emitWithPIN(ctx, "access_code.set_on_device", c)
+	}
+	if when := programAt(*c, t.caps); c.AppliedGen == 0 && c.WriteGen == 0 && when != nil {
+		if when.After(t.now) { // nothing is left to do but to wait for the time: that is no matter of an attempt
+			return t.settle(ctx, c, c.DesiredGen, Succeeded, "", "")
+		}
+		if c.BlockedGen < c.DesiredGen {
+			c.Status = string(StatusSetting)
+		}
+	}
+	return nil
+}
+
+// expire takes a code away whose time frame is over.
+func (t *deviceTx) expire(ctx context.Context, c *store.AccessCode) error {
+	if c.VendorRef == nil && c.WriteGen == 0 {
+		return t.gone(ctx, c)
+	}
+	c.RemovingSince, c.Status = &t.now, string(StatusRemoving)
+	c.Attempts, c.NextAttemptAt = 0, nil
+	if c.VendorRef != nil {
+		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+	}
+	return nil
+}
+
+// deviceGone ends what waits for a device that was removed. Its codes stay, so that nothing is lost should
+// it come back, but can be deleted at once.
+func (t *deviceTx) deviceGone(ctx context.Context) error {
+	const message = "The device was removed from its vendor account."
+	for _, c := range append([]*store.AccessCode(nil), t.codes...) {
+		if c.RemovingSince != nil || !c.IsManaged {
+			if err := t.gone(ctx, c); err != nil {
+				return err
+			}
+			continue
+		}
+		c.Status, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted, c.VendorRef = string(StatusUnknown), 0, 0, nil, false, nil
+	}
+	return t.end(ctx, func(store.ActionAttempt) bool { return true }, Failed, "device_removed", message)
+}

@@ -1,0 +1,186 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// RecordPutStarted notes, before a code is sent to its device, that this is about to happen: after a crash
+// the next holder knows that the code may be there. It says whether the code still is to be put so.
+func (s *Service) RecordPutStarted(ctx context.Context, h Holder, device uuid.UUID, w CodeWork) (still bool, err error) {
+	err = s.onDevice(ctx, h, device, "record the start of a write", func(t *deviceTx) error {
+		c := t.code(w.ID)
+		still = c != nil && c.RemovingSince == nil && c.IsManaged && c.DesiredGen == w.Gen
+		if still {
+			c.WriteGen, c.WriteAt, c.WriteAccepted = w.Gen, &t.now, false
+			c.Status = string(StatusSetting)
+		}
+		return nil
+	})
+	return still, err
+}
+
+// PutOutcome is what became of a write.
+type PutOutcome struct {
+	Ref       string // the code on the device
+	PIN       string // invented by the vendor; empty otherwise
+	Confirmed bool   // the device itself has said so
+	Failure   *Failure
+}
+
+// RecordPut notes what became of the write of a code.
+func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w CodeWork, o PutOutcome) error {
+	return s.onDevice(ctx, h, device, "record a write", func(t *deviceTx) error {
+		c := t.code(w.ID)
+		if c == nil {
+			return nil
+		}
+		if o.Failure != nil {
+			if c.RemovingSince != nil { // nothing was put that would have to be taken back
+				c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+				if c.VendorRef == nil {
+					return t.gone(ctx, c)
+				}
+				return nil
+			}
+			return t.failed(ctx, c, *o.Failure)
+		}
+		if o.Ref != "" && text(c.VendorRef) != o.Ref {
+			if err := t.claim(ctx, o.Ref); err != nil {
+				return err
+			}
+			c.VendorRef = &o.Ref
+		}
+		if o.PIN != "" && c.PinMac == nil {
+			t.s.setPIN(c, o.PIN)
+		}
+		if c.RemovingSince != nil {
+			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+			return nil
+		}
+		c.WriteAccepted = true
+		if o.Confirmed {
+			return t.applied(ctx, c, w.Gen)
+		}
+		return nil
+	})
+}
+
+// claim drops an unmanaged row that turns out to be the code that was just put: a read between the write and
+// its answer had not known whose it was.
+func (t *deviceTx) claim(ctx context.Context, ref string) error {
+	for _, c := range t.codes {
+		if !c.IsManaged && text(c.VendorRef) == ref {
+			return t.gone(ctx, c)
+		}
+	}
+	return nil
+}
+
+// RecordDelete notes what became of the removal of a code. What a device can show is gone once it no longer
+// shows it; a device that cannot is believed.
+func (s *Service) RecordDelete(ctx context.Context, h Holder, device uuid.UUID, w CodeWork, confirmed bool, failure *Failure) error {
+	return s.onDevice(ctx, h, device, "record a removal", func(t *deviceTx) error {
+		c := t.code(w.ID)
+		switch {
+		case c == nil || c.RemovingSince == nil:
+			return nil
+		case failure != nil:
+			return t.failedToRemove(ctx, c, *failure)
+		case confirmed && !t.caps.ListCodes:
+			return t.gone(ctx, c)
+		}
+		c.WriteAccepted, c.WriteAt = true, &t.now
+		return t.tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: device, ReadNeeded: true})
+	})
+}
+
+// failedToRemove records that a removal came to nothing. A code that cannot be removed is not given up,
+// unless the vendor does not let codes of others be removed at all.
+func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Failure) error {
+	c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+	if f.Class == FailedUnsupported && !c.IsManaged {
+		c.RemovingSince, c.Status = nil, string(StatusSet)
+		return t.end(ctx, func(a store.ActionAttempt) bool {
+			return a.AccessCodeID == c.AccessCodeID && a.ActionType == DeleteUnmanagedAccessCode
+		}, Failed, "cannot_delete_unmanaged_access_code", f.Message)
+	}
+	c.Attempts++
+	next := t.now.Add(max(backoff(int(c.Attempts)), f.RetryAfter))
+	c.NextAttemptAt = &next
+	if c.Attempts < patience || text(c.ErrorCode) == errFailedToRem {
+		return nil
+	}
+	t.setError(c, errFailedToRem, f.Message+" It is tried further: until then the code may still open.", uuid.Nil)
+	if !c.IsManaged {
+		return nil
+	}
+	return t.emitTrouble(ctx, "access_code.failed_to_remove_from_device", c)
+}
+
+// RecordUnreachable notes that the device could not be read or written: offline, as its vendor says, or for
+// a reason that says nothing about it. No attempt of a code is burnt by that. It returns how often in a row
+// it has happened.
+func (s *Service) RecordUnreachable(ctx context.Context, h Holder, device uuid.UUID, offline bool) (failures int, err error) {
+	err = s.onDevice(ctx, h, device, "record a failed read", func(t *deviceTx) error {
+		n, err := t.tx.SetDeviceFailed(ctx, device)
+		failures = int(n)
+		if err != nil || !offline || !t.d.Online {
+			return err
+		}
+		return t.online(ctx, false)
+	})
+	return failures, err
+}
+
+// online records a transition, with its event.
+func (t *deviceTx) online(ctx context.Context, online bool) error {
+	if err := t.tx.SetDeviceOnline(ctx, store.SetDeviceOnlineParams{DeviceID: t.d.DeviceID, Online: online}); err != nil {
+		return err
+	}
+	t.d.Online, t.d.OnlineChangedAt = online, t.now
+	return t.s.emitOnline(ctx, t.tx, t.d)
+}
+
+// RecordRemoved notes that the account no longer has the device.
+func (s *Service) RecordRemoved(ctx context.Context, h Holder, device uuid.UUID) error {
+	return s.onDevice(ctx, h, device, "record the removal", func(t *deviceTx) error {
+		if t.d.RemovedAt != nil {
+			return nil
+		}
+		if err := t.tx.RemoveDevice(ctx, device); err != nil {
+			return err
+		}
+		return t.s.emit(ctx, t.tx, "device.removed", aboutDevice(t.d))
+	})
+}
+
+// ScheduleDevice says when the device is to be looked at again unless it is woken before; nil: not by itself.
+// What has woken it since seq makes it due at once.
+func (s *Service) ScheduleDevice(ctx context.Context, device uuid.UUID, seq int64, due *time.Time) error {
+	return s.db.ScheduleDevice(ctx, store.ScheduleDeviceParams{DeviceID: device, WakeSeq: seq, DueAt: due})
+}
+
+// DeviceDue says whether there is something to do on the device now.
+func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error) {
+	due, err := s.db.DeviceDue(ctx, device)
+	if store.IsNoRows(err) {
+		return false, nil
+	}
+	return due, err
+}
+
+// DueDevices lists devices on which there is something to do and nobody is doing it.
+func (s *Service) DueDevices(ctx context.Context, limit int32) ([]uuid.UUID, error) {
+	return s.db.DueDevices(ctx, limit)
+}
+
+// HasBeenRead says whether the codes on a device have been read at least once.
+func (s *Service) HasBeenRead(ctx context.Context, device uuid.UUID) (bool, error) {
+	d, err := s.db.GetDeviceByID(ctx, device)
+	return err == nil && d.LastGoodReadAt != nil, err
+}

@@ -1,0 +1,197 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Device is a device and what it can do.
+type Device struct {
+	ID           uuid.UUID
+	WorkspaceID  uuid.UUID
+	AccountID    uuid.UUID
+	Ref          string // the vendor's identifier
+	Type         string // device_type of the API
+	Provider     string // device_provider_name of the API
+	Manufacturer string
+	Model        string
+	SerialNumber string
+	Name         string
+	Online       bool
+	OfflineSince time.Time // meaningful unless Online
+	Removed      bool
+	Locked       *bool
+	BatteryLevel *float64 // 0 to 1
+	Capabilities Capabilities
+	Metadata     map[string]any
+	CreatedAt    time.Time
+}
+
+// Capabilities is what one device can do, as its adapter has found out.
+type Capabilities struct {
+	Lock            bool          `json:"lock,omitempty"`
+	Unlock          bool          `json:"unlock,omitempty"`
+	OnlineCodes     bool          `json:"online_codes,omitempty"`
+	OfflineCodes    bool          `json:"offline_codes,omitempty"`
+	ListCodes       bool          `json:"list_codes,omitempty"`
+	DeleteUnmanaged bool          `json:"delete_unmanaged,omitempty"`
+	PINVisible      bool          `json:"pin_visible,omitempty"`
+	ProviderPIN     bool          `json:"provider_pin,omitempty"` // the vendor invents the PIN
+	NativeSchedule  bool          `json:"native_schedule,omitempty"`
+	Convertible     bool          `json:"convertible,omitempty"` // codes found on it can be taken over
+	Simulated       bool          `json:"simulated,omitempty"`
+	WriteGap        time.Duration `json:"write_gap,omitempty"`    // the least time between two writes
+	CodeLengths     []int         `json:"code_lengths,omitempty"` // ascending
+	Constraints     []Constraint  `json:"constraints,omitempty"`
+	MaxCodes        int           `json:"max_codes,omitempty"` // 0: unknown
+}
+
+// Constraint narrows the PINs or names that a device takes: a constraint_type of the API.
+type Constraint struct {
+	Type      string `json:"type"`
+	MinLength int    `json:"min_length,omitempty"` // name_length
+	MaxLength int    `json:"max_length,omitempty"` // name_length; 0: unbounded
+}
+
+// Flags are the capability flags of the API that are true, as filters and answers name them.
+func (c Capabilities) Flags() []string {
+	flags := []string{}
+	for _, f := range []struct {
+		name string
+		on   bool
+	}{
+		{"can_remotely_lock", c.Lock},
+		{"can_remotely_unlock", c.Unlock},
+		{"can_program_online_access_codes", c.OnlineCodes},
+		{"can_program_offline_access_codes", c.OfflineCodes},
+		{"can_unlock_with_code", c.OnlineCodes || c.OfflineCodes},
+		{"can_simulate_connection", c.Simulated},
+		{"can_simulate_disconnection", c.Simulated},
+		{"can_simulate_removal", c.Simulated},
+	} {
+		if f.on {
+			flags = append(flags, f.name)
+		}
+	}
+	return flags
+}
+
+// Errors are what keeps the device from working.
+func (d Device) Errors() []Problem {
+	switch {
+	case d.Removed:
+		return []Problem{{Code: "device_removed", Scope: OfDevice, At: d.OfflineSince, Message: "The device was removed from its vendor account."}}
+	case !d.Online:
+		return []Problem{{Code: "device_offline", Scope: OfDevice, At: d.OfflineSince, Message: "The device is offline; what is to be done on it is done when it returns."}}
+	}
+	return nil
+}
+
+func toDevice(r store.Device) Device {
+	d := Device{ID: r.DeviceID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Ref: r.VendorRef, Type: r.DeviceType,
+		Provider: r.Provider, Manufacturer: r.Manufacturer, Model: r.Model, SerialNumber: r.SerialNumber, Name: r.Name, Online: r.Online,
+		OfflineSince: r.OnlineChangedAt, Removed: r.RemovedAt != nil, Locked: r.Locked, BatteryLevel: r.BatteryLevel, CreatedAt: r.CreatedAt,
+		Capabilities: capabilities(r), Metadata: map[string]any{}}
+	_ = json.Unmarshal(r.CustomMetadata, &d.Metadata) // written by this package
+	return d
+}
+
+func capabilities(r store.Device) (c Capabilities) {
+	_ = json.Unmarshal(r.Capabilities, &c) // written by this package
+	return c
+}
+
+func deviceNotFound(what, value string) *Error {
+	return &Error{Kind: NotFound, Type: "device_not_found", Message: "Could not find a device with this " + what + ".", Data: map[string]any{what: value}}
+}
+
+// GetDevice reads a device by its identifier or, if that is empty, by its name (the oldest of that name).
+// It fails with Invalid unless exactly one is given, and with NotFound.
+func (s *Service) GetDevice(ctx context.Context, p Principal, id, name string) (Device, error) {
+	if (id == "") == (name == "") {
+		return Device{}, invalid("", "Must specify either device_id or name")
+	}
+	var r store.Device
+	var err error
+	if id != "" {
+		parsed, bad := uuid.Parse(id)
+		if bad != nil {
+			return Device{}, deviceNotFound("device_id", id)
+		}
+		r, err = s.db.GetDevice(ctx, store.GetDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed})
+	} else {
+		r, err = s.db.GetDeviceByName(ctx, store.GetDeviceByNameParams{WorkspaceID: p.WorkspaceID, Name: name})
+	}
+	switch {
+	case store.IsNoRows(err) && id != "":
+		return Device{}, deviceNotFound("device_id", id)
+	case store.IsNoRows(err):
+		return Device{}, deviceNotFound("name", name)
+	case err != nil:
+		return Device{}, fmt.Errorf("read the device: %w", err)
+	}
+	return toDevice(r), nil
+}
+
+// DeviceFilter is a set of conditions that must all hold; nil and zero ones are none.
+type DeviceFilter struct {
+	IDs, AccountIDs      *[]string
+	CreatedBefore        *time.Time
+	Types                []string // one of; nil: any
+	Manufacturer         string
+	IncludeIf, ExcludeIf *[]string
+	Metadata             map[string]any
+	Search               string
+	Nothing              bool // a condition that no device meets, such as on spaces, which do not exist
+}
+
+// ListDevices lists devices, oldest first, and says whether more follow the page.
+func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]Device, bool, error) {
+	if f.Nothing {
+		return nil, false, nil
+	}
+	arg := store.ListDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
+		DeviceIds: parseIDs(f.IDs), AccountIds: parseIDs(f.AccountIDs), CreatedBefore: f.CreatedBefore, DeviceTypes: f.Types,
+		Manufacturer: nonEmpty(f.Manufacturer), IncludeIf: list(f.IncludeIf), ExcludeIf: list(f.ExcludeIf), Search: nonEmpty(f.Search)}
+	if len(f.Metadata) > 0 {
+		arg.Metadata = mustJSON(f.Metadata)
+	}
+	rows, err := s.db.ListDevices(ctx, arg)
+	if err != nil {
+		return nil, false, fmt.Errorf("list the devices: %w", err)
+	}
+	rows, more := cut(page, rows)
+	out := make([]Device, len(rows))
+	for i, r := range rows {
+		out[i] = toDevice(r)
+	}
+	return out, more, nil
+}
+
+// wakeDevice asks for a look at the device once tx is committed; read says that what is on it may have changed.
+func (s *Service) wakeDevice(ctx context.Context, tx store.Tx, id uuid.UUID, read bool) error {
+	if err := tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: id, ReadNeeded: read}); err != nil {
+		return err
+	}
+	return s.waker.Wake(ctx, tx, DeviceLane, id)
+}
+
+// SimulatedDevice reads a device that is about to be simulated upon.
+// It fails with NotFound, and with Invalid when the device is a real one.
+func (s *Service) SimulatedDevice(ctx context.Context, p Principal, id string) (Device, error) {
+	d, err := s.GetDevice(ctx, p, id, "")
+	if err != nil {
+		return d, err
+	}
+	if !d.Capabilities.Simulated {
+		return d, &Error{Kind: Invalid, Type: "workspace_not_sandbox", Message: "Only the devices of a sandbox workspace can be simulated upon; this one is real.",
+			Data: map[string]any{"device_id": id}}
+	}
+	return d, nil
+}

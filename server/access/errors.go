@@ -1,0 +1,32 @@
+package access
+
+import "fmt"
+
+// Kind sorts errors by whose turn it is.
+type Kind int
+
+const (
+	Invalid      Kind = iota + 1 // the request has to be changed
+	NotFound                     // the workspace has no such thing
+	Conflict                     // it collides with what is there
+	Unauthorized                 // the credential is missing or not good
+	Forbidden                    // the credential may not do this
+	Unavailable                  // try again later
+)
+
+// Error is what every operation of this package fails with, unless something inside is broken.
+// It carries no PIN, secret or credential.
+type Error struct {
+	Kind    Kind
+	Type    string         // stable name, the error.type of the API, such as "device_not_found"
+	Message string         // for people: what is wrong and what to do next
+	Field   string         // the parameter it is about, dotted; empty when it is about the whole request
+	Data    map[string]any // what it refers to; may be nil
+}
+
+func (e *Error) Error() string { return e.Type + ": " + e.Message }
+
+// invalid is an error about one parameter; field may be empty.
+func invalid(field, format string, args ...any) *Error {
+	return &Error{Kind: Invalid, Type: "invalid_input", Field: field, Message: fmt.Sprintf(format, args...)}
+}

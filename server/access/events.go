@@ -1,0 +1,177 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Event is something that has happened. Fields holds what its type carries (spec/contract.md section 7).
+type Event struct {
+	ID          uuid.UUID
+	Type        string
+	WorkspaceID uuid.UUID
+	OccurredAt  time.Time
+	CreatedAt   time.Time
+	Fields      map[string]any
+}
+
+// about names what an event is about.
+type about struct {
+	workspace, account uuid.UUID
+	device, code       *uuid.UUID
+	fields             map[string]any
+	pin                string // only for the types that carry one
+}
+
+func aboutDevice(d store.Device) about {
+	return about{workspace: d.WorkspaceID, account: d.ConnectedAccountID, device: &d.DeviceID}
+}
+
+func aboutCode(d store.Device, code uuid.UUID) about {
+	a := aboutDevice(d)
+	a.code = &code
+	return a
+}
+
+func (a about) with(field string, value any) about {
+	a.fields = maps.Clone(a.fields)
+	if a.fields == nil {
+		a.fields = map[string]any{}
+	}
+	a.fields[field] = value
+	return a
+}
+
+// emit writes an event in the transaction of what it reports.
+func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a about) error {
+	fields := map[string]any{"connected_account_id": a.account}
+	if a.device != nil {
+		fields["device_id"] = *a.device
+	}
+	if a.code != nil {
+		fields["access_code_id"] = *a.code
+	}
+	maps.Copy(fields, a.fields)
+	arg := store.InsertEventParams{EventID: newID(), WorkspaceID: a.workspace, EventType: eventType, DeviceID: a.device, AccessCodeID: a.code,
+		ConnectedAccountID: &a.account, Payload: mustJSON(fields)}
+	if a.pin != "" {
+		arg.PinSealed = s.keys.Seal(eventPlace(arg.EventID), []byte(a.pin))
+	}
+	if err := tx.InsertEvent(ctx, arg); err != nil {
+		return fmt.Errorf("write the event %s: %w", eventType, err)
+	}
+	return nil
+}
+
+func eventPlace(id uuid.UUID) string { return "events.pin/" + id.String() }
+
+func (s *Service) toEvent(r store.Event) (Event, error) {
+	e := Event{ID: r.EventID, Type: r.EventType, WorkspaceID: r.WorkspaceID, OccurredAt: r.OccurredAt, CreatedAt: r.CreatedAt}
+	if err := json.Unmarshal(r.Payload, &e.Fields); err != nil {
+		return e, fmt.Errorf("read the event %s: %w", r.EventID, err)
+	}
+	if r.PinSealed != nil {
+		pin, err := s.keys.Open(eventPlace(r.EventID), r.PinSealed)
+		if err != nil {
+			return e, fmt.Errorf("open the PIN of event %s: %w", r.EventID, err)
+		}
+		e.Fields["code"] = string(pin)
+	}
+	return e, nil
+}
+
+// GetEvent reads an event by its identifier, or the latest of a type on a device.
+// It fails with Invalid unless it is told which, and with NotFound.
+func (s *Service) GetEvent(ctx context.Context, p Principal, id, deviceID, eventType string) (Event, error) {
+	var r store.Event
+	var err error
+	switch {
+	case id != "":
+		parsed, bad := uuid.Parse(id)
+		if bad != nil {
+			return Event{}, eventNotFound(id)
+		}
+		r, err = s.db.GetEvent(ctx, store.GetEventParams{WorkspaceID: p.WorkspaceID, EventID: parsed})
+	case deviceID != "" && eventType != "":
+		parsed, bad := uuid.Parse(deviceID)
+		if bad != nil {
+			return Event{}, eventNotFound("")
+		}
+		r, err = s.db.GetLatestEvent(ctx, store.GetLatestEventParams{WorkspaceID: p.WorkspaceID, DeviceID: &parsed, EventType: eventType})
+	default:
+		return Event{}, invalid("", "Must specify either event_id or both device_id and event_type")
+	}
+	if store.IsNoRows(err) {
+		return Event{}, eventNotFound(id)
+	}
+	if err != nil {
+		return Event{}, fmt.Errorf("read the event: %w", err)
+	}
+	return s.toEvent(r)
+}
+
+func eventNotFound(id string) *Error {
+	e := &Error{Kind: NotFound, Type: "event_not_found", Message: "Could not find such an event."}
+	if id != "" {
+		e.Data = map[string]any{"event_id": id}
+	}
+	return e
+}
+
+// EventFilter is a set of conditions that must all hold. Either Since or Between is given.
+type EventFilter struct {
+	Since              string
+	Between            *[]string // from the first, up to the second
+	IDs, DeviceIDs     *[]string
+	CodeIDs            *[]string
+	Types              []string // one of; nil: any
+	ConnectedAccountID string
+	Limit, Offset      int
+}
+
+// ListEvents lists events, oldest first. It fails with Invalid.
+func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([]Event, error) {
+	if (f.Since == "") == (f.Between == nil) {
+		return nil, invalid("", "Must specify either since or between")
+	}
+	arg := store.ListEventsParams{WorkspaceID: p.WorkspaceID, EventIds: parseIDs(f.IDs), EventTypes: f.Types, DeviceIds: parseIDs(f.DeviceIDs),
+		AccessCodeIds: parseIDs(f.CodeIDs), MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
+		Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
+	var err error
+	if f.Between == nil {
+		if arg.Since, err = parseTime("since", f.Since); err != nil {
+			return nil, err
+		}
+	} else {
+		for i, to := range []*time.Time{&arg.Since, &arg.Until} {
+			if *to, err = parseTime(fmt.Sprintf("between.%d", i), (*f.Between)[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if f.ConnectedAccountID != "" {
+		id, err := uuid.Parse(f.ConnectedAccountID)
+		if err != nil {
+			return nil, nil
+		}
+		arg.ConnectedAccountID = &id
+	}
+	rows, err := s.db.ListEvents(ctx, arg)
+	if err != nil {
+		return nil, fmt.Errorf("list the events: %w", err)
+	}
+	out := make([]Event, len(rows))
+	for i, r := range rows {
+		if out[i], err = s.toEvent(r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,60 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"math/big"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// GenerateCode makes a PIN that the device would take now; nothing is created.
+// It fails with NotFound, and with Invalid where the vendor invents the PINs or no PIN is left.
+func (s *Service) GenerateCode(ctx context.Context, p Principal, deviceID string) (Device, string, error) {
+	d, err := s.GetDevice(ctx, p, deviceID, "")
+	if err != nil {
+		return d, "", err
+	}
+	codes, err := s.db.AllCodesOfDevice(ctx, d.ID)
+	if err != nil {
+		return d, "", fmt.Errorf("read the codes of device %s: %w", d.ID, err)
+	}
+	pin, err := s.generatePIN(d.ID, d.Capabilities, codes, 0)
+	return d, pin, err
+}
+
+// generatePIN makes a PIN that obeys the device and is not on it: of the preferred length if the device
+// takes that, else of the shortest it takes. It fails with Invalid.
+func (s *Service) generatePIN(device uuid.UUID, caps Capabilities, taken []store.AccessCode, preferred int) (string, error) {
+	if caps.ProviderPIN {
+		return "", invalid("device_id", "The vendor of this device invents the codes; create one without `code`")
+	}
+	length := 4
+	if len(caps.CodeLengths) > 0 {
+		length = caps.CodeLengths[0]
+	}
+	if preferred > 0 && preferred <= 12 && slices.Contains(caps.CodeLengths, preferred) {
+		length = preferred
+	}
+	for range 1000 {
+		pin := make([]byte, length)
+		for i := range pin {
+			n, err := rand.Int(rand.Reader, big.NewInt(10))
+			if err != nil {
+				return "", fmt.Errorf("make a random code: %w", err)
+			}
+			pin[i] = '0' + byte(n.Int64())
+		}
+		mac := s.keys.MAC(pinScope(device), pin)
+		isTaken := slices.ContainsFunc(taken, func(c store.AccessCode) bool { return seal.Equal(c.PinMac, mac) })
+		if !isTaken && differentDigits(string(pin)) > 1 && checkPIN(string(pin), caps) == nil {
+			return string(pin), nil
+		}
+	}
+	return "", invalid("code", "No free code was found for this device; give one")
+}

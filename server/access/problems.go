@@ -1,0 +1,36 @@
+package access
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Scope says what a Problem is a problem of.
+type Scope string
+
+const (
+	OfCode    Scope = "access_code"
+	OfDevice  Scope = "device"
+	OfAccount Scope = "connected_account"
+)
+
+// Problem is an error or a warning that a resource carries until it is gone.
+type Problem struct {
+	Code    string // error_code or warning_code of the API
+	Message string
+	Scope   Scope
+	At      time.Time
+	Other   uuid.UUID // duplicate_code_on_device: the code that has the PIN; may be zero
+	Managed bool      // of Other
+}
+
+// The error codes of access codes that this package gives (spec/contract.md section 8).
+const (
+	errDuplicate   = "duplicate_code_on_device"
+	errNoSpace     = "no_space_for_access_code_on_device"
+	errConstraints = "code_constraints_violated"
+	errFailedToSet = "failed_to_set_on_device"
+	errFailedToRem = "failed_to_remove_from_device"
+	errExternal    = "conflicting_external_modification"
+)

@@ -1,0 +1,68 @@
+package access
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Workspace is the container in which resources live and to which a credential is bound.
+type Workspace struct {
+	ID                 uuid.UUID
+	Name               string
+	CompanyName        string
+	ConnectPartnerName *string
+	IsSandbox          bool
+}
+
+func toWorkspace(r store.Workspace) Workspace {
+	return Workspace{ID: r.WorkspaceID, Name: r.Name, CompanyName: r.CompanyName, ConnectPartnerName: r.ConnectPartnerName, IsSandbox: r.IsSandbox}
+}
+
+// CreateWorkspace makes a workspace.
+func (s *Service) CreateWorkspace(ctx context.Context, name, company string, sandbox bool) (Workspace, error) {
+	w := Workspace{ID: newID(), Name: name, CompanyName: company, IsSandbox: sandbox}
+	err := s.db.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: w.ID, Name: name, CompanyName: company, IsSandbox: sandbox})
+	if err != nil {
+		return Workspace{}, fmt.Errorf("create the workspace %q: %w", name, err)
+	}
+	return w, nil
+}
+
+// GetWorkspace reads a workspace. It fails with NotFound.
+func (s *Service) GetWorkspace(ctx context.Context, id uuid.UUID) (Workspace, error) {
+	r, err := s.db.GetWorkspace(ctx, id)
+	if store.IsNoRows(err) {
+		return Workspace{}, &Error{Kind: NotFound, Type: "workspace_not_found", Message: "There is no such workspace.", Data: map[string]any{"workspace_id": id}}
+	}
+	if err != nil {
+		return Workspace{}, fmt.Errorf("read the workspace %s: %w", id, err)
+	}
+	return toWorkspace(r), nil
+}
+
+// ListWorkspaces lists the workspaces that the credential may enter.
+func (s *Service) ListWorkspaces(ctx context.Context, p Principal) ([]Workspace, error) {
+	rows, err := s.db.ListWorkspacesOfCredential(ctx, p.CredentialID)
+	return workspaces(rows, err)
+}
+
+// ListAllWorkspaces lists every workspace. For administration only.
+func (s *Service) ListAllWorkspaces(ctx context.Context) ([]Workspace, error) {
+	rows, err := s.db.ListAllWorkspaces(ctx)
+	return workspaces(rows, err)
+}
+
+func workspaces(rows []store.Workspace, err error) ([]Workspace, error) {
+	if err != nil {
+		return nil, fmt.Errorf("list the workspaces: %w", err)
+	}
+	out := make([]Workspace, len(rows))
+	for i, r := range rows {
+		out[i] = toWorkspace(r)
+	}
+	return out, nil
+}

@@ -1,0 +1,178 @@
+// Package adapter is the one interface through which every vendor's devices are reached: what a device
+// is and can do, the codes that are on it, and the errors a vendor can answer with. It must not know who
+// owns a code ("managed" and "unmanaged" are words of package access), nor that a database exists.
+//
+// One folder below this one holds one vendor protocol; package adaptertest holds the suite that each of
+// them has to pass.
+package adapter
+
+import (
+	"context"
+	"time"
+)
+
+// DeviceRef is the vendor's own identifier of a device, unique within one account and stable for as long
+// as the device is the same piece of hardware.
+type DeviceRef string
+
+// CodeRef is the vendor's own identifier of a code on one device: a cloud's identifier or a slot number.
+type CodeRef string
+
+// Adapter reaches the devices of one connected account. All methods may be called concurrently and end
+// with their context; every error is, or wraps, an *Error.
+type Adapter interface {
+	// Devices lists all devices of the account.
+	// It fails with Transient, GatewayDown or AuthRevoked.
+	Devices(ctx context.Context) ([]Device, error)
+
+	// Device reads one device. It fails like Devices, and with NotFound when the account no longer has it.
+	Device(ctx context.Context, device DeviceRef) (Device, error)
+
+	// Codes reads what is on the device. Fresh asks the device itself where the vendor keeps a copy;
+	// the answer says whether it came from such a copy (Stale).
+	// It fails like Device, with Offline, and with NotSupported when the device cannot list its codes.
+	Codes(ctx context.Context, device DeviceRef, fresh bool) (Codes, error)
+
+	// PutCode creates the code, or overwrites the one named by spec.Ref. Repeating it with the same
+	// spec.Key has no further effect. It fails like Device, with Offline, and with Duplicate, Full,
+	// Invalid or Unconfirmed.
+	PutCode(ctx context.Context, device DeviceRef, spec CodeSpec) (PutResult, error)
+
+	// DeleteCode removes a code; an absent code is no error. The result says whether the device has
+	// already confirmed. It fails like Device, with Offline, NotSupported or Unconfirmed.
+	DeleteCode(ctx context.Context, device DeviceRef, code CodeRef) (State, error)
+
+	// Events carries hints of what has changed. They may be lost, doubled and late: they only say where
+	// to look. The channel is closed by Close.
+	Events() <-chan Event
+
+	Close() error
+}
+
+// Simulator is the further ability of an account whose devices are simulated: what a person would do to
+// the hardware by hand. It fails with NotSupported on an account of real devices.
+type Simulator interface {
+	SetOnline(ctx context.Context, device DeviceRef, online bool) error
+	RemoveDevice(ctx context.Context, device DeviceRef) error
+	// AddCode types a code in at the keypad, and names it. It fails with Duplicate, Full or Invalid.
+	AddCode(ctx context.Context, device DeviceRef, name, pin string) (CodeRef, error)
+}
+
+// Device is one device as its vendor describes it.
+type Device struct {
+	Ref          DeviceRef
+	Name         string
+	Type         string // device_type of the API, such as "august_lock"
+	Provider     string // device_provider_name of the API, such as "august"
+	Manufacturer string
+	Model        string
+	SerialNumber string
+	Online       bool
+	Locked       *bool    // nil where unknown
+	BatteryLevel *float64 // 0 to 1, nil where unknown
+	Caps         Caps
+}
+
+// Caps is what one device can do. Capabilities belong to a device, not to a vendor.
+type Caps struct {
+	Lock, Unlock    bool // can be locked, unlocked from afar
+	OnlineCodes     bool // codes can be put on it from afar
+	OfflineCodes    bool // the vendor can issue codes that the device accepts without a connection
+	ListCodes       bool // existing codes can be read back
+	DeleteUnmanaged bool // a code that we did not put there can be deleted
+	ModifyInPlace   bool // PutCode with a Ref changes the code; otherwise delete, then create
+	PINVisible      bool // Codes carries PINs
+	ProviderPIN     bool // the vendor invents the PIN, PutResult carries it; CodeSpec.PIN must be empty
+	NativeSchedule  bool // StartsAt and EndsAt are kept by the device itself
+	Convert         Convert
+	CodeLengths     []int // ascending
+	Constraints     []Constraint
+	MaxCodes        int // 0: unknown
+	Confirm         Confirm
+	MinGap          time.Duration // the least time between two writes
+}
+
+// Convert says how a code that is already on the device can be taken over.
+type Convert string
+
+const (
+	ConvertNever   Convert = "never"
+	ConvertAdopt   Convert = "adopt"   // the PIN is readable: ownership is taken without a write
+	ConvertRewrite Convert = "rewrite" // the PIN is hidden: its owner must supply a new one
+)
+
+// Confirm says how the effect of a write becomes known.
+type Confirm string
+
+const (
+	ConfirmSync     Confirm = "sync"      // the answer to the write is the device's own
+	ConfirmReadBack Confirm = "read_back" // the write was accepted; Codes tells later whether it took effect
+)
+
+// Constraint narrows the PINs or names that a device takes. Kind is a constraint_type of the API, such as
+// "no_zeros"; MinLength and MaxLength belong to "name_length", 0 where unbounded.
+type Constraint struct {
+	Kind                 string
+	MinLength, MaxLength int
+}
+
+// Codes is the content of one device.
+type Codes struct {
+	Codes []Code
+	Stale bool // read from a copy that the device has not confirmed since the last (re)connection
+}
+
+// Code is one code on a device.
+type Code struct {
+	Ref              CodeRef
+	Key              string // the CodeSpec.Key it was created with, where the vendor keeps it
+	PIN              string // empty where hidden
+	Name             string
+	State            State // Accepted: on its way onto the device
+	StartsAt, EndsAt *time.Time
+	Failed           *Error // the vendor gave up putting it on the device
+	Removing         bool   // a deletion was accepted and is on its way
+}
+
+// CodeSpec is a code as it should be.
+type CodeSpec struct {
+	Ref              CodeRef // the code to overwrite; empty to create
+	Key              string  // idempotency key of a creation, at most 64 characters
+	PIN              string
+	Name             string
+	StartsAt, EndsAt *time.Time // both or neither; only where Caps.NativeSchedule
+}
+
+// PutResult is what became of a PutCode.
+type PutResult struct {
+	Ref   CodeRef
+	PIN   string // where Caps.ProviderPIN
+	State State
+}
+
+// State says how far a write has come.
+type State string
+
+const (
+	Accepted  State = "accepted"  // the vendor took it; the device has not confirmed
+	Confirmed State = "confirmed" // it is on the device
+)
+
+// Event is a hint. Device is empty where the whole account should be looked at again.
+type Event struct {
+	Kind   EventKind
+	Device DeviceRef
+	Code   CodeRef // CodesChanged: the code, where known
+}
+
+type EventKind string
+
+const (
+	Resync         EventKind = "resync"          // anything may have changed
+	DeviceOnline   EventKind = "device_online"   //
+	DeviceOffline  EventKind = "device_offline"  //
+	DeviceListed   EventKind = "device_listed"   // devices were added to or removed from the account
+	CodesChanged   EventKind = "codes_changed"   // put, changed or deleted, by us or by others
+	StatusChanged  EventKind = "status_changed"  // battery, bolt, name
+	AccountRevoked EventKind = "account_revoked" // the credentials are no longer good
+)

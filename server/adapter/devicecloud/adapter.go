@@ -1,0 +1,240 @@
+// Package devicecloud reaches any vendor whose cloud follows the public guide "building a Seam-compatible
+// smart lock API" (seamapi/docs, docs/guides/device-manufacturer-guidance), and package sandbox, which
+// documents the wire format. It must not know which vendor it speaks to.
+//
+// Where the guide is silent, this is decided:
+//
+//   - Lists come in one answer; the guide knows no paging. More than 8 MiB is an error, never a part.
+//   - A lock without the object "capabilities" (see package sandbox) takes remote commands and PINs of 4 to 8
+//     digits, shows them, is changed by delete and create, and keeps no time frames: what the guide lets
+//     a vendor leave out is taken to be absent.
+//   - A lock that does not say whether it is online is; a write will tell.
+//   - A code's status other than "pending", "deleting" and "failed" means that it is on the lock.
+//   - custom_id makes creations repeatable. A vendor that ignores it answers a repeated creation with
+//     PIN_CONFLICT, as the PIN is taken.
+//   - An error's error_code decides; a status code only where that is missing or unknown (see classify).
+package devicecloud
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// Config of New.
+type Config struct {
+	BaseURL  string       // of the vendor's API, without a slash at its end
+	Token    string       // the account's bearer token
+	Provider string       // device_provider_name of locks that do not say it
+	PushURL  string       // where Receive is served, for Subscribe; the vendor must be able to reach it
+	HTTP     *http.Client // nil: one of its own, with a timeout of 30 s. Redirects are not followed
+	Log      *slog.Logger // nil: none
+}
+
+// Adapter is one account at one vendor.
+type Adapter struct {
+	base     string
+	token    string
+	provider string
+	pushURL  string
+	http     *http.Client
+	log      *slog.Logger
+
+	events *events
+
+	mu   sync.Mutex
+	caps map[adapter.DeviceRef]adapter.Caps // of the devices read so far
+}
+
+var (
+	_ adapter.Adapter   = (*Adapter)(nil)
+	_ adapter.Simulator = (*Adapter)(nil)
+)
+
+// New makes an adapter. It speaks to nobody yet.
+func New(c Config) *Adapter {
+	client := http.Client{Timeout: 30 * time.Second}
+	if c.HTTP != nil {
+		client = *c.HTTP
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if client.Transport == nil {
+		client.Transport = http.DefaultTransport.(*http.Transport).Clone()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Adapter{
+		base:     strings.TrimRight(c.BaseURL, "/"),
+		token:    c.Token,
+		provider: c.Provider,
+		pushURL:  c.PushURL,
+		http:     &client,
+		log:      c.Log,
+		events:   newEvents(),
+		caps:     map[adapter.DeviceRef]adapter.Caps{},
+	}
+}
+
+// Devices implements adapter.Adapter. Hubs and bridges are left out.
+func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
+	var got struct {
+		Locks *[]wireLock `json:"locks"`
+	}
+	if err := a.do(ctx, call{method: http.MethodGet, path: "/locks", account: true}, &got); err != nil {
+		return nil, err
+	}
+	if got.Locks == nil {
+		return nil, adapter.Errorf(adapter.Transient, "the list of locks has no \"locks\"")
+	}
+	devices := make([]adapter.Device, 0, len(*got.Locks))
+	for _, l := range *got.Locks {
+		if l.DeviceType == "hub" || l.DeviceType == "bridge" {
+			continue
+		}
+		if l.ref() == "" {
+			return nil, adapter.Errorf(adapter.Transient, "the list of locks has one without lock_id")
+		}
+		devices = append(devices, a.device(l))
+	}
+	caps := make(map[adapter.DeviceRef]adapter.Caps, len(devices))
+	for _, d := range devices {
+		caps[d.Ref] = d.Caps
+	}
+	a.mu.Lock()
+	a.caps = caps
+	a.mu.Unlock()
+	return devices, nil
+}
+
+// Device implements adapter.Adapter.
+func (a *Adapter) Device(ctx context.Context, device adapter.DeviceRef) (adapter.Device, error) {
+	var got wireLock
+	if err := a.do(ctx, call{method: http.MethodGet, path: lockPath(device)}, &got); err != nil {
+		return adapter.Device{}, err
+	}
+	if got.ref() != device {
+		return adapter.Device{}, adapter.Errorf(adapter.Transient, "asked for one lock, the answer is about another")
+	}
+	d := a.device(got)
+	a.mu.Lock()
+	a.caps[d.Ref] = d.Caps
+	a.mu.Unlock()
+	return d, nil
+}
+
+// capsOf are the device's capabilities, from the vendor where it was not read before.
+func (a *Adapter) capsOf(ctx context.Context, device adapter.DeviceRef) (adapter.Caps, error) {
+	a.mu.Lock()
+	caps, ok := a.caps[device]
+	a.mu.Unlock()
+	if ok {
+		return caps, nil
+	}
+	d, err := a.Device(ctx, device)
+	return d.Caps, err
+}
+
+// Codes implements adapter.Adapter.
+func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh bool) (adapter.Codes, error) {
+	caps, err := a.capsOf(ctx, device)
+	if err != nil {
+		return adapter.Codes{}, err
+	}
+	if !caps.ListCodes {
+		return adapter.Codes{}, adapter.Errorf(adapter.NotSupported, "the lock's codes cannot be listed")
+	}
+	path := lockPath(device) + "/access_codes"
+	if fresh {
+		path += "?refresh=true"
+	}
+	var got struct {
+		Codes *[]wireCode `json:"access_codes"`
+		Stale bool        `json:"stale"`
+	}
+	if err := a.do(ctx, call{method: http.MethodGet, path: path}, &got); err != nil {
+		return adapter.Codes{}, err
+	}
+	if got.Codes == nil {
+		return adapter.Codes{}, adapter.Errorf(adapter.Transient, "the list of codes has no \"access_codes\"")
+	}
+	codes := make([]adapter.Code, 0, len(*got.Codes))
+	for _, c := range *got.Codes {
+		if c.ID == "" {
+			return adapter.Codes{}, adapter.Errorf(adapter.Transient, "the list of codes has one without access_code_id")
+		}
+		codes = append(codes, a.code(c))
+	}
+	return adapter.Codes{Codes: codes, Stale: got.Stale}, nil
+}
+
+// PutCode implements adapter.Adapter. A time frame for a device that keeps none is NotSupported: without it
+// the code would be good for ever.
+func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec) (adapter.PutResult, error) {
+	caps, err := a.capsOf(ctx, device)
+	if err != nil {
+		return adapter.PutResult{}, err
+	}
+	body, err := request(caps, spec)
+	if err != nil {
+		return adapter.PutResult{}, err
+	}
+	c := call{method: http.MethodPost, path: lockPath(device) + "/access_codes", body: body, secret: spec.PIN}
+	if spec.Ref != "" {
+		c.method, c.path = http.MethodPatch, codePath(spec.Ref)
+	}
+	var got wireCode
+	if err := a.do(ctx, c, &got); err != nil {
+		return adapter.PutResult{}, err
+	}
+	code := a.code(got)
+	switch {
+	case code.Failed != nil && code.State != adapter.Confirmed:
+		return adapter.PutResult{}, code.Failed
+	case code.Ref == "" && spec.Ref == "":
+		return adapter.PutResult{}, adapter.Errorf(adapter.Unconfirmed, "the created code has no access_code_id")
+	case code.Ref == "":
+		code.Ref = spec.Ref
+	}
+	result := adapter.PutResult{Ref: code.Ref, State: code.State}
+	if caps.ProviderPIN {
+		result.PIN = code.PIN
+	}
+	return result, nil
+}
+
+// DeleteCode implements adapter.Adapter.
+func (a *Adapter) DeleteCode(ctx context.Context, _ adapter.DeviceRef, code adapter.CodeRef) (adapter.State, error) {
+	var got wireCode
+	err := a.do(ctx, call{method: http.MethodDelete, path: codePath(code)}, &got)
+	switch {
+	case err != nil && adapter.ClassOf(err) == adapter.NotFound:
+		return adapter.Confirmed, nil
+	case err != nil:
+		return "", err
+	case got.Status == statusPending || got.Status == statusDeleting:
+		return adapter.Accepted, nil
+	default:
+		return adapter.Confirmed, nil
+	}
+}
+
+// Events implements adapter.Adapter.
+func (a *Adapter) Events() <-chan adapter.Event { return a.events.out }
+
+// Close implements adapter.Adapter. The vendor keeps its webhook: another instance may serve it.
+func (a *Adapter) Close() error {
+	a.events.close()
+	a.http.CloseIdleConnections()
+	return nil
+}
+
+func lockPath(device adapter.DeviceRef) string { return "/locks/" + url.PathEscape(string(device)) }
+
+func codePath(code adapter.CodeRef) string { return "/access_codes/" + url.PathEscape(string(code)) }

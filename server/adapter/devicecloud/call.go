@@ -1,0 +1,139 @@
+package devicecloud
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// answerLimit bounds what is read of an answer; 250 codes take about 60 kB.
+const answerLimit = 8 << 20
+
+// call is one request of the contract.
+type call struct {
+	method  string
+	path    string
+	body    any
+	secret  string // the PIN in it, kept out of errors
+	account bool   // about the account, not about one lock
+	control bool   // a control of the sandbox, that real vendors lack
+}
+
+func (c call) writes() bool { return c.method != http.MethodGet }
+
+// do makes the call and decodes its answer into out, which may be nil. It fails with an *adapter.Error,
+// which wraps nothing, or with one joined to the context's error.
+func (a *Adapter) do(ctx context.Context, c call, out any) error {
+	resp, err := a.send(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit+1))
+	switch {
+	case err != nil:
+		return a.lost(ctx, c, true, err)
+	case len(data) > answerLimit:
+		return adapter.Errorf(c.doubt(), "the answer is larger than %d MiB", answerLimit>>20)
+	case resp.StatusCode/100 != 2:
+		return a.classify(c, resp, data)
+	case out == nil || len(data) == 0 && c.writes():
+		return nil
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return adapter.Errorf(c.doubt(), "the answer is not the JSON that was expected") // err may quote a PIN
+	}
+	return nil
+}
+
+func (a *Adapter) send(ctx context.Context, c call) (*http.Response, error) {
+	var body io.Reader
+	if c.body != nil {
+		data, err := json.Marshal(c.body)
+		if err != nil {
+			return nil, adapter.Errorf(adapter.Invalid, "the request cannot be written as JSON")
+		}
+		body = bytes.NewReader(data)
+	}
+	var dialing, connected atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { dialing.Store(true); connected.Store(false) }, // again, where a kept connection was dead
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	req, err := http.NewRequestWithContext(traced, c.method, a.base+c.path, body)
+	if err != nil {
+		return nil, adapter.Errorf(adapter.GatewayDown, "the vendor's address is not a valid URL")
+	}
+	req.Header.Set("Authorization", "Bearer "+a.token)
+	req.Header.Set("Accept", "application/json")
+	if c.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := a.http.Do(req)
+	if err != nil {
+		// A transport that is not net/http's reports no connections: it may have sent the request.
+		return nil, a.lost(ctx, c, connected.Load() || !dialing.Load(), err)
+	}
+	return resp, nil
+}
+
+// lost is the error of a call that got no answer; sent says whether the vendor may have received it.
+func (a *Adapter) lost(ctx context.Context, c call, sent bool, err error) error {
+	var failure *adapter.Error
+	switch {
+	case sent && c.writes():
+		failure = a.failure(adapter.Unconfirmed, "no answer to a write: "+reason(err), c.secret)
+	case sent || errors.Is(err, context.Canceled):
+		failure = a.failure(adapter.Transient, "no answer: "+reason(err), c.secret)
+	default:
+		failure = a.failure(adapter.GatewayDown, "the vendor cannot be reached: "+reason(err), c.secret)
+	}
+	a.log.DebugContext(ctx, "call of the vendor failed", "method", c.method, "path", c.path, "class", failure.Class)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w (%w)", failure, ctx.Err())
+	}
+	return failure
+}
+
+// doubt is the class of an answer that cannot be read.
+func (c call) doubt() adapter.Class {
+	if c.writes() {
+		return adapter.Unconfirmed
+	}
+	return adapter.Transient
+}
+
+// reason is why a request got no answer, without its URL.
+func reason(err error) string {
+	var (
+		wrapped *url.Error
+		dns     *net.DNSError
+		cert    *tls.CertificateVerificationError
+		timeout net.Error
+	)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	case errors.As(err, &dns):
+		return "its name cannot be resolved"
+	case errors.As(err, &cert):
+		return "its certificate is not trusted"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	case errors.As(err, &wrapped):
+		return wrapped.Err.Error()
+	default:
+		return err.Error()
+	}
+}

@@ -1,0 +1,129 @@
+package devicecloud
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// pushLimit bounds one push.
+const pushLimit = 64 << 10
+
+// hints says what each of the vendor's events hints at. Others, such as access_code.used, change nothing
+// that is read from a device. The names are the guide's, and account.revoked is package sandbox's.
+var hints = map[string]adapter.EventKind{
+	"device.online":         adapter.DeviceOnline,
+	"device.offline":        adapter.DeviceOffline,
+	"device.added":          adapter.DeviceListed,
+	"device.removed":        adapter.DeviceListed,
+	"device.low_battery":    adapter.StatusChanged,
+	"battery.low":           adapter.StatusChanged,
+	"battery.replaced":      adapter.StatusChanged,
+	"lock.action_completed": adapter.StatusChanged,
+	"access_code.created":   adapter.CodesChanged,
+	"access_code.updated":   adapter.CodesChanged,
+	"access_code.deleted":   adapter.CodesChanged,
+	"bridge.online":         adapter.Resync,
+	"bridge.offline":        adapter.Resync,
+	"account.revoked":       adapter.AccountRevoked,
+}
+
+// subscribed are the events to subscribe to, in the order of their names.
+var subscribed = func() []string {
+	var names []string
+	for name := range hints {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}()
+
+// push is what the vendor sends. The guide shows it flat, and with the code in an object.
+type push struct {
+	Type     string `json:"event_type"`
+	DeviceID string `json:"device_id"`
+	LockID   string `json:"lock_id"`
+	CodeID   string `json:"access_code_id"`
+	Code     struct {
+		ID     string `json:"access_code_id"`
+		LockID string `json:"lock_id"`
+	} `json:"access_code"`
+}
+
+// event is the hint in the push, false where there is none. Where the vendor leaves out which device, as
+// the guide's deletion does, the whole account has to be looked at.
+func (p push) event() (adapter.Event, bool) {
+	kind, ok := hints[p.Type]
+	if !ok {
+		return adapter.Event{}, false
+	}
+	e := adapter.Event{Kind: kind, Device: adapter.DeviceRef(cmp.Or(p.DeviceID, p.LockID, p.Code.LockID))}
+	switch {
+	case kind == adapter.AccountRevoked, kind == adapter.Resync:
+		e.Device = ""
+	case e.Device == "":
+		e.Kind = adapter.Resync
+	case kind == adapter.CodesChanged:
+		e.Code = adapter.CodeRef(cmp.Or(p.CodeID, p.Code.ID))
+	}
+	return e, true
+}
+
+// Receive serves Config.PushURL. It believes every push, as the guide has no signature: the URL should be
+// one that cannot be guessed, and a push only says where to look. It answers 204, also to events that it
+// has no use for; 405 to other methods than POST; 413 or 400 to what it cannot read; 503 after Close.
+func (a *Adapter) Receive(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, pushLimit))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		return
+	}
+	var p push
+	if err != nil || json.Unmarshal(data, &p) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	if e, ok := p.event(); ok && !a.events.send(e) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// Subscribe asks the vendor to push its events to Config.PushURL. Repeating it makes no second webhook where
+// the vendor lists webhooks, or keeps one for each URL as the guide wants.
+// It fails like Devices, and with Invalid where the vendor refuses the URL.
+func (a *Adapter) Subscribe(ctx context.Context) error {
+	var known struct {
+		Webhooks []struct {
+			URL    string   `json:"url"`
+			Events []string `json:"events"`
+		} `json:"webhooks"`
+	}
+	// A vendor need not list webhooks: an error here is no more than not knowing.
+	if err := a.do(ctx, call{method: http.MethodGet, path: "/webhooks", account: true}, &known); err != nil {
+		switch adapter.ClassOf(err) {
+		case adapter.AuthRevoked, adapter.GatewayDown:
+			return err
+		}
+	}
+	for _, w := range known.Webhooks {
+		missing := slices.ContainsFunc(subscribed, func(name string) bool { return !slices.Contains(w.Events, name) })
+		if w.URL == a.pushURL && !missing {
+			return nil
+		}
+	}
+	body := map[string]any{"url": a.pushURL, "events": subscribed}
+	return a.do(ctx, call{method: http.MethodPost, path: "/webhooks", body: body, account: true}, nil)
+}

@@ -1,0 +1,145 @@
+package devicecloud_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+)
+
+func receive(a *devicecloud.Adapter, method, body string) int {
+	w := httptest.NewRecorder()
+	a.Receive(w, httptest.NewRequest(method, "/push", strings.NewReader(body)))
+	return w.Code
+}
+
+func TestPushesBecomeHints(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, body string
+		want       adapter.Event // Kind empty: none
+	}{
+		{"online", `{"event_type":"device.online","device_id":"l1"}`, adapter.Event{Kind: adapter.DeviceOnline, Device: "l1"}},
+		{"offline", `{"event_type":"device.offline","device_id":"l1"}`, adapter.Event{Kind: adapter.DeviceOffline, Device: "l1"}},
+		{"added", `{"event_type":"device.added","device_id":"l1"}`, adapter.Event{Kind: adapter.DeviceListed, Device: "l1"}},
+		{"battery", `{"event_type":"battery.low","device_id":"l1","battery_level":15}`, adapter.Event{Kind: adapter.StatusChanged, Device: "l1"}},
+		{"bolt", `{"event_type":"lock.action_completed","device_id":"l1"}`, adapter.Event{Kind: adapter.StatusChanged, Device: "l1"}},
+		{"flat", `{"event_type":"access_code.created","device_id":"l1","access_code_id":"c1","code":"4829"}`, adapter.Event{Kind: adapter.CodesChanged, Device: "l1", Code: "c1"}},
+		{"nested", `{"event_type":"access_code.updated","access_code":{"access_code_id":"c1","lock_id":"l1"}}`, adapter.Event{Kind: adapter.CodesChanged, Device: "l1", Code: "c1"}},
+		{"without its device", `{"event_type":"access_code.deleted","access_code_id":"c1"}`, adapter.Event{Kind: adapter.Resync}},
+		{"bridge", `{"event_type":"bridge.offline","bridge_id":"b1"}`, adapter.Event{Kind: adapter.Resync}},
+		{"revoked", `{"event_type":"account.revoked","device_id":null}`, adapter.Event{Kind: adapter.AccountRevoked}},
+		{"used", `{"event_type":"access_code.used","lock_id":"l1"}`, adapter.Event{}},
+		{"unknown", `{"event_type":"moon.full","device_id":"l1"}`, adapter.Event{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a := devicecloud.New(devicecloud.Config{})
+			if code := receive(a, http.MethodPost, c.body); code != http.StatusNoContent {
+				t.Errorf("answered %d", code)
+			}
+			_ = a.Close()
+			got := <-a.Events()
+			if got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestPushesThatCannotBeReadAreRefused(t *testing.T) {
+	t.Parallel()
+	a := devicecloud.New(devicecloud.Config{})
+	for _, c := range []struct {
+		name, method, body string
+		want               int
+	}{
+		{"method", http.MethodGet, "", http.StatusMethodNotAllowed},
+		{"JSON", http.MethodPost, "{", http.StatusBadRequest},
+		{"size", http.MethodPost, `{"event_type":"` + strings.Repeat("x", 65<<10) + `"}`, http.StatusRequestEntityTooLarge},
+	} {
+		if got := receive(a, c.method, c.body); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+	_ = a.Close()
+	if got := receive(a, http.MethodPost, `{"event_type":"device.online","device_id":"l1"}`); got != http.StatusServiceUnavailable {
+		t.Errorf("after Close: %d", got)
+	}
+}
+
+func TestEventsThatNobodyReadsBecomeOneResync(t *testing.T) {
+	t.Parallel()
+	a := devicecloud.New(devicecloud.Config{})
+	for range 257 {
+		if code := receive(a, http.MethodPost, `{"event_type":"device.online","device_id":"l1"}`); code != http.StatusNoContent {
+			t.Fatalf("answered %d", code)
+		}
+	}
+	receive(a, http.MethodPost, `{"event_type":"device.offline","device_id":"l1"}`)
+	_ = a.Close()
+	var got []adapter.EventKind
+	for e := range a.Events() {
+		got = append(got, e.Kind)
+	}
+	if len(got) != 2 || got[0] != adapter.Resync || got[1] != adapter.DeviceOffline {
+		t.Errorf("%d events wait: %v", len(got), got[:min(3, len(got))])
+	}
+}
+
+func TestReceiveAndCloseMayMeet(t *testing.T) {
+	t.Parallel()
+	a := devicecloud.New(devicecloud.Config{})
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 200 {
+				receive(a, http.MethodPost, `{"event_type":"device.online","device_id":"l1"}`)
+			}
+		})
+		all.Go(func() { _ = a.Close() })
+	}
+	all.Wait()
+}
+
+func TestSubscribeMakesOneWebhook(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t, "august") // which subscribes
+	if err := c.adapter.Subscribe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Webhooks []struct{ Events []string }
+	}
+	c.do(t, http.MethodGet, "/webhooks", nil, &got)
+	if len(got.Webhooks) != 1 || len(got.Webhooks[0].Events) < 10 {
+		t.Errorf("webhooks: %+v", got.Webhooks)
+	}
+}
+
+func TestSubscribeNeedsNoListOfWebhooks(t *testing.T) {
+	t.Parallel()
+	posted := ""
+	a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		posted = string(body)
+		_, _ = io.WriteString(w, `{"webhook_id":"wh_1","status":"active"}`)
+	})
+	if err := a.Subscribe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(posted, `"url":"https://here.example/push"`) || !strings.Contains(posted, `"access_code.deleted"`) {
+		t.Errorf("posted %s", posted)
+	}
+	a, _ = vendor(t, says(401, ""))
+	classIs(t, "Subscribe", a.Subscribe(t.Context()), adapter.AuthRevoked)
+}

@@ -1,0 +1,203 @@
+package devicecloud
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// wireLock is a lock in an answer. The guide names some of its fields twice.
+type wireLock struct {
+	LockID       string            `json:"lock_id"`
+	DeviceID     string            `json:"device_id"`
+	DeviceType   string            `json:"device_type"` // smart_lock, hub or bridge
+	Name         string            `json:"name"`
+	Model        string            `json:"model"`
+	DeviceModel  string            `json:"device_model"`
+	Manufacturer string            `json:"manufacturer"`
+	SerialNumber string            `json:"serial_number"`
+	Online       *bool             `json:"online"`
+	BatteryLevel *float64          `json:"battery_level"` // percent
+	LockState    string            `json:"lock_state"`
+	Capabilities *wireCapabilities `json:"capabilities"`
+}
+
+func (l wireLock) ref() adapter.DeviceRef { return adapter.DeviceRef(cmp.Or(l.LockID, l.DeviceID)) }
+
+// wireCapabilities may lack any of its fields; package sandbox documents them.
+type wireCapabilities struct {
+	Provider        string `json:"provider"`
+	DeviceType      string `json:"device_type"`
+	Lock            *bool  `json:"remote_lock"`
+	Unlock          *bool  `json:"remote_unlock"`
+	OnlineCodes     *bool  `json:"online_codes"`
+	OfflineCodes    *bool  `json:"offline_codes"`
+	ListCodes       *bool  `json:"list_codes"`
+	DeleteUnmanaged *bool  `json:"delete_any_code"`
+	ModifyInPlace   *bool  `json:"modify_codes"`
+	PINVisible      *bool  `json:"pin_visible"`
+	ProviderPIN     *bool  `json:"provider_pin"`
+	NativeSchedule  *bool  `json:"native_schedule"`
+	Convert         string `json:"convert"`
+	CodeLengths     []int  `json:"code_lengths"`
+	MaxCodes        int    `json:"max_codes"`
+	Constraints     []struct {
+		Type      string `json:"constraint_type"`
+		MinLength int    `json:"min_length"`
+		MaxLength int    `json:"max_length"`
+	} `json:"constraints"`
+	Confirm  string `json:"confirm"`
+	MinGapMS int    `json:"min_write_gap_ms"`
+}
+
+// defaultCodeLengths are what the API's simulated locks take.
+var defaultCodeLengths = []int{4, 5, 6, 7, 8}
+
+func (a *Adapter) device(l wireLock) adapter.Device {
+	w := wireCapabilities{}
+	if l.Capabilities != nil {
+		w = *l.Capabilities
+	}
+	d := adapter.Device{
+		Ref: l.ref(), Name: l.Name, Provider: cmp.Or(w.Provider, a.provider),
+		Manufacturer: l.Manufacturer, Model: cmp.Or(l.Model, l.DeviceModel), SerialNumber: l.SerialNumber,
+		Online: or(l.Online, true),
+		Caps:   w.caps(),
+	}
+	d.Type = cmp.Or(w.DeviceType, d.Provider+"_lock")
+	if l.LockState == "locked" || l.LockState == "unlocked" {
+		locked := l.LockState == "locked"
+		d.Locked = &locked
+	}
+	if l.BatteryLevel != nil {
+		level := min(max(*l.BatteryLevel/100, 0), 1)
+		d.BatteryLevel = &level
+	}
+	return d
+}
+
+func (w wireCapabilities) caps() adapter.Caps {
+	c := adapter.Caps{
+		Lock: or(w.Lock, true), Unlock: or(w.Unlock, true),
+		OnlineCodes: or(w.OnlineCodes, true), OfflineCodes: or(w.OfflineCodes, false),
+		ListCodes: or(w.ListCodes, true), DeleteUnmanaged: or(w.DeleteUnmanaged, true),
+		ModifyInPlace: or(w.ModifyInPlace, false), PINVisible: or(w.PINVisible, true),
+		ProviderPIN: or(w.ProviderPIN, false), NativeSchedule: or(w.NativeSchedule, false),
+		Convert: adapter.Convert(w.Convert), CodeLengths: defaultCodeLengths, MaxCodes: max(0, w.MaxCodes),
+		Confirm: adapter.ConfirmReadBack, MinGap: time.Duration(max(0, w.MinGapMS)) * time.Millisecond,
+	}
+	switch {
+	case c.Convert == adapter.ConvertAdopt, c.Convert == adapter.ConvertRewrite, c.Convert == adapter.ConvertNever:
+	case c.PINVisible:
+		c.Convert = adapter.ConvertAdopt
+	default:
+		c.Convert = adapter.ConvertNever
+	}
+	if len(w.CodeLengths) > 0 {
+		c.CodeLengths = slices.Sorted(slices.Values(w.CodeLengths))
+	}
+	if w.Confirm == string(adapter.ConfirmSync) {
+		c.Confirm = adapter.ConfirmSync
+	}
+	for _, k := range w.Constraints {
+		c.Constraints = append(c.Constraints, adapter.Constraint{Kind: k.Type, MinLength: k.MinLength, MaxLength: k.MaxLength})
+	}
+	return c
+}
+
+func or(v *bool, missing bool) bool {
+	if v == nil {
+		return missing
+	}
+	return *v
+}
+
+// The statuses of a code that mean something else than that it is on the lock.
+const (
+	statusPending  = "pending"
+	statusDeleting = "deleting"
+	statusFailed   = "failed"
+)
+
+// wireCode is an access code in an answer.
+type wireCode struct {
+	ID       string     `json:"access_code_id"`
+	CustomID string     `json:"custom_id"`
+	Name     string     `json:"name"`
+	Code     string     `json:"code"`
+	StartsAt *time.Time `json:"starts_at"`
+	EndsAt   *time.Time `json:"ends_at"`
+	Status   string     `json:"status"`
+	wireError
+}
+
+func (a *Adapter) code(w wireCode) adapter.Code {
+	c := adapter.Code{
+		Ref: adapter.CodeRef(w.ID), Key: w.CustomID, PIN: w.Code, Name: w.Name,
+		State: adapter.Confirmed, StartsAt: w.StartsAt, EndsAt: w.EndsAt,
+		Removing: w.Status == statusDeleting,
+	}
+	if w.Status == statusPending || w.Status == statusFailed {
+		c.State = adapter.Accepted
+	}
+	if w.Status == statusFailed || w.ErrorCode != "" {
+		class, known := classes[w.ErrorCode]
+		if !known {
+			class = adapter.Transient
+		}
+		c.Failed = a.failure(class, cmp.Or(w.Message, "the lock did not take the code"), w.Code)
+		c.Failed.Conflict = adapter.CodeRef(w.Conflict)
+	}
+	return c
+}
+
+// codeRequest is the body that creates or changes a code. A change repeats the time frame, null where there
+// is none: some clouds drop what is not repeated.
+type codeRequest struct {
+	Name     string `json:"name"`
+	Code     string `json:"code,omitempty"`
+	CustomID string `json:"custom_id,omitempty"`
+	*timeFrame
+}
+
+type timeFrame struct {
+	StartsAt *time.Time `json:"starts_at"`
+	EndsAt   *time.Time `json:"ends_at"`
+}
+
+// request is the body for the spec, or says why such a device cannot be sent it.
+func request(caps adapter.Caps, spec adapter.CodeSpec) (codeRequest, error) {
+	body := codeRequest{Name: spec.Name, Code: spec.PIN}
+	timed := spec.StartsAt != nil || spec.EndsAt != nil
+	switch {
+	case caps.ProviderPIN && spec.PIN != "":
+		return body, adapter.Errorf(adapter.Invalid, "the vendor chooses the PIN of this lock")
+	case !caps.ProviderPIN && spec.PIN == "":
+		return body, adapter.Errorf(adapter.Invalid, "this lock needs a PIN")
+	case timed && !caps.NativeSchedule:
+		return body, adapter.Errorf(adapter.NotSupported, "the lock keeps no time frames")
+	case timed && (spec.StartsAt == nil || spec.EndsAt == nil):
+		return body, adapter.Errorf(adapter.Invalid, "a time frame needs a start and an end")
+	case len(spec.Key) > 64:
+		return body, adapter.Errorf(adapter.Invalid, "the key has more than 64 characters")
+	case spec.Ref != "" && !caps.ModifyInPlace:
+		return body, adapter.Errorf(adapter.NotSupported, "codes of this lock cannot be changed in place")
+	}
+	if spec.Ref == "" {
+		body.CustomID = spec.Key
+	}
+	if caps.NativeSchedule {
+		body.timeFrame = &timeFrame{utc(spec.StartsAt), utc(spec.EndsAt)}
+	}
+	return body, nil
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	u := t.UTC()
+	return &u
+}

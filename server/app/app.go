@@ -1,0 +1,161 @@
+// Package app puts the server together: it builds the other rooms from a Config, starts them in order and
+// stops them in the opposite one.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// Config says how the server runs.
+type Config struct {
+	Database
+	Listen     string // host:port; port 0 takes a free one
+	PublicURL  string // how clients reach it; empty: as they have called it
+	Sandbox    bool   // make sure that there is a sandbox workspace with simulated devices
+	Sandboxing Sandboxing
+	Access     access.Options
+	Reconcile  reconcile.Options
+	Work       work.Options
+	Wrap       func(http.Handler) http.Handler // around everything; nil: nothing
+	Log        *slog.Logger
+}
+
+// App is a running server.
+type App struct {
+	URL     string // where it listens
+	Access  *access.Service
+	Sandbox *Sandbox
+
+	db       *openDatabase
+	engine   *work.Engine
+	vendors  *vendors
+	adapters *reconcile.Adapters
+	http     *http.Server
+	served   chan error
+	log      *slog.Logger
+}
+
+// Start runs the server until Stop. When it returns, requests are answered.
+func Start(ctx context.Context, c Config) (_ *App, err error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Access.Log, c.Reconcile.Log, c.Work.Log = c.Log, c.Log, c.Log
+	a := &App{log: c.Log, served: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	// The address first: it is the likeliest to be refused, and vendors are told it.
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w; another address is chosen with --listen", c.Listen, err)
+	}
+	a.http = &http.Server{ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, WriteTimeout: 60 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug)}
+	a.URL = "http://" + reachable(listener.Addr())
+	unused := listener
+	defer func() {
+		if unused != nil {
+			unused.Close() //nolint:errcheck // nothing was served
+		}
+	}()
+	if a.db, err = openDB(ctx, c.Database, true, c.Log); err != nil {
+		return nil, err
+	}
+	if a.Access, err = a.db.service(c.Access); err != nil {
+		return nil, err
+	}
+	if a.Sandbox, err = newSandbox(ctx, a.Access, c.Sandboxing, filepath.Join(c.DataDir, "sandbox"), c.Log); err != nil {
+		return nil, err
+	}
+	if a.vendors, err = newVendors(ctx, a.Access, a.Sandbox, a.URL, c.Log); err != nil {
+		return nil, err
+	}
+	a.adapters = reconcile.NewAdapters(a.Access, a.vendors.openers(), c.Log)
+	a.vendors.adapters = a.adapters
+	r := reconcile.New(a.Access, a.adapters, c.Reconcile)
+	if a.engine, err = work.NewEngine(a.db.store, c.Work, r.Lanes()...); err != nil {
+		return nil, err
+	}
+	cursorKey, err := a.Access.ServerKey(ctx, "page_cursors")
+	if err != nil {
+		return nil, err
+	}
+	api, err := rest.New(rest.Config{Access: a.Access, Simulator: r, CursorKey: cursorKey, PublicURL: c.PublicURL, Logger: c.Log})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle(vendorsPath, a.vendors)
+	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
+	mux.Handle("/", api)
+	a.http.Handler = mux
+	if c.Wrap != nil {
+		a.http.Handler = c.Wrap(mux)
+	}
+	unused = nil
+	go func() { a.served <- a.http.Serve(listener) }()
+	if err := a.engine.Start(ctx); err != nil {
+		a.engine = nil
+		return nil, err
+	}
+	if c.Sandbox {
+		if err := a.Sandbox.ensureWorkspace(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// Failed is closed, or carries why, when the server cannot go on.
+func (a *App) Failed() <-chan error { return a.db.failed(a.served) }
+
+// Stop ends the server: no new requests, those in hand to their end, the work in hand, the database last.
+// When ctx ends, the rest is cut off.
+func (a *App) Stop(ctx context.Context) error {
+	var errs []error
+	if a.http != nil && a.http.Handler != nil {
+		if err := a.http.Shutdown(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("wait for the requests in hand: %w", err), a.http.Close())
+		}
+	}
+	if a.engine != nil {
+		errs = append(errs, a.engine.Stop(ctx))
+	}
+	if a.vendors != nil {
+		a.vendors.cancel()
+	}
+	if a.adapters != nil {
+		errs = append(errs, a.adapters.Close())
+	}
+	if a.Sandbox != nil {
+		a.Sandbox.close()
+	}
+	if a.db != nil {
+		errs = append(errs, a.db.close(context.WithoutCancel(ctx)))
+	}
+	return errors.Join(errs...)
+}
+
+// reachable is an address that a client on this machine can call.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if ok && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
+	}
+	return addr.String()
+}

@@ -1,0 +1,259 @@
+// Package apptest runs the whole server inside a test: the real rooms on a database of its own, reached over
+// real HTTP, with simulated locks that answer quickly.
+package apptest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// Main runs the tests of a package that calls Start. TestMain calls it as the last thing it does.
+func Main(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
+
+// Server is a running server with a sandbox workspace.
+type Server struct {
+	URL         string
+	APIKey      string
+	WorkspaceID string
+	App         *app.App
+
+	t        testing.TB
+	mu       sync.Mutex
+	requests []Request
+	devices  map[string]string // profile → device_id
+}
+
+// Request is one request of a client to the API.
+type Request struct {
+	Method, Path string
+	Status       int
+}
+
+// Option changes how Start runs the server.
+type Option func(*app.Config)
+
+// WithProfiles has simulated locks of these profiles only, which starts quicker.
+func WithProfiles(profiles ...string) Option {
+	return func(c *app.Config) { c.Sandboxing.Profiles = profiles }
+}
+
+// WithLocks has n simulated locks of each profile.
+func WithLocks(n int) Option { return func(c *app.Config) { c.Sandboxing.LocksPerProfile = n } }
+
+// WithAttemptPatience ends action attempts after d.
+func WithAttemptPatience(d time.Duration) Option {
+	return func(c *app.Config) { c.Access.AttemptPatience = d }
+}
+
+// WithSpeed divides the latency of the simulated locks.
+func WithSpeed(factor float64) Option { return func(c *app.Config) { c.Sandboxing.Speed = factor } }
+
+// Start runs a server until the test ends; it returns when all simulated locks have been read.
+func Start(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	s := &Server{t: t, devices: map[string]string{}}
+	c := app.Config{
+		Database: app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 10},
+		Listen:   "127.0.0.1:0", Sandbox: true, Sandboxing: app.Sandboxing{Speed: 50, Dir: "memory"},
+		Work: work.Options{Workers: 20, Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second}, Wrap: s.record,
+		Log: slog.New(slog.DiscardHandler),
+	}
+	if path := os.Getenv("APPTEST_LOG"); path != "" {
+		f, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Log = slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	for _, o := range opts {
+		o(&c)
+	}
+	a, err := app.Start(t.Context(), c)
+	if err != nil {
+		t.Fatalf("start the server: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := a.Stop(ctx); err != nil {
+			t.Errorf("stop the server: %v", err)
+		}
+	})
+	s.URL, s.APIKey, s.WorkspaceID, s.App = a.URL, a.Sandbox.APIKey, a.Sandbox.WorkspaceID.String(), a
+	profiles := c.Sandboxing.Profiles
+	if len(profiles) == 0 {
+		profiles = sandbox.Profiles()
+	}
+	s.await(len(profiles) * max(c.Sandboxing.LocksPerProfile, 1))
+	return s
+}
+
+// await waits until n devices are there and the codes on each have been read.
+func (s *Server) await(n int) {
+	s.t.Helper()
+	p := s.principal()
+	Until(s.t, "the simulated locks are read", func() bool {
+		devices, _, err := s.App.Access.ListDevices(s.t.Context(), p, access.DeviceFilter{}, access.Page{Limit: 10_000})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, d := range devices {
+			if _, known := s.devices[d.Provider]; !known {
+				s.devices[d.Provider] = d.ID.String()
+			}
+			read, err := s.App.Access.HasBeenRead(s.t.Context(), d.ID)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			if !read {
+				return false
+			}
+		}
+		return len(devices) == n
+	})
+}
+
+func (s *Server) principal() access.Principal {
+	return access.Principal{WorkspaceID: s.App.Sandbox.WorkspaceID}
+}
+
+// Until waits for a condition, and fails the test when it does not come about.
+func Until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		}
+	}
+}
+
+// record keeps what clients ask of the API; what vendors and the simulated cloud say to each other is left out.
+func (s *Server) record(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		next.ServeHTTP(seen, r)
+		if !internal(r.URL.Path) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.requests = append(s.requests, Request{r.Method, r.URL.Path, seen.status})
+		}
+	})
+}
+
+func internal(path string) bool {
+	return len(path) > 9 && (path[:9] == "/vendors/" || path[:9] == "/sandbox/")
+}
+
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Requests lists what clients have asked of the API so far.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// Count is how often a path has been asked for so far.
+func (s *Server) Count(path string) (n int) {
+	for _, r := range s.Requests() {
+		if r.Path == path {
+			n++
+		}
+	}
+	return n
+}
+
+// Device is the device_id of the first simulated lock of a profile.
+func (s *Server) Device(t testing.TB, profile string) string {
+	t.Helper()
+	id, ok := s.devices[profile]
+	if !ok {
+		t.Fatalf("there is no simulated lock of profile %q; see WithProfiles", profile)
+	}
+	return id
+}
+
+// Post calls the API as a client with the sandbox key would, and reads the answer into out.
+func (s *Server) Post(t testing.TB, path string, in, out any) (status int) {
+	t.Helper()
+	return s.PostAs(t, s.APIKey, path, in, out)
+}
+
+// PostAs is Post with another key.
+func (s *Server) PostAs(t testing.TB, key, path string, in, out any) (status int) {
+	t.Helper()
+	body, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return send(t, http.MethodPost, s.URL+path, key, body, out)
+}
+
+func send(t testing.TB, method, url, token string, body []byte, out any) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out != nil {
+		if err := json.Unmarshal(raw, out); err != nil {
+			t.Fatalf("%s %s answers %s: %s", method, url, res.Status, raw)
+		}
+	}
+	return res.StatusCode
+}
+
+// UnmanagedCodes lists the unmanaged codes on a device.
+func (s *Server) UnmanagedCodes(t testing.TB, device string) []api.UnmanagedAccessCode {
+	t.Helper()
+	var out api.UnmanagedAccessCodesResponse
+	if status := s.Post(t, "/access_codes/unmanaged/list", map[string]any{"device_id": device}, &out); status != http.StatusOK {
+		t.Fatalf("list the unmanaged codes: %d", status)
+	}
+	return out.AccessCodes
+}

@@ -1,0 +1,176 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// Database says where the data is.
+type Database struct {
+	DatabaseURL  string // empty: a private PostgreSQL in DataDir
+	DataDir      string
+	MasterKey    string    // base64; empty: in the file master.key of DataDir, made when there is none
+	MaxConns     int32     // 0: the driver's default
+	Progress     io.Writer // for what takes a while, such as fetching PostgreSQL; may be nil
+	FastAndLoose bool      // tests only: a private PostgreSQL that does not survive a power cut
+}
+
+// DefaultDataDir is where data is kept unless told otherwise: for root a directory that the user which runs
+// PostgreSQL can reach, else below the user's own state.
+func DefaultDataDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/deviceaccess"
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "deviceaccess")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return filepath.Join(os.TempDir(), "deviceaccess")
+	}
+	return filepath.Join(home, ".local", "state", "deviceaccess")
+}
+
+// openDatabase is a connection to the data, with the cluster behind it where that is private.
+type openDatabase struct {
+	store *store.DB
+	keys  *seal.Keys
+	own   *pglocal.Cluster // run by this process for as long as it lives
+	lent  *pglocal.Handle  // for a command
+}
+
+// openDB opens the database, migrated. A server runs the private cluster itself; a command joins the one
+// that runs, or starts one for the moment.
+func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *openDatabase, err error) {
+	db := &openDatabase{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, db.close(context.WithoutCancel(ctx)))
+		}
+	}()
+	dsn := c.DatabaseURL
+	if dsn == "" {
+		opt := pglocal.Options{Dir: filepath.Join(c.DataDir, "postgres"), Log: log, Progress: c.Progress, NoSync: c.FastAndLoose}
+		if serve {
+			if db.own, err = pglocal.Start(ctx, opt); err != nil {
+				return nil, err
+			}
+			dsn = db.own.DSN("postgres")
+		} else {
+			if db.lent, err = pglocal.Open(ctx, opt); err != nil {
+				return nil, err
+			}
+			dsn = db.lent.DSN("postgres")
+		}
+	}
+	if db.keys, err = openKeys(c); err != nil {
+		return nil, err
+	}
+	if err := store.Migrate(ctx, dsn); err != nil {
+		return nil, err
+	}
+	if db.store, err = store.Open(ctx, dsn, c.MaxConns); err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+func openKeys(c Database) (*seal.Keys, error) {
+	var master []byte
+	var err error
+	if c.MasterKey != "" {
+		master, err = seal.Parse(c.MasterKey)
+	} else {
+		master, err = seal.File(filepath.Join(c.DataDir, "master.key"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return seal.New(master)
+}
+
+func (db *openDatabase) service(opt access.Options) (*access.Service, error) {
+	waker, err := work.NewWaker(db.store)
+	if err != nil {
+		return nil, err
+	}
+	return access.New(db.store, db.keys, waker, opt), nil
+}
+
+// failed carries why the server cannot go on: its listener has ended, or its private database has.
+func (db *openDatabase) failed(served <-chan error) <-chan error {
+	out := make(chan error, 1)
+	var gone <-chan struct{}
+	if db.own != nil {
+		gone = db.own.Done()
+	}
+	go func() {
+		select {
+		case err := <-served:
+			out <- err
+		case <-gone:
+			out <- fmt.Errorf("the private database has stopped: %w", db.own.Err())
+		}
+	}()
+	return out
+}
+
+const stopDatabaseWithin = 15 * time.Second
+
+func (db *openDatabase) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopDatabaseWithin)
+	defer cancel()
+	if db.store != nil {
+		db.store.Close()
+	}
+	switch {
+	case db.own != nil:
+		return db.own.Stop(ctx)
+	case db.lent != nil:
+		return db.lent.Close(ctx)
+	}
+	return nil
+}
+
+// Admin is what a command works with, whether the server runs or not.
+type Admin struct {
+	Access *access.Service
+	db     *openDatabase
+}
+
+// OpenAdmin opens the data for a command.
+func OpenAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
+	db, err := openDB(ctx, c, false, log)
+	if err != nil {
+		return nil, err
+	}
+	s, err := db.service(access.Options{Log: log})
+	if err != nil {
+		return nil, errors.Join(err, db.close(ctx))
+	}
+	return &Admin{Access: s, db: db}, nil
+}
+
+// Close ends the command's way to the data.
+func (a *Admin) Close(ctx context.Context) error { return a.db.close(context.WithoutCancel(ctx)) }
+
+// Migrate brings the database up to this program, and ends.
+func Migrate(ctx context.Context, c Database, log *slog.Logger) error {
+	db, err := openDB(ctx, c, false, log)
+	if err != nil {
+		return err
+	}
+	return db.close(ctx)
+}

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+)
+
+// CodeOnLock is a code in a simulated lock's own memory.
+type CodeOnLock struct {
+	PIN  string `json:"code"`
+	Name string `json:"name"`
+}
+
+// LockMemory asks the simulated cloud of the server at endpoint what is really on a lock.
+// It fails for a device that is not a simulated one, and when the server does not answer.
+func (a *Admin) LockMemory(ctx context.Context, endpoint, deviceID string) ([]CodeOnLock, error) {
+	d, account, err := a.simulatedDevice(ctx, deviceID)
+	if err != nil {
+		return nil, err
+	}
+	key, err := a.Access.ServerKey(ctx, "sandbox_seed")
+	if err != nil {
+		return nil, err
+	}
+	// The same seed makes the same credential, without any of the locks being touched.
+	cloud := sandbox.New(sandbox.Options{Seed: binary.BigEndian.Uint64(key)})
+	defer cloud.Close()
+	token, err := accountToken(cloud, account)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(endpoint, "/")+sandboxPath+"sandbox/locks/"+d.Ref+"/memory", nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask the simulated cloud: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	res, err := (&http.Client{Timeout: 10 * time.Second}).Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the simulated cloud: %w; is the server running at %s?", err, endpoint)
+	}
+	defer res.Body.Close() //nolint:errcheck // read only
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the simulated cloud at %s answers %s", endpoint, res.Status)
+	}
+	var out struct {
+		Codes []CodeOnLock `json:"access_codes"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+		return nil, fmt.Errorf("read the answer of the simulated cloud: %w", err)
+	}
+	return out.Codes, nil
+}
+
+func (a *Admin) simulatedDevice(ctx context.Context, deviceID string) (access.Device, access.Account, error) {
+	accounts, err := a.Access.ListAccounts(ctx, access.SandboxAdapter)
+	if err != nil {
+		return access.Device{}, access.Account{}, err
+	}
+	for _, account := range accounts {
+		d, err := a.Access.GetDevice(ctx, access.Principal{WorkspaceID: account.WorkspaceID}, deviceID, "")
+		if err == nil && d.AccountID == account.ID {
+			return d, account, nil
+		}
+	}
+	return access.Device{}, access.Account{}, fmt.Errorf("%q is not the device_id of a simulated lock", deviceID)
+}

@@ -1,0 +1,129 @@
+package app
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
+)
+
+// vendorsPath is where vendors send what they have to tell: /vendors/<account>/<secret>.
+const vendorsPath = "/vendors/"
+
+// vendors knows how accounts are reached, and passes on what vendors send.
+type vendors struct {
+	adapters *reconcile.Adapters
+	sandbox  *Sandbox
+	url      string
+	key      []byte
+	log      *slog.Logger
+
+	ctx    context.Context // ends with the server
+	cancel context.CancelFunc
+}
+
+func newVendors(ctx context.Context, a *access.Service, s *Sandbox, url string, log *slog.Logger) (*vendors, error) {
+	key, err := a.ServerKey(ctx, "vendor_pushes")
+	if err != nil {
+		return nil, err
+	}
+	v := &vendors{sandbox: s, url: url, key: key, log: log}
+	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	return v, nil
+}
+
+func (v *vendors) openers() map[string]reconcile.Opener {
+	return map[string]reconcile.Opener{"devicecloud": v.openDeviceCloud, access.SandboxAdapter: v.openSandbox}
+}
+
+// deviceCloudConfig is what an account of a device cloud is reached with.
+type deviceCloudConfig struct {
+	BaseURL  string `json:"base_url"`
+	Token    string `json:"token"`
+	Provider string `json:"provider,omitempty"`
+}
+
+func (v *vendors) openDeviceCloud(_ context.Context, account access.Account) (adapter.Adapter, error) {
+	var c deviceCloudConfig
+	if err := json.Unmarshal(account.Config, &c); err != nil {
+		return nil, fmt.Errorf("read the address of account %s: it is not as it was written", account.ID)
+	}
+	return v.deviceCloud(account.ID, c), nil
+}
+
+// openSandbox reaches the simulated cloud over HTTP, like any other.
+func (v *vendors) openSandbox(_ context.Context, account access.Account) (adapter.Adapter, error) {
+	token, err := v.sandbox.Token(account)
+	if err != nil {
+		return nil, err
+	}
+	return v.deviceCloud(account.ID, deviceCloudConfig{BaseURL: v.url + strings.TrimSuffix(sandboxPath, "/"), Token: token}), nil
+}
+
+func (v *vendors) deviceCloud(account uuid.UUID, c deviceCloudConfig) adapter.Adapter {
+	a := devicecloud.New(devicecloud.Config{BaseURL: c.BaseURL, Token: c.Token, Provider: c.Provider,
+		PushURL: v.url + vendorsPath + account.String() + "/" + v.secret(account), Log: v.log})
+	go v.subscribe(account, a)
+	return a
+}
+
+// subscribe asks the vendor to tell of changes. Until it does, devices are listed from time to time.
+func (v *vendors) subscribe(account uuid.UUID, a *devicecloud.Adapter) {
+	for pause := time.Second; pause < time.Hour; pause *= 2 {
+		ctx, cancel := context.WithTimeout(v.ctx, 30*time.Second)
+		err := a.Subscribe(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		v.log.Debug("subscribe to a vendor's events", "account", account, "error", err)
+		select {
+		case <-time.After(pause):
+		case <-v.ctx.Done():
+			return
+		}
+	}
+}
+
+func (v *vendors) secret(account uuid.UUID) string {
+	h := hmac.New(sha256.New, v.key)
+	h.Write(account[:])
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// ServeHTTP takes what a vendor sends. Whoever does not know the account's secret learns nothing.
+func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id, secret, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, vendorsPath), "/")
+	account, err := uuid.Parse(id)
+	if err != nil || !hmac.Equal([]byte(secret), []byte(v.secret(account))) {
+		http.NotFound(w, r)
+		return
+	}
+	a, err := v.adapters.Get(r.Context(), account)
+	if err != nil {
+		v.log.Warn("a vendor's event has come for an account that cannot be reached", "account", account, "error", err)
+		http.Error(w, "try again later", http.StatusServiceUnavailable)
+		return
+	}
+	receiver, ok := a.(interface {
+		Receive(http.ResponseWriter, *http.Request)
+	})
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	receiver.Receive(w, r)
+}

@@ -1,0 +1,112 @@
+// Command deviceaccess-server is the Device Access API: the server, and the commands of those who run it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+)
+
+// version is set when a release is built.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := command().Run(ctx, os.Args); err != nil {
+		fmt.Fprintln(os.Stderr, "deviceaccess-server:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cli.Command {
+	return &cli.Command{
+		Name:    "deviceaccess-server",
+		Usage:   "door codes and webhooks over an HTTP API",
+		Version: version,
+		Description: "Without a database URL the server keeps a private PostgreSQL in its data directory.\n" +
+			"Every flag can be given as the environment variable shown beside it.",
+		Commands:                  []*cli.Command{serveCommand(), keysCommand(), workspacesCommand(), sandboxCommand(), migrateCommand()},
+		ExitErrHandler:            func(context.Context, *cli.Command, error) {}, // main prints it once
+		DisableSliceFlagSeparator: true,
+	}
+}
+
+// env names the environment variable of a flag.
+func env(names ...string) cli.ValueSourceChain { return cli.EnvVars(names...) }
+
+// databaseFlags say where the data is; every command has them.
+func databaseFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "database-url", Sources: env("DEVICEACCESS_DATABASE_URL", "DATABASE_URL"), Category: "Data",
+			Usage: "PostgreSQL 14 or newer, as `URL` or libpq string; without it a private one is run in the data directory"},
+		&cli.StringFlag{Name: "data-dir", Sources: env("DEVICEACCESS_DATA_DIR"), Value: app.DefaultDataDir(), Category: "Data",
+			Usage: "`DIR` for the private PostgreSQL, the master key and the simulated locks"},
+		&cli.StringFlag{Name: "master-key", Sources: env("DEVICEACCESS_MASTER_KEY"), Category: "Data", HideDefault: true,
+			Usage: "`KEY` of 32 bytes in base64 that encrypts PINs and secrets; without it the file master.key in the data directory, made at the first start. Prefer the variable: other users can see a process's flags"},
+		&cli.StringFlag{Name: "log-format", Sources: env("DEVICEACCESS_LOG_FORMAT"), Value: "text", Category: "Log", Usage: "`text` or json",
+			Validator: oneOf("text", "json")},
+		&cli.StringFlag{Name: "log-level", Sources: env("DEVICEACCESS_LOG_LEVEL"), Value: "info", Category: "Log", Usage: "debug, `info`, warn or error",
+			Validator: oneOf("debug", "info", "warn", "error")},
+	}
+}
+
+func oneOf(values ...string) func(string) error {
+	return func(v string) error {
+		for _, known := range values {
+			if v == known {
+				return nil
+			}
+		}
+		return fmt.Errorf("%q is none of %v", v, values)
+	}
+}
+
+func database(c *cli.Command) app.Database {
+	return app.Database{DatabaseURL: c.String("database-url"), DataDir: c.String("data-dir"), MasterKey: c.String("master-key"), Progress: os.Stderr}
+}
+
+// logger writes to standard error: standard output is for results.
+func logger(c *cli.Command) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.String("log-level"))) // checked with the flags
+	opt := &slog.HandlerOptions{Level: level}
+	if c.String("log-format") == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, opt))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, opt))
+}
+
+// withAdmin runs f on the data, whether the server runs or not.
+func withAdmin(ctx context.Context, c *cli.Command, f func(*app.Admin) error) (err error) {
+	admin, err := app.OpenAdmin(ctx, database(c), logger(c))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closing := admin.Close(ctx); err == nil {
+			err = closing
+		}
+	}()
+	return f(admin)
+}
+
+func migrateCommand() *cli.Command {
+	return &cli.Command{
+		Name: "migrate", Usage: "bring the database up to this version, and end", Flags: databaseFlags(),
+		Action: func(ctx context.Context, c *cli.Command) error {
+			if err := app.Migrate(ctx, database(c), logger(c)); err != nil {
+				return err
+			}
+			fmt.Println("The database is up to date.")
+			return nil
+		},
+	}
+}

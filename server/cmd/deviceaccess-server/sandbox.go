@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+)
+
+func sandboxCommand() *cli.Command {
+	return &cli.Command{
+		Name: "sandbox", Usage: "look into the simulated locks of a running server",
+		Commands: []*cli.Command{{
+			Name: "memory", Usage: "show what is really on a simulated lock, by asking the simulated cloud and not the API", ArgsUsage: "DEVICE_ID",
+			Flags: append([]cli.Flag{
+				&cli.StringFlag{Name: "endpoint", Sources: env("DEVICEACCESS_ENDPOINT"), Value: "http://127.0.0.1:8500", Usage: "`URL` of the running server"},
+			}, databaseFlags()...),
+			Action: func(ctx context.Context, c *cli.Command) error {
+				return withAdmin(ctx, c, func(a *app.Admin) error {
+					codes, err := a.LockMemory(ctx, c.String("endpoint"), c.Args().First())
+					if err != nil {
+						return err
+					}
+					t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+					for _, code := range codes {
+						fmt.Fprintf(t, "%s\t%s\n", code.PIN, code.Name)
+					}
+					return t.Flush()
+				})
+			},
+		}},
+	}
+}

@@ -1,0 +1,175 @@
+package pglocal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// account is the user the server runs as. PostgreSQL refuses to run as root.
+type account struct {
+	name string
+	cred *syscall.Credential // nil when it is our own user
+}
+
+// UnreachableError says that the user the server runs as cannot get to a directory it needs.
+type UnreachableError struct {
+	Path    string // what the server needs
+	Barrier string // the directory on the way that User may not enter
+	User    string
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("the database cannot run as root, so it runs as user %q, who may not enter %s on the way to %s: "+
+		"choose a directory outside of it (--data-dir for the data, such as /var/lib/deviceaccess)", e.User, e.Barrier, e.Path)
+}
+
+// serverAccount is our own user, unless we are root: then whoever owns the data directory, else postgres,
+// else nobody. Data is empty or absent before the first start.
+func serverAccount(data string) (account, error) {
+	owner, exists, err := ownerOf(data)
+	if err != nil {
+		return account{}, err
+	}
+	if euid := uint32(os.Geteuid()); euid != 0 {
+		if exists && owner.Uid != euid {
+			return account{}, fmt.Errorf("start database: %s belongs to user %s: run as that user or as root: %w",
+				data, userName(owner.Uid), fs.ErrPermission)
+		}
+		return account{name: userName(euid)}, nil
+	}
+	if exists && owner.Uid == 0 {
+		return account{}, fmt.Errorf("start database: %s belongs to root, as whom PostgreSQL refuses to run: "+
+			"give it to another user with chown -R", data)
+	}
+	if exists {
+		return account{name: userName(owner.Uid), cred: &owner}, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		if u, err := user.Lookup(name); err == nil {
+			return unprivileged(u)
+		}
+	}
+	return account{}, errors.New("start database: PostgreSQL refuses to run as root, and there is no user postgres or nobody to run it as: " +
+		"make one, or run this program as another user")
+}
+
+func unprivileged(u *user.User) (account, error) {
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return account{}, fmt.Errorf("read id of user %s: %w", u.Username, err)
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return account{}, fmt.Errorf("read group of user %s: %w", u.Username, err)
+	}
+	return account{name: u.Username, cred: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
+}
+
+func ownerOf(path string) (owner syscall.Credential, exists bool, err error) {
+	if path == "" {
+		return owner, false, nil
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return owner, false, nil
+	}
+	if err != nil {
+		return owner, false, err
+	}
+	stat := info.Sys().(*syscall.Stat_t)
+	return syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}, true, nil
+}
+
+func userName(uid uint32) string {
+	id := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return id
+}
+
+// own gives path to the account.
+func (a account) own(path string) error {
+	if a.cred == nil {
+		return nil
+	}
+	if err := os.Chown(path, int(a.cred.Uid), int(a.cred.Gid)); err != nil {
+		return fmt.Errorf("give %s to user %s: %w", path, a.name, err)
+	}
+	return nil
+}
+
+// mkdirAll makes dir and its missing parents, and lets the account pass through those it makes. It fails
+// with an *UnreachableError, before it makes any, when the account cannot get there.
+func (a account) mkdirAll(dir string) error {
+	if a.cred == nil {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("make directory: %w", err)
+		}
+		return nil
+	}
+	if err := a.reach(dir); err != nil {
+		return err
+	}
+	var missing []string
+	for d := dir; !exists(d); d = filepath.Dir(d) {
+		missing = append(missing, d)
+	}
+	for i := len(missing) - 1; i >= 0; i-- {
+		if err := os.Mkdir(missing[i], 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("make directory: %w", err)
+		}
+		// root's umask may be stricter than the server's user can do with
+		if err := os.Chmod(missing[i], 0o755); err != nil {
+			return fmt.Errorf("make directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// reach fails with an *UnreachableError when a directory on the way to path, or path itself, exists and may
+// not be entered by the account.
+func (a account) reach(path string) error {
+	if a.cred == nil {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	at := "/"
+	for _, part := range append([]string{""}, strings.Split(strings.Trim(path, "/"), "/")...) {
+		at = filepath.Join(at, part)
+		info, err := os.Stat(at)
+		if err != nil || !info.IsDir() {
+			return nil
+		}
+		if !a.mayEnter(info) {
+			return &UnreachableError{Path: path, Barrier: at, User: a.name}
+		}
+	}
+	return nil
+}
+
+func (a account) mayEnter(info fs.FileInfo) bool {
+	stat := info.Sys().(*syscall.Stat_t)
+	switch mode := info.Mode().Perm(); {
+	case stat.Uid == a.cred.Uid:
+		return mode&0o100 != 0
+	case stat.Gid == a.cred.Gid:
+		return mode&0o010 != 0
+	default:
+		return mode&0o001 != 0
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

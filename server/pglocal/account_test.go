@@ -1,0 +1,124 @@
+package pglocal_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+)
+
+// TestAsAnOrdinaryUser runs again, as nobody, what above ran as root.
+func TestAsAnOrdinaryUser(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	need(t)
+	home := scratch(t)
+	nobody := lookup(t, "nobody")
+	ok(t, os.Chown(home, int(nobody.Uid), int(nobody.Gid)))
+	cmd := exec.Command(copyOfTestBinary(t), "-test.v",
+		"-test.run=^(TestFirstStart|TestServerIsPrivate|TestKilledServer|TestOneProcess|TestServerDies|TestOrphan|TestPidFile|TestOpenUses|TestOpenStarts|TestBelongs)")
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "cache"))
+	cmd.Dir = home
+	asNobody(t, cmd)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("as nobody: %v\n%s", err, out)
+	}
+	if passed := strings.Count(string(out), "\n--- PASS"); passed < 10 || strings.Contains(string(out), "--- SKIP") {
+		t.Errorf("as nobody %d tests passed, want 10 and none skipped:\n%s", passed, out)
+	}
+}
+
+func TestBelongsToAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root may use anybody's data; TestAsAnOrdinaryUser runs this as nobody")
+	}
+	// "/" belongs to root everywhere
+	if _, err := pglocal.ServerAccount("/"); err == nil || !strings.Contains(err.Error(), "belongs to user root") {
+		t.Errorf("data of root for another user: %v, want whose it is", err)
+	}
+}
+
+func TestRootCannotUseWhatItsServerCannotReach(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	need(t)
+	closed := filepath.Join(scratch(t), "closed")
+	ok(t, os.Mkdir(closed, 0o700))
+	dir := filepath.Join(closed, "deep", "down")
+	_, err := pglocal.Start(t.Context(), pglocal.Options{Dir: dir})
+	var unreachable *pglocal.UnreachableError
+	if !errors.As(err, &unreachable) || unreachable.Barrier != closed || unreachable.Path != dir {
+		t.Fatalf("Start = %v, want an UnreachableError that names %s", err, closed)
+	}
+	if !strings.Contains(err.Error(), "--data-dir") {
+		t.Errorf("Start = %v, want what to do", err)
+	}
+	if exists(filepath.Join(closed, "deep")) {
+		t.Error("a directory was made that the server cannot use")
+	}
+}
+
+func TestRootKeepsTheOwnerOfTheData(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	dir := seeded(t)
+	data := filepath.Dir(globOne(t, filepath.Join(dir, "*", "data", "PG_VERSION")))
+	nobody := lookup(t, "nobody")
+	out, err := exec.Command("chown", "-R", "nobody", data).CombinedOutput()
+	if err != nil {
+		t.Fatalf("chown: %v: %s", err, out)
+	}
+	c := start(t, pglocal.Options{Dir: dir})
+	info, err := os.Stat(filepath.Join(c.Socket(), ".s.PGSQL.5432"))
+	ok(t, err)
+	if uid := info.Sys().(*syscall.Stat_t).Uid; uid != nobody.Uid {
+		t.Errorf("the server runs as %d, want the owner of the data, %d", uid, nobody.Uid)
+	}
+}
+
+func TestDataOfRootIsRefused(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	if _, err := pglocal.ServerAccount("/"); err == nil || !strings.Contains(err.Error(), "chown") {
+		t.Errorf("data of root: %v, want what to do", err)
+	}
+}
+
+func lookup(t *testing.T, name string) *syscall.Credential {
+	t.Helper()
+	u, err := user.Lookup(name)
+	ok(t, err)
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	ok(t, err)
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	ok(t, err)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
+
+// copyOfTestBinary is where others may run it: go test keeps its own in a private folder.
+func copyOfTestBinary(t *testing.T) string {
+	t.Helper()
+	exe, err := os.Executable()
+	ok(t, err)
+	// not /dev/shm, from where nothing may be run on some machines
+	dir, err := os.MkdirTemp("", "pglocal-test-")
+	ok(t, err)
+	t.Cleanup(func() { ok(t, os.RemoveAll(dir)) })
+	ok(t, os.Chmod(dir, 0o755))
+	// cp, and not we, since a file that we write could still be open in a process that another test is forking
+	path := filepath.Join(dir, "pglocal.test")
+	if out, err := exec.Command("cp", exe, path).CombinedOutput(); err != nil {
+		t.Fatalf("copy the test binary: %v: %s", err, out)
+	}
+	ok(t, os.Chmod(path, 0o755))
+	return path
+}

@@ -1,0 +1,157 @@
+package pglocal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// MinMajor is the oldest PostgreSQL that will do.
+const MinMajor = 14
+
+// ErrNoBinaries says that this machine has no PostgreSQL that will do, and that none could be fetched.
+var ErrNoBinaries = errors.New("no PostgreSQL 14 or newer found")
+
+// Binaries is an installed PostgreSQL.
+type Binaries struct {
+	Dir     string // holds initdb and postgres
+	Version string // as it names itself, such as "15.13"
+	Major   int
+}
+
+// usualDirs are the patterns of the folders that packages install to.
+var usualDirs = []string{
+	"/usr/lib/postgresql/*/bin",
+	"/usr/pgsql-*/bin",
+	"/usr/local/pgsql/bin",
+	"/opt/homebrew/opt/postgresql@*/bin",
+	"/usr/local/opt/postgresql@*/bin",
+	"/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin",
+	"/Applications/Postgres.app/Contents/Versions/*/bin",
+}
+
+// Locate returns the binaries that Start would use with opt: BinDir, else those on PATH, else the newest in
+// the usual folders, else fetched ones. When Dir holds data, only those of its major version will do.
+// It fails with ErrNoBinaries.
+func Locate(ctx context.Context, opt Options) (Binaries, error) {
+	data, acct, err := survey(opt.Dir)
+	if err != nil {
+		return Binaries{}, err
+	}
+	return locate(ctx, opt, acct, data)
+}
+
+func locate(ctx context.Context, opt Options, acct account, data dataDir) (Binaries, error) {
+	if opt.BinDir != "" {
+		return locateIn(ctx, opt.BinDir, acct, data)
+	}
+	found := installed(ctx, acct)
+	if err := ctx.Err(); err != nil { // what was found is then not all there is
+		return Binaries{}, fmt.Errorf("look for PostgreSQL: %w", err)
+	}
+	for _, bin := range found {
+		if data.suits(bin) {
+			return bin, nil
+		}
+	}
+	if data.major != 0 && data.major != pinnedMajor {
+		return Binaries{}, data.mismatch(found)
+	}
+	return fetch(ctx, opt, acct)
+}
+
+func locateIn(ctx context.Context, dir string, acct account, data dataDir) (Binaries, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Binaries{}, fmt.Errorf("find PostgreSQL: %w", err)
+	}
+	if err := acct.reach(dir); err != nil {
+		return Binaries{}, err
+	}
+	bin, err := inspect(ctx, dir)
+	if err != nil {
+		return Binaries{}, err
+	}
+	if bin.Major < MinMajor {
+		return Binaries{}, fmt.Errorf("%s holds PostgreSQL %s: version %d or newer is needed", dir, bin.Version, MinMajor)
+	}
+	if !data.suits(bin) {
+		return Binaries{}, data.mismatch([]Binaries{bin})
+	}
+	return bin, nil
+}
+
+// suits is whether bin can open the data. No data can be opened by all.
+func (d dataDir) suits(bin Binaries) bool { return d.major == 0 || d.major == bin.Major }
+
+func (d dataDir) mismatch(found []Binaries) error {
+	have := "no PostgreSQL was found"
+	for i, bin := range found {
+		if i == 0 {
+			have = "what was found is"
+		}
+		have += fmt.Sprintf(" %s in %s", bin.Version, bin.Dir)
+	}
+	return fmt.Errorf("the data in %s was written by PostgreSQL %d, which alone can open it, and %s: "+
+		"install PostgreSQL %[2]d, or upgrade the data with pg_upgrade, or choose another directory with --data-dir; the data was left as it is",
+		d.path, d.major, have)
+}
+
+// installed lists the usable binaries of this machine, best first: those on PATH, then the newest.
+func installed(ctx context.Context, acct account) []Binaries {
+	var found []Binaries
+	for _, pattern := range usualDirs {
+		dirs, _ := filepath.Glob(pattern) // fails only on a bad pattern
+		for _, dir := range dirs {
+			if bin, ok := usable(ctx, dir, acct); ok {
+				found = append(found, bin)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Binaries) int { return cmp.Compare(b.Major, a.Major) })
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			if bin, ok := usable(ctx, filepath.Dir(real), acct); ok {
+				found = slices.Insert(found, 0, bin)
+			}
+		}
+	}
+	return found
+}
+
+func usable(ctx context.Context, dir string, acct account) (Binaries, bool) {
+	bin, err := inspect(ctx, dir)
+	return bin, err == nil && bin.Major >= MinMajor && acct.reach(dir) == nil
+}
+
+// versionOutput is such as "postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)" or "… 18beta1".
+var versionOutput = regexp.MustCompile(`PostgreSQL\) ((\d+)\S*)`)
+
+// inspect asks the binaries in dir for their version.
+func inspect(ctx context.Context, dir string) (Binaries, error) {
+	for _, name := range []string{"initdb", "postgres"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+			return Binaries{}, fmt.Errorf("%s does not hold PostgreSQL: there is no program %s in it", dir, name)
+		}
+	}
+	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").Output()
+	if err != nil {
+		return Binaries{}, fmt.Errorf("ask PostgreSQL in %s for its version: %w", dir, err)
+	}
+	match := versionOutput.FindStringSubmatch(string(out))
+	if match == nil {
+		return Binaries{}, fmt.Errorf("ask PostgreSQL in %s for its version: it answered %q", dir, out)
+	}
+	major, err := strconv.Atoi(match[2])
+	if err != nil {
+		return Binaries{}, fmt.Errorf("ask PostgreSQL in %s for its version: %w", dir, err)
+	}
+	return Binaries{Dir: dir, Version: match[1], Major: major}, nil
+}

@@ -1,0 +1,98 @@
+package pglocal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// initialise makes the data directory unless it is there. It is built beside its place and renamed, so that
+// a half-made one is never taken for a whole.
+func (c *Cluster) initialise(ctx context.Context) error {
+	switch _, err := os.Stat(filepath.Join(c.data.path, "PG_VERSION")); {
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("look for a database in %s: %w", c.opt.Dir, err)
+	}
+	began := time.Now()
+	half := c.data.path + ".incomplete"
+	if err := os.RemoveAll(half); err != nil {
+		return fmt.Errorf("remove database left half-made: %w", err)
+	}
+	if err := c.account.mkdirAll(filepath.Dir(half)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(half, 0o700); err != nil {
+		return fmt.Errorf("make data directory: %w", err)
+	}
+	if err := c.account.own(half); err != nil {
+		return err
+	}
+	if err := c.initdb(ctx, half); err != nil {
+		return err
+	}
+	if err := os.Rename(half, c.data.path); err != nil {
+		return fmt.Errorf("put data directory in its place: %w", err)
+	}
+	if err := c.syncDir(filepath.Dir(c.data.path)); err != nil {
+		return fmt.Errorf("put data directory in its place: %w", err)
+	}
+	c.opt.Log.Info("database initialised", "version", c.bin.Version, "data", c.data.path, "user", c.account.name, "took", time.Since(began))
+	return nil
+}
+
+func (c *Cluster) initdb(ctx context.Context, dir string) error {
+	args := []string{"-D", dir, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-instructions"}
+	args = append(args, localeArgs(c.bin.Major)...)
+	if c.opt.NoSync {
+		args = append(args, "--no-sync")
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(c.bin.Dir, "initdb"), args...)
+	cmd.Dir = dir
+	cmd.Env = serverEnv()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.account.cred, Setpgid: true}
+	cmd.WaitDelay = time.Second
+	dieWithParent(cmd.SysProcAttr, syscall.SIGKILL)
+
+	// The signal at our death follows the thread that forked.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initialise database with %s: %w\n%s", cmd.Path, errors.Join(err, ctx.Err()), strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// localeArgs choose Unicode's letters and the order of bytes, which is the same on every machine and does
+// not change when the system is upgraded.
+func localeArgs(major int) []string {
+	switch {
+	case major >= 17:
+		return []string{"--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"}
+	case runtime.GOOS == "darwin":
+		return []string{"--locale=C", "--lc-ctype=UTF-8"}
+	default:
+		return []string{"--locale=C.UTF-8"}
+	}
+}
+
+func (c *Cluster) syncDir(path string) error {
+	if c.opt.NoSync {
+		return nil
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}

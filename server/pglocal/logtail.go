@@ -1,0 +1,71 @@
+package pglocal
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+const (
+	tailLines   = 20
+	maxTailLine = 1024
+)
+
+// logTail takes what the server writes to its log, passes it on line by line, and keeps the last lines to
+// explain why a server has gone.
+type logTail struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	partial []byte
+	lines   []string
+}
+
+func (t *logTail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for chunk := range bytes.Lines(p) {
+		line, whole := bytes.CutSuffix(chunk, []byte("\n"))
+		room := max(maxTailLine-len(t.partial), 0)
+		t.partial = append(t.partial, line[:min(len(line), room)]...)
+		if whole {
+			t.add(strings.TrimSpace(string(t.partial)))
+			t.partial = t.partial[:0]
+		}
+	}
+	return len(p), nil
+}
+
+func (t *logTail) add(line string) {
+	if line == "" {
+		return
+	}
+	t.log.Log(context.Background(), logLevel(line), line, "from", "postgres")
+	if len(t.lines) == tailLines {
+		t.lines = append(t.lines[:0], t.lines[1:]...)
+	}
+	t.lines = append(t.lines, line)
+}
+
+// String is the kept lines.
+func (t *logTail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(t.lines, "\n")
+}
+
+// logLevel is ours for a line of PostgreSQL's. Its errors are those of statements, which our own code is
+// told about and answers for.
+func logLevel(line string) slog.Level {
+	severity, _, _ := strings.Cut(line, ":")
+	switch severity {
+	case "PANIC":
+		return slog.LevelError
+	case "FATAL", "WARNING":
+		return slog.LevelWarn
+	default:
+		return slog.LevelDebug
+	}
+}

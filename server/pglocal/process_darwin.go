@@ -1,0 +1,35 @@
+package pglocal
+
+import (
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// dieWithParent does nothing: macOS has no such signal. A server that outlives us is stopped at the next
+// start on its directory.
+func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}
+
+// serversOf lists the first process of a server on data. Its children do not show their directory; they end
+// soon after it.
+func serversOf(data string) ([]int, error) {
+	out, err := exec.Command("ps", "-axo", "pid=,command=").Output()
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	var pids []int
+	for line := range strings.Lines(string(out)) {
+		id, command, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !strings.Contains(command, "postgres -D "+data+" ") {
+			continue
+		}
+		pid, err := strconv.Atoi(id)
+		if err != nil {
+			return nil, fmt.Errorf("list processes: %w", err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
+}

@@ -1,0 +1,90 @@
+package pglocal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	redrawEvery = 100 * time.Millisecond // on a terminal
+	plainSteps  = 4                      // lines elsewhere
+)
+
+// progressBar shows how much of something has come: on a terminal as one line that is redrawn, elsewhere as
+// a few lines that read well in a log.
+type progressBar struct {
+	out      io.Writer
+	terminal bool
+	what     string
+	total    int64 // bytes; not positive when unknown
+	have     int64
+	drawn    time.Time
+	step     int64
+}
+
+func newProgressBar(out io.Writer, what string, total int64) *progressBar {
+	if out == nil {
+		out = io.Discard
+	}
+	b := &progressBar{out: out, terminal: isTerminal(out), what: what, total: total}
+	if !b.terminal {
+		fmt.Fprintf(out, "%s%s\n", what, b.size())
+	}
+	return b
+}
+
+func (b *progressBar) add(n int) {
+	b.have += int64(n)
+	if b.terminal {
+		if time.Since(b.drawn) >= redrawEvery {
+			b.draw()
+		}
+		return
+	}
+	if b.total <= 0 {
+		return
+	}
+	if step := plainSteps * b.have / b.total; step > b.step {
+		b.step = step
+		fmt.Fprintf(b.out, "%s: %d %%\n", b.what, 100*b.have/b.total)
+	}
+}
+
+func (b *progressBar) draw() {
+	b.drawn = time.Now()
+	const width = 30
+	if b.total <= 0 {
+		fmt.Fprintf(b.out, "\r%s  %s", b.what, megabytes(b.have))
+		return
+	}
+	full := min(int(width*b.have/b.total), width)
+	fmt.Fprintf(b.out, "\r%s  [%-*s] %3d %% of %s", b.what, width, strings.Repeat("#", full), 100*b.have/b.total, megabytes(b.total))
+}
+
+func (b *progressBar) end() {
+	if b.terminal {
+		b.draw()
+		fmt.Fprintln(b.out)
+	}
+}
+
+func (b *progressBar) size() string {
+	if b.total <= 0 {
+		return ""
+	}
+	return " (" + megabytes(b.total) + ")"
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

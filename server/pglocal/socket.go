@@ -1,0 +1,69 @@
+package pglocal
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	socketPort   = "5432"
+	socketPrefix = "dapg-"
+
+	// maxSocketPath is what fits into sun_path everywhere: 104 bytes on macOS, 108 on Linux, with a final NUL.
+	maxSocketPath = 103
+)
+
+// dsn is the URL of a database behind the socket in dir. It names all that a PG… variable of the
+// environment could change.
+func dsn(dir, db string) string {
+	q := url.Values{"host": {dir}, "port": {socketPort}, "sslmode": {"disable"}}
+	u := url.URL{Scheme: "postgres", User: url.User("postgres"), Path: "/" + db, RawQuery: q.Encode()}
+	return u.String()
+}
+
+// makeSocketDir makes the folder of the socket. Only the server's user (and root) can enter it, which is
+// what makes it safe to trust every connection. It is never under Dir, whose path may be too long.
+func (c *Cluster) makeSocketDir(context.Context) error {
+	c.removeStaleSocketDir()
+	var err error
+	for _, root := range []string{cmp.Or(c.opt.SocketRoot, os.TempDir()), os.TempDir(), "/tmp"} {
+		if err = c.account.reach(root); err != nil {
+			continue
+		}
+		var dir string
+		if dir, err = os.MkdirTemp(root, socketPrefix); err != nil {
+			continue
+		}
+		c.socket = dir
+		if len(filepath.Join(dir, ".s.PGSQL."+socketPort)) > maxSocketPath {
+			err = fmt.Errorf("%s is too long for the path of a socket", dir)
+			_ = os.Remove(dir)
+			continue
+		}
+		if err := c.account.own(dir); err != nil {
+			return fmt.Errorf("make folder for the database's socket: %w", err)
+		}
+		if err := c.lock.note(dir); err != nil {
+			return fmt.Errorf("note folder of the database's socket: %w", err)
+		}
+		return nil
+	}
+	return fmt.Errorf("make folder for the database's socket: %w", err)
+}
+
+// removeStaleSocketDir removes the folder that a process which was killed has left behind. The note is only
+// a hint, so nothing but what such a folder can hold is removed.
+func (c *Cluster) removeStaleSocketDir() {
+	dir, err := c.lock.noted()
+	if err != nil || !strings.HasPrefix(filepath.Base(dir), socketPrefix) {
+		return
+	}
+	for _, name := range []string{".s.PGSQL." + socketPort, ".s.PGSQL." + socketPort + ".lock", ""} {
+		_ = os.Remove(filepath.Join(dir, name))
+	}
+}

@@ -1,0 +1,133 @@
+package pglocal_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+)
+
+func TestServerDiesWithItsParent(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells a process that its parent has died")
+	}
+	dir := seeded(t)
+	h := startHelper(t, "serve", dir, nil)
+	pidFile := globOne(t, filepath.Join(dir, "*", "data", "postmaster.pid"))
+	text, err := os.ReadFile(pidFile)
+	ok(t, err)
+	socket := strings.Split(string(text), "\n")[4]
+	ok(t, h.cmd.Process.Kill())
+	eventually(t, "the server has shut down", func() bool { return !exists(pidFile) })
+	if !exists(socket) {
+		t.Fatalf("the socket's folder %s has gone, so this test shows nothing", socket)
+	}
+
+	c := start(t, pglocal.Options{Dir: dir})
+	if got := notes(t, c); !slices.Equal(got, []string{"helper"}) {
+		t.Errorf("rows = %q, want what was committed before the kill", got)
+	}
+	if exists(socket) {
+		t.Errorf("the socket's folder %s was left behind", socket)
+	}
+}
+
+func TestOrphanIsStoppedFirst(t *testing.T) {
+	t.Parallel()
+	dir := seeded(t)
+	orphan := start(t, pglocal.Options{Dir: dir})
+	ok(t, insert(t.Context(), orphan.DSN("postgres"), "of the orphan"))
+	ok(t, orphan.DropLock())
+
+	c := start(t, pglocal.Options{Dir: dir})
+	waitDone(t, orphan)
+	if err := orphan.Err(); err == nil || !strings.Contains(err.Error(), "somebody else") {
+		t.Errorf("Err of the orphan = %v, want that somebody else has stopped it", err)
+	}
+	if got := notes(t, c); !slices.Equal(got, []string{"of the orphan"}) {
+		t.Errorf("rows = %q, want those of the orphan", got)
+	}
+}
+
+func TestReapStopsAnOrphan(t *testing.T) {
+	t.Parallel()
+	dir := seeded(t)
+	orphan := start(t, pglocal.Options{Dir: dir})
+	ok(t, orphan.DropLock())
+	ok(t, pglocal.Reap(t.Context(), dir))
+	waitDone(t, orphan)
+	if exists(orphan.Socket()) {
+		t.Errorf("the socket's folder %s was left behind", orphan.Socket())
+	}
+	ok(t, pglocal.Reap(t.Context(), scratch(t)))
+}
+
+func TestPidFileLeftBehindDoesNotPreventAStart(t *testing.T) {
+	t.Parallel()
+	other := exec.Command("sleep", "600")
+	if os.Geteuid() == 0 {
+		// PostgreSQL only believes in processes of its own user
+		acct, err := pglocal.ServerAccount("")
+		ok(t, err)
+		other.SysProcAttr = &syscall.SysProcAttr{Credential: acct.Credential()}
+	}
+	ok(t, other.Start())
+	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
+	gone := exec.Command("true")
+	ok(t, gone.Run())
+
+	for name, content := range map[string]string{
+		"process id reused by another program": fmt.Sprintf("%d\n/elsewhere\n1700000000\n5432\n/tmp\n\n  5432001         1\nready   \n", other.Process.Pid),
+		"process id of nobody":                 fmt.Sprintf("%d\n/elsewhere\n", gone.Process.Pid),
+		"empty":                                "",
+		"garbage":                              "\x00\x00\x00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := seeded(t)
+			path := filepath.Join(filepath.Dir(globOne(t, filepath.Join(dir, "*", "data", "PG_VERSION"))), "postmaster.pid")
+			ok(t, os.WriteFile(path, []byte(content), 0o600))
+			if os.Geteuid() == 0 {
+				acct, err := pglocal.ServerAccount("")
+				ok(t, err)
+				ok(t, os.Chown(path, int(acct.Credential().Uid), int(acct.Credential().Gid)))
+			}
+			c := start(t, pglocal.Options{Dir: dir})
+			notes(t, c)
+		})
+	}
+}
+
+func TestHalfMadeClusterIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	need(t)
+	bin, err := pglocal.Locate(t.Context(), pglocal.Options{})
+	ok(t, err)
+	dir := scratch(t)
+	half := filepath.Join(dir, fmt.Sprint(bin.Major), "data.incomplete")
+	ok(t, os.MkdirAll(half, 0o755))
+	ok(t, os.WriteFile(filepath.Join(half, "PG_VERSION"), []byte("15\n"), 0o600))
+	c := start(t, pglocal.Options{Dir: dir})
+	ok(t, execute(t.Context(), c.DSN("postgres"), "select 1"))
+	if exists(half) {
+		t.Errorf("%s was left behind", half)
+	}
+}
+
+func globOne(t *testing.T, pattern string) string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	ok(t, err)
+	if len(paths) != 1 {
+		t.Fatalf("%s matches %q, want one", pattern, paths)
+	}
+	return paths[0]
+}

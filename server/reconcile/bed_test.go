@@ -1,0 +1,251 @@
+package reconcile_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
+
+// bed is a reconciler at work on a simulated cloud with one lock.
+type bed struct {
+	*testing.T
+	access  *access.Service
+	rec     *reconcile.Reconciler
+	db      *store.DB
+	keys    *seal.Keys
+	cloud   *httptest.Server
+	token   string
+	lock    string // the cloud's identifier
+	p       access.Principal
+	device  string
+	account uuid.UUID
+	engine  *work.Engine
+	lanes   []work.Lane
+}
+
+type options struct {
+	profile string
+	access  access.Options
+}
+
+func start(t *testing.T, o options) *bed {
+	t.Helper()
+	b := &bed{T: t}
+	ctx := t.Context()
+	db, err := store.Open(ctx, storetest.New(t), 20)
+	b.must(err)
+	t.Cleanup(db.Close)
+	b.db = db
+	b.keys, err = seal.New(seal.NewMaster())
+	b.must(err)
+	box := sandbox.New(sandbox.Options{Seed: 7, Speed: 50})
+	t.Cleanup(box.Close)
+	made, err := box.EnsureAccount(sandbox.AccountSpec{Key: "a", Profiles: []string{o.profile}})
+	b.must(err)
+	b.token, b.lock = made.Token, made.Locks[0].ID
+	b.cloud = httptest.NewServer(box.Handler())
+	t.Cleanup(b.cloud.Close)
+	waker, err := work.NewWaker(db)
+	b.must(err)
+	b.access = access.New(db, b.keys, waker, o.access)
+	w, err := b.access.CreateWorkspace(ctx, "w", "c", true)
+	b.must(err)
+	b.p = access.Principal{WorkspaceID: w.ID}
+	b.account, err = b.access.ConnectAccount(ctx, w.ID, access.SandboxAdapter, "locks", json.RawMessage(`{}`))
+	b.must(err)
+	b.startEngine()
+	b.until("the device appears", func() bool {
+		ds, _, err := b.access.ListDevices(ctx, b.p, access.DeviceFilter{}, access.Page{Limit: 10})
+		b.must(err)
+		if len(ds) == 1 {
+			b.device = ds[0].ID.String()
+		}
+		return len(ds) == 1
+	})
+	b.until("its codes are read", func() bool { return len(b.unmanaged()) == len(b.memory()) })
+	return b
+}
+
+// startEngine runs a server's worth of workers until the test ends.
+func (b *bed) startEngine() (stop func()) {
+	b.Helper()
+	// Pushes come in at a listener of their own, as the application's would.
+	var receive http.HandlerFunc
+	push := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { receive(w, r) }))
+	log := slog.New(slog.NewTextHandler(b.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
+	adapters := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
+		access.SandboxAdapter: func(ctx context.Context, _ access.Account) (adapter.Adapter, error) {
+			a := devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token, PushURL: push.URL})
+			receive = a.Receive
+			return a, a.Subscribe(ctx)
+		},
+	}, log)
+	b.rec = reconcile.New(b.access, adapters, reconcile.Options{Log: log})
+	engine, err := work.NewEngine(b.db, work.Options{Sweep: 100 * time.Millisecond, LeaseTTL: 2 * time.Second, Workers: 20, Log: slog.New(slog.DiscardHandler)}, b.rec.Lanes()...)
+	b.must(err)
+	b.must(engine.Start(b.Context()))
+	b.engine = engine
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := engine.Stop(ctx); err != nil {
+			b.Errorf("stop the engine: %v", err)
+		}
+		if err := adapters.Close(); err != nil {
+			b.Errorf("close the adapters: %v", err)
+		}
+		push.Close()
+	}
+	b.Cleanup(stop)
+	return stop
+}
+
+func (b *bed) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// until waits for a condition.
+func (b *bed) until(what string, ok func() bool) {
+	b.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			b.Fatalf("waited in vain: %s", what)
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-b.Context().Done():
+			b.Fatal(b.Context().Err())
+		}
+	}
+}
+
+// codeOnLock is a code in the lock's own memory.
+type codeOnLock struct {
+	ID   string `json:"access_code_id"`
+	Code string `json:"code"`
+	Name string `json:"name"`
+}
+
+// memory reads what is really on the lock.
+func (b *bed) memory() []codeOnLock {
+	b.Helper()
+	var out struct {
+		Codes []codeOnLock `json:"access_codes"`
+	}
+	b.must(json.Unmarshal(b.control(http.MethodGet, "memory", nil), &out))
+	return out.Codes
+}
+
+func (b *bed) onLock(pin string) bool {
+	for _, c := range b.memory() {
+		if c.Code == pin {
+			return true
+		}
+	}
+	return false
+}
+
+// control turns a knob of the simulated lock.
+func (b *bed) control(method, what string, body any) []byte {
+	b.Helper()
+	raw, err := json.Marshal(body)
+	b.must(err)
+	req, err := http.NewRequestWithContext(b.Context(), method, b.cloud.URL+"/sandbox/locks/"+b.lock+"/"+what, bytes.NewReader(raw))
+	b.must(err)
+	req.Header.Set("Authorization", "Bearer "+b.token)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	b.must(err)
+	defer res.Body.Close()
+	out, err := io.ReadAll(res.Body)
+	b.must(err)
+	if res.StatusCode >= 300 {
+		b.Fatalf("%s %s: %s %s", method, what, res.Status, out)
+	}
+	return out
+}
+
+func (b *bed) unmanaged() []access.Code {
+	b.Helper()
+	cs, _, err := b.access.ListCodes(b.Context(), b.p, access.CodeFilter{DeviceID: b.device}, access.Page{Limit: 1000})
+	b.must(err)
+	return cs
+}
+
+func (b *bed) create(pin string) (access.Code, access.Attempt) {
+	b.Helper()
+	c, a, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin, NativeScheduling: true, EvenIfOffline: true})
+	b.must(err)
+	return c, a
+}
+
+func (b *bed) code(id uuid.UUID) access.Code {
+	b.Helper()
+	c, err := b.access.GetCode(b.Context(), b.p, true, id.String(), "", "")
+	b.must(err)
+	return c
+}
+
+func (b *bed) attempt(a access.Attempt) access.Attempt {
+	b.Helper()
+	got, err := b.access.GetAttempt(b.Context(), b.p, a.ID.String())
+	b.must(err)
+	return got
+}
+
+// ended waits for an attempt to end.
+func (b *bed) ended(a access.Attempt) access.Attempt {
+	b.Helper()
+	b.until("attempt "+a.Type+" ends", func() bool { a = b.attempt(a); return a.Status != access.Pending })
+	return a
+}
+
+// succeeded waits for an attempt to end well.
+func (b *bed) succeeded(a access.Attempt) {
+	b.Helper()
+	if a = b.ended(a); a.Status != access.Succeeded {
+		b.Fatalf("%s: %s %s", a.Type, a.ErrorType, a.Message)
+	}
+}
+
+// events lists the types of the events about a code, oldest first.
+func (b *bed) events(code uuid.UUID) []string {
+	b.Helper()
+	id := []string{code.String()}
+	es, err := b.access.ListEvents(b.Context(), b.p, access.EventFilter{Since: "2020-01-01", CodeIDs: &id, Limit: 100})
+	b.must(err)
+	var types []string
+	for _, e := range es {
+		types = append(types, e.Type)
+	}
+	return types
+}

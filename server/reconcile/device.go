@@ -1,0 +1,217 @@
+package reconcile
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// pass is one look at one device by the holder of its lease.
+type pass struct {
+	*Reconciler
+	lease   *work.Lease
+	adapter adapter.Adapter
+	device  access.Device
+	ref     adapter.DeviceRef
+	gap     time.Duration // the least time between two writes
+	written time.Time     // when the last one ended
+}
+
+// drainDevice brings a device as far as it can be brought now, and says when to look again.
+func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
+	w, err := r.access.LookAtDevice(ctx, lease, id)
+	if err != nil {
+		return 0, err
+	}
+	if w.Device.Removed {
+		return 0, r.access.ScheduleDevice(ctx, id, w.Seq, nil)
+	}
+	if !w.ReadNeeded && len(w.Codes) == 0 {
+		return r.again(ctx, w)
+	}
+	a, err := r.adapters.Get(ctx, w.Device.AccountID)
+	if err != nil {
+		return 0, err
+	}
+	p := &pass{Reconciler: r, lease: lease, adapter: a, device: w.Device, ref: adapter.DeviceRef(w.Device.Ref),
+		gap: w.Device.Capabilities.WriteGap}
+	// No write before a good read: what is on the device decides what is to be written.
+	if err := p.read(ctx, w.Seq); err != nil {
+		return p.unreachable(ctx, w, err)
+	}
+	if w, err = r.access.LookAtDevice(ctx, lease, id); err != nil {
+		return 0, err
+	}
+	if err := p.write(ctx, w); err != nil {
+		return p.unreachable(ctx, w, err)
+	}
+	if w, err = r.access.LookAtDevice(ctx, lease, id); err != nil { // what the writes have left to wait for
+		return 0, err
+	}
+	return r.again(ctx, w)
+}
+
+func (r *Reconciler) again(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
+	if err := r.access.ScheduleDevice(ctx, w.Device.ID, w.Seq, w.Due); err != nil {
+		return 0, err
+	}
+	if w.Due == nil {
+		return 0, nil
+	}
+	return max(time.Until(*w.Due), time.Millisecond), nil
+}
+
+// read takes in what is on the device.
+func (p *pass) read(ctx context.Context, seq int64) error {
+	if !p.device.Capabilities.ListCodes {
+		if _, err := p.adapter.Device(ctx, p.ref); err != nil {
+			return err
+		}
+		return nil
+	}
+	codes, err := p.adapter.Codes(ctx, p.ref, true)
+	if err != nil {
+		return err
+	}
+	if codes.Stale {
+		return adapter.Errorf(adapter.Transient, "the vendor's copy of the device's codes is out of date")
+	}
+	found := make([]access.Found, len(codes.Codes))
+	for i, c := range codes.Codes {
+		found[i] = access.Found{Ref: string(c.Ref), Key: c.Key, PIN: c.PIN, Name: c.Name, StartsAt: c.StartsAt, EndsAt: c.EndsAt,
+			Confirmed: c.State == adapter.Confirmed, Removing: c.Removing}
+		if c.Failed != nil {
+			found[i].Failure = fail(c.Failed)
+		}
+	}
+	return p.access.RecordRead(ctx, p.lease, p.device.ID, seq, found)
+}
+
+// write does what there is to do, removals first. A code that needs the place or the PIN of one that is
+// still leaving waits for that. It stops at the first error that says the device cannot be reached.
+func (p *pass) write(ctx context.Context, w access.DeviceWork) error {
+	leaving := false
+	for _, c := range w.Codes {
+		leaving = leaving || c.Leaving
+		if c.Action != access.Delete {
+			continue
+		}
+		if err := p.delete(ctx, c); err != nil {
+			return err
+		}
+	}
+	puts := slices.DeleteFunc(slices.Clone(w.Codes), func(c access.CodeWork) bool { return c.Action != access.Put })
+	for _, c := range puts {
+		if leaving && c.New {
+			continue // looked at again as soon as the removals show
+		}
+		if err := p.put(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pass) delete(ctx context.Context, c access.CodeWork) error {
+	if err := p.wait(ctx); err != nil {
+		return err
+	}
+	state, err := p.adapter.DeleteCode(ctx, p.ref, adapter.CodeRef(c.Ref))
+	p.written = time.Now()
+	switch {
+	case err == nil:
+		return p.access.RecordDelete(ctx, p.lease, p.device.ID, c, state == adapter.Confirmed, nil)
+	case unreachable(err) || ctx.Err() != nil:
+		return err
+	}
+	return p.access.RecordDelete(ctx, p.lease, p.device.ID, c, false, fail(err))
+}
+
+func (p *pass) put(ctx context.Context, c access.CodeWork) error {
+	if err := p.wait(ctx); err != nil {
+		return err
+	}
+	if still, err := p.access.RecordPutStarted(ctx, p.lease, p.device.ID, c); err != nil || !still {
+		return err
+	}
+	res, err := p.adapter.PutCode(ctx, p.ref, adapter.CodeSpec{Ref: adapter.CodeRef(c.Ref), Key: c.ID.String(), PIN: c.PIN, Name: c.Name,
+		StartsAt: c.StartsAt, EndsAt: c.EndsAt})
+	p.written = time.Now()
+	switch {
+	case err == nil:
+		return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(res.Ref), PIN: res.PIN, Confirmed: res.State == adapter.Confirmed})
+	case unreachable(err) || ctx.Err() != nil:
+		return err // it may be there: the read that comes first next time will show
+	}
+	return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: fail(err)})
+}
+
+// wait keeps the pause that the device needs between writes.
+func (p *pass) wait(ctx context.Context) error {
+	if p.gap == 0 || p.written.IsZero() {
+		return ctx.Err()
+	}
+	select {
+	case <-time.After(time.Until(p.written.Add(p.gap))):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// unreachable says whether an error is about the way to the device rather than about a code.
+func unreachable(err error) bool {
+	switch adapter.ClassOf(err) {
+	case adapter.Offline, adapter.GatewayDown, adapter.AuthRevoked:
+		return true
+	default:
+		return false
+	}
+}
+
+// unreachable parks a device that could not be reached, until it is woken or some time has passed. Nothing is
+// held against its codes.
+func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) (time.Duration, error) {
+	if ctx.Err() != nil {
+		return 0, err
+	}
+	log := p.opt.Log.With("device", p.device.ID)
+	e := adapter.AsError(err)
+	offline := e.Class == adapter.Offline
+	switch {
+	case e == nil: // the database, not the device
+		return 0, err
+	case e.Class == adapter.NotFound:
+		if _, err := p.adapter.Device(ctx, p.ref); adapter.ClassOf(err) == adapter.NotFound && err != nil {
+			log.Info("the device is no longer in its account")
+			return 0, p.access.RecordRemoved(ctx, p.lease, p.device.ID) // it is due again, as one that was removed
+		}
+	case e.Class == adapter.AuthRevoked:
+		if err := p.access.RecordAccountRefused(ctx, p.lease, p.device.AccountID, e.Message); err != nil {
+			return 0, err
+		}
+	}
+	failures, err := p.access.RecordUnreachable(ctx, p.lease, p.device.ID, offline)
+	if err != nil {
+		return 0, err
+	}
+	pause := min(time.Second<<min(failures, 10), p.opt.OfflineEvery)
+	if offline || e.Class == adapter.AuthRevoked {
+		pause = p.opt.OfflineEvery
+	}
+	pause = max(pause/2+rand.N(pause), e.RetryAfter)
+	log.Info("the device could not be reached", "reason", e.Class, "failures", failures, "pause", pause)
+	due := time.Now().Add(pause)
+	if w.Deadline != nil && w.Deadline.Before(due) { // somebody waits for an answer
+		due = *w.Deadline
+	}
+	w.Due = &due
+	return p.again(ctx, w)
+}

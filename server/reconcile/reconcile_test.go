@@ -1,0 +1,85 @@
+package reconcile_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+func TestCodeIsSetChangedAndRemovedOnTheLock(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	c, a := b.create("2580")
+	if c.Status != access.StatusSetting || a.Status != access.Pending {
+		t.Fatalf("at once: %s, %s", c.Status, a.Status)
+	}
+	b.succeeded(a)
+	if got := b.code(c.ID); got.Status != access.StatusSet || !b.onLock("2580") {
+		t.Fatalf("status %s, lock has %v", got.Status, b.memory())
+	}
+	a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2581", EvenIfOffline: true})
+	b.must(err)
+	b.succeeded(a)
+	if b.onLock("2580") || !b.onLock("2581") {
+		t.Fatalf("after the update: %v", b.memory())
+	}
+	a, err = b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
+	b.must(err)
+	b.succeeded(a)
+	if b.onLock("2581") {
+		t.Fatalf("after the deletion: %v", b.memory())
+	}
+	if _, err := b.access.GetCode(t.Context(), b.p, true, c.ID.String(), "", ""); err == nil {
+		t.Fatal("the code is still there")
+	}
+	want := []string{"access_code.created", "access_code.set_on_device", "access_code.changed", "access_code.set_on_device",
+		"access_code.removed_from_device", "access_code.deleted"}
+	if got := b.events(c.ID); !slices.Equal(got, want) {
+		t.Fatalf("events %v", got)
+	}
+}
+
+func TestUnmanagedCodeIsConvertedAndKeepsItsIdentifier(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	u := b.unmanaged()[0]
+	a, err := b.access.ConvertCode(t.Context(), b.p, u.ID.String(), nil)
+	b.must(err)
+	b.succeeded(a)
+	c := b.code(u.ID)
+	if c.Status != access.StatusSet || *c.PIN != *u.PIN || !b.onLock(*u.PIN) {
+		t.Fatalf("converted to %s", c.Status)
+	}
+	if got := b.events(u.ID); got[len(got)-1] != "access_code.unmanaged.converted_to_managed" {
+		t.Fatalf("events %v", got)
+	}
+}
+
+func TestConversionIsRefusedWhereTheVendorDoesNotAllowIt(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []string{"igloohome", "kwikset", "smartthings"} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, options{profile: profile})
+			u := b.unmanaged()[0]
+			if !u.CannotBeManaged {
+				t.Error("it is not said beforehand")
+			}
+			if (u.PIN == nil) != (profile == "smartthings") {
+				t.Errorf("PIN shown: %v", u.PIN != nil)
+			}
+			a, err := b.access.ConvertCode(t.Context(), b.p, u.ID.String(), nil)
+			b.must(err)
+			if a = b.ended(a); a.Status != access.Failed || a.ErrorType != "cannot_be_managed" {
+				t.Fatalf("ended as %s %s", a.Status, a.ErrorType)
+			}
+			if got := b.events(u.ID); got[len(got)-1] != "access_code.unmanaged.failed_to_convert_to_managed" {
+				t.Fatalf("events %v", got)
+			}
+			if len(b.unmanaged()) != len(b.memory()) {
+				t.Fatal("the code is no longer unmanaged")
+			}
+		})
+	}
+}

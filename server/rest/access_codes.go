@@ -1,0 +1,139 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+func (h *handlers) CreateAccessCode(ctx context.Context, r CreateAccessCodeRequestObject) (CreateAccessCodeResponseObject, error) {
+	if err := refuseUnavailable(r.Body); err != nil {
+		return nil, err
+	}
+	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
+	p := principal(ctx)
+	code, attempt, err := h.access.CreateCode(ctx, p, access.NewCode{
+		DeviceID: r.Body.DeviceID, Name: optional(r.Body.Name), PIN: r.Body.Code, PreferredLength: r.Body.PreferredCodeLength,
+		StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt,
+		ExternalModificationAllowed: external != nil && *external,
+		NativeScheduling:            *r.Body.PreferNativeScheduling, EvenIfOffline: *r.Body.AttemptForOfflineDevice,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r.Body.Sync {
+		if attempt, err = h.settled(ctx, attempt); err != nil {
+			return nil, err
+		}
+		if code, err = h.access.GetCode(ctx, p, true, code.ID.String(), "", ""); err != nil {
+			return nil, err
+		}
+	}
+	shown, err := h.toAttempt(ctx, attempt)
+	if err != nil {
+		return nil, err
+	}
+	return CreateAccessCode200JSONResponse{Ok: true, AccessCode: toAccessCode(code), ActionAttempt: shown}, nil
+}
+
+// refuseUnavailable keeps a caller from believing that something was done that was not.
+func refuseUnavailable(body *api.CreateAccessCodeRequest) error {
+	for _, unavailable := range []struct {
+		field string
+		asked bool
+	}{
+		{"common_code_key", body.CommonCodeKey != ""},
+		{"is_offline_access_code", body.IsOfflineAccessCode},
+		{"use_offline_access_code", body.UseOfflineAccessCode},
+		{"is_one_time_use", body.IsOneTimeUse},
+		{"use_backup_access_code_pool", body.UseBackupAccessCodePool},
+	} {
+		if unavailable.asked {
+			return invalid([]issue{{path: []string{unavailable.field}, message: "Not available yet; leave it out"}})
+		}
+	}
+	return nil
+}
+
+func (h *handlers) GetAccessCode(ctx context.Context, r GetAccessCodeRequestObject) (GetAccessCodeResponseObject, error) {
+	c, err := h.access.GetCode(ctx, principal(ctx), true, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
+	if err != nil {
+		return nil, err
+	}
+	return GetAccessCode200JSONResponse{Ok: true, AccessCode: toAccessCode(c)}, nil
+}
+
+func (h *handlers) ListAccessCodes(ctx context.Context, r ListAccessCodesRequestObject) (ListAccessCodesResponseObject, error) {
+	page, err := h.pager.open(ctx, r.Body.Limit)
+	if err != nil {
+		return nil, err
+	}
+	list, more, err := h.access.ListCodes(ctx, principal(ctx), access.CodeFilter{
+		Managed: true, DeviceID: r.Body.DeviceID, IDs: r.Body.AccessCodeIds, Search: r.Body.Search,
+		// There are no grants, methods, customers or users here, so no code belongs to one.
+		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID+r.Body.CustomerKey+r.Body.UserIdentifierKey != "",
+	}, page.Page)
+	if err != nil {
+		return nil, err
+	}
+	return ListAccessCodes200JSONResponse{Ok: true, AccessCodes: each(list, toAccessCode), Pagination: page.pagination(more, lastOf(list, codePosition))}, nil
+}
+
+func codePosition(c access.Code) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID }
+
+func (h *handlers) UpdateAccessCode(ctx context.Context, r UpdateAccessCodeRequestObject) (UpdateAccessCodeResponseObject, error) {
+	attempt, err := h.access.UpdateCode(ctx, principal(ctx), access.CodeChange{
+		ID: r.Body.AccessCodeID, DeviceID: r.Body.DeviceID, Name: r.Body.Name, PIN: r.Body.Code, Type: string(r.Body.Type),
+		StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, Managed: r.Body.IsManaged,
+		ExternalModificationAllowed: cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification),
+		EvenIfOffline:               *r.Body.AttemptForOfflineDevice,
+	})
+	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
+	if err != nil {
+		return nil, err
+	}
+	return UpdateAccessCode200JSONResponse(answer), nil
+}
+
+func (h *handlers) DeleteAccessCode(ctx context.Context, r DeleteAccessCodeRequestObject) (DeleteAccessCodeResponseObject, error) {
+	attempt, err := h.access.DeleteCode(ctx, principal(ctx), r.Body.AccessCodeID, r.Body.DeviceID)
+	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
+	if err != nil {
+		return nil, err
+	}
+	return DeleteAccessCode200JSONResponse(answer), nil
+}
+
+func (h *handlers) GenerateAccessCode(ctx context.Context, r GenerateAccessCodeRequestObject) (GenerateAccessCodeResponseObject, error) {
+	d, pin, err := h.access.GenerateCode(ctx, principal(ctx), r.Body.DeviceID)
+	if err != nil {
+		return nil, err
+	}
+	return GenerateAccessCode200JSONResponse{Ok: true, GeneratedCode: api.GeneratedCode{DeviceID: d.ID.String(), Code: pin}}, nil
+}
+
+func toAccessCode(c access.Code) api.AccessCode {
+	return api.AccessCode{
+		AccessCodeID: c.ID.String(), DeviceID: c.DeviceID.String(), WorkspaceID: c.WorkspaceID.String(), Name: c.Name, Code: c.PIN,
+		CreatedAt: c.CreatedAt, Type: typeOfCode(c), Status: api.AccessCodeStatus(c.Status), StartsAt: c.StartsAt, EndsAt: c.EndsAt,
+		IsManaged: true, IsExternalModificationAllowed: c.ExternalModificationAllowed,
+		IsScheduledOnDevice: c.TimeBound() && c.OnDevice, IsWaitingForCodeAssignment: c.WaitingForPIN,
+		Errors: toErrors(c.Errors), Warnings: toWarnings(c.Warnings), PendingMutations: each(c.Mutations, toMutation),
+	}
+}
+
+func typeOfCode(c access.Code) api.AccessCodeType {
+	if c.TimeBound() {
+		return api.TimeBound
+	}
+	return api.Ongoing
+}
+
+func toMutation(m access.Mutation) api.PendingMutation {
+	return api.PendingMutation{CreatedAt: m.At, Message: m.Message, MutationCode: m.Code, ScheduledAt: m.ScheduledAt}
+}

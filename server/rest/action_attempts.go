@@ -1,0 +1,128 @@
+package rest
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+func (h *handlers) GetActionAttempt(ctx context.Context, r GetActionAttemptRequestObject) (GetActionAttemptResponseObject, error) {
+	attempt, err := h.access.GetAttempt(ctx, principal(ctx), r.Body.ActionAttemptID)
+	answer, err := h.attempted(ctx, attempt, err, false)
+	if err != nil {
+		return nil, err
+	}
+	return GetActionAttempt200JSONResponse(answer), nil
+}
+
+func (h *handlers) ListActionAttempts(ctx context.Context, r ListActionAttemptsRequestObject) (ListActionAttemptsResponseObject, error) {
+	page, err := h.pager.open(ctx, r.Body.Limit)
+	if err != nil {
+		return nil, err
+	}
+	list, more, err := h.access.ListAttempts(ctx, principal(ctx), r.Body.ActionAttemptIds, r.Body.DeviceID, page.Page)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.toAttempts(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	last := lastOf(list, func(a access.Attempt) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
+	return ListActionAttempts200JSONResponse{Ok: true, ActionAttempts: shown, Pagination: page.pagination(more, last)}, nil
+}
+
+// attempted is the answer of the operations that begin an attempt, or the error of the operation.
+func (h *handlers) attempted(ctx context.Context, attempt access.Attempt, err error, sync bool) (api.ActionAttemptResponse, error) {
+	if err == nil && sync {
+		attempt, err = h.settled(ctx, attempt)
+	}
+	if err != nil {
+		return api.ActionAttemptResponse{}, err
+	}
+	shown, err := h.toAttempt(ctx, attempt)
+	return api.ActionAttemptResponse{Ok: true, ActionAttempt: shown}, err
+}
+
+const (
+	syncWithin = 10 * time.Second      // how long a request with sync waits for its attempt to end
+	syncEvery  = 50 * time.Millisecond // how often it looks
+)
+
+// settled waits until an attempt has ended, but not for long: then it is returned as it stands.
+func (h *handlers) settled(ctx context.Context, attempt access.Attempt) (_ access.Attempt, err error) {
+	enough := time.After(syncWithin)
+	for attempt.Status == access.Pending {
+		select {
+		case <-time.After(syncEvery):
+		case <-enough:
+			return attempt, nil
+		case <-ctx.Done():
+			return attempt, ctx.Err()
+		}
+		if attempt, err = h.access.GetAttempt(ctx, principal(ctx), attempt.ID.String()); err != nil {
+			return attempt, err
+		}
+	}
+	return attempt, nil
+}
+
+func (h *handlers) toAttempt(ctx context.Context, attempt access.Attempt) (api.ActionAttempt, error) {
+	shown, err := h.toAttempts(ctx, []access.Attempt{attempt})
+	if err != nil {
+		return api.ActionAttempt{}, err
+	}
+	return shown[0], nil
+}
+
+// toAttempts shows attempts; those that have made or changed a code carry the code as it is now.
+func (h *handlers) toAttempts(ctx context.Context, attempts []access.Attempt) ([]api.ActionAttempt, error) {
+	codes, err := h.resultsOf(ctx, attempts)
+	if err != nil {
+		return nil, err
+	}
+	return each(attempts, func(a access.Attempt) api.ActionAttempt {
+		out := api.ActionAttempt{ActionAttemptID: a.ID.String(), ActionType: a.Type, Status: api.ActionAttemptStatus(a.Status)}
+		switch a.Status {
+		case access.Succeeded:
+			result := map[string]any{}
+			if code, ok := codes[a.CodeID.String()]; ok && carriesCode(a) {
+				result["access_code"] = code
+			}
+			out.Result = result
+		case access.Failed:
+			out.Error = &api.ActionAttemptError{Type: a.ErrorType, Message: a.Message}
+		}
+		return out
+	}), nil
+}
+
+func carriesCode(a access.Attempt) bool {
+	return a.Status == access.Succeeded && (a.Type == access.CreateAccessCode || a.Type == access.UpdateAccessCode)
+}
+
+// resultsOf reads the codes that attempts have made or changed, in one go, by their identifiers.
+func (h *handlers) resultsOf(ctx context.Context, attempts []access.Attempt) (map[string]api.AccessCode, error) {
+	var ids []string
+	for _, a := range attempts {
+		if carriesCode(a) {
+			ids = append(ids, a.CodeID.String())
+		}
+	}
+	if ids == nil {
+		return nil, nil
+	}
+	list, _, err := h.access.ListCodes(ctx, principal(ctx), access.CodeFilter{Managed: true, IDs: &ids}, access.Page{Limit: len(ids)})
+	if err != nil {
+		return nil, err
+	}
+	codes := make(map[string]api.AccessCode, len(list))
+	for _, c := range list {
+		codes[c.ID.String()] = toAccessCode(c)
+	}
+	return codes, nil
+}

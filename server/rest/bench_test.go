@@ -1,0 +1,82 @@
+package rest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// silent is a ResponseWriter that costs nothing.
+type silent struct{ header http.Header }
+
+func (s silent) Header() http.Header       { return s.header }
+func (silent) Write(b []byte) (int, error) { return len(b), nil }
+func (silent) WriteHeader(int)             {}
+
+// BenchmarkEdge is the whole way of a request through the edge and back, with a handler that does nothing.
+func BenchmarkEdge(b *testing.B) {
+	a := answers{pager: pager{key: make([]byte, 32)}, rows: 3}
+	edge, err := newEdge(a, knownKeys, discard)
+	if err != nil {
+		b.Fatal(err)
+	}
+	bare := HandlerWithOptions(NewStrictHandler(a, nil), ChiServerOptions{})
+	small := `{"url":"https://hooks.example/x","event_types":["device.connected"]}`
+	for _, bench := range []struct {
+		name    string
+		handler http.Handler
+		request
+	}{
+		{"without the edge, POST", bare, request{method: "POST", path: "/webhooks/create", body: small}},
+		{"POST", edge, request{method: "POST", path: "/webhooks/create", body: small}},
+		{"POST of an access code", edge, request{method: "POST", path: "/access_codes/create",
+			body: `{"device_id":"` + someID + `","name":"Guest","code":"4711","starts_at":"2026-11-21T15:00:00Z","ends_at":"2026-11-22T15:00:00Z"}`}},
+		{"DELETE by query", edge, request{method: "DELETE", path: "/webhooks/delete?webhook_id=" + someID + "&_strict=true"}},
+		{"page", edge, request{method: "POST", path: "/devices/list", body: `{"limit":2}`}},
+		{"violation", edge, request{method: "POST", path: "/webhooks/create", body: `{"event_types":[]}`}},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			r := httptest.NewRequest(bench.method, bench.path, nil)
+			r.Header.Set("Authorization", "Bearer "+goodKey)
+			r.Header.Set("Content-Type", "application/json")
+			body := strings.NewReader(bench.body)
+			r.ContentLength = int64(len(bench.body))
+			w := silent{http.Header{}}
+			b.ReportAllocs()
+			for b.Loop() {
+				body.Reset(bench.body)
+				r.Body = readCloser{body}
+				bench.handler.ServeHTTP(w, r)
+			}
+		})
+	}
+}
+
+// BenchmarkCanonical is the reading and checking of a small POST alone.
+func BenchmarkCanonical(b *testing.B) {
+	doc, err := Document()
+	if err != nil {
+		b.Fatal(err)
+	}
+	operations, err := compileOperations(doc)
+	if err != nil {
+		b.Fatal(err)
+	}
+	shape := operations["/webhooks/create"].body
+	raw := []byte(`{"url":"https://hooks.example/x","event_types":["device.connected"]}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		params, err := parseBody(raw)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, issues := canonical(shape, params, true); issues != nil {
+			b.Fatal(issues)
+		}
+	}
+}
+
+type readCloser struct{ *strings.Reader }
+
+func (readCloser) Close() error { return nil }

@@ -1,0 +1,133 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// maxBody is how many bytes the body of a request may have.
+const maxBody = 1 << 20
+
+// canonicalBody is the body that the generated handlers read.
+type canonicalBody struct{ bytes.Reader }
+
+func (*canonicalBody) Close() error { return nil }
+
+// canonical turns every form in which an operation may be called into one: a POST with a JSON body that the contract
+// has been checked for, defaults filled in. Paths outside the contract pass through.
+func (e *edge) canonical(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := exchangeOf(r.Context())
+		if x.operation == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body, err := e.admit(x, r)
+		if err != nil {
+			e.fail(w, r, err)
+			return
+		}
+		request := *r // the log needs the method as it came
+		request.Method = http.MethodPost
+		request.ContentLength = int64(len(body))
+		request.Body = &canonicalBody{*bytes.NewReader(body)}
+		next.ServeHTTP(w, &request)
+	})
+}
+
+// admit makes the checks in the order that clients may rely on, and returns the canonical body.
+func (e *edge) admit(x *exchange, r *http.Request) ([]byte, error) {
+	if err := e.identify(x, r); err != nil {
+		return nil, err
+	}
+	if !x.operation.takes(r.Method) {
+		return nil, methodNotAllowed(x.operation.methods)
+	}
+	given, err := readBody(x, r)
+	if err != nil {
+		return nil, err
+	}
+	params, err := parseQuery(r.URL.RawQuery, x.operation.body)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(params, given)
+	body, issues := canonical(x.operation.body, params, true)
+	if len(issues) > 0 {
+		return nil, invalid(issues)
+	}
+	if x.operation.hasPages {
+		x.params = params
+	}
+	return body, nil
+}
+
+// buffers are reused for the bodies of requests.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// readBody reads the parameters in the body; nil when it is absent, empty or null.
+func readBody(x *exchange, r *http.Request) (map[string]any, error) {
+	if r.ContentLength == 0 {
+		return nil, nil
+	}
+	if r.ContentLength > maxBody {
+		return nil, &http.MaxBytesError{Limit: maxBody}
+	}
+	buffer := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(buffer)
+	buffer.Reset()
+	if _, err := buffer.ReadFrom(http.MaxBytesReader(x.ResponseWriter, r.Body, maxBody)); err != nil {
+		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+			return nil, tooLarge
+		}
+		return nil, invalidJSON("Could not read the body to its end")
+	}
+	raw := bytes.TrimSpace(buffer.Bytes())
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && !isJSON(r.Header.Get("Content-Type")) {
+		message := fmt.Sprintf("%s requests must have Content-Type header with %q", r.Method, jsonType)
+		return nil, &failure{status: http.StatusBadRequest, kind: "invalid_content_type", message: message}
+	}
+	return parseBody(raw)
+}
+
+func isJSON(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(media), jsonType)
+}
+
+// parseBody reads a JSON object. Of a name that is there twice, the last counts.
+func parseBody(raw []byte) (map[string]any, error) {
+	if !utf8.Valid(raw) {
+		return nil, invalidJSON("The body is not UTF-8")
+	}
+	var body any
+	if err := json.Unmarshal(raw, &body); err != nil {
+		// The decoder's own message quotes from the body, which may hold a PIN.
+		if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
+			return nil, invalidJSON(fmt.Sprintf("The body is not JSON: syntax error at byte %d", syntax.Offset))
+		}
+		return nil, invalidJSON("The body is not JSON: a number is too large")
+	}
+	switch body := body.(type) {
+	case nil:
+		return nil, nil
+	case map[string]any:
+		return body, nil
+	default:
+		return nil, invalid([]issue{{message: "Expected object, received " + typeOf(body)}})
+	}
+}
+
+func invalidJSON(message string) *failure {
+	return &failure{status: http.StatusBadRequest, kind: "invalid_json", message: message}
+}

@@ -1,0 +1,105 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+const jsonType = "application/json"
+
+// Document is the contract, valid, with every method of `x-methods` written out as an operation of its own.
+func Document() (*openapi3.T, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
+	if err != nil {
+		return nil, fmt.Errorf("load the contract: %w", err)
+	}
+	for path, item := range doc.Paths.Map() {
+		if err := expand(item); err != nil {
+			return nil, fmt.Errorf("contract of %s: %w", path, err)
+		}
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		return nil, fmt.Errorf("validate the contract: %w", err)
+	}
+	return doc, nil
+}
+
+// expand adds the operations that `x-methods` of the POST names, and takes `x-methods` away.
+func expand(item *openapi3.PathItem) error {
+	post := item.Post
+	if post == nil || len(item.Operations()) != 1 {
+		return fmt.Errorf("only a POST is to be written; further methods go into x-methods")
+	}
+	methods, _ := post.Extensions["x-methods"].([]any)
+	delete(post.Extensions, "x-methods")
+	for _, method := range methods {
+		also := *post
+		also.OperationID = post.OperationID + title(fmt.Sprint(method))
+		switch method {
+		case http.MethodPatch, http.MethodPut:
+		case http.MethodGet, http.MethodDelete:
+			also.RequestBody = nil
+			also.Parameters = queryParameters(bodySchema(post).Value)
+		default:
+			return fmt.Errorf("x-methods has %v", method)
+		}
+		item.SetOperation(method.(string), &also)
+	}
+	return nil
+}
+
+// queryParameters are the properties of a body as parameters of a query string.
+func queryParameters(body *openapi3.Schema) openapi3.Parameters {
+	var parameters openapi3.Parameters
+	for _, name := range slices.Sorted(maps.Keys(body.Properties)) {
+		schema := body.Properties[name]
+		description := schema.Value.Description
+		if schema.Value.Type.Is("object") {
+			description += fmt.Sprintf(" Written `%s.key=value`.", name)
+		}
+		parameters = append(parameters, &openapi3.ParameterRef{Value: &openapi3.Parameter{
+			Name: name, In: openapi3.ParameterInQuery, Description: description,
+			Required: slices.Contains(body.Required, name), Schema: schema,
+		}})
+	}
+	return parameters
+}
+
+// bodySchema is the schema of an operation's JSON body, nil when it has none.
+func bodySchema(op *openapi3.Operation) *openapi3.SchemaRef {
+	if op.RequestBody == nil {
+		return nil
+	}
+	if media := op.RequestBody.Value.Content.Get(jsonType); media != nil {
+		return media.Schema
+	}
+	return nil
+}
+
+func title(method string) string { return method[:1] + strings.ToLower(method[1:]) }
+
+// serveDocument answers GET /openapi.json.
+func (e *edge) serveDocument(doc *openapi3.T) (http.HandlerFunc, error) {
+	body, err := json.Marshal(doc)
+	if err != nil {
+		return nil, fmt.Errorf("write the contract as JSON: %w", err)
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			e.fail(w, r, methodNotAllowed([]string{http.MethodGet}))
+			return
+		}
+		w.Header().Set("Content-Type", jsonUTF8)
+		w.Header().Set("Cache-Control", "no-cache")
+		_, _ = w.Write(body)
+	}, nil
+}

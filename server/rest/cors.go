@@ -1,0 +1,36 @@
+package rest
+
+import "net/http"
+
+const (
+	corsMethods = "GET,POST,PUT,PATCH,DELETE,OPTIONS"
+	corsHeaders = "Authorization,Content-Type,seam-workspace,client-session-token,seam-client-session-token,seam-publishable-key"
+)
+
+// cors lets pages of every origin call the API: their credential is a header that they have to know, never a cookie.
+// OPTIONS is answered here, before anything is asked of the caller.
+func cors(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Add("Vary", "Origin")
+		origin := r.Header.Get("Origin")
+		if origin != "" {
+			header.Set("Access-Control-Allow-Origin", origin)
+			header.Set("Access-Control-Allow-Credentials", "true")
+			header.Set("Access-Control-Expose-Headers", requestIDHeader)
+		}
+		if r.Method != http.MethodOptions {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if origin != "" {
+			header.Set("Access-Control-Allow-Methods", corsMethods)
+			header.Set("Access-Control-Allow-Headers", corsHeaders)
+			if wanted := r.Header.Get("Access-Control-Request-Headers"); wanted != "" {
+				header.Set("Access-Control-Allow-Headers", wanted)
+			}
+			header.Set("Access-Control-Max-Age", "86400")
+		}
+		w.WriteHeader(http.StatusOK)
+	})
+}

@@ -1,0 +1,43 @@
+package rest
+
+import "github.com/deviceaccess/terraform-provider-deviceaccess/api"
+
+// providerNames are the vendors that the API has names for and the service can reach, if only in its sandbox.
+var providerNames = []struct{ name, display string }{
+	{"august", "August"},
+	{"igloohome", "igloohome"},
+	{"kwikset", "Kwikset"},
+	{"nuki", "Nuki"},
+	{"salto", "Salto"},
+	{"schlage", "Schlage"},
+	{"smartthings", "SmartThings"},
+	{"tedee", "Tedee"},
+	{"ttlock", "TTLock"},
+	{"yale", "Yale"},
+}
+
+// providerCategory is the kind of all vendors so far.
+const providerCategory = "consumer_smartlocks"
+
+func deviceProviders() []api.DeviceProvider {
+	var out []api.DeviceProvider
+	for _, p := range providerNames {
+		out = append(out, api.DeviceProvider{
+			DeviceProviderName: p.name, DisplayName: p.display, ProviderCategories: []string{"stable", providerCategory},
+			CanProgramOnlineAccessCodes: new(true), CanRemotelyLock: new(true), CanRemotelyUnlock: new(true), CanUnlockWithCode: new(true),
+			CanSimulateConnection: new(true), CanSimulateDisconnection: new(true), CanSimulateRemoval: new(true),
+		})
+	}
+	return out
+}
+
+// toProvider describes the vendor of a device; one that is not known here goes by its stable name.
+func toProvider(name string) api.DeviceProviderOfDevice {
+	out := api.DeviceProviderOfDevice{DeviceProviderName: name, DisplayName: name, ProviderCategory: providerCategory}
+	for _, p := range providerNames {
+		if p.name == name {
+			out.DisplayName = p.display
+		}
+	}
+	return out
+}

@@ -1,0 +1,147 @@
+package rest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+func (h *handlers) ListDevices(ctx context.Context, r ListDevicesRequestObject) (ListDevicesResponseObject, error) {
+	page, err := h.pager.open(ctx, r.Body.Limit)
+	if err != nil {
+		return nil, err
+	}
+	filter := access.DeviceFilter{
+		IDs:           r.Body.DeviceIds,
+		AccountIDs:    both(r.Body.ConnectedAccountID, r.Body.ConnectedAccountIds),
+		CreatedBefore: r.Body.CreatedBefore,
+		Types:         valuesOf(both(r.Body.DeviceType, r.Body.DeviceTypes)),
+		Manufacturer:  r.Body.Manufacturer,
+		IncludeIf:     r.Body.IncludeIf,
+		ExcludeIf:     r.Body.ExcludeIf,
+		Metadata:      r.Body.CustomMetadataHas,
+		Search:        r.Body.Search,
+		// There are no webviews, customers, spaces, locations or users here, so no device belongs to one.
+		Nothing: r.Body.ConnectWebviewID+r.Body.CustomerKey+r.Body.SpaceID+r.Body.UnstableLocationID+r.Body.UserIdentifierKey != "",
+	}
+	list, more, err := h.access.ListDevices(ctx, principal(ctx), filter, page.Page)
+	if err != nil {
+		return nil, err
+	}
+	last := lastOf(list, func(d access.Device) (time.Time, uuid.UUID) { return d.CreatedAt, d.ID })
+	return ListDevices200JSONResponse{Ok: true, Devices: each(list, toDevice), Pagination: page.pagination(more, last)}, nil
+}
+
+func (h *handlers) GetDevice(ctx context.Context, r GetDeviceRequestObject) (GetDeviceResponseObject, error) {
+	d, err := h.access.GetDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
+	if err != nil {
+		return nil, err
+	}
+	return GetDevice200JSONResponse{Ok: true, Device: toDevice(d)}, nil
+}
+
+func (h *handlers) ListDeviceProviders(_ context.Context, r ListDeviceProvidersRequestObject) (ListDeviceProvidersResponseObject, error) {
+	list := slices.DeleteFunc(deviceProviders(), func(p api.DeviceProvider) bool {
+		return r.Body.ProviderCategory != "" && !slices.Contains(p.ProviderCategories, string(r.Body.ProviderCategory))
+	})
+	return ListDeviceProviders200JSONResponse{Ok: true, DeviceProviders: list}, nil
+}
+
+func (h *handlers) SimulateConnectDevice(ctx context.Context, r SimulateConnectDeviceRequestObject) (SimulateConnectDeviceResponseObject, error) {
+	if err := h.simulator.SetOnline(ctx, principal(ctx), r.Body.DeviceID, true); err != nil {
+		return nil, err
+	}
+	return SimulateConnectDevice200JSONResponse{Ok: true}, nil
+}
+
+func (h *handlers) SimulateDisconnectDevice(ctx context.Context, r SimulateDisconnectDeviceRequestObject) (SimulateDisconnectDeviceResponseObject, error) {
+	if err := h.simulator.SetOnline(ctx, principal(ctx), r.Body.DeviceID, false); err != nil {
+		return nil, err
+	}
+	return SimulateDisconnectDevice200JSONResponse{Ok: true}, nil
+}
+
+func (h *handlers) SimulateRemoveDevice(ctx context.Context, r SimulateRemoveDeviceRequestObject) (SimulateRemoveDeviceResponseObject, error) {
+	if err := h.simulator.RemoveDevice(ctx, principal(ctx), r.Body.DeviceID); err != nil {
+		return nil, err
+	}
+	return SimulateRemoveDevice200JSONResponse{Ok: true}, nil
+}
+
+func toDevice(d access.Device) api.Device {
+	flags := d.Capabilities.Flags()
+	can := func(flag string) *bool { return new(slices.Contains(flags, flag)) }
+	return api.Device{
+		DeviceID: d.ID.String(), WorkspaceID: d.WorkspaceID.String(), ConnectedAccountID: d.AccountID.String(),
+		DeviceType: d.Type, DisplayName: d.Name, CreatedAt: d.CreatedAt, IsManaged: true,
+		CapabilitiesSupported: capabilitiesOf(d), CustomMetadata: d.Metadata, SpaceIds: []string{},
+		Errors: toErrors(d.Errors()), Warnings: []api.Problem{}, Properties: toProperties(d),
+		DeviceManufacturer: api.DeviceManufacturer{Manufacturer: stableName(d.Manufacturer), DisplayName: d.Manufacturer},
+		DeviceProvider:     toProvider(d.Provider),
+
+		CanRemotelyLock:              can("can_remotely_lock"),
+		CanRemotelyUnlock:            can("can_remotely_unlock"),
+		CanProgramOnlineAccessCodes:  can("can_program_online_access_codes"),
+		CanProgramOfflineAccessCodes: can("can_program_offline_access_codes"),
+		CanUnlockWithCode:            can("can_unlock_with_code"),
+		CanSimulateConnection:        can("can_simulate_connection"),
+		CanSimulateDisconnection:     can("can_simulate_disconnection"),
+		CanSimulateRemoval:           can("can_simulate_removal"),
+	}
+}
+
+// capabilitiesOf are the broad capabilities of the API.
+func capabilitiesOf(d access.Device) []string {
+	out := []string{}
+	if d.Capabilities.OnlineCodes || d.Capabilities.OfflineCodes {
+		out = append(out, "access_code")
+	}
+	if d.Capabilities.Lock || d.Capabilities.Unlock {
+		out = append(out, "lock")
+	}
+	if d.BatteryLevel != nil {
+		out = append(out, "battery")
+	}
+	return out
+}
+
+func toProperties(d access.Device) api.DeviceProperties {
+	caps := d.Capabilities
+	p := api.DeviceProperties{
+		Online: d.Online, Name: d.Name, Appearance: api.DeviceAppearance{Name: d.Name},
+		Model:        api.DeviceModel{DisplayName: d.Model, ManufacturerDisplayName: d.Manufacturer},
+		Manufacturer: d.Manufacturer, SerialNumber: d.SerialNumber, Locked: d.Locked, BatteryLevel: d.BatteryLevel,
+		OnlineAccessCodesEnabled: &caps.OnlineCodes, OfflineAccessCodesEnabled: &caps.OfflineCodes,
+		SupportsOfflineAccessCodes: &caps.OfflineCodes, SupportsBackupAccessCodePool: new(false),
+		SupportedCodeLengths: caps.CodeLengths, MaxActiveCodesSupported: caps.MaxCodes,
+		CodeConstraints: each(caps.Constraints, func(c access.Constraint) api.CodeConstraint {
+			return api.CodeConstraint{ConstraintType: c.Type, MinLength: c.MinLength, MaxLength: c.MaxLength}
+		}),
+	}
+	if d.BatteryLevel != nil {
+		p.Battery = api.DeviceBattery{Level: *d.BatteryLevel, Status: batteryStatus(*d.BatteryLevel)}
+	}
+	return p
+}
+
+func batteryStatus(level float64) api.DeviceBatteryStatus {
+	switch {
+	case level < 0.1:
+		return api.Critical
+	case level < 0.25:
+		return api.Low
+	case level < 0.75:
+		return api.Good
+	default:
+		return api.Full
+	}
+}
+
+// stableName is how the API writes the name of a manufacturer or a provider.
+func stableName(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "_") }

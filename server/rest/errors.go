@@ -1,0 +1,162 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// Types of errors that the edge itself answers with.
+const (
+	invalidInput       = "invalid_input"
+	invalidQueryParams = "invalid_query_params"
+)
+
+// failure is an error as the caller is told of it.
+type failure struct {
+	status  int
+	kind    string // error.type
+	message string
+	data    map[string]any
+	issues  []issue
+	methods []string // that are allowed, in answers that say so
+}
+
+func (f *failure) Error() string { return f.kind + ": " + f.message }
+
+var statuses = map[access.Kind]int{
+	access.Invalid:      http.StatusBadRequest,
+	access.NotFound:     http.StatusNotFound,
+	access.Conflict:     http.StatusConflict,
+	access.Unauthorized: http.StatusUnauthorized,
+	access.Forbidden:    http.StatusForbidden,
+	access.Unavailable:  http.StatusServiceUnavailable,
+}
+
+// failureOf is the one place that turns errors into answers. What nobody foresaw is told as a 500 without its reason.
+func failureOf(err error) *failure {
+	var known *failure
+	var domain *access.Error
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &domain) && statuses[domain.Kind] != 0:
+		return failureOfDomain(domain)
+	case errors.As(err, &tooLarge):
+		message := fmt.Sprintf("The body is over %d bytes", tooLarge.Limit)
+		return &failure{status: http.StatusRequestEntityTooLarge, kind: "payload_too_large", message: message}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return &failure{status: http.StatusServiceUnavailable, kind: "service_unavailable", message: "The request was not finished in time; try again"}
+	}
+	return &failure{status: http.StatusInternalServerError, kind: "internal_server_error", message: "Something went wrong inside the service; the log has the reason under this request_id"}
+}
+
+func failureOfDomain(err *access.Error) *failure {
+	f := &failure{status: statuses[err.Kind], kind: err.Type, message: err.Message, data: err.Data}
+	if err.Type == invalidInput {
+		var path []string
+		if err.Field != "" {
+			path = strings.Split(err.Field, ".")
+		}
+		f.issues = []issue{{path: path, message: err.Message}}
+		if err.Message == required {
+			f.message = sentence(f.issues[0])
+		}
+	}
+	return f
+}
+
+// required is what zod says of a parameter that is missing.
+const required = "Required"
+
+// invalid is the failure of a request that violates the contract.
+func invalid(issues []issue) *failure {
+	f := &failure{status: http.StatusBadRequest, kind: invalidInput, issues: issues}
+	sentences := make([]string, len(issues))
+	for i, issue := range issues {
+		sentences[i] = sentence(issue)
+	}
+	f.message = strings.Join(sentences, ", ")
+	if len(issues) > 1 {
+		f.message = fmt.Sprintf("%d Input Errors: %s", len(issues), f.message)
+	}
+	return f
+}
+
+func sentence(i issue) string {
+	switch path := strings.Join(i.path, "."); {
+	case path == "":
+		return i.message
+	case i.message == required:
+		return path + " is required"
+	default:
+		return i.message + ` for "` + path + `"`
+	}
+}
+
+// validationErrors arranges issues as zod's error.format does.
+func validationErrors(issues []issue) map[string]any {
+	if len(issues) == 0 {
+		return nil
+	}
+	root := map[string]any{"_errors": []string{}}
+	for _, issue := range issues {
+		at := root
+		for _, name := range issue.path {
+			inner, ok := at[name].(map[string]any)
+			if !ok {
+				inner = map[string]any{"_errors": []string{}}
+				at[name] = inner
+			}
+			at = inner
+		}
+		messages, _ := at["_errors"].([]string)
+		at["_errors"] = append(messages, issue.message)
+	}
+	return root
+}
+
+// fail answers with an error, and records what the caller is not told of it.
+func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
+	x, f := exchangeOf(r.Context()), failureOf(err)
+	if f.status >= http.StatusInternalServerError {
+		e.logCause(x, err)
+	}
+	if x.status != 0 {
+		return // too late: the answer has begun
+	}
+	body, err := json.Marshal(api.ErrorResponse{Error: api.Error{
+		Type: f.kind, Message: f.message, Data: f.data, ValidationErrors: validationErrors(f.issues), RequestID: x.id,
+	}})
+	if err != nil {
+		e.fail(w, r, fmt.Errorf("write the error %s: %w", f.kind, err))
+		return
+	}
+	x.failure = f.kind
+	header := w.Header()
+	header.Set("Content-Type", jsonUTF8)
+	switch f.status {
+	case http.StatusUnauthorized:
+		header.Set("Www-Authenticate", "Bearer")
+	case http.StatusMethodNotAllowed:
+		header.Set("Allow", strings.Join(f.methods, ", "))
+	}
+	w.WriteHeader(f.status)
+	_, _ = w.Write(append(body, '\n'))
+}
+
+func (e *edge) notFound(w http.ResponseWriter, r *http.Request) {
+	e.fail(w, r, &failure{status: http.StatusNotFound, kind: "not_found", message: "There is nothing at this path; GET /openapi.json tells what there is"})
+}
+
+func methodNotAllowed(methods []string) *failure {
+	message := fmt.Sprintf("only %s accepted", strings.Join(methods, ","))
+	return &failure{status: http.StatusMethodNotAllowed, kind: "method_not_allowed", message: message, methods: methods}
+}

@@ -1,0 +1,129 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+const (
+	requestIDHeader = "Seam-Request-Id"
+	jsonUTF8        = jsonType + "; charset=utf-8"
+)
+
+// exchange is one request and its answer: what the edge learns of it on the way, for the layers further in and for
+// the access log. It is the ResponseWriter of everything inside.
+type exchange struct {
+	http.ResponseWriter
+	id        string
+	request   *http.Request
+	operation *operation // nil outside the contract
+	principal access.Principal
+	params    map[string]any // of an operation that has pages, typed as the contract says
+
+	status  int // 0 until the answer has begun
+	written int
+	failure string // error.type of the answer
+}
+
+type exchangeKey struct{}
+
+func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
+
+// principal is who makes the request; zero in public operations.
+func principal(ctx context.Context) access.Principal { return exchangeOf(ctx).principal }
+
+// Unwrap lets http.ResponseController reach the writer of the server.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 {
+		x.status = status
+		if header := x.Header(); header.Get("Content-Type") == jsonType {
+			header.Set("Content-Type", jsonUTF8)
+		}
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+func (x *exchange) Write(b []byte) (int, error) {
+	if x.status == 0 {
+		x.WriteHeader(http.StatusOK)
+	}
+	n, err := x.ResponseWriter.Write(b)
+	x.written += n
+	return n, err
+}
+
+// observe gives every request its id, answers for what panics inside, and writes the access log: never a body, a query
+// string, a path that the contract does not have, or a header.
+func (e *edge) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		x := &exchange{ResponseWriter: w, id: uuid.Must(uuid.NewV7()).String(), operation: e.operations[r.URL.Path]}
+		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+		x.request = r
+		header := w.Header()
+		header.Set(requestIDHeader, x.id)
+		header.Set("Cache-Control", "no-store") // answers hold PINs
+		header.Set("X-Content-Type-Options", "nosniff")
+		defer func() {
+			thrown := recover()
+			if thrown != nil && thrown != http.ErrAbortHandler {
+				e.fail(x, r, &panicked{value: thrown, stack: debug.Stack()})
+			}
+			e.log(x, time.Since(start))
+			if thrown == http.ErrAbortHandler {
+				panic(thrown)
+			}
+		}()
+		next.ServeHTTP(x, r)
+	})
+}
+
+// panicked is a panic as an error.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
+
+func (e *edge) log(x *exchange, duration time.Duration) {
+	route := "unknown"
+	if x.operation != nil {
+		route = x.operation.path
+	}
+	attributes := []slog.Attr{
+		slog.String("request_id", x.id),
+		slog.String("method", x.request.Method),
+		slog.String("route", route),
+		slog.Int("status", x.status),
+		slog.Int("bytes", x.written),
+		slog.Duration("duration", duration),
+	}
+	if x.principal.WorkspaceID != uuid.Nil {
+		attributes = append(attributes, slog.String("workspace_id", x.principal.WorkspaceID.String()))
+	}
+	if x.failure != "" {
+		attributes = append(attributes, slog.String("error", x.failure))
+	}
+	e.logger.LogAttrs(x.request.Context(), slog.LevelInfo, "request", attributes...)
+}
+
+// logCause records what the caller is not told.
+func (e *edge) logCause(x *exchange, err error) {
+	level := slog.LevelError
+	if errors.Is(err, context.Canceled) && x.request.Context().Err() != nil {
+		level = slog.LevelInfo // the caller has hung up
+	}
+	e.logger.LogAttrs(x.request.Context(), level, "request failed", slog.String("request_id", x.id), slog.String("cause", err.Error()))
+}

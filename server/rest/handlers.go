@@ -1,0 +1,102 @@
+package rest
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// handlers map requests to operations of package access and results to answers. Their methods stand in one file per
+// resource group.
+type handlers struct {
+	access    *access.Service
+	simulator Simulator
+	pager     pager
+	logger    *slog.Logger
+}
+
+var _ StrictServerInterface = (*handlers)(nil)
+
+// each maps a list; the result is never nil, so that it is [] in JSON.
+func each[A, B any](list []A, to func(A) B) []B {
+	out := make([]B, len(list))
+	for i, a := range list {
+		out[i] = to(a)
+	}
+	return out
+}
+
+// lastOf is the position of the last row of a page.
+func lastOf[A any](rows []A, at func(A) (time.Time, uuid.UUID)) (last access.Position) {
+	if len(rows) > 0 {
+		last.At, last.ID = at(rows[len(rows)-1])
+	}
+	return last
+}
+
+// both is the condition that one value and a list of values make together; nil is no condition.
+func both(one string, many *[]string) *[]string {
+	switch {
+	case one == "":
+		return many
+	case many == nil || slices.Contains(*many, one):
+		return &[]string{one}
+	default:
+		return &[]string{}
+	}
+}
+
+// valuesOf is a list that may be absent: nil is no condition, an empty one is met by nothing.
+func valuesOf(list *[]string) []string {
+	switch {
+	case list == nil:
+		return nil
+	case *list == nil:
+		return []string{}
+	default:
+		return *list
+	}
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func toErrors(problems []access.Problem) []api.Problem {
+	return each(problems, func(p access.Problem) api.Problem {
+		out := toProblem(p)
+		out.ErrorCode = p.Code
+		out.IsAccessCodeError = p.Scope == access.OfCode
+		out.IsDeviceError = p.Scope == access.OfDevice
+		out.IsConnectedAccountError = p.Scope == access.OfAccount
+		return out
+	})
+}
+
+func toWarnings(problems []access.Problem) []api.Problem {
+	return each(problems, func(p access.Problem) api.Problem {
+		out := toProblem(p)
+		out.WarningCode = p.Code
+		return out
+	})
+}
+
+func toProblem(p access.Problem) api.Problem {
+	out := api.Problem{Message: p.Message, CreatedAt: p.At}
+	switch {
+	case p.Other == uuid.Nil:
+	case p.Managed:
+		out.ManagedAccessCodeID = p.Other.String()
+	default:
+		out.UnmanagedAccessCodeID = p.Other.String()
+	}
+	return out
+}

@@ -1,0 +1,329 @@
+package rest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m) }
+
+// call makes a request with the sandbox key.
+func call(t *testing.T, s *apptest.Server, method, path string, in any) (status int, out map[string]any) {
+	t.Helper()
+	body, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.APIKey)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatalf("%s %s answers %q: %v", method, path, raw, err)
+	}
+	return res.StatusCode, out
+}
+
+type in = map[string]any
+
+// must is call for a POST that has to succeed; it returns what stands under key.
+func must(t *testing.T, s *apptest.Server, path, key string, params in) in {
+	t.Helper()
+	status, out := call(t, s, http.MethodPost, path, params)
+	if status != http.StatusOK {
+		t.Fatalf("%s: status %d: %v", path, status, out)
+	}
+	object, _ := out[key].(in)
+	return object
+}
+
+// Every operation, with every method that it may be called by, answers what the contract promises.
+func TestAnswersAreAsTheContractSays(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	doc, err := rest.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := s.Device(t, "august")
+	pins := 3000
+	code := func() any { // a managed code that is on the device
+		pins++
+		made := must(t, s, "/access_codes/create", "access_code", in{"device_id": device, "code": fmt.Sprint(pins), "sync": true,
+			"starts_at": time.Now(), "ends_at": time.Now().Add(time.Hour)})
+		return made["access_code_id"]
+	}
+	unmanaged := func() any {
+		pins++
+		made := must(t, s, "/access_codes/simulate/create_unmanaged_access_code", "access_code", in{"device_id": device, "code": fmt.Sprint(pins), "name": "Found"})
+		return made["access_code_id"]
+	}
+	hook := func() any {
+		return must(t, s, "/webhooks/create", "webhook", in{"url": "https://hooks.example/x"})["webhook_id"]
+	}
+	attempt := must(t, s, "/access_codes/create", "action_attempt", in{"device_id": device, "sync": true})["action_attempt_id"]
+	inputs := map[string]func() in{
+		"/health":                        func() in { return nil },
+		"/health/get_health":             func() in { return nil },
+		"/workspaces/get":                func() in { return nil },
+		"/workspaces/list":               func() in { return nil },
+		"/webhooks/create":               func() in { return in{"url": "https://hooks.example/y", "event_types": []string{"device.connected"}} },
+		"/webhooks/get":                  func() in { return in{"webhook_id": hook()} },
+		"/webhooks/list":                 func() in { return nil },
+		"/webhooks/update":               func() in { return in{"webhook_id": hook(), "event_types": []string{"*"}} },
+		"/webhooks/delete":               func() in { return in{"webhook_id": hook()} },
+		"/devices/list":                  func() in { return in{"limit": 1, "custom_metadata_has": in{}} },
+		"/devices/get":                   func() in { return in{"device_id": device} },
+		"/devices/list_device_providers": func() in { return in{"provider_category": "stable"} },
+		"/devices/simulate/connect":      func() in { return in{"device_id": device} },
+		"/devices/simulate/disconnect":   func() in { return nil }, // below, because it has to be undone
+		"/devices/simulate/remove":       func() in { return nil }, // below, because it cannot be undone
+		"/access_codes/create":           func() in { pins++; return in{"device_id": device, "code": fmt.Sprint(pins)} },
+		"/access_codes/get":              func() in { return in{"access_code_id": code()} },
+		"/access_codes/list":             func() in { return in{"device_id": device, "limit": 1} },
+		"/access_codes/update":           func() in { return in{"access_code_id": code(), "name": "New", "sync": true} },
+		"/access_codes/delete":           func() in { return in{"access_code_id": code(), "sync": true} },
+		"/access_codes/generate_code":    func() in { return in{"device_id": device} },
+		"/access_codes/unmanaged/list":   func() in { return in{"device_id": device, "limit": 1} },
+		"/access_codes/unmanaged/get":    func() in { return in{"access_code_id": unmanaged()} },
+		"/access_codes/unmanaged/update": func() in { return in{"access_code_id": unmanaged(), "is_managed": true} },
+		"/access_codes/unmanaged/delete": func() in { return in{"access_code_id": unmanaged(), "sync": true} },
+		"/action_attempts/get":           func() in { return in{"action_attempt_id": attempt} },
+		"/action_attempts/list":          func() in { return in{"device_id": device, "limit": 2} },
+		"/events/get":                    func() in { return in{"device_id": device, "event_type": "access_code.created"} },
+		"/events/list":                   func() in { return in{"since": "2020-01-01"} },
+		"/access_codes/unmanaged/convert_to_managed": func() in {
+			return in{"access_code_id": unmanaged(), "is_external_modification_allowed": true, "sync": true}
+		},
+		"/access_codes/simulate/create_unmanaged_access_code": func() in {
+			pins++
+			return in{"device_id": device, "code": fmt.Sprint(pins), "name": "Typed in"}
+		},
+	}
+	for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
+		input, known := inputs[path]
+		if !known {
+			t.Errorf("%s is not tried", path)
+			continue
+		}
+		if strings.HasSuffix(path, "/disconnect") || strings.HasSuffix(path, "/remove") {
+			continue
+		}
+		for method, op := range doc.Paths.Value(path).Operations() {
+			status, out := call(t, s, method, path, input())
+			conforms(t, method+" "+path, op, status, out)
+		}
+	}
+	for _, path := range []string{"/devices/simulate/disconnect", "/devices/simulate/remove"} {
+		status, out := call(t, s, http.MethodPost, path, in{"device_id": device})
+		conforms(t, path, doc.Paths.Value(path).Post, status, out)
+	}
+	if status, _ := call(t, s, http.MethodPost, "/devices/get", in{"device_id": device}); status != http.StatusNotFound {
+		t.Errorf("a removed device: status %d", status)
+	}
+}
+
+func conforms(t *testing.T, where string, op *openapi3.Operation, status int, out in) {
+	t.Helper()
+	if status != http.StatusOK || out["ok"] != true {
+		t.Errorf("%s: status %d: %v", where, status, out)
+		return
+	}
+	schema := op.Responses.Status(status).Value.Content.Get("application/json").Schema.Value
+	if err := schema.VisitJSON(out, openapi3.VisitAsResponse(), openapi3.MultiErrors(), openapi3.EnableFormatValidation()); err != nil {
+		t.Errorf("%s answers %v, which is not as promised: %v", where, out, err)
+	}
+}
+
+func TestCodeIsCreatedChangedAndDeleted(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	device := s.Device(t, "august")
+	status, out := call(t, s, http.MethodPost, "/access_codes/create", in{"device_id": device, "name": "Guest", "code": "4812", "sync": true})
+	made, _ := out["access_code"].(in)
+	if status != http.StatusOK || made["status"] != "set" || made["code"] != "4812" || made["type"] != "ongoing" || made["name"] != "Guest" {
+		t.Fatalf("create: status %d: %v", status, out)
+	}
+	attempt, _ := out["action_attempt"].(in)
+	result, _ := attempt["result"].(in)
+	if shown, _ := result["access_code"].(in); attempt["status"] != "success" || shown["access_code_id"] != made["access_code_id"] {
+		t.Errorf("the attempt does not carry the code: %v", attempt)
+	}
+	id := made["access_code_id"]
+	changed := must(t, s, "/access_codes/update", "action_attempt", in{"access_code_id": id, "code": "4813", "sync": true})
+	if changed["status"] != "success" || changed["action_type"] != "UPDATE_ACCESS_CODE" {
+		t.Errorf("update: %v", changed)
+	}
+	if got := must(t, s, "/access_codes/get", "access_code", in{"device_id": device, "code": "4813"}); got["access_code_id"] != id {
+		t.Errorf("by device and PIN: %v", got)
+	}
+	gone := must(t, s, "/access_codes/delete", "action_attempt", in{"access_code_id": id, "sync": true})
+	if result, _ := gone["result"].(in); gone["status"] != "success" || result == nil || len(result) != 0 {
+		t.Errorf("delete: %v", gone)
+	}
+	if status, out := call(t, s, http.MethodPost, "/access_codes/get", in{"access_code_id": id}); status != http.StatusNotFound {
+		t.Errorf("a deleted code: status %d: %v", status, out)
+	}
+}
+
+func TestWithoutSyncTheAttemptIsPending(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithSpeed(1))
+	_, out := call(t, s, http.MethodPost, "/access_codes/create", in{"device_id": s.Device(t, "august")})
+	attempt, _ := out["action_attempt"].(in)
+	if attempt["status"] != "pending" || attempt["result"] != nil || attempt["error"] != nil || attempt["action_type"] != "CREATE_ACCESS_CODE" {
+		t.Errorf("the attempt: %v", attempt)
+	}
+}
+
+func TestConversionEndsInAnErrorWhereTheVendorForbidsIt(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("kwikset"))
+	found := s.UnmanagedCodes(t, s.Device(t, "kwikset"))
+	if len(found) == 0 || !found[0].CannotBeManaged || found[0].IsManaged {
+		t.Fatalf("unmanaged codes: %+v", found)
+	}
+	attempt := must(t, s, "/access_codes/unmanaged/convert_to_managed", "action_attempt", in{"access_code_id": found[0].AccessCodeID, "sync": true})
+	reason, _ := attempt["error"].(in)
+	if attempt["status"] != "error" || attempt["result"] != nil || reason["type"] == "" || reason["message"] == "" {
+		t.Errorf("the attempt: %v", attempt)
+	}
+}
+
+func TestPINsThatAVendorHidesAreAbsent(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("smartthings"))
+	_, out := call(t, s, http.MethodGet, "/access_codes/unmanaged/list?device_id="+s.Device(t, "smartthings"), nil)
+	list, _ := out["access_codes"].([]any)
+	if len(list) == 0 {
+		t.Fatalf("no unmanaged codes: %v", out)
+	}
+	for _, c := range list {
+		if code, there := c.(in)["code"]; there {
+			t.Errorf("code is %v", code)
+		}
+	}
+}
+
+func TestEmptyAndForeignFiltersListNothing(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august", "schlage"))
+	const nobody = "00000000-0000-4000-8000-000000000000"
+	for query, want := range map[string]int{
+		"":                                      2,
+		"device_ids=":                           0,
+		"device_types=":                         0,
+		"include_if=":                           2, // all of no conditions hold
+		"exclude_if=":                           2,
+		"device_type=august_lock":               1,
+		"device_types=august_lock,schlage_lock": 2,
+		"device_types=august_lock,schlage_lock&device_type=schlage_lock": 1,
+		"device_types=august_lock&device_type=schlage_lock":              0,
+		"device_ids=" + s.Device(t, "august"):                            1,
+		"device_ids=" + nobody:                                           0,
+		"connected_account_id=" + nobody:                                 0,
+		"customer_key=x":                                                 0,
+		"space_id=" + nobody:                                             0,
+		"custom_metadata_has.a=b":                                        0,
+		"include_if=can_remotely_unlock":                                 2,
+		"exclude_if=can_remotely_unlock":                                 0,
+		"created_before=2020-01-01T00:00:00Z":                            0,
+		"search=no+such+name":                                            0,
+	} {
+		_, out := call(t, s, http.MethodGet, "/devices/list?"+query, nil)
+		if list, ok := out["devices"].([]any); !ok || len(list) != want {
+			t.Errorf("%q lists %d devices, want %d: %v", query, len(list), want, out["error"])
+		}
+	}
+}
+
+func TestPagesOfCodesFollowNextPageURL(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	all := s.UnmanagedCodes(t, s.Device(t, "august"))
+	path := "/access_codes/unmanaged/list?limit=1&device_id=" + s.Device(t, "august")
+	for i := range all {
+		status, out := call(t, s, http.MethodGet, path, nil)
+		list, _ := out["access_codes"].([]any)
+		if status != http.StatusOK || len(list) != 1 || list[0].(in)["access_code_id"] != all[i].AccessCodeID {
+			t.Fatalf("page %d: status %d: %v", i, status, out)
+		}
+		page, _ := out["pagination"].(in)
+		if more := i < len(all)-1; page["has_next_page"] != more {
+			t.Fatalf("page %d of %d: %v", i, len(all), page)
+		}
+		next, _ := page["next_page_url"].(string)
+		path = strings.TrimPrefix(next, s.URL)
+	}
+}
+
+func TestCursorOfOneListIsRefusedByAnother(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	params := in{"device_id": s.Device(t, "august"), "limit": 1}
+	page := must(t, s, "/access_codes/unmanaged/list", "pagination", params)
+	params["page_cursor"] = page["next_page_cursor"]
+	status, out := call(t, s, http.MethodPost, "/access_codes/list", params)
+	if reason, _ := out["error"].(in); status != http.StatusBadRequest || reason["type"] != "mismatched_page_parameters" {
+		t.Errorf("status %d: %v", status, out)
+	}
+}
+
+func TestCreateRefusesWhatIsNotAvailable(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	for _, field := range []string{"is_offline_access_code", "use_offline_access_code", "is_one_time_use", "use_backup_access_code_pool"} {
+		status, out := call(t, s, http.MethodPost, "/access_codes/create", in{"device_id": s.Device(t, "august"), field: true})
+		reason, _ := out["error"].(in)
+		if status != http.StatusBadRequest || reason["message"] != `Not available yet; leave it out for "`+field+`"` {
+			t.Errorf("%s: status %d: %v", field, status, out)
+		}
+	}
+	status, out := call(t, s, http.MethodPost, "/access_codes/create", in{"device_id": s.Device(t, "august"), "is_one_time_use": false, "code": "4811"})
+	if status != http.StatusOK {
+		t.Errorf("false is no request: status %d: %v", status, out)
+	}
+}
+
+func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
+	t.Parallel()
+	key := make([]byte, 32)
+	for name, o := range map[string]rest.Options{
+		"no cursor key":           {},
+		"short cursor key":        {CursorKey: key[:31]},
+		"public URL, no scheme":   {CursorKey: key, PublicURL: "api.example"},
+		"public URL, other":       {CursorKey: key, PublicURL: "ftp://api.example"},
+		"public URL without host": {CursorKey: key, PublicURL: "https:///x"},
+	} {
+		if _, err := rest.NewHandler(o); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if _, err := rest.NewHandler(rest.Options{CursorKey: key, PublicURL: "https://api.example/base/"}); err != nil {
+		t.Errorf("good options: %v", err)
+	}
+}

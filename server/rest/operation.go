@@ -1,0 +1,66 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// operation is what the edge needs to know of one path of the contract, worked out once at start.
+type operation struct {
+	path     string
+	methods  []string // what callers may use: further methods first, POST last
+	public   bool     // needs no credential
+	roaming  bool     // a credential that names no workspace will do
+	body     *shape   // of the canonical request
+	hasPages bool     // takes a page_cursor
+}
+
+// compileOperations reads the operations from an expanded contract, by path.
+func compileOperations(doc *openapi3.T) (map[string]*operation, error) {
+	operations := map[string]*operation{}
+	for path, item := range doc.Paths.Map() {
+		op, err := compileOperation(doc, path, item)
+		if err != nil {
+			return nil, fmt.Errorf("contract of %s: %w", path, err)
+		}
+		operations[path] = op
+	}
+	return operations, nil
+}
+
+func compileOperation(doc *openapi3.T, path string, item *openapi3.PathItem) (*operation, error) {
+	schema := bodySchema(item.Post)
+	if schema == nil {
+		return nil, fmt.Errorf("the POST has no JSON body")
+	}
+	body, err := compileShape(schema.Value)
+	if err != nil {
+		return nil, err
+	}
+	op := &operation{path: path, body: body, hasPages: body.property(pageCursor) != nil}
+	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPatch, http.MethodPut, http.MethodPost} {
+		if item.GetOperation(method) != nil {
+			op.methods = append(op.methods, method)
+		}
+	}
+	security := doc.Security
+	if item.Post.Security != nil {
+		security = *item.Post.Security
+	}
+	for _, alternative := range security {
+		op.public = op.public || len(alternative) == 0
+		for scheme := range alternative {
+			op.roaming = op.roaming || strings.HasSuffix(scheme, "_without_workspace")
+		}
+	}
+	return op, nil
+}
+
+// takes tells whether the operation may be called by the method. HEAD is a GET whose answer nobody reads.
+func (o *operation) takes(method string) bool {
+	return slices.Contains(o.methods, method) || method == http.MethodHead && slices.Contains(o.methods, http.MethodGet)
+}

@@ -1,0 +1,164 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// pageCursor is the parameter that every list with pages has.
+const pageCursor = "page_cursor"
+
+// pager opens the pages of lists.
+type pager struct {
+	key            []byte
+	publicURL      *url.URL
+	trustForwarded bool
+}
+
+// page is one page of one list of one workspace.
+type page struct {
+	access.Page
+
+	pager    *pager
+	exchange *exchange
+	query    map[string]any // the parameters of the list, without the cursor
+	list     []byte         // the list's digest
+}
+
+// open reads which page the request asks for. It fails when the cursor is none of ours, or belongs to a list with
+// other parameters.
+func (p *pager) open(ctx context.Context, limit int) (page, error) {
+	x := exchangeOf(ctx)
+	opened := page{Page: access.Page{Limit: limit}, pager: p, exchange: x, query: maps.Clone(x.params)}
+	delete(opened.query, pageCursor)
+	// Defaults stay out, so that cursors outlive new parameters and changed defaults.
+	params, _ := canonical(x.operation.body, opened.query, false)
+	opened.list = p.digest("list", x.principal.WorkspaceID[:], []byte(x.operation.path), params)
+	cursor, _ := x.params[pageCursor].(string)
+	if cursor == "" {
+		return opened, nil
+	}
+	var err error
+	opened.After, err = p.unseal(cursor, opened.list)
+	return opened, err
+}
+
+// pagination tells where the next page is, given the last row of this one.
+func (p page) pagination(more bool, last access.Position) api.Pagination {
+	if !more {
+		return api.Pagination{}
+	}
+	cursor := p.pager.seal(last, p.list)
+	return api.Pagination{HasNextPage: true, NextPageCursor: &cursor, NextPageURL: p.nextURL(cursor)}
+}
+
+// nextURL is the URL whose GET answers the next page; nil when a query string cannot express the parameters.
+func (p page) nextURL(cursor string) *string {
+	shape := p.exchange.operation.body
+	query := formatQuery(shape, p.query)
+	query.Set(strictParameter, "true")
+	read, err := parseQuery(query.Encode(), shape)
+	if err != nil {
+		return nil
+	}
+	want, _ := canonical(shape, p.query, false)
+	if got, _ := canonical(shape, read, false); !bytes.Equal(got, want) {
+		return nil
+	}
+	query.Set(pageCursor, cursor)
+	next := p.pager.base(p.exchange.request).JoinPath(p.exchange.operation.path)
+	next.RawQuery = query.Encode()
+	text := next.String()
+	return &text
+}
+
+// base is where the service is for the caller of a request.
+func (p *pager) base(r *http.Request) *url.URL {
+	if p.publicURL != nil {
+		return p.publicURL
+	}
+	base := &url.URL{Scheme: "http", Host: r.Host}
+	if r.TLS != nil {
+		base.Scheme = "https"
+	}
+	if !p.trustForwarded {
+		return base
+	}
+	if proto := firstOf(r.Header.Get("X-Forwarded-Proto")); proto == "http" || proto == "https" {
+		base.Scheme = proto
+	}
+	if host := firstOf(r.Header.Get("X-Forwarded-Host")); host != "" {
+		base.Host = host
+	}
+	return base
+}
+
+// firstOf is the first element of a header that each proxy appends to.
+func firstOf(list string) string {
+	first, _, _ := strings.Cut(list, ",")
+	return strings.TrimSpace(first)
+}
+
+// A cursor, before base64:
+//
+//	1 version | 8 microseconds since 1970 | 16 id | 16 digest of the list | 16 digest of all that
+//
+// The list is the workspace, the path and the parameters. Cursors may be kept for as long as the key is.
+const (
+	cursorVersion = 1
+	cursorSize    = 57
+	digestSize    = 16
+)
+
+var cursorText = base64.RawURLEncoding.Strict()
+
+func (p *pager) seal(at access.Position, list []byte) string {
+	b := make([]byte, 0, cursorSize)
+	b = append(b, cursorVersion)
+	b = binary.BigEndian.AppendUint64(b, uint64(at.At.UnixMicro()))
+	b = append(b, at.ID[:]...)
+	b = append(b, list...)
+	b = append(b, p.digest("cursor", b)...)
+	return cursorText.EncodeToString(b)
+}
+
+func (p *pager) unseal(cursor string, list []byte) (at access.Position, err error) {
+	b, err := cursorText.DecodeString(cursor)
+	if err != nil || len(b) != cursorSize || b[0] != cursorVersion || !hmac.Equal(b[41:], p.digest("cursor", b[:41])) {
+		return at, invalid([]issue{{path: []string{pageCursor}, message: "Invalid cursor"}})
+	}
+	if !bytes.Equal(b[25:41], list) {
+		return at, &failure{
+			status: http.StatusBadRequest, kind: "mismatched_page_parameters",
+			message: "When using next_page_cursor, the request must send parameters identical to the initial request.",
+		}
+	}
+	at.At = time.UnixMicro(int64(binary.BigEndian.Uint64(b[1:9]))).UTC()
+	copy(at.ID[:], b[9:25])
+	return at, nil
+}
+
+// digest is keyed, and tells apart both its purposes and where its parts end.
+func (p *pager) digest(purpose string, parts ...[]byte) []byte {
+	h := hmac.New(sha256.New, p.key)
+	h.Write([]byte(purpose))
+	for _, part := range parts {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write(part)
+	}
+	return h.Sum(nil)[:digestSize]
+}

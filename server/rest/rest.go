@@ -1,0 +1,94 @@
+// Package rest is the HTTP edge: it knows how requests are written, who makes them, what the contract asks of them,
+// and how answers and errors look. It decides nothing about codes, devices or webhooks: each handler maps a request
+// to one operation of package access and its result back.
+//
+// A request passes, in this order: its id and the access log (exchange.go), CORS (cors.go), authentication
+// (credential.go), the method, the content type and the check against the contract (canonical.go), the generated
+// handler, and one of ours.
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// Options of NewHandler.
+type Options struct {
+	Access    *access.Service
+	Simulator Simulator
+
+	// CursorKey seals page cursors: at least 32 random bytes, kept for as long as cursors shall be good.
+	CursorKey []byte
+	// PublicURL is where callers reach the service; empty: where each request says that it was sent.
+	PublicURL string
+	// TrustForwarded is whether X-Forwarded-Proto and X-Forwarded-Host come from a proxy of ours.
+	TrustForwarded bool
+
+	Logger *slog.Logger // nil: none
+}
+
+// Simulator does by hand what a person would do to a simulated device. It fails with an access.Error of kind NotFound,
+// and of kind Invalid for a device that is real.
+type Simulator interface {
+	SetOnline(ctx context.Context, p access.Principal, deviceID string, online bool) error
+	RemoveDevice(ctx context.Context, p access.Principal, deviceID string) error
+	AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (access.Code, error)
+}
+
+// NewHandler makes the handler of the whole API.
+func NewHandler(o Options) (http.Handler, error) {
+	if len(o.CursorKey) < 32 {
+		return nil, errors.New("the cursor key has fewer than 32 bytes")
+	}
+	pager := pager{key: o.CursorKey, trustForwarded: o.TrustForwarded}
+	if o.PublicURL != "" {
+		u, err := url.Parse(o.PublicURL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("the public URL %q does not begin with https:// or http:// and a host", o.PublicURL)
+		}
+		pager.publicURL = u
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return newEdge(&handlers{access: o.Access, simulator: o.Simulator, pager: pager, logger: o.Logger}, o.Access.Authenticate, o.Logger)
+}
+
+// edge is everything between HTTP and the handlers.
+type edge struct {
+	operations   map[string]*operation // by path
+	authenticate authenticate
+	logger       *slog.Logger
+}
+
+// newEdge puts the edge around the handlers. It fails when the contract asks for what requests are not checked for.
+func newEdge(handlers StrictServerInterface, authenticate authenticate, logger *slog.Logger) (http.Handler, error) {
+	doc, err := Document()
+	if err != nil {
+		return nil, err
+	}
+	e := &edge{authenticate: authenticate, logger: logger}
+	if e.operations, err = compileOperations(doc); err != nil {
+		return nil, err
+	}
+	document, err := e.serveDocument(doc)
+	if err != nil {
+		return nil, err
+	}
+	router := chi.NewRouter()
+	router.Use(e.observe, cors, e.canonical)
+	router.NotFound(e.notFound)
+	router.MethodNotAllowed(e.notFound) // for methods that HTTP does not have; the others never come here
+	router.HandleFunc("/openapi.json", document)
+	return HandlerWithOptions(NewStrictHandlerWithOptions(handlers, nil, StrictHTTPServerOptions{
+		RequestErrorHandlerFunc: e.fail, ResponseErrorHandlerFunc: e.fail,
+	}), ChiServerOptions{BaseRouter: router}), nil
+}

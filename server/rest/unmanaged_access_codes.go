@@ -1,0 +1,82 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+func (h *handlers) ListUnmanagedAccessCodes(ctx context.Context, r ListUnmanagedAccessCodesRequestObject) (ListUnmanagedAccessCodesResponseObject, error) {
+	page, err := h.pager.open(ctx, r.Body.Limit)
+	if err != nil {
+		return nil, err
+	}
+	list, more, err := h.access.ListCodes(ctx, principal(ctx), access.CodeFilter{
+		DeviceID: r.Body.DeviceID, Search: r.Body.Search, Nothing: r.Body.UserIdentifierKey != "",
+	}, page.Page)
+	if err != nil {
+		return nil, err
+	}
+	return ListUnmanagedAccessCodes200JSONResponse{
+		Ok: true, AccessCodes: each(list, toUnmanagedAccessCode), Pagination: page.pagination(more, lastOf(list, codePosition)),
+	}, nil
+}
+
+func (h *handlers) GetUnmanagedAccessCode(ctx context.Context, r GetUnmanagedAccessCodeRequestObject) (GetUnmanagedAccessCodeResponseObject, error) {
+	c, err := h.access.GetCode(ctx, principal(ctx), false, r.Body.AccessCodeID, r.Body.DeviceID, r.Body.Code)
+	if err != nil {
+		return nil, err
+	}
+	return GetUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(c)}, nil
+}
+
+func (h *handlers) UpdateUnmanagedAccessCode(ctx context.Context, r UpdateUnmanagedAccessCodeRequestObject) (UpdateUnmanagedAccessCodeResponseObject, error) {
+	if !r.Body.IsManaged {
+		return nil, invalid([]issue{{path: []string{"is_managed"}, message: "Must be true: an unmanaged code can only be converted"}})
+	}
+	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
+	attempt, err := h.access.ConvertCode(ctx, principal(ctx), r.Body.AccessCodeID, external)
+	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
+	if err != nil {
+		return nil, err
+	}
+	return UpdateUnmanagedAccessCode200JSONResponse(answer), nil
+}
+
+func (h *handlers) ConvertUnmanagedAccessCode(ctx context.Context, r ConvertUnmanagedAccessCodeRequestObject) (ConvertUnmanagedAccessCodeResponseObject, error) {
+	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
+	attempt, err := h.access.ConvertCode(ctx, principal(ctx), r.Body.AccessCodeID, external)
+	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
+	if err != nil {
+		return nil, err
+	}
+	return ConvertUnmanagedAccessCode200JSONResponse(answer), nil
+}
+
+func (h *handlers) DeleteUnmanagedAccessCode(ctx context.Context, r DeleteUnmanagedAccessCodeRequestObject) (DeleteUnmanagedAccessCodeResponseObject, error) {
+	attempt, err := h.access.DeleteUnmanagedCode(ctx, principal(ctx), r.Body.AccessCodeID)
+	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
+	if err != nil {
+		return nil, err
+	}
+	return DeleteUnmanagedAccessCode200JSONResponse(answer), nil
+}
+
+func (h *handlers) SimulateCreateUnmanagedAccessCode(ctx context.Context, r SimulateCreateUnmanagedAccessCodeRequestObject) (SimulateCreateUnmanagedAccessCodeResponseObject, error) {
+	c, err := h.simulator.AddUnmanagedCode(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name, r.Body.Code)
+	if err != nil {
+		return nil, err
+	}
+	return SimulateCreateUnmanagedAccessCode200JSONResponse{Ok: true, AccessCode: toUnmanagedAccessCode(c)}, nil
+}
+
+func toUnmanagedAccessCode(c access.Code) api.UnmanagedAccessCode {
+	return api.UnmanagedAccessCode{
+		AccessCodeID: c.ID.String(), DeviceID: c.DeviceID.String(), WorkspaceID: c.WorkspaceID.String(), Name: c.Name, Code: c.PIN,
+		CreatedAt: c.CreatedAt, Type: typeOfCode(c), Status: string(c.Status), StartsAt: c.StartsAt, EndsAt: c.EndsAt,
+		CannotBeManaged: c.CannotBeManaged, CannotDeleteUnmanagedAccessCode: c.CannotBeDeleted,
+		Errors: toErrors(c.Errors), Warnings: toWarnings(c.Warnings),
+	}
+}

@@ -1,0 +1,50 @@
+package rest
+
+import (
+	"context"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+func (h *handlers) CreateWebhook(ctx context.Context, r CreateWebhookRequestObject) (CreateWebhookResponseObject, error) {
+	w, err := h.access.CreateWebhook(ctx, principal(ctx), r.Body.URL, r.Body.EventTypes)
+	if err != nil {
+		return nil, err
+	}
+	return CreateWebhook200JSONResponse{Ok: true, Webhook: toWebhook(w)}, nil
+}
+
+func (h *handlers) GetWebhook(ctx context.Context, r GetWebhookRequestObject) (GetWebhookResponseObject, error) {
+	w, err := h.access.GetWebhook(ctx, principal(ctx), r.Body.WebhookID)
+	if err != nil {
+		return nil, err
+	}
+	return GetWebhook200JSONResponse{Ok: true, Webhook: toWebhook(w)}, nil
+}
+
+func (h *handlers) ListWebhooks(ctx context.Context, _ ListWebhooksRequestObject) (ListWebhooksResponseObject, error) {
+	list, err := h.access.ListWebhooks(ctx, principal(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return ListWebhooks200JSONResponse{Ok: true, Webhooks: each(list, toWebhook)}, nil
+}
+
+func (h *handlers) UpdateWebhook(ctx context.Context, r UpdateWebhookRequestObject) (UpdateWebhookResponseObject, error) {
+	if err := h.access.UpdateWebhook(ctx, principal(ctx), r.Body.WebhookID, r.Body.EventTypes); err != nil {
+		return nil, err
+	}
+	return UpdateWebhook200JSONResponse{Ok: true}, nil
+}
+
+func (h *handlers) DeleteWebhook(ctx context.Context, r DeleteWebhookRequestObject) (DeleteWebhookResponseObject, error) {
+	if err := h.access.DeleteWebhook(ctx, principal(ctx), r.Body.WebhookID); err != nil {
+		return nil, err
+	}
+	return DeleteWebhook200JSONResponse{Ok: true}, nil
+}
+
+func toWebhook(w access.Webhook) api.Webhook {
+	return api.Webhook{WebhookID: w.ID.String(), URL: w.URL, EventTypes: w.EventTypes, Secret: w.Secret}
+}

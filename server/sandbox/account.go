@@ -1,0 +1,178 @@
+package sandbox
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+)
+
+// AccountSpec says which locks a vendor account has.
+type AccountSpec struct {
+	Key             string   // names the account; with the seed it decides the account's token and identifiers
+	Profiles        []string // empty: all
+	LocksPerProfile int      // 0: 1
+}
+
+// Account is a vendor account.
+type Account struct {
+	ID    string
+	Token string // the bearer token of its requests
+	Locks []Lock
+}
+
+// Lock is a lock of an account.
+type Lock struct {
+	ID      string
+	Profile string
+	Name    string
+}
+
+// EnsureAccount makes the account and those of its locks that it does not have yet; a new lock has a few
+// codes on it. A lock with a file in Options.Dir is as it was left, a removed one stays removed. It
+// fails for an unknown profile, for a file that cannot be read or written, and after Close.
+func (s *Sandbox) EnsureAccount(spec AccountSpec) (Account, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return Account{}, errors.New("the sandbox is closed")
+	}
+	token := s.tokenOf(spec.Key)
+	a := s.accounts[sha256.Sum256([]byte(token))]
+	if a == nil {
+		a = &account{box: s, id: s.idOf("account", spec.Key), gateway: &gate{}, byID: map[string]*lock{}}
+		if _, err := s.files().load(a.file(), &a.state); err != nil {
+			return Account{}, err
+		}
+	}
+	names := spec.Profiles
+	if len(names) == 0 {
+		names = Profiles()
+	}
+	for _, name := range names {
+		for n := range max(1, spec.LocksPerProfile) {
+			if err := a.ensureLock(spec.Key, name, n); err != nil {
+				return Account{}, fmt.Errorf("make lock %d of profile %q: %w", n+1, name, err)
+			}
+		}
+	}
+	s.accounts[sha256.Sum256([]byte(token))] = a
+	account := Account{ID: a.id, Token: token}
+	for _, l := range a.all() {
+		account.Locks = append(account.Locks, Lock{ID: l.id, Profile: l.prof.Provider, Name: l.name})
+	}
+	return account, nil
+}
+
+// account is the cloud's side of a vendor account.
+type account struct {
+	box     *Sandbox
+	id      string
+	gateway *gate // shared by the locks that are busy together
+
+	mu    sync.Mutex
+	locks []*lock
+	byID  map[string]*lock
+	state accountState
+}
+
+// accountState is what is kept of an account beside its locks. It is also the file's format.
+type accountState struct {
+	Revoked  bool       `json:"revoked"`
+	Webhooks []*webhook `json:"webhooks"`
+}
+
+func (a *account) file() string { return "accounts/" + a.id + ".json" }
+
+func (a *account) all() []*lock {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.locks)
+}
+
+// lock finds a lock that has not been removed.
+func (a *account) lock(id string) *lock {
+	a.mu.Lock()
+	l := a.byID[id]
+	a.mu.Unlock()
+	if l == nil || l.isRemoved() {
+		return nil
+	}
+	return l
+}
+
+func (a *account) ensureLock(key, profile string, n int) error {
+	prof, ok := profileOf(profile, n)
+	if !ok {
+		return errors.New("no such profile")
+	}
+	id := a.box.idOf("lock", key, profile, fmt.Sprint(n))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byID[id] != nil {
+		return nil
+	}
+	l := a.newLock(id, prof, n)
+	known, err := a.box.files().load(l.file(), &l.mem)
+	if err != nil {
+		return err
+	}
+	if !known {
+		l.mem = l.factory()
+		if err := a.box.files().save(l.file(), l.mem); err != nil {
+			return err
+		}
+	}
+	l.view = slices.Clone(l.mem.Codes)
+	a.locks, a.byID[id] = append(a.locks, l), l
+	return nil
+}
+
+// revoke stops or restores the account's token, and tells its webhooks of the former.
+func (a *account) revoke(revoked bool) error {
+	a.mu.Lock()
+	a.state.Revoked = revoked
+	err := a.box.files().save(a.file(), a.state)
+	a.mu.Unlock()
+	if err == nil && revoked {
+		a.push(event{Type: "account.revoked"})
+	}
+	return err
+}
+
+func (a *account) isRevoked() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state.Revoked
+}
+
+func (s *Sandbox) files() files { return files(s.opts.Dir) }
+
+// idOf is the identifier that belongs to the parts under this seed.
+func (s *Sandbox) idOf(parts ...string) string {
+	return uuid.NewSHA1(uuid.UUID{}, s.digest(parts...)).String()
+}
+
+func (s *Sandbox) tokenOf(key string) string {
+	return "sbx_" + hex.EncodeToString(s.digest("token", key))
+}
+
+func (s *Sandbox) rngOf(parts ...string) *rand.Rand {
+	d := s.digest(parts...)
+	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(d), binary.BigEndian.Uint64(d[8:])))
+}
+
+func (s *Sandbox) digest(parts ...string) []byte {
+	mac := hmac.New(sha256.New, binary.BigEndian.AppendUint64(nil, s.opts.Seed))
+	for _, p := range parts {
+		fmt.Fprintf(mac, "%d:%s", len(p), p)
+	}
+	return mac.Sum(nil)
+}

@@ -1,0 +1,56 @@
+package sandbox
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// action is a lock or unlock command.
+type action struct{ id, customID, name string }
+
+// keptActions is how many commands per lock a custom_id is compared with.
+const keptActions = 64
+
+// act accepts a lock or unlock command, or finds the one that the same custom_id has given before.
+func (l *lock) act(name, customID string) (action, *problem) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.IndexFunc(l.actions, func(a action) bool { return a.customID == customID }); i >= 0 && customID != "" {
+		return l.actions[i], nil
+	}
+	if !l.mem.Online {
+		return action{}, refuse(deviceOffline, "The device is offline and cannot accept commands.")
+	}
+	a := action{id: "act_" + uuid.NewString(), customID: customID, name: name}
+	l.actions = append(l.actions[max(0, len(l.actions)-keptActions+1):], a)
+	e := event{
+		Type: "lock.action_completed", ActionID: a.id, CustomID: customID, Action: name, PerformedVia: "remote_api",
+	}
+	l.box.sched.at(time.Now().Add(l.drawLatency()), func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.mem.Online {
+			l.move(e, name == "lock")
+		}
+	})
+	return a, nil
+}
+
+// move moves the bolt and announces the outcome. The caller holds l.mu.
+func (l *lock) move(e event, locked bool) *problem {
+	p := l.commit(func(m *memory) *problem {
+		if m.Jammed {
+			return refuse(lockJammed, "The bolt is jammed.")
+		}
+		m.Locked = locked
+		return nil
+	})
+	e.Status = "success"
+	if p != nil {
+		e.Status, e.ErrorCode, e.Message = "failed", p.kind.code, p.message
+	}
+	l.announce(e)
+	return p
+}

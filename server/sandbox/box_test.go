@@ -1,0 +1,194 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// box is a sandbox with one account, spoken to over HTTP.
+type box struct {
+	*sandbox.Sandbox
+	url     string
+	account sandbox.Account
+	server  *httptest.Server
+}
+
+func open(t testing.TB, o sandbox.Options, profiles ...string) *box {
+	t.Helper()
+	if o.Speed == 0 {
+		o.Speed = 1000
+	}
+	s := sandbox.New(o)
+	t.Cleanup(s.Close)
+	account, err := s.EnsureAccount(sandbox.AccountSpec{Key: "test", Profiles: profiles})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s.Handler())
+	t.Cleanup(server.Close)
+	return &box{Sandbox: s, url: server.URL, account: account, server: server}
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// call makes a request and gives the status and the answer.
+func (b *box) call(t testing.TB, method, path string, body any) (int, object) {
+	t.Helper()
+	return b.callAs(t, b.account.Token, method, path, body)
+}
+
+func (b *box) callAs(t testing.TB, token, method, path string, body any) (int, object) {
+	t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(context.Background(), method, b.url+path, bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := b.server.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err = io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer object
+	if len(data) > 0 {
+		if err := json.Unmarshal(data, &answer); err != nil {
+			t.Fatalf("%s %s: %d %q", method, path, resp.StatusCode, data)
+		}
+	}
+	return resp.StatusCode, answer
+}
+
+// ok makes a request that must succeed.
+func (b *box) ok(t testing.TB, method, path string, body any) object {
+	t.Helper()
+	status, answer := b.call(t, method, path, body)
+	if status/100 != 2 {
+		t.Fatalf("%s %s: %d %v", method, path, status, answer)
+	}
+	return answer
+}
+
+// refuses says that a request is answered with the error.
+func (b *box) refuses(t testing.TB, code, method, path string, body any) object {
+	t.Helper()
+	status, answer := b.call(t, method, path, body)
+	if status/100 == 2 || answer["error_code"] != code {
+		t.Fatalf("%s %s: %d %v, want %s", method, path, status, answer, code)
+	}
+	return answer
+}
+
+func (b *box) lock() string { return b.account.Locks[0].ID }
+
+func (b *box) codesPath() string { return "/locks/" + b.lock() + "/access_codes" }
+
+func (b *box) controlPath(what string) string { return "/sandbox/locks/" + b.lock() + "/" + what }
+
+func (b *box) faults(t testing.TB, f sandbox.Faults) {
+	t.Helper()
+	b.ok(t, http.MethodPut, b.controlPath("faults"), f)
+}
+
+// memory is what is on the lock.
+func (b *box) memory(t testing.TB) []object {
+	t.Helper()
+	return objects(b.ok(t, http.MethodGet, b.controlPath("memory"), nil)["access_codes"])
+}
+
+// list is what the cloud shows.
+func (b *box) list(t testing.TB) []object {
+	t.Helper()
+	return objects(b.ok(t, http.MethodGet, b.codesPath(), nil)["access_codes"])
+}
+
+func objects(v any) []object {
+	var all []object
+	for _, one := range v.([]any) {
+		all = append(all, one.(object))
+	}
+	return all
+}
+
+// with is the code with the field, nil where there is none.
+func with(codes []object, field string, value any) object {
+	if i := slices.IndexFunc(codes, func(c object) bool { return c[field] == value }); i >= 0 {
+		return codes[i]
+	}
+	return nil
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// put puts a code on the lock and waits until it is there.
+func (b *box) put(t testing.TB, body object) string {
+	t.Helper()
+	id, _ := b.ok(t, http.MethodPost, b.codesPath(), body)["access_code_id"].(string)
+	until(t, "the code is on the lock", func() bool { return with(b.memory(t), "access_code_id", id) != nil })
+	return id
+}
+
+// events are the pushes that a webhook got.
+type events struct{ got chan object }
+
+func (b *box) subscribe(t testing.TB, names ...string) *events {
+	t.Helper()
+	e := &events{got: make(chan object, 1000)}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var event object
+		if err := json.NewDecoder(r.Body).Decode(&event); err != nil {
+			t.Error(err)
+		}
+		e.got <- event
+	}))
+	t.Cleanup(server.Close)
+	b.ok(t, http.MethodPost, "/webhooks", object{"url": server.URL, "events": names})
+	return e
+}
+
+// next is the next push of the type.
+func (e *events) next(t testing.TB, name string) object {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for {
+		select {
+		case event := <-e.got:
+			if event["event_type"] == name {
+				return event
+			}
+		case <-deadline:
+			t.Fatalf("no event %s", name)
+		}
+	}
+}

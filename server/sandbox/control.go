@@ -1,0 +1,150 @@
+package sandbox
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// controls are the paths below /sandbox; the package comment lists them.
+func controls(r chi.Router) {
+	r.Post("/account/revoke", revoke(true))
+	r.Post("/account/restore", revoke(false))
+	r.Route("/locks/{lock}", func(r chi.Router) {
+		r.Get("/memory", control(readMemory))
+		r.Post("/online", control(func(r *http.Request, l *lock) (any, *problem) { return done, l.setOnline(true) }))
+		r.Post("/offline", control(func(r *http.Request, l *lock) (any, *problem) { return done, l.setOnline(false) }))
+		r.Post("/remove", control(func(r *http.Request, l *lock) (any, *problem) { return done, l.remove() }))
+		r.Post("/battery", control(setBattery))
+		r.Post("/jam", control(setJammed))
+		r.Post("/keypad/codes", control(keypadAdd))
+		r.Patch("/keypad/codes/{code}", control(keypadChange))
+		r.Delete("/keypad/codes/{code}", control(keypadDelete))
+		r.Post("/keypad/enter", control(keypadEnter))
+		r.Get("/faults", control(func(_ *http.Request, l *lock) (any, *problem) { return l.getFaults(), nil }))
+		r.Put("/faults", control(putFaults))
+	})
+}
+
+// done is the answer where there is nothing to tell.
+var done = map[string]any{}
+
+func control(act func(*http.Request, *lock) (any, *problem)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		l := accountOf(r).lock(chi.URLParam(r, "lock"))
+		if l == nil {
+			answerProblem(w, refuse(lockNotFound, "The account has no such lock."))
+			return
+		}
+		v, p := act(r, l)
+		settle(w, v, p)
+	}
+}
+
+func revoke(revoked bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := accountOf(r).revoke(revoked); err != nil {
+			answerProblem(w, refuse(unavailable, "The change could not be stored."))
+			return
+		}
+		answer(w, http.StatusOK, done)
+	}
+}
+
+func readMemory(_ *http.Request, l *lock) (any, *problem) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.mem.clone()
+	if m.Codes == nil {
+		m.Codes = []stored{}
+	}
+	return m, nil
+}
+
+func setBattery(r *http.Request, l *lock) (any, *problem) {
+	var req struct {
+		BatteryLevel *int `json:"battery_level"`
+	}
+	if p := read(r, &req); p != nil {
+		return nil, p
+	}
+	if req.BatteryLevel == nil || *req.BatteryLevel < 0 || *req.BatteryLevel > 100 {
+		return nil, refuse(invalidRequest, "battery_level must be 0 to 100.")
+	}
+	return done, l.setBattery(*req.BatteryLevel)
+}
+
+func setJammed(r *http.Request, l *lock) (any, *problem) {
+	var req struct {
+		Jammed bool `json:"jammed"`
+	}
+	if p := read(r, &req); p != nil {
+		return nil, p
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return done, l.commit(func(m *memory) *problem { m.Jammed = req.Jammed; return nil })
+}
+
+type keypadRequest struct {
+	Name *string `json:"name"`
+	Code *string `json:"code"`
+}
+
+func keypadAdd(r *http.Request, l *lock) (any, *problem) {
+	var req keypadRequest
+	if p := read(r, &req); p != nil {
+		return nil, p
+	}
+	if req.Name == nil || req.Code == nil {
+		return nil, refuse(invalidRequest, "name and code are needed.")
+	}
+	return l.addByHand(*req.Name, *req.Code)
+}
+
+func keypadChange(r *http.Request, l *lock) (any, *problem) {
+	var req keypadRequest
+	if p := read(r, &req); p != nil {
+		return nil, p
+	}
+	return l.changeByHand(chi.URLParam(r, "code"), req.Name, req.Code)
+}
+
+func keypadDelete(r *http.Request, l *lock) (any, *problem) {
+	return done, l.deleteByHand(chi.URLParam(r, "code"))
+}
+
+func keypadEnter(r *http.Request, l *lock) (any, *problem) {
+	var req keypadRequest
+	if p := read(r, &req); p != nil {
+		return nil, p
+	}
+	if req.Code == nil {
+		return nil, refuse(invalidRequest, "code is needed.")
+	}
+	c, p := l.enter(*req.Code)
+	if c == nil {
+		return map[string]any{"unlocked": false}, p
+	}
+	return map[string]any{"unlocked": true, "access_code_id": c.ID, "name": c.Name}, p
+}
+
+func (l *lock) getFaults() Faults {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.faults
+}
+
+func putFaults(r *http.Request, l *lock) (any, *problem) {
+	var f Faults
+	if p := read(r, &f); p != nil {
+		return nil, p
+	}
+	if p := f.check(); p != nil {
+		return nil, p
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faults = f
+	return f, nil
+}

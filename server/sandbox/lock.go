@@ -1,0 +1,176 @@
+package sandbox
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// lock is one lock: its memory, and what the cloud knows and intends beside it.
+type lock struct {
+	acct *account
+	box  *Sandbox
+	id   string
+	name string
+	prof Profile
+	gate *gate // nil where writes may overlap
+
+	mu      sync.Mutex
+	mem     memory
+	view    []stored            // the cloud's copy of mem.Codes
+	ops     []*op               // on their way, oldest first
+	lastAt  time.Time           // no write overtakes an earlier one
+	failed  map[string]*failure // by access code: what became of the last write
+	actions []action            // the last lock and unlock commands, oldest first
+	faults  Faults
+	rng     *rand.Rand
+}
+
+// gate lets one write at a time through to what is behind it.
+type gate struct{ taken atomic.Bool }
+
+// failure is a write that was accepted and then failed. Code is set where it was a creation, which then
+// exists nowhere else.
+type failure struct {
+	problem *problem
+	code    *stored
+}
+
+func (a *account) newLock(id string, prof Profile, n int) *lock {
+	l := &lock{
+		acct: a, box: a.box, id: id, name: prof.LockName, prof: prof,
+		failed: map[string]*failure{},
+		rng:    a.box.rngOf("rng", id),
+	}
+	if n > 0 {
+		l.name = fmt.Sprintf("%s %d", prof.LockName, n+1)
+	}
+	switch prof.Busy {
+	case busyLock:
+		l.gate = &gate{}
+	case busyGateway:
+		l.gate = a.gateway
+	}
+	return l
+}
+
+// factory is the memory of a lock that somebody has used for a while.
+func (l *lock) factory() memory {
+	m := memory{LockID: l.id, Online: true, Locked: true, BatteryLevel: 60 + l.rng.IntN(40)}
+	for _, name := range l.prof.Codes {
+		m.Codes = append(m.Codes, stored{
+			ID: l.codeID(&m), Name: name, PIN: l.prof.newPIN(l.rng, m.Codes), Origin: fromFactory,
+		})
+	}
+	return m
+}
+
+func (l *lock) file() string { return "locks/" + l.id + ".json" }
+
+// codeID is the next access code's identifier. It begins with the lock's.
+func (l *lock) codeID(m *memory) string {
+	m.NextCode++
+	return fmt.Sprintf("ac_%s_%d", l.id, m.NextCode)
+}
+
+func (l *lock) isRemoved() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mem.Removed
+}
+
+// now is what the lock's own clock shows.
+func (l *lock) now() time.Time {
+	return l.box.opts.Clock().Add(l.faults.skew())
+}
+
+// commit changes the lock's memory, file first, and lets the cloud see it. Where change or the file
+// fails, nothing has changed. The caller holds l.mu.
+func (l *lock) commit(change func(*memory) *problem) *problem {
+	m := l.mem.clone()
+	if p := change(&m); p != nil {
+		return p
+	}
+	if err := l.box.files().save(l.file(), m); err != nil {
+		l.box.opts.Log.Error("write the memory of a lock", "lock", l.id, "error", err)
+		return refuse(deviceError, "The lock cannot store the change.")
+	}
+	l.mem = m
+	l.publish()
+	return nil
+}
+
+// publish brings the cloud's copy up to date, now or after the list's lag; not while the lock is offline.
+func (l *lock) publish() {
+	if !l.mem.Online {
+		return
+	}
+	lag := l.faults.listLag(l.box.scaled(l.prof.ListLag))
+	if lag <= 0 {
+		l.view = slices.Clone(l.mem.Codes)
+		return
+	}
+	l.box.sched.at(time.Now().Add(lag), func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.mem.Online {
+			l.view = slices.Clone(l.mem.Codes)
+		}
+	})
+}
+
+// setOnline takes the lock off its network or brings it back, when what waited for it goes on.
+func (l *lock) setOnline(online bool) *problem {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mem.Online == online {
+		return nil
+	}
+	if p := l.commit(func(m *memory) *problem { m.Online = online; return nil }); p != nil {
+		return p
+	}
+	if !online {
+		l.acct.push(event{Type: "device.offline", DeviceID: l.id})
+		return nil
+	}
+	l.acct.push(event{Type: "device.online", DeviceID: l.id})
+	for _, o := range l.ops {
+		if o.parked {
+			o.parked = false
+			l.schedule(o)
+		}
+	}
+	return nil
+}
+
+func (l *lock) remove() *problem {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.commit(func(m *memory) *problem { m.Removed = true; return nil }); p != nil {
+		return p
+	}
+	l.acct.push(event{Type: "device.removed", DeviceID: l.id})
+	return nil
+}
+
+// setBattery sets the charge in percent and tells of a low and of a new battery.
+func (l *lock) setBattery(level int) *problem {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.mem.BatteryLevel
+	if p := l.commit(func(m *memory) *problem { m.BatteryLevel = level; return nil }); p != nil {
+		return p
+	}
+	switch {
+	case level <= lowBattery && was > lowBattery:
+		l.announce(event{Type: "device.low_battery", BatteryLevel: &level})
+	case level > was:
+		l.announce(event{Type: "battery.replaced", BatteryLevel: &level})
+	}
+	return nil
+}
+
+const lowBattery = 20 // percent

@@ -1,0 +1,43 @@
+package sandbox
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// problem is an error answer of the contract: {error_code, message}.
+type problem struct {
+	kind       kind
+	message    string        // carries no PIN
+	conflict   string        // PIN_CONFLICT: the code that has the PIN
+	retryAfter time.Duration // 0: not said
+}
+
+type kind struct {
+	status int
+	code   string
+}
+
+var (
+	invalidRequest   = kind{http.StatusBadRequest, "INVALID_REQUEST"}
+	unauthorized     = kind{http.StatusUnauthorized, "UNAUTHORIZED"}
+	lockNotFound     = kind{http.StatusNotFound, "LOCK_NOT_FOUND"}
+	codeNotFound     = kind{http.StatusNotFound, "ACCESS_CODE_NOT_FOUND"}
+	webhookNotFound  = kind{http.StatusNotFound, "WEBHOOK_NOT_FOUND"}
+	pinConflict      = kind{http.StatusConflict, "PIN_CONFLICT"}
+	deviceFull       = kind{http.StatusConflict, "DEVICE_FULL"}
+	deviceOffline    = kind{http.StatusConflict, "DEVICE_OFFLINE"}
+	lockJammed       = kind{http.StatusConflict, "LOCK_JAMMED"}
+	invalidPIN       = kind{http.StatusUnprocessableEntity, "INVALID_PIN"}
+	invalidName      = kind{http.StatusUnprocessableEntity, "INVALID_NAME"}
+	invalidTimeFrame = kind{http.StatusUnprocessableEntity, "INVALID_TIME_FRAME"}
+	deviceBusy       = kind{http.StatusLocked, "DEVICE_BUSY"}
+	rateLimited      = kind{http.StatusTooManyRequests, "RATE_LIMITED"}
+	deviceError      = kind{http.StatusInternalServerError, "DEVICE_ERROR"}
+	unavailable      = kind{http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE"}
+)
+
+func refuse(k kind, format string, args ...any) *problem {
+	return &problem{kind: k, message: fmt.Sprintf(format, args...)}
+}

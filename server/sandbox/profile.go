@@ -1,0 +1,171 @@
+package sandbox
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Profile is how one vendor's locks behave. Its values come from spec/adapters.md section 6.5, which
+// names the source of each; "assumed" marks those for which no public source was found, and all
+// latencies are assumed, shortened to what is pleasant to watch.
+type Profile struct {
+	Provider     string // device_provider_name of the API
+	DeviceType   string // device_type of the API
+	Manufacturer string
+	Model        string
+	LockName     string // what the first lock of the profile is called
+
+	CodeLengths []int
+	PerLock     bool // each lock takes one of CodeLengths only
+	MaxCodes    int
+	Constraints []Constraint
+	NameMin     int
+	NameMax     int // 0: unbounded
+
+	PINVisible     bool
+	ProviderPIN    bool // the vendor invents the PIN
+	NativeSchedule bool
+	Convert        string // adopt or never
+	MinGap         time.Duration
+
+	Busy           busy
+	PatchDropsTime bool // a change that does not repeat the time frame loses it
+
+	Latency latency
+	ListLag time.Duration // how long the list stays behind the lock
+
+	Codes []string // names of the codes that are on a new lock
+}
+
+// Constraint is a constraint_type of the API.
+type Constraint string
+
+const (
+	noZeros              Constraint = "no_zeros"
+	cannotStartWith12    Constraint = "cannot_start_with_12"
+	threeUniqueDigits    Constraint = "at_least_three_unique_digits"
+	noSequence           Constraint = "no_ascending_or_descending_sequence"
+	cannotContain0789    Constraint = "cannot_contain_0789"
+	cannotSpecifyPINCode Constraint = "cannot_specify_pin_code"
+	startDateInFuture    Constraint = "start_date_in_future"
+	nameLength           Constraint = "name_length" // stands in NameMin and NameMax
+)
+
+// busy says what a write under way keeps other writes from.
+type busy int
+
+const (
+	busyNever   busy = iota
+	busyLock         // a second write to the same lock
+	busyGateway      // a write to any lock of the account behind the same gateway
+)
+
+// latency is the time between acknowledgement and effect, drawn evenly between the two.
+type latency struct{ Min, Max time.Duration }
+
+func lengths(from, to int) []int {
+	var l []int
+	for n := from; n <= to; n++ {
+		l = append(l, n)
+	}
+	return l
+}
+
+func ms(from, to int) latency {
+	return latency{time.Duration(from) * time.Millisecond, time.Duration(to) * time.Millisecond}
+}
+
+var profiles = map[string]Profile{
+	"august": {
+		DeviceType: "august_lock", Manufacturer: "August", Model: "Wi-Fi Smart Lock", LockName: "Front Door",
+		CodeLengths: lengths(4, 6), MaxCodes: 250, // both assumed
+		PINVisible: true, NativeSchedule: true, Convert: "adopt",
+		Latency: ms(100, 400),
+		Codes:   []string{"Cleaner", "Owner", "Maintenance"},
+	},
+	"yale": {
+		DeviceType: "yale_lock", Manufacturer: "Yale", Model: "Assure Lock 2", LockName: "Back Door",
+		CodeLengths: lengths(4, 8), MaxCodes: 250, // both assumed
+		PINVisible: true, NativeSchedule: true, Convert: "adopt",
+		Latency: ms(100, 400),
+		Codes:   []string{"Cleaner", "Property Manager"},
+	},
+	"schlage": {
+		DeviceType: "schlage_lock", Manufacturer: "Schlage", Model: "Encode Plus", LockName: "Side Door",
+		CodeLengths: lengths(4, 8), PerLock: true, MaxCodes: 100, // MaxCodes assumed
+		NameMin: 1, NameMax: 12,
+		PINVisible: true, NativeSchedule: true, Convert: "adopt",
+		Latency: ms(50, 150), ListLag: 300 * time.Millisecond,
+		Codes: []string{"Cleaner", "Family"},
+	},
+	"kwikset": {
+		DeviceType: "kwikset_lock", Manufacturer: "Kwikset", Model: "Halo Touchscreen", LockName: "Garage Entry",
+		CodeLengths: lengths(4, 8), MaxCodes: 250, // MaxCodes assumed
+		NameMin: 2, NameMax: 14,
+		Constraints: []Constraint{startDateInFuture},
+		PINVisible:  true, NativeSchedule: true, Convert: "never",
+		Latency: ms(80, 300),
+		Codes:   []string{"Cleaner", "Dog Walker"},
+	},
+	"igloohome": {
+		DeviceType: "igloohome_lock", Manufacturer: "igloohome", Model: "Deadbolt 2S", LockName: "Beach House",
+		CodeLengths: lengths(4, 6), MaxCodes: 199,
+		Constraints: []Constraint{startDateInFuture},
+		PINVisible:  true, NativeSchedule: true, Convert: "never",
+		Latency: ms(150, 500),
+		Codes:   []string{"Housekeeping"},
+	},
+	"smartthings": {
+		DeviceType: "smartthings_lock", Manufacturer: "SmartThings", Model: "Z-Wave Lock", LockName: "Apartment 4B",
+		CodeLengths: lengths(4, 8), MaxCodes: 27, // 30 slots less the 3 that the hub keeps
+		Convert: "never", MinGap: 200 * time.Millisecond,
+		Latency: ms(100, 600),
+		Codes:   []string{"Cleaner", "Contractor"},
+	},
+	"ttlock": {
+		DeviceType: "ttlock_lock", Manufacturer: "TTLock", Model: "Smart Cylinder", LockName: "Office",
+		CodeLengths: lengths(4, 9), MaxCodes: 250,
+		Constraints: []Constraint{cannotContain0789},
+		PINVisible:  true, NativeSchedule: true, Convert: "adopt",
+		Busy: busyGateway, Latency: ms(120, 350),
+		Codes: []string{"Reception", "Night Guard"},
+	},
+	"nuki": {
+		DeviceType: "nuki_lock", Manufacturer: "Nuki", Model: "Smart Lock Pro 4.0", LockName: "City Flat",
+		CodeLengths: lengths(6, 6), MaxCodes: 100, NameMax: 20,
+		Constraints: []Constraint{noZeros, cannotStartWith12},
+		PINVisible:  true, NativeSchedule: true, Convert: "adopt",
+		Busy: busyLock, PatchDropsTime: true, Latency: ms(150, 500),
+		Codes: []string{"Putzhilfe"},
+	},
+	"salto_ks": {
+		DeviceType: "salto_lock", Manufacturer: "Salto", Model: "Neo Cylinder", LockName: "Coworking Hub",
+		CodeLengths: lengths(6, 6), MaxCodes: 100,
+		Constraints: []Constraint{cannotSpecifyPINCode},
+		PINVisible:  true, ProviderPIN: true, NativeSchedule: true, Convert: "adopt",
+		Latency: ms(50, 200),
+		Codes:   []string{"Site Admin"},
+	},
+	"tedee": {
+		DeviceType: "tedee_lock", Manufacturer: "Tedee", Model: "Tedee PRO", LockName: "Studio",
+		CodeLengths: lengths(5, 8), MaxCodes: 100, // MaxCodes assumed
+		Constraints: []Constraint{threeUniqueDigits, noSequence},
+		PINVisible:  true, NativeSchedule: true, Convert: "adopt",
+		Latency: ms(80, 300),
+		Codes:   []string{"Cleaner"},
+	},
+}
+
+// Profiles names all profiles, in alphabetical order.
+func Profiles() []string { return slices.Sorted(maps.Keys(profiles)) }
+
+// profileOf is the profile as the n-th lock of an account has it.
+func profileOf(name string, n int) (Profile, bool) {
+	p, ok := profiles[name]
+	p.Provider = name
+	if p.PerLock {
+		p.CodeLengths = p.CodeLengths[n%len(p.CodeLengths):][:1]
+	}
+	return p, ok
+}

@@ -1,0 +1,111 @@
+package sandbox
+
+import "time"
+
+// wireLock is a lock in an answer: the guide's fields, and capabilities.
+type wireLock struct {
+	LockID       string       `json:"lock_id"`
+	DeviceID     string       `json:"device_id"`
+	DeviceType   string       `json:"device_type"`
+	Name         string       `json:"name"`
+	Model        string       `json:"model"`
+	DeviceModel  string       `json:"device_model"`
+	Manufacturer string       `json:"manufacturer"`
+	SerialNumber string       `json:"serial_number"`
+	Address      string       `json:"address"`
+	Online       bool         `json:"online"`
+	BatteryLevel int          `json:"battery_level"`
+	LockState    string       `json:"lock_state"`
+	Timezone     string       `json:"timezone"`
+	DeviceTime   time.Time    `json:"device_time"`
+	Capabilities capabilities `json:"capabilities"`
+}
+
+// capabilities is the object of the same name in a lock: what the guide leaves to be known beforehand.
+type capabilities struct {
+	Provider        string       `json:"provider"`         // device_provider_name of the API
+	DeviceType      string       `json:"device_type"`      // device_type of the API
+	Lock            bool         `json:"remote_lock"`      //
+	Unlock          bool         `json:"remote_unlock"`    //
+	OnlineCodes     bool         `json:"online_codes"`     // codes can be put on the lock from afar
+	OfflineCodes    bool         `json:"offline_codes"`    // codes can be issued without a connection
+	ListCodes       bool         `json:"list_codes"`       // the lock's codes can be read
+	DeleteUnmanaged bool         `json:"delete_any_code"`  // also those made elsewhere can be deleted
+	ModifyInPlace   bool         `json:"modify_codes"`     // PATCH is there
+	PINVisible      bool         `json:"pin_visible"`      // lists carry "code"
+	ProviderPIN     bool         `json:"provider_pin"`     // the vendor chooses the PIN
+	NativeSchedule  bool         `json:"native_schedule"`  // the lock keeps time frames
+	Convert         string       `json:"convert"`          // adopt, rewrite or never
+	CodeLengths     []int        `json:"code_lengths"`     // ascending
+	MaxCodes        int          `json:"max_codes"`        //
+	Constraints     []constraint `json:"constraints"`      //
+	Confirm         string       `json:"confirm"`          // sync or read_back
+	MinGapMS        int          `json:"min_write_gap_ms"` // between two writes
+}
+
+type constraint struct {
+	Type      Constraint `json:"constraint_type"`
+	MinLength int        `json:"min_length,omitempty"`
+	MaxLength int        `json:"max_length,omitempty"`
+}
+
+// wireCode is an access code in an answer.
+type wireCode struct {
+	AccessCodeID string `json:"access_code_id"`
+	LockID       string `json:"lock_id"`
+	CustomID     string `json:"custom_id,omitempty"`
+	Name         string `json:"name"`
+	Code         string `json:"code,omitempty"`
+	window
+	Status    status `json:"status"`
+	ErrorCode string `json:"error_code,omitempty"`
+	Message   string `json:"message,omitempty"`
+	Conflict  string `json:"conflicting_access_code_id,omitempty"`
+}
+
+type wireWebhook struct {
+	ID     string   `json:"webhook_id"`
+	URL    string   `json:"url"`
+	Events []string `json:"events"`
+	Status string   `json:"status"`
+}
+
+// capabilities are the lock's; the caller holds l.mu.
+func (l *lock) capabilities() capabilities {
+	c := capabilities{
+		Provider: l.prof.Provider, DeviceType: l.prof.DeviceType,
+		Lock: true, Unlock: true, OnlineCodes: true, ListCodes: true, DeleteUnmanaged: true, ModifyInPlace: true,
+		PINVisible: l.pinVisible(), ProviderPIN: l.prof.ProviderPIN, NativeSchedule: l.prof.NativeSchedule,
+		Convert:     l.prof.Convert,
+		CodeLengths: l.prof.CodeLengths, MaxCodes: l.prof.MaxCodes, Constraints: []constraint{},
+		Confirm: "read_back", MinGapMS: int(l.box.scaled(l.prof.MinGap).Milliseconds()),
+	}
+	if !c.PINVisible {
+		c.Convert = "never"
+	}
+	for _, kind := range l.prof.Constraints {
+		c.Constraints = append(c.Constraints, constraint{Type: kind})
+	}
+	if l.prof.NameMax > 0 {
+		c.Constraints = append(c.Constraints, constraint{Type: nameLength, MinLength: l.prof.NameMin, MaxLength: l.prof.NameMax})
+	}
+	return c
+}
+
+func (l *lock) pinVisible() bool { return l.prof.PINVisible && !l.faults.Masked }
+
+// wireCode is the code as the cloud shows it.
+func (l *lock) wireCode(c listed) wireCode {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	shown := wireCode{
+		AccessCodeID: c.ID, LockID: l.id, CustomID: c.CustomID, Name: c.Name, window: c.window, Status: c.Status,
+	}
+	if l.pinVisible() {
+		shown.Code = c.PIN
+	}
+	if c.problem != nil {
+		shown.ErrorCode, shown.Message, shown.Conflict = c.problem.kind.code, c.problem.message, c.problem.conflict
+	}
+	return shown
+}

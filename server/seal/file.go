@@ -1,0 +1,72 @@
+package seal
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Parse reads a master key in base64, as NewMaster writes it.
+func Parse(text string) ([]byte, error) {
+	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(b) != KeySize {
+		return nil, fmt.Errorf("a master key is %d bytes in base64; `openssl rand -base64 %d` makes one", KeySize, KeySize)
+	}
+	return b, nil
+}
+
+// NewMaster makes a master key.
+func NewMaster() []byte {
+	b := make([]byte, KeySize)
+	rand.Read(b) //nolint:errcheck // never fails
+	return b
+}
+
+// File reads the master key in path, making one readable by its owner only if there is none.
+// Two programs that start at once end up with the same key.
+func File(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err == nil {
+		k, err := Parse(string(b))
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		return k, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the master key: %w", err)
+	}
+	if err := create(path); err != nil {
+		return nil, fmt.Errorf("write the master key: %w", err)
+	}
+	return File(path)
+}
+
+// create writes a new key beside its place and links it there, so that nobody ever reads half a key or
+// replaces another's.
+func create(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".key-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // linked by then
+	if _, err := fmt.Fprintln(f, base64.StdEncoding.EncodeToString(NewMaster())); err != nil {
+		f.Close()
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib" // goose speaks database/sql
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// MinPostgres is the oldest major version of PostgreSQL that the schema works on.
+const MinPostgres = 14
+
+// Migrate brings the schema of the database up to this program's. Any number of programs may try at once:
+// an advisory lock lets one of them work and the others wait.
+func Migrate(ctx context.Context, dsn string) error {
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	defer db.Close()
+	var version int
+	if err := db.QueryRowContext(ctx, "select current_setting('server_version_num')::int").Scan(&version); err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	if version/10000 < MinPostgres {
+		return fmt.Errorf("the database is PostgreSQL %d; version %d or newer is needed", version/10000, MinPostgres)
+	}
+	dir, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	locker, err := lock.NewPostgresSessionLocker()
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(goose.DialectPostgres, db, dir, goose.WithSessionLocker(locker))
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return fmt.Errorf("migrate the database: %w", err)
+	}
+	return migrateRiver(ctx, dsn)
+}
+
+// migrateRiver brings up the tables of the job queue, which come with its own library.
+func migrateRiver(ctx context.Context, dsn string) error {
+	pool, err := pgxpool.New(ctx, dsn)
+	if err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	defer pool.Close()
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	defer conn.Release()
+	const key = 0x6465766163636573 // its migrator takes no lock of its own
+	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", int64(key)); err != nil {
+		return fmt.Errorf("lock the migration of the job queue: %w", err)
+	}
+	defer conn.Exec(context.WithoutCancel(ctx), "select pg_advisory_unlock($1)", int64(key)) //nolint:errcheck // ends with the connection
+	m, err := rivermigrate.New(riverpgxv5.New(pool), nil)
+	if err != nil {
+		return err
+	}
+	if _, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		return fmt.Errorf("migrate the job queue: %w", err)
+	}
+	return nil
+}
+
+// MigrationsVersion names the state of the schema that Migrate leads to.
+func MigrationsVersion() string {
+	h := sha256.New()
+	names, _ := fs.Glob(migrations, "migrations/*.sql") // embedded: both calls cannot fail
+	for _, name := range names {
+		b, _ := migrations.ReadFile(name)
+		h.Write(b)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}

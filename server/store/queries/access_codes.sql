@@ -1,0 +1,55 @@
+-- name: InsertAccessCode :one
+insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status,
+  external_modification_allowed, prefer_native_scheduling, vendor_ref, created_at)
+values (@access_code_id, @workspace_id, @device_id, @is_managed, @name, @pin_sealed, @pin_mac, @starts_at, @ends_at, @status,
+  @external_modification_allowed, @prefer_native_scheduling, @vendor_ref, clock_timestamp())
+returning *;
+
+-- name: GetAccessCode :one
+select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
+where c.workspace_id = @workspace_id and c.access_code_id = @access_code_id and c.is_managed = @is_managed;
+
+-- name: GetAccessCodeByPIN :one
+select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
+where c.workspace_id = @workspace_id and c.device_id = @device_id and c.pin_mac = @pin_mac and c.is_managed = @is_managed
+order by c.removing_since is not null, c.created_at limit 1;
+
+-- name: FindAccessCode :one
+select * from access_codes where workspace_id = @workspace_id and access_code_id = @access_code_id;
+
+-- name: ListAccessCodes :many
+select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
+where c.workspace_id = @workspace_id and c.is_managed and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('access_code_ids')::uuid[] is null or c.access_code_id = any(sqlc.narg('access_code_ids')::uuid[]))
+  and (sqlc.narg('search')::text is null or strpos(lower(c.name), lower(sqlc.narg('search')::text)) > 0)
+order by c.created_at, c.access_code_id
+limit @max_rows::integer;
+
+-- name: ListAccessCodesOfDevice :many
+select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
+where c.device_id = @device_id and c.workspace_id = @workspace_id and c.is_managed = @is_managed
+  and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('access_code_ids')::uuid[] is null or c.access_code_id = any(sqlc.narg('access_code_ids')::uuid[]))
+  and (sqlc.narg('search')::text is null or strpos(lower(c.name), lower(sqlc.narg('search')::text)) > 0)
+order by c.created_at, c.access_code_id
+limit @max_rows::integer;
+
+-- name: AllCodesOfDevice :many
+select * from access_codes where device_id = @device_id order by created_at, access_code_id;
+
+-- name: UpdateAccessCode :exec
+-- The row as a whole: callers hold the lock of its device.
+update access_codes set is_managed = @is_managed, name = @name, pin_sealed = @pin_sealed, pin_mac = @pin_mac, starts_at = @starts_at,
+  ends_at = @ends_at, status = @status, external_modification_allowed = @external_modification_allowed, vendor_ref = @vendor_ref,
+  desired_gen = @desired_gen, applied_gen = @applied_gen, applied_at = @applied_at, blocked_gen = @blocked_gen, write_gen = @write_gen,
+  write_at = @write_at, write_accepted = @write_accepted, attempts = @attempts, next_attempt_at = @next_attempt_at,
+  removing_since = @removing_since, error_code = @error_code, error_message = @error_message, error_at = @error_at,
+  error_code_id = @error_code_id, warning_code = @warning_code, warning_message = @warning_message, warning_at = @warning_at
+where access_code_id = @access_code_id;
+
+-- name: DeleteAccessCode :exec
+delete from access_codes where access_code_id = @access_code_id;
+
+-- name: GetAccessCodeByRef :one
+select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
+where c.device_id = @device_id and c.vendor_ref = @vendor_ref;

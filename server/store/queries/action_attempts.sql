@@ -1,0 +1,21 @@
+-- name: InsertActionAttempt :one
+insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, deadline_at, created_at)
+values (@action_attempt_id, @workspace_id, @device_id, @access_code_id, @action_type, @gen, @options, 'pending', now() + @patience::interval, clock_timestamp())
+returning *;
+
+-- name: GetActionAttempt :one
+select * from action_attempts where workspace_id = @workspace_id and action_attempt_id = @action_attempt_id;
+
+-- name: ListActionAttempts :many
+select * from action_attempts where workspace_id = @workspace_id
+  and (created_at, action_attempt_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('action_attempt_ids')::uuid[] is null or action_attempt_id = any(sqlc.narg('action_attempt_ids')::uuid[]))
+  and (sqlc.narg('device_id')::uuid is null or device_id = sqlc.narg('device_id')::uuid)
+order by created_at, action_attempt_id limit @max_rows::integer;
+
+-- name: PendingAttemptsOfDevice :many
+select * from action_attempts where device_id = @device_id and status = 'pending' order by created_at, action_attempt_id;
+
+-- name: FinishActionAttempt :execrows
+update action_attempts set status = @status, error_type = @error_type, error_message = @error_message, finished_at = now()
+where action_attempt_id = @action_attempt_id and status = 'pending';

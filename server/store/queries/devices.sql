@@ -1,0 +1,82 @@
+-- name: GetDevice :one
+select * from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null;
+
+-- name: GetDeviceByName :one
+select * from devices where workspace_id = @workspace_id and name = @name and removed_at is null
+order by created_at, device_id limit 1;
+
+-- name: GetDeviceByID :one
+select * from devices where device_id = @device_id;
+
+-- name: GetDeviceByRef :one
+select * from devices where connected_account_id = @connected_account_id and vendor_ref = @vendor_ref;
+
+-- name: LockDevice :one
+-- Changes of one device's codes happen one after another.
+select * from devices where device_id = @device_id for no key update;
+
+-- name: LockWorkspaceDevice :one
+select * from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null for no key update;
+
+-- name: ListDevices :many
+select * from devices
+where workspace_id = @workspace_id and removed_at is null
+  and (created_at, device_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('device_ids')::uuid[] is null or device_id = any(sqlc.narg('device_ids')::uuid[]))
+  and (sqlc.narg('account_ids')::uuid[] is null or connected_account_id = any(sqlc.narg('account_ids')::uuid[]))
+  and (sqlc.narg('created_before')::timestamptz is null or created_at < sqlc.narg('created_before')::timestamptz)
+  and (sqlc.narg('device_types')::text[] is null or device_type = any(sqlc.narg('device_types')::text[]))
+  and (sqlc.narg('manufacturer')::text is null or manufacturer = sqlc.narg('manufacturer')::text)
+  and (sqlc.narg('include_if')::text[] is null or flags @> sqlc.narg('include_if')::text[])
+  and (sqlc.narg('exclude_if')::text[] is null or not flags && sqlc.narg('exclude_if')::text[])
+  and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)
+  and (sqlc.narg('search')::text is null or strpos(lower(name), lower(sqlc.narg('search')::text)) > 0)
+order by created_at, device_id
+limit @max_rows::integer;
+
+-- name: ListDevicesOfAccount :many
+select * from devices where connected_account_id = @connected_account_id order by created_at, device_id for no key update;
+
+-- name: InsertDevice :exec
+insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
+  serial_number, name, online, locked, battery_level, capabilities, flags, created_at)
+values (@device_id, @workspace_id, @connected_account_id, @vendor_ref, @device_type, @provider, @manufacturer, @model,
+  @serial_number, @name, @online, @locked, @battery_level, @capabilities, @flags, clock_timestamp());
+
+-- name: UpdateDevice :exec
+update devices set device_type = @device_type, provider = @provider, manufacturer = @manufacturer, model = @model,
+  serial_number = @serial_number, name = @name, online = @online, locked = @locked, battery_level = @battery_level,
+  capabilities = @capabilities, flags = @flags, removed_at = null,
+  online_changed_at = case when online = @online then online_changed_at else now() end
+where device_id = @device_id;
+
+-- name: SetDeviceOnline :exec
+update devices set online = @online, online_changed_at = now() where device_id = @device_id and online <> @online;
+
+-- name: RemoveDevice :exec
+update devices set removed_at = now(), online = false, due_at = now(), wake_seq = wake_seq + 1 where device_id = @device_id;
+
+-- name: WakeDevice :exec
+update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = read_needed or @read_needed::boolean
+where device_id = @device_id;
+
+-- name: ScheduleDevice :exec
+-- What was asked for since the look began is due at once.
+update devices set due_at = case when wake_seq = @wake_seq then sqlc.narg('due_at')::timestamptz else now() end
+where device_id = @device_id;
+
+-- name: SetDeviceRead :exec
+-- A change announced since the read began needs another.
+update devices set last_good_read_at = now(), failures = 0, reread_at = @reread_at, read_needed = (wake_seq <> @wake_seq and read_needed)
+where device_id = @device_id;
+
+-- name: SetDeviceFailed :one
+update devices set failures = failures + 1, read_needed = true where device_id = @device_id returning failures;
+
+-- name: DeviceDue :one
+select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = @device_id;
+
+-- name: DueDevices :many
+select device_id from devices d where due_at <= now()
+and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now())
+order by due_at limit @max_rows::integer;

@@ -1,0 +1,20 @@
+-- name: InsertEvent :exec
+insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed)
+values (@event_id, @workspace_id, @event_type, @device_id, @access_code_id, @connected_account_id, @payload, @pin_sealed);
+
+-- name: GetEvent :one
+select * from events where workspace_id = @workspace_id and event_id = @event_id;
+
+-- name: GetLatestEvent :one
+select * from events where workspace_id = @workspace_id and device_id = @device_id and event_type = @event_type
+order by created_at desc limit 1;
+
+-- name: ListEvents :many
+select * from events where workspace_id = @workspace_id
+  and created_at >= @since::timestamptz and created_at < @until::timestamptz
+  and (sqlc.narg('event_ids')::uuid[] is null or event_id = any(sqlc.narg('event_ids')::uuid[]))
+  and (sqlc.narg('event_types')::text[] is null or event_type = any(sqlc.narg('event_types')::text[]))
+  and (sqlc.narg('device_ids')::uuid[] is null or device_id = any(sqlc.narg('device_ids')::uuid[]))
+  and (sqlc.narg('access_code_ids')::uuid[] is null or access_code_id = any(sqlc.narg('access_code_ids')::uuid[]))
+  and (sqlc.narg('connected_account_id')::uuid is null or connected_account_id = sqlc.narg('connected_account_id')::uuid)
+order by created_at, event_id limit @max_rows::integer offset @skip_rows::integer;

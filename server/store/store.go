@@ -1,0 +1,62 @@
+// Package store is the database: its schema, its queries and its transactions. It is the only package
+// that knows SQL; what rows mean is said by package access.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// DB is a pool of connections to one database. Its queries run outside of any transaction.
+type DB struct {
+	*Queries
+	Pool *pgxpool.Pool
+}
+
+// Open connects to dsn, a libpq connection string or URL, and checks that the server answers.
+func Open(ctx context.Context, dsn string, maxConns int32) (*DB, error) {
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("read the database URL: %w", err)
+	}
+	if maxConns > 0 {
+		cfg.MaxConns = maxConns
+	}
+	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	return &DB{Queries: New(pool), Pool: pool}, nil
+}
+
+func (db *DB) Close() { db.Pool.Close() }
+
+// Tx is one transaction.
+type Tx struct {
+	*Queries
+	Tx pgx.Tx
+}
+
+// InTx runs f in one transaction, which is committed if f returns nil and rolled back otherwise.
+func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
+	return pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error { return f(Tx{db.WithTx(tx), tx}) })
+}
+
+// IsNoRows says whether a query for one row found none.
+func IsNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
+
+// IsUnique says whether err is a violation of the unique index of that name.
+func IsUnique(err error, index string) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "23505" && pg.ConstraintName == index
+}

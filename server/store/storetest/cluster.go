@@ -1,0 +1,125 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+)
+
+// cluster is the server of this test process.
+type cluster struct {
+	run    *runDir
+	server *pglocal.Cluster
+	major  int
+}
+
+// roomNeeded is what has to be free in memory before a cluster is put there.
+const roomNeeded = 1 << 30
+
+// startCluster starts a copy of the template in a new folder of root, and removes what others left there.
+func startCluster(ctx context.Context, root string, t template) (*cluster, error) {
+	sweep(ctx, root)
+	run, err := newRunDir(root)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{run: run}
+	if err := c.start(ctx, t); err != nil {
+		return nil, errors.Join(err, run.remove())
+	}
+	return c, nil
+}
+
+func (c *cluster) start(ctx context.Context, t template) error {
+	bin, err := pglocal.Locate(ctx, pglocal.Options{Progress: os.Stderr})
+	if err != nil {
+		return err
+	}
+	opt := pglocal.Options{
+		Dir:        c.run.clusterDir(),
+		BinDir:     bin.Dir,
+		SocketRoot: c.run.path,
+		NoSync:     true,
+		Settings: map[string]string{
+			"autovacuum":      "off", // it would only be in the way of dropping databases
+			"max_wal_senders": "0",
+			"shared_buffers":  "64MB",
+			"wal_level":       "minimal",
+		},
+	}
+	if err := t.put(ctx, bin, opt); err != nil {
+		return err
+	}
+	c.major = bin.Major
+	c.server, err = pglocal.Start(ctx, opt)
+	return err
+}
+
+func (c *cluster) stop(ctx context.Context) error {
+	return errors.Join(c.server.Stop(ctx), c.run.remove())
+}
+
+// scratchRoot is in memory where there is such a file system with room.
+func scratchRoot() string {
+	const memory = "/dev/shm"
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(memory, &stat); err == nil && stat.Bavail*uint64(stat.Bsize) >= roomNeeded {
+		return memory
+	}
+	return os.TempDir()
+}
+
+// runDir is the folder of one test process. A lock in it shows others that the process lives.
+type runDir struct {
+	path  string
+	owner *pglocal.Lock
+}
+
+const (
+	runPrefix = "da-test-" // short, since a socket's path is
+	ownerLock = "owner"
+)
+
+func newRunDir(root string) (*runDir, error) {
+	path, err := os.MkdirTemp(root, runPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the tests' database: %w", err)
+	}
+	run := &runDir{path: path}
+	if err := run.claim(); err != nil {
+		return nil, errors.Join(fmt.Errorf("make a folder for the tests' database: %w", err), run.remove())
+	}
+	return run, nil
+}
+
+func (r *runDir) claim() (err error) {
+	// As root the server runs as another user, who has to get in.
+	if err := os.Chmod(r.path, 0o755); err != nil {
+		return err
+	}
+	// Locked before it has its name, so that nobody can find it unlocked while we live.
+	name := filepath.Join(r.path, ownerLock)
+	if r.owner, err = pglocal.TryLock(name + ".new"); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
+
+func (r *runDir) clusterDir() string { return filepath.Join(r.path, "cluster") }
+
+// remove removes the folder while it is still locked.
+func (r *runDir) remove() error {
+	return errors.Join(os.RemoveAll(r.path), r.release())
+}
+
+func (r *runDir) release() error {
+	if r.owner == nil {
+		return nil
+	}
+	return r.owner.Release()
+}

@@ -1,0 +1,62 @@
+// Package work does keyed work: one holder at a time looks after one key (a device, an account, an
+// endpoint), on whichever instance of the server it happens to be.
+//
+// A job of the queue is only a wake-up, "look at this key"; what there is to do stands in the rows of the
+// key and is found by looking. So a wake-up may be lost, doubled or late without harm: whoever takes the
+// key's lease drains what is due, releases, and looks once more, and a sweep wakes keys that are due and
+// held by nobody. The package must not know what devices and endpoints are.
+package work
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Lane is one kind of key.
+type Lane interface {
+	// Name is the lane's own, such as "device"; the lease of a key is named "<lane>:<id>".
+	Name() string
+	// Due says whether there is something to do for the key now.
+	Due(ctx context.Context, id uuid.UUID) (bool, error)
+	// Drain does what is due. It records results only in transactions that have passed lease.Check, ends
+	// with its context, and says after how long to look again (0: when woken).
+	Drain(ctx context.Context, lease *Lease, id uuid.UUID) (again time.Duration, err error)
+	// Sweep lists keys that are due and held by nobody, the longest due first.
+	Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error)
+}
+
+// wakeUp is the job: look at this key.
+type wakeUp struct {
+	Lane string    `json:"lane"`
+	ID   uuid.UUID `json:"id"`
+}
+
+func (wakeUp) Kind() string { return "wake_up" }
+
+// Waker inserts wake-ups. It works without a running engine: whoever runs one gets to them.
+type Waker struct{ client *river.Client[pgx.Tx] }
+
+// NewWaker makes a Waker on db.
+func NewWaker(db *store.DB) (*Waker, error) {
+	c, err := river.NewClient(riverpgxv5.New(db.Pool), &river.Config{})
+	if err != nil {
+		return nil, fmt.Errorf("open the job queue: %w", err)
+	}
+	return &Waker{c}, nil
+}
+
+// Wake asks, in the transaction of a change, for the key to be looked at once the change is committed.
+func (w *Waker) Wake(ctx context.Context, tx store.Tx, lane string, id uuid.UUID) error {
+	if _, err := w.client.InsertTx(ctx, tx.Tx, wakeUp{lane, id}, &river.InsertOpts{Queue: lane, MaxAttempts: 1}); err != nil {
+		return fmt.Errorf("wake %s %s: %w", lane, id, err)
+	}
+	return nil
+}

@@ -1,0 +1,279 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
+
+// counter is a lane whose work is to bring done up to wanted; both stand in memory that all engines of a test
+// share, as rows would.
+type counter struct {
+	mu           sync.Mutex
+	wanted, done map[uuid.UUID]int
+	inside       map[uuid.UUID]int
+	overlaps     atomic.Int32
+	during       func(ctx context.Context, lease *work.Lease, id uuid.UUID) error // nil: nothing
+	again        time.Duration
+}
+
+func newCounter() *counter {
+	return &counter{wanted: map[uuid.UUID]int{}, done: map[uuid.UUID]int{}, inside: map[uuid.UUID]int{}}
+}
+
+func (*counter) Name() string { return "counter" }
+
+func (c *counter) Due(_ context.Context, id uuid.UUID) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.done[id] < c.wanted[id], nil
+}
+
+func (c *counter) Sweep(context.Context, int32) (ids []uuid.UUID, _ error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id := range c.wanted {
+		if c.done[id] < c.wanted[id] && c.inside[id] == 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+func (c *counter) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
+	c.mu.Lock()
+	if c.inside[id]++; c.inside[id] > 1 {
+		c.overlaps.Add(1)
+	}
+	target := c.wanted[id]
+	c.mu.Unlock()
+	defer func() { c.mu.Lock(); c.inside[id]--; c.mu.Unlock() }()
+	if c.during != nil {
+		if err := c.during(ctx, lease, id); err != nil {
+			return 0, err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done[id] = target
+	return c.again, nil
+}
+
+func (c *counter) want(id uuid.UUID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wanted[id]++
+}
+
+func (c *counter) finished() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, n := range c.wanted {
+		if c.done[id] < n {
+			return false
+		}
+	}
+	return true
+}
+
+func open(t *testing.T) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), storetest.New(t), 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+func start(t *testing.T, db *store.DB, opt work.Options, lane work.Lane) *work.Engine {
+	t.Helper()
+	e, err := work.NewEngine(db, opt, lane)
+	if err == nil {
+		err = e.Start(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := e.Stop(ctx); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	return e
+}
+
+func wake(t *testing.T, db *store.DB, id uuid.UUID) {
+	t.Helper()
+	w, err := work.NewWaker(db)
+	if err == nil {
+		err = db.InTx(t.Context(), func(tx store.Tx) error { return w.Wake(t.Context(), tx, "counter", id) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		select {
+		case <-time.After(2 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		}
+	}
+}
+
+const never = time.Hour // of sweeps: what happens, happens because of wake-ups
+
+func TestOneHolderPerKeyAndNoWakeUpIsLost(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newCounter()
+	c.during = func(context.Context, *work.Lease, uuid.UUID) error {
+		<-time.After(time.Millisecond) // long enough for others to come in between
+		return nil
+	}
+	start(t, db, work.Options{Sweep: never, Workers: 20}, c)
+	start(t, db, work.Options{Sweep: never, Workers: 20}, c) // another instance
+	ids := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 30 {
+				id := ids[i%len(ids)]
+				c.want(id)
+				wake(t, db, id)
+			}
+		})
+	}
+	wg.Wait()
+	until(t, "all that was asked for is done", c.finished)
+	if n := c.overlaps.Load(); n > 0 {
+		t.Fatalf("%d times two held the same key", n)
+	}
+}
+
+func TestSweepFindsWhatNobodyWoke(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newCounter()
+	c.want(uuid.New())
+	start(t, db, work.Options{Sweep: 20 * time.Millisecond}, c)
+	until(t, "the sweep finds it", c.finished)
+}
+
+func TestDrainIsRepeatedWhenItSaysSo(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newCounter()
+	var runs atomic.Int32
+	c.again = 10 * time.Millisecond
+	c.during = func(context.Context, *work.Lease, uuid.UUID) error { runs.Add(1); return nil }
+	start(t, db, work.Options{Sweep: never}, c)
+	id := uuid.New()
+	c.want(id)
+	wake(t, db, id)
+	until(t, "it runs three times", func() bool { return runs.Load() >= 3 })
+}
+
+func TestFailedDrainIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newCounter()
+	var runs atomic.Int32
+	c.during = func(context.Context, *work.Lease, uuid.UUID) error {
+		if runs.Add(1) == 1 {
+			return errors.New("the database was away")
+		}
+		return nil
+	}
+	start(t, db, work.Options{Sweep: 20 * time.Millisecond}, c)
+	id := uuid.New()
+	c.want(id)
+	wake(t, db, id)
+	until(t, "it is done at the second try", c.finished)
+}
+
+// The holder is frozen so long that its lease runs out: another takes over, and the first can record nothing.
+func TestHolderWhoseLeaseRanOutIsCutOffAndRecordsNothing(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newCounter()
+	frozen, recorded := make(chan struct{}), make(chan error, 1)
+	var first atomic.Bool
+	c.during = func(ctx context.Context, lease *work.Lease, id uuid.UUID) error {
+		if !first.CompareAndSwap(false, true) {
+			return nil
+		}
+		// What a paused process would find: somebody else has the key.
+		if _, err := db.Pool.Exec(ctx, "update leases set fence = fence + 1, held_until = now() - interval '1 second' where key like 'counter:%'"); err != nil {
+			return err
+		}
+		close(frozen)
+		<-ctx.Done()
+		recorded <- db.InTx(context.WithoutCancel(ctx), func(tx store.Tx) error { return lease.Check(context.WithoutCancel(ctx), tx) })
+		return ctx.Err()
+	}
+	start(t, db, work.Options{Sweep: 20 * time.Millisecond, LeaseTTL: 100 * time.Millisecond}, c)
+	id := uuid.New()
+	c.want(id)
+	wake(t, db, id)
+	<-frozen
+	select {
+	case err := <-recorded:
+		if !errors.Is(err, work.ErrLost) {
+			t.Fatalf("the frozen holder could record: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the frozen holder was not cut off")
+	}
+	until(t, "another finishes", c.finished)
+}
+
+func TestStopWaitsForTheWorkInHand(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newCounter()
+	begun, release := make(chan struct{}), make(chan struct{})
+	c.during = func(context.Context, *work.Lease, uuid.UUID) error { close(begun); <-release; return nil }
+	e, err := work.NewEngine(db, work.Options{Sweep: never}, c)
+	if err == nil {
+		err = e.Start(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := uuid.New()
+	c.want(id)
+	wake(t, db, id)
+	<-begun
+	stopped := make(chan error, 1)
+	go func() { stopped <- e.Stop(context.Background()) }()
+	select {
+	case <-stopped:
+		t.Fatal("stopped in the middle of work")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(release)
+	if err := <-stopped; err != nil || !c.finished() {
+		t.Fatalf("stopped with %v, finished %v", err, c.finished())
+	}
+}

@@ -1,0 +1,33 @@
+// Command demo does the main job once, from an empty machine to an empty lock, and says what it does: it
+// starts the server with simulated locks, lets the real terraform adopt, create, change and destroy codes,
+// and checks each result through the API and in the lock's own memory. It exits with 1 at the first thing
+// that is not as announced.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	server := flag.String("server", "bin/deviceaccess-server", "the server's binary")
+	plugin := flag.String("provider", "bin/terraform-provider-deviceaccess", "the provider's binary")
+	source := flag.String("source", "examples/demo", "the Terraform files")
+	terraform := flag.String("terraform", "terraform", "the Terraform CLI, 1.11 or newer")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	d := &demo{server: *server, plugin: *plugin, source: *source, terraform: *terraform}
+	err := d.run(ctx)
+	err = errors.Join(err, d.clean())
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "\n✗ %v\n", err)
+		os.Exit(1)
+	}
+	fmt.Println("\n✓ Everything was as announced. Nothing is left running.")
+}
