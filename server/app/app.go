@@ -95,7 +95,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := rest.New(rest.Config{Access: a.Access, Simulator: r, CursorKey: cursorKey, PublicURL: c.PublicURL, Logger: c.Log})
+	api, err := rest.NewHandler(rest.Options{Access: a.Access, Simulator: r, CursorKey: cursorKey, PublicURL: c.PublicURL, Logger: c.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ type lock struct {
 	box  *Sandbox
 	id   string
 	name string
-	prof Profile
+	prof profile
 	gate *gate // nil where writes may overlap
 
 	mu      sync.Mutex
@@ -39,7 +39,7 @@ type failure struct {
 	code    *stored
 }
 
-func (a *account) newLock(id string, prof Profile, n int) *lock {
+func (a *account) newLock(id string, prof profile, n int) *lock {
 	l := &lock{
 		acct: a, box: a.box, id: id, name: prof.LockName, prof: prof,
 		failed: map[string]*failure{},

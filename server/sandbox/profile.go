@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Profile is how one vendor's locks behave. Its values come from spec/adapters.md section 6.5, which
+// profile is how one vendor's locks behave. Its values come from spec/adapters.md section 6.5, which
 // names the source of each; "assumed" marks those for which no public source was found, and all
 // latencies are assumed, shortened to what is pleasant to watch.
-type Profile struct {
+type profile struct {
 	Provider     string // device_provider_name of the API
 	DeviceType   string // device_type of the API
 	Manufacturer string
@@ -19,7 +19,7 @@ type Profile struct {
 	CodeLengths []int
 	PerLock     bool // each lock takes one of CodeLengths only
 	MaxCodes    int
-	Constraints []Constraint
+	Constraints []constraintKind
 	NameMin     int
 	NameMax     int // 0: unbounded
 
@@ -38,18 +38,18 @@ type Profile struct {
 	Codes []string // names of the codes that are on a new lock
 }
 
-// Constraint is a constraint_type of the API.
-type Constraint string
+// constraintKind is a constraint_type of the API.
+type constraintKind string
 
 const (
-	noZeros              Constraint = "no_zeros"
-	cannotStartWith12    Constraint = "cannot_start_with_12"
-	threeUniqueDigits    Constraint = "at_least_three_unique_digits"
-	noSequence           Constraint = "no_ascending_or_descending_sequence"
-	cannotContain0789    Constraint = "cannot_contain_0789"
-	cannotSpecifyPINCode Constraint = "cannot_specify_pin_code"
-	startDateInFuture    Constraint = "start_date_in_future"
-	nameLength           Constraint = "name_length" // stands in NameMin and NameMax
+	noZeros              constraintKind = "no_zeros"
+	cannotStartWith12    constraintKind = "cannot_start_with_12"
+	threeUniqueDigits    constraintKind = "at_least_three_unique_digits"
+	noSequence           constraintKind = "no_ascending_or_descending_sequence"
+	cannotContain0789    constraintKind = "cannot_contain_0789"
+	cannotSpecifyPINCode constraintKind = "cannot_specify_pin_code"
+	startDateInFuture    constraintKind = "start_date_in_future"
+	nameLength           constraintKind = "name_length" // stands in NameMin and NameMax
 )
 
 // busy says what a write under way keeps other writes from.
@@ -76,7 +76,7 @@ func ms(from, to int) latency {
 	return latency{time.Duration(from) * time.Millisecond, time.Duration(to) * time.Millisecond}
 }
 
-var profiles = map[string]Profile{
+var profiles = map[string]profile{
 	"august": {
 		DeviceType: "august_lock", Manufacturer: "August", Model: "Wi-Fi Smart Lock", LockName: "Front Door",
 		CodeLengths: lengths(4, 6), MaxCodes: 250, // both assumed
@@ -103,7 +103,7 @@ var profiles = map[string]Profile{
 		DeviceType: "kwikset_lock", Manufacturer: "Kwikset", Model: "Halo Touchscreen", LockName: "Garage Entry",
 		CodeLengths: lengths(4, 8), MaxCodes: 250, // MaxCodes assumed
 		NameMin: 2, NameMax: 14,
-		Constraints: []Constraint{startDateInFuture},
+		Constraints: []constraintKind{startDateInFuture},
 		PINVisible:  true, NativeSchedule: true, Convert: "never",
 		Latency: ms(80, 300),
 		Codes:   []string{"Cleaner", "Dog Walker"},
@@ -111,7 +111,7 @@ var profiles = map[string]Profile{
 	"igloohome": {
 		DeviceType: "igloohome_lock", Manufacturer: "igloohome", Model: "Deadbolt 2S", LockName: "Beach House",
 		CodeLengths: lengths(4, 6), MaxCodes: 199,
-		Constraints: []Constraint{startDateInFuture},
+		Constraints: []constraintKind{startDateInFuture},
 		PINVisible:  true, NativeSchedule: true, Convert: "never",
 		Latency: ms(150, 500),
 		Codes:   []string{"Housekeeping"},
@@ -126,7 +126,7 @@ var profiles = map[string]Profile{
 	"ttlock": {
 		DeviceType: "ttlock_lock", Manufacturer: "TTLock", Model: "Smart Cylinder", LockName: "Office",
 		CodeLengths: lengths(4, 9), MaxCodes: 250,
-		Constraints: []Constraint{cannotContain0789},
+		Constraints: []constraintKind{cannotContain0789},
 		PINVisible:  true, NativeSchedule: true, Convert: "adopt",
 		Busy: busyGateway, Latency: ms(120, 350),
 		Codes: []string{"Reception", "Night Guard"},
@@ -134,7 +134,7 @@ var profiles = map[string]Profile{
 	"nuki": {
 		DeviceType: "nuki_lock", Manufacturer: "Nuki", Model: "Smart Lock Pro 4.0", LockName: "City Flat",
 		CodeLengths: lengths(6, 6), MaxCodes: 100, NameMax: 20,
-		Constraints: []Constraint{noZeros, cannotStartWith12},
+		Constraints: []constraintKind{noZeros, cannotStartWith12},
 		PINVisible:  true, NativeSchedule: true, Convert: "adopt",
 		Busy: busyLock, PatchDropsTime: true, Latency: ms(150, 500),
 		Codes: []string{"Putzhilfe"},
@@ -142,7 +142,7 @@ var profiles = map[string]Profile{
 	"salto_ks": {
 		DeviceType: "salto_lock", Manufacturer: "Salto", Model: "Neo Cylinder", LockName: "Coworking Hub",
 		CodeLengths: lengths(6, 6), MaxCodes: 100,
-		Constraints: []Constraint{cannotSpecifyPINCode},
+		Constraints: []constraintKind{cannotSpecifyPINCode},
 		PINVisible:  true, ProviderPIN: true, NativeSchedule: true, Convert: "adopt",
 		Latency: ms(50, 200),
 		Codes:   []string{"Site Admin"},
@@ -150,7 +150,7 @@ var profiles = map[string]Profile{
 	"tedee": {
 		DeviceType: "tedee_lock", Manufacturer: "Tedee", Model: "Tedee PRO", LockName: "Studio",
 		CodeLengths: lengths(5, 8), MaxCodes: 100, // MaxCodes assumed
-		Constraints: []Constraint{threeUniqueDigits, noSequence},
+		Constraints: []constraintKind{threeUniqueDigits, noSequence},
 		PINVisible:  true, NativeSchedule: true, Convert: "adopt",
 		Latency: ms(80, 300),
 		Codes:   []string{"Cleaner"},
@@ -161,7 +161,7 @@ var profiles = map[string]Profile{
 func Profiles() []string { return slices.Sorted(maps.Keys(profiles)) }
 
 // profileOf is the profile as the n-th lock of an account has it.
-func profileOf(name string, n int) (Profile, bool) {
+func profileOf(name string, n int) (profile, bool) {
 	p, ok := profiles[name]
 	p.Provider = name
 	if p.PerLock {

@@ -13,7 +13,7 @@ import (
 // was on its way for a while.
 const startTolerance = time.Minute
 
-var pinRules = map[Constraint]func(pin string) bool{
+var pinRules = map[constraintKind]func(pin string) bool{
 	noZeros:           func(pin string) bool { return !strings.Contains(pin, "0") },
 	cannotStartWith12: func(pin string) bool { return !strings.HasPrefix(pin, "12") },
 	cannotContain0789: func(pin string) bool { return !strings.ContainsAny(pin, "0789") },
@@ -35,7 +35,7 @@ var pinRules = map[Constraint]func(pin string) bool{
 }
 
 // checkPIN says why the lock refuses the PIN: INVALID_PIN.
-func (p Profile) checkPIN(pin string) *problem {
+func (p profile) checkPIN(pin string) *problem {
 	if strings.Trim(pin, "0123456789") != "" || !slices.Contains(p.CodeLengths, len(pin)) {
 		return refuse(invalidPIN, "A PIN of this lock has %s digits.", span(p.CodeLengths))
 	}
@@ -48,7 +48,7 @@ func (p Profile) checkPIN(pin string) *problem {
 }
 
 // checkName says why the vendor refuses the name: INVALID_NAME.
-func (p Profile) checkName(name string) *problem {
+func (p profile) checkName(name string) *problem {
 	n := utf8.RuneCountInString(name)
 	if n < p.NameMin || p.NameMax > 0 && n > p.NameMax {
 		return refuse(invalidName, "A name has %d to %d characters.", p.NameMin, p.NameMax)
@@ -58,7 +58,7 @@ func (p Profile) checkName(name string) *problem {
 
 // checkTime says why the lock cannot keep the time frame: INVALID_TIME_FRAME. Was is the time frame that
 // the code has so far, which may stay as it is.
-func (p Profile) checkTime(frame, was window, now time.Time) *problem {
+func (p profile) checkTime(frame, was window, now time.Time) *problem {
 	switch {
 	case frame.open(), frame.same(was):
 		return nil
@@ -78,7 +78,7 @@ func (p Profile) checkTime(frame, was window, now time.Time) *problem {
 }
 
 // newPIN draws a PIN that the lock takes and that none of the codes has.
-func (p Profile) newPIN(rng *rand.Rand, codes []stored) string {
+func (p profile) newPIN(rng *rand.Rand, codes []stored) string {
 	for {
 		pin := make([]byte, p.CodeLengths[0])
 		for i := range pin {

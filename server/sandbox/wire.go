@@ -44,9 +44,9 @@ type capabilities struct {
 }
 
 type constraint struct {
-	Type      Constraint `json:"constraint_type"`
-	MinLength int        `json:"min_length,omitempty"`
-	MaxLength int        `json:"max_length,omitempty"`
+	Type      constraintKind `json:"constraint_type"`
+	MinLength int            `json:"min_length,omitempty"`
+	MaxLength int            `json:"max_length,omitempty"`
 }
 
 // wireCode is an access code in an answer.

@@ -61,11 +61,11 @@ func (d *demo) prepare(context.Context) (err error) {
 	if err := os.CopyFS(filepath.Join(d.dir, "tf"), os.DirFS(d.source)); err != nil {
 		return fmt.Errorf("copy the Terraform files: %w", err)
 	}
-	mirror := filepath.Join(d.dir, "tf/terraform.d/plugins/registry.terraform.io/deviceaccess/deviceaccess/0.0.0", runtime.GOOS+"_"+runtime.GOARCH)
+	mirror := filepath.Join(d.dir, "tf/terraform.d/plugins/registry.terraform.io/deviceaccess/deviceaccess/0.1.0", runtime.GOOS+"_"+runtime.GOARCH)
 	if err := os.MkdirAll(mirror, 0o755); err != nil {
 		return err
 	}
-	return os.Symlink(d.plugin, filepath.Join(mirror, "terraform-provider-deviceaccess_v0.0.0"))
+	return os.Symlink(d.plugin, filepath.Join(mirror, "terraform-provider-deviceaccess_v0.1.0"))
 }
 
 func (d *demo) startServer(ctx context.Context) error {

@@ -185,7 +185,7 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	if err != nil {
 		return adapter.PutResult{}, err
 	}
-	c := call{method: http.MethodPost, path: lockPath(device) + "/access_codes", body: body, secret: spec.PIN}
+	c := call{method: http.MethodPost, path: lockPath(device) + "/access_codes", body: body}
 	if spec.Ref != "" {
 		c.method, c.path = http.MethodPatch, codePath(spec.Ref)
 	}

@@ -25,9 +25,8 @@ type call struct {
 	method  string
 	path    string
 	body    any
-	secret  string // the PIN in it, kept out of errors
-	account bool   // about the account, not about one lock
-	control bool   // a control of the sandbox, that real vendors lack
+	account bool // about the account, not about one lock
+	control bool // a control of the sandbox, that real vendors lack
 }
 
 func (c call) writes() bool { return c.method != http.MethodGet }
@@ -93,11 +92,11 @@ func (a *Adapter) lost(ctx context.Context, c call, sent bool, err error) error 
 	var failure *adapter.Error
 	switch {
 	case sent && c.writes():
-		failure = a.failure(adapter.Unconfirmed, "no answer to a write: "+reason(err), c.secret)
+		failure = a.failure(adapter.Unconfirmed, "no answer to a write: "+reason(err))
 	case sent || errors.Is(err, context.Canceled):
-		failure = a.failure(adapter.Transient, "no answer: "+reason(err), c.secret)
+		failure = a.failure(adapter.Transient, "no answer: "+reason(err))
 	default:
-		failure = a.failure(adapter.GatewayDown, "the vendor cannot be reached: "+reason(err), c.secret)
+		failure = a.failure(adapter.GatewayDown, "the vendor cannot be reached: "+reason(err))
 	}
 	a.log.DebugContext(ctx, "call of the vendor failed", "method", c.method, "path", c.path, "class", failure.Class)
 	if ctx.Err() != nil {

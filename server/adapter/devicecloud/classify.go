@@ -59,7 +59,7 @@ func (a *Adapter) classify(c call, resp *http.Response, data []byte) error {
 	if w.Message != "" {
 		message = w.Message
 	}
-	e := a.failure(class, message, c.secret)
+	e := a.failure(class, message)
 	e.RetryAfter = retryAfter(resp, w)
 	e.Conflict = adapter.CodeRef(w.Conflict)
 	a.log.Debug("the vendor refused", "method", c.method, "path", c.path, "status", resp.StatusCode, "class", class)
@@ -117,12 +117,9 @@ func retryAfter(resp *http.Response, w wireError) time.Duration {
 var digits = regexp.MustCompile(`[0-9]{4,}`)
 
 // failure is an error whose message, the vendor's, may be shown: one line, short, without PIN or token.
-func (a *Adapter) failure(class adapter.Class, message, pin string) *adapter.Error {
+func (a *Adapter) failure(class adapter.Class, message string) *adapter.Error {
 	if a.token != "" {
 		message = strings.ReplaceAll(message, a.token, "****")
-	}
-	if pin != "" {
-		message = strings.ReplaceAll(message, pin, "****")
 	}
 	message = digits.ReplaceAllString(message, "****")
 	message = strings.Map(func(r rune) rune {

@@ -143,3 +143,38 @@ func TestSubscribeNeedsNoListOfWebhooks(t *testing.T) {
 	a, _ = vendor(t, says(401, ""))
 	classIs(t, "Subscribe", a.Subscribe(t.Context()), adapter.AuthRevoked)
 }
+
+func TestSubscribePostsOnlyWhatTheVendorLacks(t *testing.T) {
+	t.Parallel()
+	var known, posted string // the vendor's one webhook, and what was posted last
+	a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodGet:
+			_, _ = io.WriteString(w, `{"webhooks":[`+known+`]}`)
+		case http.MethodPost:
+			body, _ := io.ReadAll(r.Body)
+			posted = string(body)
+			_, _ = io.WriteString(w, `{"webhook_id":"wh_1","status":"active"}`)
+		}
+	})
+	subscribe := func() string {
+		posted = ""
+		if err := a.Subscribe(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return posted
+	}
+	whole := subscribe()
+	for _, c := range []struct {
+		name, known string
+		posts       bool
+	}{
+		{"the same", whole, false},
+		{"another URL", strings.Replace(whole, "here.example", "there.example", 1), true},
+		{"fewer events", strings.Replace(whole, "device.online", "moon.full", 1), true},
+	} {
+		if known = c.known; (subscribe() != "") != c.posts {
+			t.Errorf("%s: posted %q", c.name, posted)
+		}
+	}
+}

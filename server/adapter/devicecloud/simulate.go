@@ -31,9 +31,5 @@ func (a *Adapter) AddCode(ctx context.Context, device adapter.DeviceRef, name, p
 // control makes a call that only package sandbox answers.
 func (a *Adapter) control(ctx context.Context, device adapter.DeviceRef, what string, body, out any) error {
 	path := "/sandbox/locks/" + url.PathEscape(string(device)) + "/" + what
-	c := call{method: http.MethodPost, path: path, body: body, control: true}
-	if code, ok := body.(codeRequest); ok {
-		c.secret = code.Code
-	}
-	return a.do(ctx, c, out)
+	return a.do(ctx, call{method: http.MethodPost, path: path, body: body, control: true}, out)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -255,6 +256,35 @@ func TestAVendorOfTheGuideAloneIsUnderstood(t *testing.T) {
 	}
 }
 
+func TestACodeThatCannotBeSentIsNotSent(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for _, c := range []struct {
+		name, caps string
+		spec       adapter.CodeSpec
+		want       adapter.Class
+	}{
+		{"no PIN", `{}`, adapter.CodeSpec{}, adapter.Invalid},
+		{"a PIN that the vendor chooses", `{"provider_pin":true}`, adapter.CodeSpec{PIN: pin}, adapter.Invalid},
+		{"a long key", `{}`, adapter.CodeSpec{PIN: pin, Key: strings.Repeat("k", 65)}, adapter.Invalid},
+		{"half a time frame", `{"native_schedule":true}`, adapter.CodeSpec{PIN: pin, StartsAt: &now}, adapter.Invalid},
+		{"a time frame", `{"native_schedule":false}`, adapter.CodeSpec{PIN: pin, StartsAt: &now, EndsAt: &now}, adapter.NotSupported},
+		{"a change", `{"modify_codes":false}`, adapter.CodeSpec{PIN: pin, Ref: "c1"}, adapter.NotSupported},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodGet {
+					t.Errorf("%s %s was sent", r.Method, r.URL.Path)
+				}
+				_, _ = io.WriteString(w, `{"lock_id":"l1","capabilities":`+c.caps+`}`)
+			})
+			_, err := a.PutCode(t.Context(), "l1", c.spec)
+			classIs(t, "PutCode", err, c.want)
+		})
+	}
+}
+
 func TestARealVendorHasNoControls(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
@@ -281,6 +311,52 @@ func TestListsWithoutIdentifiersAreNotBelieved(t *testing.T) {
 	a, _ := vendor(t, guide(says(200, `{"access_codes":[{"name":"Guest"}]}`)))
 	_, err := a.Codes(t.Context(), "l1", false)
 	classIs(t, "Codes", err, adapter.Transient)
+}
+
+func TestAnAnswerAboutAnotherLockIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	a, _ := vendor(t, guide(says(200, `{"lock_id":"l1","name":"Office"}`)))
+	_, err := a.Device(t.Context(), "l2")
+	classIs(t, "Device", err, adapter.Transient)
+}
+
+func TestAnAnswerIsReadUpToALimit(t *testing.T) {
+	t.Parallel()
+	a, _ := vendor(t, says(200, `{"locks":[]}`+strings.Repeat(" ", 9<<20)))
+	_, err := a.Devices(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "larger than 8 MiB") {
+		t.Errorf("Devices: %v", err)
+	}
+}
+
+func TestADuplicateCarriesTheOtherCode(t *testing.T) {
+	t.Parallel()
+	const conflict = `"error_code":"PIN_CONFLICT","message":"m","conflicting_access_code_id":"c2"`
+	for name, answer := range map[string]http.HandlerFunc{
+		"refused": says(409, `{`+conflict+`}`),
+		"failed":  says(200, `{"access_code_id":"c1","status":"failed",`+conflict+`}`),
+	} {
+		a, _ := vendor(t, guide(answer))
+		_, err := a.PutCode(t.Context(), "l1", adapter.CodeSpec{PIN: pin})
+		if e, ok := errors.AsType[*adapter.Error](err); !ok || e.Class != adapter.Duplicate || e.Conflict != "c2" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestADeviceThatWasListedIsNotReadAgain(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	a, _ := vendor(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_, _ = io.WriteString(w, `{"locks":[{"lock_id":"l1"}],"access_codes":[]}`)
+	})
+	if _, err := a.Devices(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Codes(t.Context(), "l1", false); err != nil || asked.Load() != 2 {
+		t.Errorf("%v after %d requests, want 2", err, asked.Load())
+	}
 }
 
 func TestATokenDoesNotFollowARedirect(t *testing.T) {

@@ -147,7 +147,7 @@ func (a *Adapter) code(w wireCode) adapter.Code {
 		if !known {
 			class = adapter.Transient
 		}
-		c.Failed = a.failure(class, cmp.Or(w.Message, "the lock did not take the code"), w.Code)
+		c.Failed = a.failure(class, cmp.Or(w.Message, "the lock did not take the code"))
 		c.Failed.Conflict = adapter.CodeRef(w.Conflict)
 	}
 	return c

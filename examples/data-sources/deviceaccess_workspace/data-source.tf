@@ -1,0 +1,5 @@
+data "deviceaccess_workspace" "this" {}
+
+output "workspace" {
+  value = data.deviceaccess_workspace.this.name
+}

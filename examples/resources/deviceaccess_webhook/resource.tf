@@ -1,0 +1,16 @@
+resource "deviceaccess_webhook" "doors" {
+  url = "https://example.com/door-events"
+
+  event_types = [
+    "device.connected",
+    "device.disconnected",
+    "access_code.unmanaged.converted_to_managed",
+    "access_code.unmanaged.failed_to_convert_to_managed",
+  ]
+}
+
+# The receiver needs the secret to know that what arrives is genuine.
+output "webhook_secret" {
+  value     = deviceaccess_webhook.doors.secret
+  sensitive = true
+}

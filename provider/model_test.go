@@ -1,0 +1,129 @@
+package provider
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+)
+
+// models are the models of all resources and data sources, by type name.
+var models = map[string]any{
+	"deviceaccess_access_code":            accessCodeModel{},
+	"deviceaccess_webhook":                webhookModel{},
+	"deviceaccess_devices":                devicesModel{},
+	"deviceaccess_unmanaged_access_codes": unmanagedAccessCodesModel{},
+	"deviceaccess_workspace":              workspaceModel{},
+}
+
+// schemas are the types that the schemas of all resources, data sources and of the provider demand.
+func schemas(t *testing.T) map[string]attr.TypeWithAttributeTypes {
+	t.Helper()
+	p := New("test")()
+	found := map[string]attr.TypeWithAttributeTypes{}
+	var settingsSchema provider.SchemaResponse
+	p.Schema(t.Context(), provider.SchemaRequest{}, &settingsSchema)
+	found["settings"] = settingsSchema.Schema.Type().(attr.TypeWithAttributeTypes)
+	for _, make := range p.Resources(t.Context()) {
+		var name resource.MetadataResponse
+		var schema resource.SchemaResponse
+		made := make()
+		made.Metadata(t.Context(), resource.MetadataRequest{ProviderTypeName: "deviceaccess"}, &name)
+		made.Schema(t.Context(), resource.SchemaRequest{}, &schema)
+		if diags := schema.Schema.ValidateImplementation(t.Context()); diags.HasError() {
+			t.Errorf("%s: %v", name.TypeName, diags)
+		}
+		found[name.TypeName] = schema.Schema.Type().(attr.TypeWithAttributeTypes)
+	}
+	for _, make := range p.DataSources(t.Context()) {
+		var name datasource.MetadataResponse
+		var schema datasource.SchemaResponse
+		made := make()
+		made.Metadata(t.Context(), datasource.MetadataRequest{ProviderTypeName: "deviceaccess"}, &name)
+		made.Schema(t.Context(), datasource.SchemaRequest{}, &schema)
+		if diags := schema.Schema.ValidateImplementation(t.Context()); diags.HasError() {
+			t.Errorf("%s: %v", name.TypeName, diags)
+		}
+		found[name.TypeName] = schema.Schema.Type().(attr.TypeWithAttributeTypes)
+	}
+	return found
+}
+
+func TestModelsAndSchemasAgree(t *testing.T) {
+	found := schemas(t)
+	all := maps.Clone(models)
+	all["settings"] = settings{}
+	if got, want := slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
+		t.Fatalf("the provider has %q, the models are of %q", got, want)
+	}
+	for name, model := range all {
+		agree(t, name, reflect.TypeOf(model), found[name])
+	}
+}
+
+// agree compares a model with the type that a schema demands, field by field.
+func agree(t *testing.T, where string, model reflect.Type, schema attr.TypeWithAttributeTypes) {
+	t.Helper()
+	attributes := schema.AttributeTypes()
+	for i := range model.NumField() {
+		field := model.Field(i)
+		name := field.Tag.Get("tfsdk")
+		wanted, ok := attributes[name]
+		if !ok {
+			t.Errorf("%s: the model's field %s is no attribute of the schema", where, field.Name)
+			continue
+		}
+		delete(attributes, name)
+		if list, ok := wanted.(attr.TypeWithElementType); ok && field.Type.Kind() == reflect.Slice {
+			if nested, ok := list.ElementType().(attr.TypeWithAttributeTypes); ok {
+				agree(t, where+"."+name, field.Type.Elem(), nested)
+			}
+			continue
+		}
+		if got := reflect.TypeOf(wanted.ValueType(context.Background())); got != field.Type {
+			t.Errorf("%s: the attribute %s is a %s in the schema and a %s in the model", where, name, got, field.Type)
+		}
+	}
+	for name := range attributes {
+		t.Errorf("%s: the attribute %s is not in the model", where, name)
+	}
+}
+
+func TestEverythingIsDescribed(t *testing.T) {
+	p := New("test")()
+	var settingsSchema provider.SchemaResponse
+	p.Schema(t.Context(), provider.SchemaRequest{}, &settingsSchema)
+	for name, attribute := range settingsSchema.Schema.Attributes {
+		described(t, name, attribute.GetMarkdownDescription())
+	}
+	for _, make := range p.Resources(t.Context()) {
+		var schema resource.SchemaResponse
+		make().Schema(t.Context(), resource.SchemaRequest{}, &schema)
+		described(t, "resource", schema.Schema.MarkdownDescription)
+		for name, attribute := range schema.Schema.Attributes {
+			described(t, name, attribute.GetMarkdownDescription())
+		}
+	}
+	for _, make := range p.DataSources(t.Context()) {
+		var schema datasource.SchemaResponse
+		make().Schema(t.Context(), datasource.SchemaRequest{}, &schema)
+		described(t, "data source", schema.Schema.MarkdownDescription)
+		for name, attribute := range schema.Schema.Attributes {
+			described(t, name, attribute.GetMarkdownDescription())
+		}
+	}
+}
+
+func described(t *testing.T, name, description string) {
+	t.Helper()
+	if len(description) < 10 || !strings.HasSuffix(strings.TrimSpace(description), ".") {
+		t.Errorf("%s is described as %q", name, description)
+	}
+}
