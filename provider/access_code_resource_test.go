@@ -129,8 +129,8 @@ func TestAccessCodeTimeFrameMayBeSpelledInAnyZoneAndTakenAway(t *testing.T) {
 
 func TestAccessCodeConfigurationIsCheckedBeforeTheServerIsAsked(t *testing.T) {
 	cases := map[string]struct{ attributes, problem string }{
-		"letters":       {`code = "12a4"`, "A PIN is 4 to 12 digits"},
-		"three digits":  {`code = "124"`, "A PIN is 4 to 12 digits"},
+		"letters":       {`code = "12a4"`, "`code` must be 4 to 12 digits"},
+		"three digits":  {`code = "124"`, "`code` must be 4 to 12 digits"},
 		"start only":    {`starts_at = "2030-01-01T00:00:00Z"`, `Attribute "ends_at" must be specified`},
 		"end only":      {`ends_at = "2030-01-01T00:00:00Z"`, `Attribute "starts_at" must be specified`},
 		"no zone":       {"starts_at = \"2030-01-01T00:00:00\"\n  ends_at = \"2030-01-02T00:00:00\"", "is not a time in RFC 3339. Write it with its time zone"},

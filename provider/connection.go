@@ -72,7 +72,7 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 	}
 	client, err := api.New(config)
 	if err != nil {
-		diags.AddAttributeError(path.Root("endpoint"), "Connect to the server", err.Error())
+		diags.AddError("Connect to the server", sentence(err.Error()))
 		return nil, diags
 	}
 	if config.WorkspaceID != "" {
@@ -88,14 +88,15 @@ func checkSettings(config api.Config, diags *diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("api_key"), "Connect to the server",
 			"There is no API key. Set `api_key` in the provider block, or the environment variable "+envAPIKey+"."+hint)
 	}
+	// What holds a credential is not pointed to, because Terraform would show the line.
 	if config.Endpoint == "" {
 		diags.AddAttributeError(path.Root("endpoint"), "Connect to the server",
 			"There is no endpoint. Set `endpoint` in the provider block, or the environment variable "+envEndpoint+"."+hint)
 	} else if err := api.CheckEndpoint(config.Endpoint); err != nil {
-		diags.AddAttributeError(path.Root("endpoint"), "Connect to the server", sentence(err.Error()))
+		diags.AddError("Connect to the server", sentence(err.Error()))
 	}
 	if strings.ContainsFunc(config.Credential, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		diags.AddAttributeError(path.Root("api_key"), "Connect to the server",
+		diags.AddError("Connect to the server",
 			"The API key holds a blank, a line break or another character that no key has. Copy it again.")
 	}
 	if api.NeedsWorkspace(config.Credential) && config.WorkspaceID == "" {

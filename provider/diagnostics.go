@@ -64,9 +64,10 @@ func sameID(kind, got, wanted string) error {
 	return nil
 }
 
-// parameters of requests that are attributes of the same name.
+// parameters of requests that are attributes of the same name. The PIN is left out: Terraform shows the line of
+// the configuration that an error points to, and the PIN may stand in it.
 var parameters = []string{
-	"url", "event_types", "device_id", "name", "code", "starts_at", "ends_at", "is_external_modification_allowed",
+	"url", "event_types", "device_id", "name", "starts_at", "ends_at", "is_external_modification_allowed",
 	"device_type", "connected_account_id", "search",
 }
 

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"log"
 	"net/http"
 	"os"
 	"regexp"
@@ -26,6 +27,12 @@ func TestMain(m *testing.M) {
 	for _, name := range []string{envAPIKey, envEndpoint, envWorkspaceID, envConvertOnImport} {
 		os.Unsetenv(name)
 	}
+	dir, err := os.MkdirTemp("", "deviceaccess-mirror-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	mirrorDir = dir
 	apptest.Main(m)
 }
 

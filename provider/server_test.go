@@ -180,8 +180,8 @@ func TestServerAccessCodeIsChangedReplacedAndRepaired(t *testing.T) {
 				ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, front),
 				Check:            resource.ComposeAggregateTestCheckFunc(opens(august, "2468", false), opens(yale, "2468", true)),
 			},
-			{Config: onServer(srv, accessCodeOn(yale, `code = "246"`)), ExpectError: says("A PIN is 4 to 12 digits")},
-			{Config: onServer(srv, accessCodeOn(yale, `code = "246824682468"`)), ExpectError: says("Error: Update access code", `code = "246824682468"`, "HTTP 400")},
+			{Config: onServer(srv, accessCodeOn(yale, `code = "246"`)), ExpectError: says("`code` must be 4 to 12 digits")},
+			{Config: onServer(srv, accessCodeOn(yale, `code = "246824682468"`)), ExpectError: says("Error: Update access code", "HTTP 400")},
 		},
 	})
 }

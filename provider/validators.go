@@ -9,7 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 )
 
-// isPIN checks the shape of a PIN. Its text must not repeat the value, which the framework's own would.
+// isPIN checks the shape of a PIN. Its error neither repeats the value nor points to it, because Terraform would
+// show the line.
 type isPIN struct{}
 
 var pinShape = regexp.MustCompile(`^[0-9]{4,12}$`)
@@ -19,8 +20,8 @@ func (v isPIN) MarkdownDescription(c context.Context) string { return v.Descript
 
 func (isPIN) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	if !req.ConfigValue.IsNull() && !req.ConfigValue.IsUnknown() && !pinShape.MatchString(req.ConfigValue.ValueString()) {
-		resp.Diagnostics.AddAttributeError(req.Path, "Check the PIN",
-			"A PIN is 4 to 12 digits. Many locks take fewer lengths: `supported_code_lengths` of the data source deviceaccess_devices says which.")
+		resp.Diagnostics.AddError("Check the PIN",
+			"`code` must be 4 to 12 digits. Many locks take fewer lengths: `supported_code_lengths` of the data source deviceaccess_devices says which.")
 	}
 }
 

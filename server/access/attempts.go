@@ -107,16 +107,23 @@ func (s *Service) ListAttempts(ctx context.Context, p Principal, ids *[]string, 
 	if ids == nil && deviceID == "" {
 		return nil, false, invalid("", "Must specify at least one of action_attempt_ids or device_id")
 	}
-	arg := store.ListActionAttemptsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
-		ActionAttemptIds: parseIDs(ids), MaxRows: page.rows()}
+	var device *uuid.UUID
 	if deviceID != "" {
 		d, err := s.GetDevice(ctx, p, deviceID, "")
 		if err != nil {
 			return nil, false, err
 		}
-		arg.DeviceID = &d.ID
+		device = &d.ID
 	}
-	rows, err := s.db.ListActionAttempts(ctx, arg)
+	var rows []store.ActionAttempt
+	var err error
+	if ids != nil {
+		rows, err = s.db.ListActionAttempts(ctx, store.ListActionAttemptsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
+			ActionAttemptIds: parseIDs(ids), DeviceID: device, MaxRows: page.rows()})
+	} else {
+		rows, err = s.db.ListActionAttemptsOfDevice(ctx, store.ListActionAttemptsOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: *device,
+			AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows()})
+	}
 	if err != nil {
 		return nil, false, fmt.Errorf("list the action attempts: %w", err)
 	}

@@ -123,6 +123,9 @@ func (answers) GetDevice(_ context.Context, r GetDeviceRequestObject) (GetDevice
 	if err, ok := failures[r.Body.Name]; ok {
 		return nil, err
 	}
+	if r.Body.Name == "abort" {
+		panic(http.ErrAbortHandler)
+	}
 	panic("PIN 4711 is in here")
 }
 
@@ -334,10 +337,11 @@ func TestAccessLogTellsWhatHappenedAndNoSecret(t *testing.T) {
 	b := setup(t)
 	res := b.send(t, request{method: "POST", path: "/access_codes/create?name=Secretname", body: `{"device_id":"` + someID + `","code":"4711"}`})
 	b.send(t, request{method: "GET", path: "/codes/4711/Secretname"})
+	b.send(t, request{method: "DELETE", path: "/webhooks/delete?webhook_id=w"})
 	b.send(t, request{method: "POST", path: "/devices/get", body: `{"name":"unforeseen"}`})
 	log := b.log.String()
 	for _, want := range []string{
-		"request_id=" + res.header.Get("seam-request-id"), "route=/access_codes/create", "route=unknown", "status=404",
+		"request_id=" + res.header.Get("seam-request-id"), "route=/access_codes/create", "method=GET route=unknown status=404", "method=DELETE route=/webhooks/delete status=200",
 		"workspace_id=" + workspaceA.String(), "error=internal_server_error",
 	} {
 		if !strings.Contains(log, want) {
@@ -352,6 +356,24 @@ func TestAccessLogTellsWhatHappenedAndNoSecret(t *testing.T) {
 	}
 	if !strings.Contains(log, "PIN 4711 is in here") {
 		t.Error("the cause of a 500 is not logged")
+	}
+}
+
+func TestAbortedAnswersEndTheConnection(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/devices/get?name=abort", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+goodKey)
+	res, err := http.DefaultClient.Do(r)
+	if err == nil {
+		res.Body.Close()
+		t.Errorf("answered with %s", res.Status)
+	}
+	if log := b.log.String(); !strings.Contains(log, "route=/devices/get") || strings.Contains(log, "cause=") {
+		t.Errorf("the log: %s", log)
 	}
 }
 

@@ -52,6 +52,8 @@ func TestRequestsReachTheHandlerInOneForm(t *testing.T) {
 		"objects in the body":                   {request{method: "POST", body: `{"custom_metadata_has":{"vip":false,"floor":"one"}}`}, `{"custom_metadata_has":{"floor":"one","vip":false}}`},
 		"of two equal names the last counts":    {request{method: "POST", body: `{"limit":1,"limit":2}`}, `{"limit":2}`},
 		"escapes and other scripts":             {request{method: "POST", body: `{"search":"\u00fc\"\\<ü\t"}`}, `{"search":"ü\"\\<ü\t"}`},
+		"quotes alone":                          {request{method: "POST", body: `{"search":"a\"b\\c"}`}, `{"search":"a\"b\\c"}`},
+		"control characters alone":              {request{method: "POST", body: `{"search":"a\u0001b"}`}, `{"search":"a\u0001b"}`},
 		"the same in the query":                 {request{method: "GET", path: "?" + query("search", "ü\"\\<ü\t")}, `{"search":"ü\"\\<ü\t"}`},
 		"semicolons are text":                   {request{method: "GET", path: "?search=a;b"}, `{"search":"a;b"}`},
 		"empty credentials of the Go SDK":       {request{method: "POST", header: map[string]string{"Client-Session-Token": "", "Seam-Client-Session-Token": "", "Seam-Workspace": " "}}, `{}`},

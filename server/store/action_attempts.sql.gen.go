@@ -117,7 +117,7 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 const listActionAttempts = `-- name: ListActionAttempts :many
 select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at from action_attempts where workspace_id = $1
   and (created_at, action_attempt_id) > ($2::timestamptz, $3::uuid)
-  and ($4::uuid[] is null or action_attempt_id = any($4::uuid[]))
+  and action_attempt_id = any($4::uuid[])
   and ($5::uuid is null or device_id = $5::uuid)
 order by created_at, action_attempt_id limit $6::integer
 `
@@ -138,6 +138,60 @@ func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttempts
 		arg.AfterID,
 		arg.ActionAttemptIds,
 		arg.DeviceID,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ActionAttempt{}
+	for rows.Next() {
+		var i ActionAttempt
+		if err := rows.Scan(
+			&i.ActionAttemptID,
+			&i.WorkspaceID,
+			&i.DeviceID,
+			&i.AccessCodeID,
+			&i.ActionType,
+			&i.Gen,
+			&i.Options,
+			&i.Status,
+			&i.ErrorType,
+			&i.ErrorMessage,
+			&i.CreatedAt,
+			&i.DeadlineAt,
+			&i.FinishedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listActionAttemptsOfDevice = `-- name: ListActionAttemptsOfDevice :many
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2
+  and (created_at, action_attempt_id) > ($3::timestamptz, $4::uuid)
+order by created_at, action_attempt_id limit $5::integer
+`
+
+type ListActionAttemptsOfDeviceParams struct {
+	WorkspaceID uuid.UUID
+	DeviceID    uuid.UUID
+	AfterAt     time.Time
+	AfterID     uuid.UUID
+	MaxRows     int32
+}
+
+func (q *Queries) ListActionAttemptsOfDevice(ctx context.Context, arg ListActionAttemptsOfDeviceParams) ([]ActionAttempt, error) {
+	rows, err := q.db.Query(ctx, listActionAttemptsOfDevice,
+		arg.WorkspaceID,
+		arg.DeviceID,
+		arg.AfterAt,
+		arg.AfterID,
 		arg.MaxRows,
 	)
 	if err != nil {

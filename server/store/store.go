@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
 
 // DB is a pool of connections to one database. Its queries run outside of any transaction.
@@ -28,6 +29,14 @@ func Open(ctx context.Context, dsn string, maxConns int32) (*DB, error) {
 		cfg.MaxConns = maxConns
 	}
 	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	// Plans are made once per connection: making one anew for each list costs more than running it. So every
+	// query has to be good with any parameters: one plain row comparison for the page, and what decides the
+	// index not hidden behind "is null or".
+	cfg.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		pgxuuid.Register(conn.TypeMap()) // as 16 bytes instead of text
+		return nil
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database: %w", err)

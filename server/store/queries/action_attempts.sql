@@ -9,8 +9,13 @@ select * from action_attempts where workspace_id = @workspace_id and action_atte
 -- name: ListActionAttempts :many
 select * from action_attempts where workspace_id = @workspace_id
   and (created_at, action_attempt_id) > (@after_at::timestamptz, @after_id::uuid)
-  and (sqlc.narg('action_attempt_ids')::uuid[] is null or action_attempt_id = any(sqlc.narg('action_attempt_ids')::uuid[]))
+  and action_attempt_id = any(@action_attempt_ids::uuid[])
   and (sqlc.narg('device_id')::uuid is null or device_id = sqlc.narg('device_id')::uuid)
+order by created_at, action_attempt_id limit @max_rows::integer;
+
+-- name: ListActionAttemptsOfDevice :many
+select * from action_attempts where workspace_id = @workspace_id and device_id = @device_id
+  and (created_at, action_attempt_id) > (@after_at::timestamptz, @after_id::uuid)
 order by created_at, action_attempt_id limit @max_rows::integer;
 
 -- name: PendingAttemptsOfDevice :many

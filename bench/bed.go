@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+)
+
+const connections = 8 // of each side's pool: on two cores more are slower
+
+// bed is the server and a floor beside it on the same database.
+type bed struct {
+	dir     string
+	cluster *pglocal.Cluster
+	app     *app.App
+	pool    *pgxpool.Pool
+	bare    *http.Server
+	bareURL string
+	key     string
+}
+
+func newBed(ctx context.Context) (_ *bed, err error) {
+	b := &bed{}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	if b.dir, err = os.MkdirTemp("", "deviceaccess-bench-"); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(b.dir, 0o711); err != nil { // the database may run as another user
+		return nil, err
+	}
+	if b.cluster, err = pglocal.Start(ctx, pglocal.Options{Dir: filepath.Join(b.dir, "postgres"), Progress: os.Stderr}); err != nil {
+		return nil, err
+	}
+	dsn := b.cluster.DSN("postgres")
+	b.app, err = app.Start(ctx, app.Config{
+		Database: app.Database{DatabaseURL: dsn, DataDir: b.dir, MaxConns: connections}, Listen: "127.0.0.1:0", Sandbox: true,
+		Sandboxing: app.Sandboxing{Profiles: []string{"august"}}, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), // as logged in production
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.key = b.app.Sandbox.APIKey
+	for { // until the one device is there
+		devices, _, err := b.app.Access.ListDevices(ctx, access.Principal{WorkspaceID: b.app.Sandbox.WorkspaceID}, access.DeviceFilter{}, access.Page{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(devices) == 1 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return b, b.serveFloor(ctx, dsn)
+}
+
+// serveFloor runs the least that answers the same questions: chi, pgx, JSON, and a look-up of the credential.
+func (b *bed) serveFloor(ctx context.Context, dsn string) error {
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return err
+	}
+	cfg.MaxConns = connections
+	if b.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
+		return err
+	}
+	if _, err := b.pool.Exec(ctx, "create table bench_hooks (id uuid primary key, workspace_id uuid, url text, created_at timestamptz default now())"); err != nil {
+		return err
+	}
+	r := chi.NewRouter()
+	r.Post("/select", b.authenticated(func(ctx context.Context, workspace uuid.UUID, _ []byte) (any, error) {
+		var id uuid.UUID
+		var name string
+		var at time.Time
+		err := b.pool.QueryRow(ctx, "select device_id, name, created_at from devices where workspace_id = $1 order by created_at, device_id limit 1", workspace).Scan(&id, &name, &at)
+		return map[string]any{"device_id": id, "name": name, "created_at": at}, err
+	}))
+	r.Post("/insert", b.authenticated(func(ctx context.Context, workspace uuid.UUID, body []byte) (any, error) {
+		var in struct {
+			URL string `json:"url"`
+		}
+		if err := json.Unmarshal(body, &in); err != nil {
+			return nil, err
+		}
+		id := uuid.Must(uuid.NewV7())
+		_, err := b.pool.Exec(ctx, "insert into bench_hooks (id, workspace_id, url) values ($1, $2, $3)", id, workspace, in.URL)
+		return map[string]any{"id": id, "url": in.URL}, err
+	}))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	b.bareURL = "http://" + listener.Addr().String()
+	b.bare = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
+	go b.bare.Serve(listener) //nolint:errcheck // ends with close
+	return nil
+}
+
+func (b *bed) authenticated(f func(ctx context.Context, workspace uuid.UUID, body []byte) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		hash := sha256.Sum256([]byte(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")))
+		var workspace uuid.UUID
+		err := b.pool.QueryRow(r.Context(), `select w.workspace_id from credentials c join credential_workspaces w using (credential_id)
+			where c.token_hash = $1 and c.revoked_at is null`, hash[:]).Scan(&workspace)
+		if err != nil {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		out, err := f(r.Context(), workspace, body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(out) //nolint:errcheck // the load generator counts whole answers
+	}
+}
+
+func (b *bed) floor(path, body string) target { return target{b.bareURL + path, b.key, body} }
+
+func (b *bed) ours(path, body string) target { return target{b.app.URL + path, b.key, body} }
+
+func (b *bed) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if b.bare != nil {
+		b.bare.Close()
+	}
+	if b.pool != nil {
+		b.pool.Close()
+	}
+	if b.app != nil {
+		if err := b.app.Stop(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: stop the server:", err)
+		}
+	}
+	if b.cluster != nil {
+		if err := b.cluster.Stop(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: stop the database:", err)
+		}
+	}
+	os.RemoveAll(b.dir)
+}

@@ -1,0 +1,82 @@
+package provider
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+)
+
+func TestDemoPlaysFromImportToDestroy(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	device := srv.Device(t, "august")
+	codes := srv.UnmanagedCodes(t, device)
+	files := map[string]string{"terraform.tfvars": `device_id              = "` + device + `"
+adopted_access_code_id = "` + codes[0].AccessCodeID + `"
+cleaner_pin            = "2468"
+workspace_id           = "` + srv.WorkspaceID + `"
+`}
+	for _, name := range []string{"versions.tf", "variables.tf", "main.tf", "imported.tf", "outputs.tf"} {
+		content, err := os.ReadFile(filepath.Join("../examples/demo", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = strings.Replace(string(content), "provider \"deviceaccess\" {", "provider \"deviceaccess\" {\n  endpoint = \""+srv.URL+"\"\n  api_key = \""+srv.APIKey+"\"", 1)
+	}
+	w := newWorkspace(t, files)
+	w.expect(true, "import", "deviceaccess_access_code.imported", codes[1].AccessCodeID)
+	expectConversions(t, srv, "after the import", 1)
+	w.expect(true, "plan", "-out=plan")
+	expectConversions(t, srv, "after the plan", 1)
+	w.expect(true, "apply", "plan")
+	expectConversions(t, srv, "after the apply", 2)
+	w.expect(true, "plan", "-detailed-exitcode") // which fails when there is anything to change
+	w.expect(true, "output", "-json")
+	w.expect(true, "destroy", "-auto-approve")
+
+	lock := srv.Lock(t, device)
+	for pin, want := range map[string]bool{"2468": false, *codes[0].Code: false, *codes[1].Code: false, *codes[2].Code: true} {
+		if lock.Has(t, pin) != want {
+			t.Errorf("after the destroy the lock opens for %s: %v", pin, !want)
+		}
+	}
+	for _, secret := range []string{*codes[0].Code, *codes[1].Code, srv.APIKey} {
+		if strings.Contains(w.seen.String(), `"`+secret+`"`) {
+			t.Errorf("%s was shown", secret)
+		}
+	}
+}
+
+func TestGuideAdoptsManyCodes(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	device := srv.Device(t, "august")
+	guide, err := os.ReadFile("../templates/guides/adopt-existing-codes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := ""
+	for _, block := range strings.Split(string(guide), "```terraform\n")[1:] {
+		if code, _, _ := strings.Cut(block, "```"); strings.Contains(code, "import_blocks") {
+			list = strings.ReplaceAll(code, "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11", device)
+		}
+	}
+	w := newWorkspace(t, map[string]string{"required.tf": required, "provider.tf": onServer(srv, ""), "list.tf": list})
+	w.expect(true, "apply", "-auto-approve")
+	imports := w.output("import_blocks")
+	if err := os.Remove(filepath.Join(w.dir, "list.tf")); err != nil {
+		t.Fatal(err)
+	}
+	w.write("imports.tf", imports)
+	w.expect(true, "plan", "-generate-config-out=adopted.tf")
+	expectConversions(t, srv, "after the plan", 0)
+	w.expect(true, "apply", "-auto-approve")
+	expectConversions(t, srv, "after the apply", 3)
+	w.expect(true, "plan", "-detailed-exitcode")
+	if left := srv.UnmanagedCodes(t, device); len(left) != 0 {
+		t.Errorf("%d codes are left unmanaged", len(left))
+	}
+}
