@@ -50,7 +50,7 @@ func (c *Client) Await(ctx context.Context, attempt ActionAttempt) error {
 			asked = true
 			return ended(attempt), nil
 		}
-		answer, err := Answer[ActionAttemptResponse](c.GetActionAttempt(ctx, GetActionAttemptRequest{ActionAttemptID: attempt.ActionAttemptID}))
+		answer, err := Call[ActionAttemptResponse](ctx, c.GetActionAttempt, GetActionAttemptRequest{ActionAttemptID: attempt.ActionAttemptID})
 		if err != nil {
 			return false, err
 		}

@@ -28,9 +28,7 @@ type Config struct {
 	Transport http.RoundTripper
 }
 
-// New makes a client of the server at config.Endpoint. Its methods return raw answers; Answer decodes them:
-//
-//	answer, err := api.Answer[api.WebhookResponse](client.GetWebhook(ctx, api.WebhookRequest{WebhookID: id}))
+// New makes a client of the server at config.Endpoint, whose operations are carried out by Call.
 //
 // Requests are repeated where that is harmless (see retrying), and redirects are not followed, because they
 // would carry PINs to an address nobody has named.
@@ -71,11 +69,15 @@ func NeedsWorkspace(credential string) bool {
 // NewTransport is HTTP with limits on how long a server may keep silent: ten seconds to connect, a minute to
 // begin an answer.
 func NewTransport() http.RoundTripper {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-	t.ResponseHeaderTimeout = time.Minute
-	t.MaxIdleConnsPerHost = 16
-	return t
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   16, // Terraform works on ten resources at once
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: time.Minute,
+	}
 }
 
 // authorised adds what every request carries.

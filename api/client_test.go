@@ -70,12 +70,12 @@ func scripted(t *testing.T, answers ...func(*http.Request) (*http.Response, erro
 }
 
 func read(ctx context.Context, client *Client) error {
-	_, err := Answer[WebhookResponse](client.GetWebhook(ctx, WebhookRequest{WebhookID: "w1"}))
+	_, err := Call[WebhookResponse](ctx, client.GetWebhook, WebhookRequest{WebhookID: "w1"})
 	return err
 }
 
 func write(ctx context.Context, client *Client) error {
-	_, err := Answer[WebhookResponse](client.CreateWebhook(ctx, CreateWebhookRequest{URL: "https://example.com"}))
+	_, err := Call[WebhookResponse](ctx, client.CreateWebhook, CreateWebhookRequest{URL: "https://example.com"})
 	return err
 }
 

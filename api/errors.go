@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"io"
 	"mime"
 	"net/http"
 	"regexp"
@@ -65,31 +64,6 @@ func IsNoRoute(err error) bool {
 func IsDenied(err error) bool {
 	status := StatusOf(err)
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
-}
-
-// Answer decodes the answer of a generated call. It fails with a *ResponseError when the server refuses or
-// answers something else than the contract says.
-func Answer[T any](resp *http.Response, err error) (*T, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
-	}
-	if resp.StatusCode != http.StatusOK || !isJSON(resp) {
-		return nil, responseError(resp, body)
-	}
-	out := new(T)
-	if err := json.Unmarshal(body, out); err != nil {
-		return nil, &ResponseError{
-			Status:    resp.StatusCode,
-			Message:   redactRequest(resp.Request, fmt.Sprintf("the server's answer is not what the contract says: %v", err)),
-			RequestID: resp.Header.Get("seam-request-id"),
-		}
-	}
-	return out, nil
 }
 
 func isJSON(resp *http.Response) bool {

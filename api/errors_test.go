@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -58,8 +59,8 @@ func TestAnswersThatAreTooLongAreNotRead(t *testing.T) {
 func TestFieldsOfAnErrorAreNamed(t *testing.T) {
 	client, _ := scripted(t, says(400, `{"ok": false, "error": {"type": "invalid_input", "message": "2 Input Errors", "validation_errors":
 		{"_errors": [], "url": {"_errors": ["Required", "Invalid"]}, "code": {"_errors": ["1357 is taken"]}}}}`))
-	_, err := Answer[AccessCodeCreatedResponse](client.CreateAccessCode(t.Context(), CreateAccessCodeRequest{DeviceID: "d", Code: "1357"}))
-	e, ok := err.(*ResponseError)
+	_, err := Call[AccessCodeCreatedResponse](t.Context(), client.CreateAccessCode, CreateAccessCodeRequest{DeviceID: "d", Code: "1357"})
+	e, ok := errors.AsType[*ResponseError](err)
 	if !ok || len(e.Fields) != 2 || !slices.Equal(e.Fields["url"], []string{"Required", "Invalid"}) || e.Fields["code"][0] != "(hidden) is taken" {
 		t.Errorf("error: %#v", err)
 	}
@@ -72,7 +73,7 @@ func TestErrorsShowNoSecrets(t *testing.T) {
 		"of a proxy": `<p>You sent {"code":"1357"} and Bearer ` + testKey + `</p>`,
 	} {
 		client, _ := scripted(t, says(http.StatusConflict, body))
-		_, err := Answer[AccessCodeCreatedResponse](client.CreateAccessCode(t.Context(), CreateAccessCodeRequest{DeviceID: "d", Code: pin}))
+		_, err := Call[AccessCodeCreatedResponse](t.Context(), client.CreateAccessCode, CreateAccessCodeRequest{DeviceID: "d", Code: pin})
 		if err == nil || strings.Contains(err.Error(), pin) || strings.Contains(err.Error(), testKey) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -37,7 +37,7 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	answer, err := api.Answer[api.AccessCodeCreatedResponse](client.CreateAccessCode(ctx, plan.createRequest()))
+	answer, err := api.Call[api.AccessCodeCreatedResponse](ctx, client.CreateAccessCode, plan.createRequest())
 	if err == nil {
 		err = hasID("access code", answer.AccessCode.AccessCodeID)
 	}
@@ -104,7 +104,7 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	defer cancel()
 
 	if !state.IsManaged.ValueBool() {
-		code, err := r.convert(ctx, client, &plan, &state)
+		code, err := convertPlanned(ctx, client, &plan, &state)
 		if err != nil {
 			reportNext(&resp.Diagnostics, "Convert access code to managed", hiding(err, plan.Code.ValueString(), state.Code.ValueString()), conversionAdvice(err))
 			return
@@ -113,38 +113,12 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 		state.fill(code)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
-	code, err := r.update(ctx, client, &plan, &state)
+	code, err := changePlanned(ctx, client, &plan, &state)
 	if err != nil {
 		reportNext(&resp.Diagnostics, action, hiding(err, plan.Code.ValueString(), state.Code.ValueString()), changeAdvice(err))
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan.applied(code))...)
-}
-
-// convert makes the code managed, unless its vendor is known not to allow it.
-func (r *accessCodeResource) convert(ctx context.Context, client *api.Client, plan, state *accessCodeModel) (*api.AccessCode, error) {
-	managed, unmanaged, err := findCode(ctx, client, state.DeviceID.ValueString(), state.AccessCodeID.ValueString())
-	switch {
-	case err != nil || managed != nil:
-		return managed, err
-	case unmanaged != nil && unmanaged.CannotBeManaged:
-		return nil, errCannotBeManaged
-	}
-	return convertCode(ctx, client, plan.convertRequest())
-}
-
-// update changes what the plan changes, and answers the code as it is then.
-func (r *accessCodeResource) update(ctx context.Context, client *api.Client, plan, state *accessCodeModel) (*api.AccessCode, error) {
-	id := state.AccessCodeID.ValueString()
-	request, changes := plan.updateRequest(state)
-	if !changes {
-		return managedCode(ctx, client, id)
-	}
-	answer, err := api.Answer[api.ActionAttemptResponse](client.UpdateAccessCode(ctx, request))
-	if err != nil {
-		return nil, err
-	}
-	return awaitLock(ctx, client, id, answer.ActionAttempt)
 }
 
 func (r *accessCodeResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
@@ -159,36 +133,9 @@ func (r *accessCodeResource) Delete(ctx context.Context, req resource.DeleteRequ
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	if err := r.delete(ctx, client, &model); err != nil {
+	if err := deleteCode(ctx, client, model.DeviceID.ValueString(), model.AccessCodeID.ValueString()); err != nil {
 		reportNext(&resp.Diagnostics, "Delete access code", hiding(err, model.Code.ValueString()), deletionAdvice(err))
 	}
-}
-
-var errCannotBeDeleted = errors.New("the vendor of this lock does not let codes be deleted that the workspace does not manage")
-
-// delete takes the code off its lock, by the operation that is right for what the code is now.
-func (r *accessCodeResource) delete(ctx context.Context, client *api.Client, model *accessCodeModel) error {
-	deviceID, id := model.DeviceID.ValueString(), model.AccessCodeID.ValueString()
-	managed, unmanaged, err := findCode(ctx, client, deviceID, id)
-	if err != nil {
-		return err
-	}
-	var answer *api.ActionAttemptResponse
-	switch {
-	case managed != nil:
-		answer, err = api.Answer[api.ActionAttemptResponse](client.DeleteAccessCode(ctx, api.DeleteAccessCodeRequest{AccessCodeID: id}))
-	case unmanaged != nil && unmanaged.CannotDeleteUnmanagedAccessCode:
-		return errCannotBeDeleted
-	case unmanaged != nil:
-		answer, err = api.Answer[api.ActionAttemptResponse](client.DeleteUnmanagedAccessCode(ctx, api.DeleteUnmanagedAccessCodeRequest{AccessCodeID: id}))
-	}
-	if answer == nil || err != nil { // gone before, or refused
-		if api.IsNotFound(err) {
-			return nil
-		}
-		return err
-	}
-	return awaitGone(ctx, client, deviceID, id, answer.ActionAttempt)
 }
 
 // creationAdvice is what can be done when the lock has not taken a new code.

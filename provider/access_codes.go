@@ -3,8 +3,6 @@ package provider
 import (
 	"context"
 	"errors"
-	"strings"
-	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
@@ -16,7 +14,7 @@ const pageSize = 500
 
 // managedCode reads a managed code. It fails with api.IsNotFound when there is none.
 func managedCode(ctx context.Context, client *api.Client, id string) (*api.AccessCode, error) {
-	answer, err := api.Answer[api.AccessCodeResponse](client.GetAccessCode(ctx, api.GetAccessCodeRequest{AccessCodeID: id}))
+	answer, err := api.Call[api.AccessCodeResponse](ctx, client.GetAccessCode, api.GetAccessCodeRequest{AccessCodeID: id})
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +25,7 @@ func managedCode(ctx context.Context, client *api.Client, id string) (*api.Acces
 // of a device: there it fails with api.IsNoRoute when the device is not known. Where there is no such code
 // it answers nil.
 func unmanagedCode(ctx context.Context, client *api.Client, deviceID, id string) (*api.UnmanagedAccessCode, error) {
-	answer, err := api.Answer[api.UnmanagedAccessCodeResponse](client.GetUnmanagedAccessCode(ctx, api.GetAccessCodeRequest{AccessCodeID: id}))
+	answer, err := api.Call[api.UnmanagedAccessCodeResponse](ctx, client.GetUnmanagedAccessCode, api.GetAccessCodeRequest{AccessCodeID: id})
 	switch {
 	case err == nil:
 		return &answer.AccessCode, sameID("access code", answer.AccessCode.AccessCodeID, id)
@@ -52,7 +50,7 @@ func unmanagedCode(ctx context.Context, client *api.Client, deviceID, id string)
 func unmanagedCodes(ctx context.Context, client *api.Client, deviceID string) ([]api.UnmanagedAccessCode, error) {
 	return api.Collect(api.Pages(func(cursor string) ([]api.UnmanagedAccessCode, api.Pagination, error) {
 		request := api.ListUnmanagedAccessCodesRequest{DeviceID: deviceID, Limit: pageSize, PageCursor: cursor}
-		answer, err := api.Answer[api.UnmanagedAccessCodesResponse](client.ListUnmanagedAccessCodes(ctx, request))
+		answer, err := api.Call[api.UnmanagedAccessCodesResponse](ctx, client.ListUnmanagedAccessCodes, request)
 		if err != nil {
 			return nil, api.Pagination{}, err
 		}
@@ -76,7 +74,7 @@ var errCannotBeManaged = errors.New("the vendor of this lock does not let existi
 // convertCode makes an unmanaged code managed. Conversions are known to report a failure and to have happened
 // all the same, so the code itself is asked before an error is believed.
 func convertCode(ctx context.Context, client *api.Client, request api.ConvertAccessCodeRequest) (*api.AccessCode, error) {
-	answer, err := api.Answer[api.ActionAttemptResponse](client.ConvertUnmanagedAccessCode(ctx, request))
+	answer, err := api.Call[api.ActionAttemptResponse](ctx, client.ConvertUnmanagedAccessCode, request)
 	if err == nil {
 		err = client.Await(ctx, answer.ActionAttempt)
 	}
@@ -99,117 +97,54 @@ func convertCode(ctx context.Context, client *api.Client, request api.ConvertAcc
 	return code, err
 }
 
-// awaitLock waits until a code is on its lock, or is scheduled to be, after the attempt that does it. Where the
-// server gives no attempt, the status alone tells.
-func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.ActionAttempt) (*api.AccessCode, error) {
-	var code *api.AccessCode
-	err := client.Await(ctx, attempt)
-	if err == nil {
-		err = api.Poll(ctx, func() (bool, error) {
-			found, err := managedCode(ctx, client, id)
-			if api.IsNotFound(err) {
-				return false, nil // some servers take a moment to show what they have just made
-			}
-			if err != nil {
-				return false, err
-			}
-			code = found
-			return arrived(code, attempt.ActionAttemptID != ""), nil
-		})
-		if errors.Is(err, context.DeadlineExceeded) && code != nil {
-			err = stillWaiting(string(code.Status), err)
-		}
+// convertPlanned makes the code managed, unless its vendor is known not to allow it.
+func convertPlanned(ctx context.Context, client *api.Client, plan, state *accessCodeModel) (*api.AccessCode, error) {
+	managed, unmanaged, err := findCode(ctx, client, state.DeviceID.ValueString(), state.AccessCodeID.ValueString())
+	switch {
+	case err != nil || managed != nil:
+		return managed, err
+	case unmanaged != nil && unmanaged.CannotBeManaged:
+		return nil, errCannotBeManaged
 	}
-	if err == nil {
-		return code, nil
+	return convertCode(ctx, client, plan.convertRequest())
+}
+
+// changePlanned changes what the plan changes, and answers the code as it is then.
+func changePlanned(ctx context.Context, client *api.Client, plan, state *accessCodeModel) (*api.AccessCode, error) {
+	id := state.AccessCodeID.ValueString()
+	request, changes := plan.updateRequest(state)
+	if !changes {
+		return managedCode(ctx, client, id)
 	}
-	ctx, cancel := lastLook(ctx)
-	defer cancel()
-	code, readErr := managedCode(ctx, client, id)
-	if readErr != nil {
+	answer, err := api.Call[api.ActionAttemptResponse](ctx, client.UpdateAccessCode, request)
+	if err != nil {
 		return nil, err
 	}
-	if code.Status == api.Set && len(code.Errors) == 0 && len(code.PendingMutations) == 0 {
-		return code, nil
-	}
-	return nil, withProblems(err, code.Errors)
+	return awaitLock(ctx, client, id, answer.ActionAttempt)
 }
 
-// arrived says whether there is nothing more to wait for. A code of the future stays unset until it starts, and
-// an attempt that has succeeded says so of any code that is unset.
-func arrived(code *api.AccessCode, attempted bool) bool {
-	switch code.Status {
-	case api.Setting, api.Unknown:
-		return false
-	case api.Unset:
-		return attempted || code.StartsAt != nil && code.StartsAt.After(time.Now())
-	default:
-		return true
-	}
-}
+var errCannotBeDeleted = errors.New("the vendor of this lock does not let codes be deleted that the workspace does not manage")
 
-// awaitGone waits until a code is off its lock, after the attempt that does it.
-func awaitGone(ctx context.Context, client *api.Client, deviceID, id string, attempt api.ActionAttempt) error {
-	var problems []api.Problem
-	status := "there"
-	err := client.Await(ctx, attempt)
-	if err == nil {
-		err = api.Poll(ctx, func() (bool, error) {
-			managed, unmanaged, err := findCode(ctx, client, deviceID, id)
-			if managed != nil {
-				status = string(managed.Status)
-			}
-			return managed == nil && unmanaged == nil, err
-		})
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = stillWaiting(status, err)
-		}
+// deleteCode takes a code off its lock, by the operation that is right for what the code is now.
+func deleteCode(ctx context.Context, client *api.Client, deviceID, id string) error {
+	managed, unmanaged, err := findCode(ctx, client, deviceID, id)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		return nil
-	}
-	ctx, cancel := lastLook(ctx)
-	defer cancel()
-	managed, unmanaged, readErr := findCode(ctx, client, deviceID, id)
+	var answer *api.ActionAttemptResponse
 	switch {
-	case readErr != nil:
-		return err
 	case managed != nil:
-		problems = managed.Errors
+		answer, err = api.Call[api.ActionAttemptResponse](ctx, client.DeleteAccessCode, api.DeleteAccessCodeRequest{AccessCodeID: id})
+	case unmanaged != nil && unmanaged.CannotDeleteUnmanagedAccessCode:
+		return errCannotBeDeleted
 	case unmanaged != nil:
-		problems = unmanaged.Errors
-	default:
-		return nil
+		answer, err = api.Call[api.ActionAttemptResponse](ctx, client.DeleteUnmanagedAccessCode, api.DeleteUnmanagedAccessCodeRequest{AccessCodeID: id})
 	}
-	return withProblems(err, problems)
-}
-
-// lastLook is a context to read once more with after the time is up.
-func lastLook(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-}
-
-// withProblems adds to an error what the code itself says is wrong.
-func withProblems(err error, problems []api.Problem) error {
-	if len(problems) == 0 {
+	if answer == nil || err != nil { // gone before, or refused
+		if api.IsNotFound(err) {
+			return nil
+		}
 		return err
 	}
-	var texts []string
-	for _, problem := range problems {
-		texts = append(texts, strings.TrimSuffix(problem.Message, ".")+" ("+problem.ErrorCode+")")
-	}
-	return &explained{err.Error() + "; the access code says: " + strings.Join(texts, "; "), err}
+	return awaitGone(ctx, client, deviceID, id, answer.ActionAttempt)
 }
-
-func stillWaiting(status string, err error) error {
-	return &explained{"the access code was still " + status + " when the time was up", err}
-}
-
-// explained is an error with a text of its own.
-type explained struct {
-	text string
-	err  error
-}
-
-func (e *explained) Error() string { return e.text }
-func (e *explained) Unwrap() error { return e.err }

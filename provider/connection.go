@@ -108,7 +108,7 @@ func checkSettings(config api.Config, diags *diag.Diagnostics) {
 
 // checkWorkspace refuses a credential of another workspace, with which everything would look deleted.
 func checkWorkspace(ctx context.Context, client *api.Client, wanted string, diags *diag.Diagnostics) {
-	answer, err := api.Answer[api.WorkspaceResponse](client.GetWorkspace(ctx, api.EmptyRequest{}))
+	answer, err := api.Call[api.WorkspaceResponse](ctx, client.GetWorkspace, api.EmptyRequest{})
 	if err != nil {
 		report(diags, "Read the workspace of the API key", err)
 		return

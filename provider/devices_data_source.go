@@ -68,7 +68,7 @@ func (d *devicesDataSource) Read(ctx context.Context, req datasource.ReadRequest
 	devices, err := api.Collect(api.Pages(func(cursor string) ([]api.Device, api.Pagination, error) {
 		request := model.request()
 		request.PageCursor = cursor
-		answer, err := api.Answer[api.DevicesResponse](client.ListDevices(ctx, request))
+		answer, err := api.Call[api.DevicesResponse](ctx, client.ListDevices, request)
 		if err != nil {
 			return nil, api.Pagination{}, err
 		}

@@ -39,13 +39,25 @@ func reportNext(diags *diag.Diagnostics, action string, err error, next string) 
 // reportCreate is report for a request that creates something, which may have happened although it failed.
 func reportCreate(diags *diag.Diagnostics, action string, err error) {
 	next := nextStep(err)
-	broken, isNetwork := errors.AsType[*net.OpError](err)
-	status := api.StatusOf(err)
-	if refused := status/100 == 4 || status == http.StatusServiceUnavailable; !refused && !(isNetwork && broken.Op == "dial") {
+	if mayHaveHappened(err) {
 		next = strings.TrimSpace(next + "\n\nIt is not known whether the server has done it, and it was not asked twice. " +
 			"Look there before running Terraform again, which would create another.")
 	}
 	reportNext(diags, action, err, next)
+}
+
+// mayHaveHappened says of a failed request that the server may have carried it out.
+func mayHaveHappened(err error) bool {
+	if status := api.StatusOf(err); status != 0 {
+		return status/100 != 4 && status/100 != 3 && status != http.StatusServiceUnavailable
+	}
+	return !notConnected(err)
+}
+
+// notConnected says that no connection was made.
+func notConnected(err error) bool {
+	broken, ok := errors.AsType[*net.OpError](err)
+	return ok && broken.Op == "dial"
 }
 
 // hasID guards against an answer that names nothing.
@@ -102,7 +114,7 @@ func nextStep(err error) string {
 	case status >= http.StatusInternalServerError:
 		return "The server has failed; its log tells more under the request above. Run Terraform again when it is well."
 	}
-	if broken, ok := errors.AsType[*net.OpError](err); ok && broken.Op == "dial" {
+	if notConnected(err) {
 		return "Check that the server is running, and that `endpoint` (or " + envEndpoint + ") is its address."
 	}
 	return ""

@@ -52,7 +52,11 @@ func (t instantType) ValueFromTerraform(ctx context.Context, value tftypes.Value
 	if err != nil {
 		return nil, err
 	}
-	return instant{text.(basetypes.StringValue)}, nil
+	known, ok := text.(basetypes.StringValue)
+	if !ok {
+		return nil, fmt.Errorf("a string was read as a %T", text)
+	}
+	return instant{known}, nil
 }
 
 func (v instant) Type(context.Context) attr.Type { return instantType{} }

@@ -31,10 +31,10 @@ func schemas(t *testing.T) map[string]attr.TypeWithAttributeTypes {
 	var settingsSchema provider.SchemaResponse
 	p.Schema(t.Context(), provider.SchemaRequest{}, &settingsSchema)
 	found["settings"] = settingsSchema.Schema.Type().(attr.TypeWithAttributeTypes)
-	for _, make := range p.Resources(t.Context()) {
+	for _, create := range p.Resources(t.Context()) {
 		var name resource.MetadataResponse
 		var schema resource.SchemaResponse
-		made := make()
+		made := create()
 		made.Metadata(t.Context(), resource.MetadataRequest{ProviderTypeName: "deviceaccess"}, &name)
 		made.Schema(t.Context(), resource.SchemaRequest{}, &schema)
 		if diags := schema.Schema.ValidateImplementation(t.Context()); diags.HasError() {
@@ -42,10 +42,10 @@ func schemas(t *testing.T) map[string]attr.TypeWithAttributeTypes {
 		}
 		found[name.TypeName] = schema.Schema.Type().(attr.TypeWithAttributeTypes)
 	}
-	for _, make := range p.DataSources(t.Context()) {
+	for _, create := range p.DataSources(t.Context()) {
 		var name datasource.MetadataResponse
 		var schema datasource.SchemaResponse
-		made := make()
+		made := create()
 		made.Metadata(t.Context(), datasource.MetadataRequest{ProviderTypeName: "deviceaccess"}, &name)
 		made.Schema(t.Context(), datasource.SchemaRequest{}, &schema)
 		if diags := schema.Schema.ValidateImplementation(t.Context()); diags.HasError() {
@@ -103,17 +103,17 @@ func TestEverythingIsDescribed(t *testing.T) {
 	for name, attribute := range settingsSchema.Schema.Attributes {
 		described(t, name, attribute.GetMarkdownDescription())
 	}
-	for _, make := range p.Resources(t.Context()) {
+	for _, create := range p.Resources(t.Context()) {
 		var schema resource.SchemaResponse
-		make().Schema(t.Context(), resource.SchemaRequest{}, &schema)
+		create().Schema(t.Context(), resource.SchemaRequest{}, &schema)
 		described(t, "resource", schema.Schema.MarkdownDescription)
 		for name, attribute := range schema.Schema.Attributes {
 			described(t, name, attribute.GetMarkdownDescription())
 		}
 	}
-	for _, make := range p.DataSources(t.Context()) {
+	for _, create := range p.DataSources(t.Context()) {
 		var schema datasource.SchemaResponse
-		make().Schema(t.Context(), datasource.SchemaRequest{}, &schema)
+		create().Schema(t.Context(), datasource.SchemaRequest{}, &schema)
 		described(t, "data source", schema.Schema.MarkdownDescription)
 		for name, attribute := range schema.Schema.Attributes {
 			described(t, name, attribute.GetMarkdownDescription())

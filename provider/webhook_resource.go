@@ -68,7 +68,7 @@ func (r *webhookResource) Create(ctx context.Context, req resource.CreateRequest
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	answer, err := api.Answer[api.WebhookResponse](client.CreateWebhook(ctx, model.createRequest(ctx)))
+	answer, err := api.Call[api.WebhookResponse](ctx, client.CreateWebhook, model.createRequest(ctx))
 	if err == nil {
 		err = hasID("webhook", answer.Webhook.WebhookID)
 	}
@@ -111,7 +111,7 @@ func (r *webhookResource) Update(ctx context.Context, req resource.UpdateRequest
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if _, err := api.Answer[api.OkResponse](client.UpdateWebhook(ctx, model.updateRequest(ctx))); err != nil {
+	if _, err := api.Call[api.OkResponse](ctx, client.UpdateWebhook, model.updateRequest(ctx)); err != nil {
 		report(&resp.Diagnostics, "Update webhook", err)
 		return
 	}
@@ -133,7 +133,7 @@ func (r *webhookResource) Delete(ctx context.Context, req resource.DeleteRequest
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	_, err := api.Answer[api.OkResponse](client.DeleteWebhook(ctx, api.WebhookRequest{WebhookID: model.WebhookID.ValueString()}))
+	_, err := api.Call[api.OkResponse](ctx, client.DeleteWebhook, api.WebhookRequest{WebhookID: model.WebhookID.ValueString()})
 	if err != nil && !api.IsNotFound(err) {
 		report(&resp.Diagnostics, "Delete webhook", err)
 	}
@@ -144,7 +144,7 @@ func (r *webhookResource) ImportState(ctx context.Context, req resource.ImportSt
 }
 
 func readWebhook(ctx context.Context, client *api.Client, id types.String) (*api.Webhook, error) {
-	answer, err := api.Answer[api.WebhookResponse](client.GetWebhook(ctx, api.WebhookRequest{WebhookID: id.ValueString()}))
+	answer, err := api.Call[api.WebhookResponse](ctx, client.GetWebhook, api.WebhookRequest{WebhookID: id.ValueString()})
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (d *workspaceDataSource) Read(ctx context.Context, _ datasource.ReadRequest
 	if client == nil {
 		return
 	}
-	answer, err := api.Answer[api.WorkspaceResponse](client.GetWorkspace(ctx, api.EmptyRequest{}))
+	answer, err := api.Call[api.WorkspaceResponse](ctx, client.GetWorkspace, api.EmptyRequest{})
 	if err != nil {
 		report(&resp.Diagnostics, "Read workspace", err)
 		return

@@ -84,7 +84,7 @@ func (s *Service) newCode(d store.Device, taken []store.AccessCode, n NewCode) (
 		return r, &Error{Kind: Invalid, Type: "device_offline", Field: "device_id",
 			Message: "The device is offline. Leave attempt_for_offline_device out to have the code set when it returns."}
 	}
-	name := defaultName
+	name := defaultNameFor(caps)
 	if n.Name != nil {
 		name = *n.Name
 	}
@@ -124,6 +124,16 @@ func (s *Service) newCode(d store.Device, taken []store.AccessCode, n NewCode) (
 	return store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
 		PinSealed: row.PinSealed, PinMac: row.PinMac, StartsAt: starts, EndsAt: ends, Status: string(status),
 		ExternalModificationAllowed: n.ExternalModificationAllowed, PreferNativeScheduling: n.NativeScheduling}, nil
+}
+
+// defaultNameFor is the name of a code that is given none, short enough for the device.
+func defaultNameFor(caps Capabilities) string {
+	for _, name := range []string{defaultName, "Access Code", "Code"} {
+		if checkName(name, caps) == nil {
+			return name
+		}
+	}
+	return defaultName
 }
 
 // full says whether the device has no room for one more code; those on their way off make room.

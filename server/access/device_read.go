@@ -144,10 +144,12 @@ func (r *reading) same(c *store.AccessCode, f Found) bool {
 	if f.PIN != "" && !seal.Equal(c.PinMac, r.mac(f.PIN)) {
 		return false
 	}
-	if nativeSchedule(*c, r.caps) && (!sameSecond(c.StartsAt, f.StartsAt) || !sameSecond(c.EndsAt, f.EndsAt)) {
-		return false
+	if !nativeSchedule(*c, r.caps) {
+		return true
 	}
-	return true
+	// A start that was past when the code was put may have been put as the time of then.
+	begun := r.caps.startsInFuture() && c.StartsAt != nil && f.StartsAt != nil && !c.StartsAt.After(r.now) && !f.StartsAt.After(r.now)
+	return (begun || sameSecond(c.StartsAt, f.StartsAt)) && sameSecond(c.EndsAt, f.EndsAt)
 }
 
 // sameSecond compares times of which devices keep no fractions.

@@ -172,10 +172,11 @@ const (
 // an error until the code is changed (or the content of the device is), the rest is tried again ever later.
 func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, f Failure) error {
 	gen := c.DesiredGen
-	c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+	c.WriteAccepted = false // whether it has arrived nobody knows: WriteGen stays, so that it is known again
 	permanent := map[FailureClass]string{FailedDuplicate: errDuplicate, FailedFull: errNoSpace, FailedInvalid: errConstraints, FailedUnsupported: errFailedToSet}
 	if code, ok := permanent[f.Class]; ok {
 		c.BlockedGen = gen
+		c.WriteGen, c.WriteAt = 0, nil
 		if c.AppliedGen == 0 {
 			c.Status = string(StatusUnset)
 		}

@@ -119,6 +119,9 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 		}
 		if nativeSchedule(*c, t.caps) {
 			w.StartsAt, w.EndsAt = c.StartsAt, c.EndsAt
+			if t.caps.startsInFuture() && w.StartsAt != nil && w.StartsAt.Before(t.now) && c.AppliedGen == 0 {
+				w.StartsAt = &t.now // the device takes no start that is past; the code opens at once all the same
+			}
 		}
 	}
 	return w, due, nil

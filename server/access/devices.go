@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -57,6 +58,11 @@ type Constraint struct {
 	Type      string `json:"type"`
 	MinLength int    `json:"min_length,omitempty"` // name_length
 	MaxLength int    `json:"max_length,omitempty"` // name_length; 0: unbounded
+}
+
+// startsInFuture says whether the device takes no time frame that has begun.
+func (c Capabilities) startsInFuture() bool {
+	return slices.ContainsFunc(c.Constraints, func(k Constraint) bool { return k.Type == "start_date_in_future" })
 }
 
 // Flags are the capability flags of the API that are true, as filters and answers name them.

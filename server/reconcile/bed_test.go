@@ -29,18 +29,17 @@ func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsV
 // bed is a reconciler at work on a simulated cloud with one lock.
 type bed struct {
 	*testing.T
-	access  *access.Service
-	rec     *reconcile.Reconciler
-	db      *store.DB
-	keys    *seal.Keys
-	cloud   *httptest.Server
-	token   string
-	lock    string // the cloud's identifier
-	p       access.Principal
-	device  string
-	account uuid.UUID
-	engine  *work.Engine
-	lanes   []work.Lane
+	access     *access.Service
+	rec        *reconcile.Reconciler
+	db         *store.DB
+	keys       *seal.Keys
+	cloud      *httptest.Server
+	token      string
+	lock       string // the cloud's identifier
+	p          access.Principal
+	device     string
+	account    uuid.UUID
+	stopEngine func()
 }
 
 type options struct {
@@ -87,7 +86,7 @@ func start(t *testing.T, o options) *bed {
 }
 
 // startEngine runs a server's worth of workers until the test ends.
-func (b *bed) startEngine() (stop func()) {
+func (b *bed) startEngine() {
 	b.Helper()
 	// Pushes come in at a listener of their own, as the application's would.
 	var receive http.HandlerFunc
@@ -104,9 +103,8 @@ func (b *bed) startEngine() (stop func()) {
 	engine, err := work.NewEngine(b.db, work.Options{Sweep: 100 * time.Millisecond, LeaseTTL: 2 * time.Second, Workers: 20, Log: slog.New(slog.DiscardHandler)}, b.rec.Lanes()...)
 	b.must(err)
 	b.must(engine.Start(b.Context()))
-	b.engine = engine
 	stopped := false
-	stop = func() {
+	b.stopEngine = func() {
 		if stopped {
 			return
 		}
@@ -121,8 +119,7 @@ func (b *bed) startEngine() (stop func()) {
 		}
 		push.Close()
 	}
-	b.Cleanup(stop)
-	return stop
+	b.Cleanup(b.stopEngine)
 }
 
 func (b *bed) must(err error) {
@@ -138,6 +135,7 @@ func (b *bed) until(what string, ok func() bool) {
 	deadline := time.Now().Add(20 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
+			b.state()
 			b.Fatalf("waited in vain: %s", what)
 		}
 		select {
@@ -220,6 +218,19 @@ func (b *bed) attempt(a access.Attempt) access.Attempt {
 	got, err := b.access.GetAttempt(b.Context(), b.p, a.ID.String())
 	b.must(err)
 	return got
+}
+
+// state shows the rows of the device, for a test that waits in vain.
+func (b *bed) state() {
+	var rows, device string
+	ctx := context.WithoutCancel(b.Context())
+	err := b.db.Pool.QueryRow(ctx, `select coalesce(jsonb_agg(to_jsonb(c) - 'pin_sealed' - 'pin_mac' || coalesce(to_jsonb(a), '{}')), '[]')::text
+		from access_codes c left join action_attempts a on a.access_code_id = c.access_code_id and a.status = 'pending'
+		where is_managed and (c.status <> 'set' or a.status = 'pending')`).Scan(&rows)
+	if err == nil {
+		err = b.db.Pool.QueryRow(ctx, `select coalesce(jsonb_agg(to_jsonb(d) - 'capabilities'), '[]')::text from devices d`).Scan(&device)
+	}
+	b.Logf("managed codes: %s\ndevice: %s (%v)", rows, device, err)
 }
 
 // ended waits for an attempt to end.

@@ -52,10 +52,12 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	if err := p.write(ctx, w); err != nil {
 		return p.unreachable(ctx, w, err)
 	}
-	if w, err = r.access.LookAtDevice(ctx, lease, id); err != nil { // what the writes have left to wait for
+	left, err := r.access.LookAtDevice(ctx, lease, id) // what the writes have left to wait for
+	if err != nil {
 		return 0, err
 	}
-	return r.again(ctx, w)
+	left.Seq = w.Seq // what has been asked for since the writes were decided is still to be done
+	return r.again(ctx, left)
 }
 
 func (r *Reconciler) again(ctx context.Context, w access.DeviceWork) (time.Duration, error) {

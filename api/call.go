@@ -1,0 +1,38 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// Call carries out a generated operation and decodes its answer:
+//
+//	answer, err := api.Call[api.WebhookResponse](ctx, client.GetWebhook, api.WebhookRequest{WebhookID: id})
+//
+// It fails with a *ResponseError when the server refuses, or answers something else than the contract says.
+func Call[Answer, Request any](ctx context.Context, operation func(context.Context, Request, ...RequestEditorFn) (*http.Response, error), request Request) (*Answer, error) {
+	resp, err := operation(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK || !isJSON(resp) {
+		return nil, responseError(resp, body)
+	}
+	answer := new(Answer)
+	if err := json.Unmarshal(body, answer); err != nil {
+		return nil, &ResponseError{
+			Status:    resp.StatusCode,
+			Message:   redactRequest(resp.Request, fmt.Sprintf("the server's answer is not what the contract says: %v", err)),
+			RequestID: resp.Header.Get("seam-request-id"),
+		}
+	}
+	return answer, nil
+}

@@ -1,0 +1,125 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+// awaitLock waits until a code is on its lock, or is scheduled to be, after the attempt that does it. Where the
+// server gives no attempt, the status alone tells.
+func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.ActionAttempt) (*api.AccessCode, error) {
+	var code *api.AccessCode
+	err := client.Await(ctx, attempt)
+	if err == nil {
+		err = api.Poll(ctx, func() (bool, error) {
+			found, err := managedCode(ctx, client, id)
+			if api.IsNotFound(err) {
+				return false, nil // some servers take a moment to show what they have just made
+			}
+			if err != nil {
+				return false, err
+			}
+			code = found
+			return arrived(code, attempt.ActionAttemptID != ""), nil
+		})
+		if errors.Is(err, context.DeadlineExceeded) && code != nil {
+			err = stillWaiting(string(code.Status), err)
+		}
+	}
+	if err == nil {
+		return code, nil
+	}
+	ctx, cancel := lastLook(ctx)
+	defer cancel()
+	code, readErr := managedCode(ctx, client, id)
+	if readErr != nil {
+		return nil, err
+	}
+	if code.Status == api.Set && len(code.Errors) == 0 && len(code.PendingMutations) == 0 {
+		return code, nil
+	}
+	return nil, withProblems(err, code.Errors)
+}
+
+// arrived says whether there is nothing more to wait for. A code of the future stays unset until it starts, and
+// an attempt that has succeeded says so of any code that is unset.
+func arrived(code *api.AccessCode, attempted bool) bool {
+	switch code.Status {
+	case api.Setting, api.Unknown:
+		return false
+	case api.Unset:
+		return attempted || code.StartsAt != nil && code.StartsAt.After(time.Now())
+	default:
+		return true
+	}
+}
+
+// awaitGone waits until a code is off its lock, after the attempt that does it.
+func awaitGone(ctx context.Context, client *api.Client, deviceID, id string, attempt api.ActionAttempt) error {
+	var problems []api.Problem
+	status := "there"
+	err := client.Await(ctx, attempt)
+	if err == nil {
+		err = api.Poll(ctx, func() (bool, error) {
+			managed, unmanaged, err := findCode(ctx, client, deviceID, id)
+			if managed != nil {
+				status = string(managed.Status)
+			}
+			return managed == nil && unmanaged == nil, err
+		})
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = stillWaiting(status, err)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := lastLook(ctx)
+	defer cancel()
+	managed, unmanaged, readErr := findCode(ctx, client, deviceID, id)
+	switch {
+	case readErr != nil:
+		return err
+	case managed != nil:
+		problems = managed.Errors
+	case unmanaged != nil:
+		problems = unmanaged.Errors
+	default:
+		return nil
+	}
+	return withProblems(err, problems)
+}
+
+// lastLook is a context to read once more with after the time is up.
+func lastLook(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+}
+
+// withProblems adds to an error what the code itself says is wrong.
+func withProblems(err error, problems []api.Problem) error {
+	if len(problems) == 0 {
+		return err
+	}
+	var texts []string
+	for _, problem := range problems {
+		texts = append(texts, strings.TrimSuffix(problem.Message, ".")+" ("+problem.ErrorCode+")")
+	}
+	return &explained{err.Error() + "; the access code says: " + strings.Join(texts, "; "), err}
+}
+
+func stillWaiting(status string, err error) error {
+	return &explained{"the access code was still " + status + " when the time was up", err}
+}
+
+// explained is an error with a text of its own.
+type explained struct {
+	text string
+	err  error
+}
+
+func (e *explained) Error() string { return e.text }
+func (e *explained) Unwrap() error { return e.err }

@@ -1,0 +1,315 @@
+package reconcile_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+func (b *bed) faults(f map[string]any) { b.Helper(); b.control(http.MethodPut, "faults", f) }
+
+// set creates a code and waits until it is on the lock.
+func (b *bed) set(pin string) access.Code {
+	b.Helper()
+	c, a := b.create(pin)
+	b.succeeded(a)
+	return b.code(c.ID)
+}
+
+func (b *bed) onlyOnce(pin string) {
+	b.Helper()
+	n := 0
+	for _, c := range b.memory() {
+		if c.Code == pin {
+			n++
+		}
+	}
+	if n != 1 {
+		b.Errorf("the code is %d times on the lock", n)
+	}
+}
+
+// Each fault ends with the code on the lock, once, and nothing of others touched.
+func TestCodeGetsThereInSpiteOf(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]map[string]any{
+		"a lost push":                    {"lost_webhook": 1.0},
+		"late pushes":                    {"late_webhook_ms": 300},
+		"doubled pushes":                 {"duplicate_webhook": 1.0},
+		"a list that lags behind":        {"eventual_consistency_window_ms": 400},
+		"answers that fail now and then": {"failure_rate": map[string]float64{"transient": 0.2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, options{profile: "august", access: access.Options{ConfirmTimeout: 2 * time.Second, ListLag: time.Second}})
+			others := len(b.memory())
+			b.faults(fault)
+			c := b.set("2580")
+			b.onlyOnce("2580")
+			a, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
+			b.must(err)
+			b.succeeded(a)
+			if b.onLock("2580") || len(b.memory()) != others {
+				t.Errorf("on the lock: %v", b.memory())
+			}
+		})
+	}
+}
+
+func TestWriteThatIsAcceptedAndDroppedIsRepeated(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august", access: access.Options{ConfirmTimeout: 300 * time.Millisecond}})
+	b.faults(map[string]any{"drop_next": 1})
+	b.set("2580")
+	b.onlyOnce("2580")
+}
+
+func TestDeviceThatIsOfflineIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
+	c, a := b.create("2580")
+	b.until("the code says why it waits", func() bool {
+		return slices.ContainsFunc(b.code(c.ID).Errors, func(p access.Problem) bool { return p.Code == "device_offline" })
+	})
+	if got := b.attempt(a); got.Status != access.Pending {
+		t.Fatalf("the attempt is %s", got.Status)
+	}
+	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
+	b.succeeded(a)
+	b.onlyOnce("2580")
+	types := func() (out []string) {
+		es, err := b.access.ListEvents(t.Context(), b.p, access.EventFilter{Since: "2020-01-01", Types: []string{"device.connected", "device.disconnected"}, Limit: 100})
+		b.must(err)
+		for _, e := range es {
+			out = append(out, e.Type)
+		}
+		return out
+	}
+	if got, want := types(), []string{"device.connected", "device.disconnected", "device.connected"}; !slices.Equal(got, want) {
+		t.Errorf("events %v: transitions are told once each", got)
+	}
+}
+
+func TestAttemptThatNobodyCanFinishIsGivenUpAndTheCodeIsNot(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august", access: access.Options{AttemptPatience: 300 * time.Millisecond}})
+	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
+	_, a := b.create("2580")
+	if a = b.ended(a); a.Status != access.Failed || a.ErrorType != "action_attempt_expired" {
+		t.Fatalf("ended as %s %s", a.Status, a.ErrorType)
+	}
+	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
+	b.until("the code is set when the device is back", func() bool { return b.onLock("2580") })
+}
+
+func TestDuplicatesAreRefused(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	u := b.unmanaged()[0]
+	c := b.set("2580")
+	for name, pin := range map[string]string{"of an unmanaged code": *u.PIN, "of a managed code": "2580"} {
+		_, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin, EvenIfOffline: true})
+		if e, _ := err.(*access.Error); e == nil || e.Kind != access.Conflict || e.Type != "duplicate_access_code" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	a, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
+	b.must(err)
+	_, again := b.create("2580") // while the first is on its way off
+	b.succeeded(a)
+	b.succeeded(again)
+	b.onlyOnce("2580")
+}
+
+// The PIN is typed in at the keypad after the code was accepted here and before it is sent.
+func TestDuplicateThatShowsOnTheDeviceStopsAndIsTakenUpWhenItIsGone(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
+	b.control(http.MethodPost, "keypad/codes", map[string]string{"name": "Guest", "code": "2580"})
+	c, a := b.create("2580")
+	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
+	if a = b.ended(a); a.Status != access.Failed || a.ErrorType != "duplicate_code_on_device" {
+		t.Fatalf("ended as %s %s", a.Status, a.ErrorType)
+	}
+	got := b.code(c.ID)
+	if got.Status != access.StatusUnset || len(got.Errors) != 1 || got.Errors[0].Other == [16]byte{} {
+		t.Fatalf("%s with %v", got.Status, got.Errors)
+	}
+	a, err := b.access.DeleteUnmanagedCode(t.Context(), b.p, got.Errors[0].Other.String())
+	b.must(err)
+	b.succeeded(a)
+	b.until("the code takes its place", func() bool { return b.code(c.ID).Status == access.StatusSet })
+	b.onlyOnce("2580")
+}
+
+func TestFullLockIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "smartthings"})
+	room := 27 - len(b.memory())
+	for i := range room {
+		_, a := b.create(fmt.Sprintf("%04d", 2000+i*7))
+		b.succeeded(a)
+	}
+	_, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, EvenIfOffline: true})
+	if e, _ := err.(*access.Error); e == nil || e.Type != "no_space_for_access_code_on_device" {
+		t.Fatalf("%v", err)
+	}
+}
+
+func TestDriftIsPutRightWithoutLosingTheCode(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		do    func(b *bed, id string)
+		event string
+	}{
+		"changed at the keypad": {func(b *bed, id string) {
+			b.control(http.MethodPatch, "keypad/codes/"+id, map[string]string{"code": "9988"})
+		}, "access_code.modified_external_to_seam"},
+		"deleted at the keypad": {func(b *bed, id string) { b.control(http.MethodDelete, "keypad/codes/"+id, nil) }, "access_code.deleted_external_to_seam"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, options{profile: "august", access: access.Options{ListLag: 50 * time.Millisecond}})
+			code := b.set("2580")
+			for _, on := range b.memory() {
+				if on.Code == "2580" {
+					c.do(b, on.ID)
+				}
+			}
+			b.until("it is put right", func() bool {
+				return slices.Contains(b.events(code.ID), c.event) && b.onLock("2580") && b.code(code.ID).Status == access.StatusSet
+			})
+			b.onlyOnce("2580")
+			if b.onLock("9988") {
+				t.Error("the other PIN still opens")
+			}
+			if got := b.code(code.ID); len(got.Errors) > 0 {
+				t.Errorf("it still shows %v", got.Errors)
+			}
+		})
+	}
+}
+
+func TestAllowedModificationStands(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true, ExternalModificationAllowed: true})
+	b.must(err)
+	b.succeeded(a)
+	for _, on := range b.memory() {
+		if on.Code == "2580" {
+			b.control(http.MethodPatch, "keypad/codes/"+on.ID, map[string]string{"code": "9988"})
+		}
+	}
+	b.until("the change is taken over", func() bool { return *b.code(c.ID).PIN == "9988" })
+	if w := b.code(c.ID).Warnings; len(w) != 1 || w[0].Code != "external_modification_in_effect" {
+		t.Errorf("warnings %v", w)
+	}
+}
+
+func TestForeignCodesAreFoundKeptAndMissed(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	b.control(http.MethodPost, "keypad/codes", map[string]string{"name": "Plumber", "code": "8080"})
+	var found access.Code
+	b.until("it shows up", func() bool {
+		for _, u := range b.unmanaged() {
+			if u.PIN != nil && *u.PIN == "8080" {
+				found = u
+			}
+		}
+		return found.Name != nil && *found.Name == "Plumber"
+	})
+	b.must(b.access.Hint(t.Context(), b.account, "")) // read again: its identifier stays
+	c := b.set("2580")
+	b.until("the identifier is stable", func() bool {
+		return slices.ContainsFunc(b.unmanaged(), func(u access.Code) bool { return u.ID == found.ID })
+	})
+	for _, on := range b.memory() {
+		if on.Code == "8080" {
+			b.control(http.MethodDelete, "keypad/codes/"+on.ID, nil)
+		}
+	}
+	b.until("it is missed", func() bool {
+		return !slices.ContainsFunc(b.unmanaged(), func(u access.Code) bool { return u.ID == found.ID })
+	})
+	if got, want := b.events(found.ID), []string{"access_code.unmanaged.created", "access_code.unmanaged.removed"}; !slices.Equal(got, want) {
+		t.Errorf("events %v", got)
+	}
+	b.code(c.ID)
+}
+
+func TestRemovedDeviceLosesNothingAndComesBack(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	c := b.set("2580")
+	b.must(b.rec.RemoveDevice(t.Context(), b.p, b.device))
+	b.until("the code says that its device is gone", func() bool {
+		got := b.code(c.ID)
+		return got.Status == access.StatusUnknown && slices.ContainsFunc(got.Errors, func(p access.Problem) bool { return p.Code == "device_removed" })
+	})
+	a, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
+	b.must(err)
+	if a.Status != access.Succeeded {
+		t.Errorf("deleting a code of a device that is gone: %s", a.Status)
+	}
+}
+
+// A server that dies between a write and its record leaves the next one a code that it finds and claims.
+func TestWorkIsTakenOverByTheNextServer(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august", access: access.Options{ConfirmTimeout: 5 * time.Second}})
+	stop := b.stopEngine
+	var codes []access.Code
+	for i := range 8 {
+		c, _ := b.create(fmt.Sprintf("25%02d", 10+i))
+		codes = append(codes, c)
+	}
+	stop()
+	b.startEngine()
+	for _, c := range codes {
+		b.until("every code is set", func() bool { return b.code(c.ID).Status == access.StatusSet })
+		b.onlyOnce(*c.PIN)
+	}
+	for _, u := range b.unmanaged() {
+		if slices.ContainsFunc(codes, func(c access.Code) bool { return u.PIN != nil && *u.PIN == *c.PIN }) {
+			t.Errorf("one of ours is taken for somebody else's")
+		}
+	}
+}
+
+func TestTimeBoundCodes(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []string{"august", "smartthings", "kwikset"} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, options{profile: profile})
+			far := time.Now().Add(100 * time.Hour).UTC().Format(time.RFC3339)
+			further := time.Now().Add(101 * time.Hour).UTC().Format(time.RFC3339)
+			c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", StartsAt: far, EndsAt: further, NativeScheduling: true, EvenIfOffline: true})
+			b.must(err)
+			b.succeeded(a) // there is nothing to wait for
+			if got := b.code(c.ID); got.Status != access.StatusUnset || b.onLock("2580") {
+				t.Fatalf("far ahead it is %s", got.Status)
+			}
+			begun := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+			soon := time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339)
+			a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), StartsAt: begun, EndsAt: soon, EvenIfOffline: true})
+			b.must(err)
+			b.succeeded(a)
+			if got := b.code(c.ID); got.Status != access.StatusSet || !b.onLock("2580") {
+				t.Fatalf("begun it is %s", got.Status)
+			}
+			b.until("it is over and gone", func() bool {
+				_, err := b.access.GetCode(t.Context(), b.p, true, c.ID.String(), "", "")
+				return err != nil && !b.onLock("2580")
+			})
+		})
+	}
+}
