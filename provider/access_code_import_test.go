@@ -3,6 +3,7 @@ package provider
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -279,15 +280,20 @@ func TestConversionThatFailsLeavesTheCodeUnmanagedAndIsRepeatable(t *testing.T) 
 }
 
 func TestUpdateThatFailsAfterAConversionDoesNotConvertAgain(t *testing.T) {
+	t.Parallel()
 	f := startFake(t)
 	id := f.unmanaged(fakeCode{code: "2468"})
 	f.then("/access_codes/update", answerError(400, "invalid_input", "This lock takes no such name"))
-	config := f.config(accessCode(`name = "Cleaner"`) + importBlock(fakeDevice+"/"+id))
-	run(t, resource.TestCase{Steps: []resource.TestStep{
-		{Config: config, ExpectError: says("Error: Update access code", "This lock takes no such name")},
-		{Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), ConfigStateChecks: append(isManagedNow(), has("name", isText("Cleaner")))},
-	}})
-	f.expectWrites(t, "in the end", converting, "/access_codes/update", "/access_codes/update", "/access_codes/delete")
+	w := newWorkspace(t, map[string]string{"main.tf": required + f.config(accessCode(`name = "Cleaner"`)+importBlock(fakeDevice+"/"+id))})
+	w.expect(false, "apply", "-auto-approve")
+	if !strings.Contains(w.read("show", "-json"), `"is_managed":true`) {
+		t.Error("the state does not know of the conversion")
+	}
+	w.expect(true, "apply", "-auto-approve", "-refresh=false")
+	f.expectWrites(t, "in the end", converting, "/access_codes/update", "/access_codes/update")
+	if name := f.codes[id].name; name != "Cleaner" {
+		t.Errorf("the name is %v", name)
+	}
 }
 
 func TestConversionOfAHiddenPIN(t *testing.T) {
@@ -301,7 +307,10 @@ func TestConversionOfAHiddenPIN(t *testing.T) {
 				pin = isText("8642")
 			}
 			run(t, resource.TestCase{Steps: []resource.TestStep{
-				{Config: config, ConfigStateChecks: append(isManagedNow(), has("code", pin))},
+				{
+					Config:            config,
+					ConfigStateChecks: append(isManagedNow(), has("code", pin), has("is_external_modification_allowed", knownvalue.Bool(false))),
+				},
 				{Config: config, ConfigPlanChecks: plansNothing()},
 			}})
 		})

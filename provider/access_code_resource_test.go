@@ -105,6 +105,10 @@ func TestAccessCodeTimeFrameMayBeSpelledInAnyZoneAndTakenAway(t *testing.T) {
 				has("type", isText("time_bound")), has("status", isText("unset")), has("starts_at", isText(starts.In(paris).Format(time.RFC3339))),
 			},
 		},
+		{ // nor does reading it change the spelling
+			Config: f.config(accessCode(frame(paris, 1))), ConfigPlanChecks: plansNothing(),
+			ConfigStateChecks: []statecheck.StateCheck{has("starts_at", isText(starts.In(paris).Format(time.RFC3339)))},
+		},
 		{Config: f.config(accessCode(frame(time.UTC, 1))), ConfigPlanChecks: plansNothing()},
 		{
 			Config: f.config(accessCode(frame(time.UTC, 2))),
@@ -234,7 +238,7 @@ func TestAccessCodeAttemptThatFailsIsExplainedUnlessTheCodeIsSetAllTheSame(t *te
 
 func TestAccessCodeOfAServerWithoutAttemptsIsWatchedByItsStatus(t *testing.T) {
 	f := startFake(t)
-	f.noAttempts, f.noPagination = true, true
+	f.noAttempts, f.noPagination, f.laterBy = true, true, 3
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: f.config(accessCode(`code = "2468"`)), ConfigStateChecks: []statecheck.StateCheck{has("status", isText("set"))}},
 		{Config: f.config(accessCode(`code = "8642"`)), ConfigStateChecks: []statecheck.StateCheck{has("status", isText("set"))}},
@@ -255,6 +259,37 @@ func TestAccessCodeThatStaysOnTheLockIsNotForgotten(t *testing.T) {
 		{Config: config, Destroy: true, ExpectError: says("Error: Delete access code", "(DELETE_ACCESS_CODE) was still pending", "The PIN may still open the door")},
 		{PreConfig: func() { f.do(func() { stuck = false }) }, Config: config, ConfigPlanChecks: plansNothing()},
 	}})
+}
+
+func TestAccessCodeKeepsThePINThatTheServerDoesNotTell(t *testing.T) {
+	f := startFake(t)
+	config := f.config(accessCode(`code = "2468"`))
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config},
+		{
+			PreConfig:        func() { f.do(func() { _, c := f.only(); c.code = nil }) },
+			Config:           config,
+			ConfigPlanChecks: plansNothing(), ConfigStateChecks: []statecheck.StateCheck{has("code", isText("2468"))},
+		},
+	}})
+}
+
+func TestDeletingWhatIsGoneMeanwhileIsASuccess(t *testing.T) {
+	f := startFake(t)
+	config := f.config(accessCode(`code = "2468"`) + webhook("https://example.com/a", ""))
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config},
+		{
+			PreConfig: func() {
+				f.then("/access_codes/delete", answerError(http.StatusNotFound, "access_code_not_found", "Could not find access code"))
+				f.then("/webhooks/delete", answerError(http.StatusNotFound, "webhook_not_found", "Could not find webhook"))
+			},
+			Config: config, Destroy: true,
+		},
+	}})
+	if codes, webhooks := f.count("/access_codes/delete"), f.count("/webhooks/delete"); codes != 1 || webhooks != 1 {
+		t.Errorf("%d and %d deletions", codes, webhooks)
+	}
 }
 
 func TestAccessCodeDuplicatePINIsRefusedWithoutShowingIt(t *testing.T) {

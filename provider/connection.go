@@ -120,10 +120,8 @@ func checkWorkspace(ctx context.Context, client *api.Client, wanted string, diag
 	}
 }
 
+// convertOnImport is false where it is not known yet: imports do not write by accident.
 func (s settings) convertOnImport(diags *diag.Diagnostics) bool {
-	if s.ConvertOnImport.IsUnknown() {
-		return false // whoever wants imports to write says so with a known value
-	}
 	value := os.Getenv(envConvertOnImport)
 	if !s.ConvertOnImport.IsNull() || value == "" {
 		return s.ConvertOnImport.IsNull() || s.ConvertOnImport.ValueBool()

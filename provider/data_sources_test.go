@@ -67,7 +67,7 @@ func TestDevicesSayWhatIsKnown(t *testing.T) {
 		},
 	}}})
 	for _, body := range f.bodies("/devices/list") {
-		if body["search"] != "door" || body["connected_account_id"] != "a1" || body["page_cursor"] != nil {
+		if body["search"] != "door" || body["connected_account_id"] != "a1" || body["page_cursor"] != nil || body["limit"] != 500.0 {
 			t.Errorf("the list asked for %v", body)
 		}
 	}

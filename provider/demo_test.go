@@ -66,7 +66,7 @@ func TestGuideAdoptsManyCodes(t *testing.T) {
 	}
 	w := newWorkspace(t, map[string]string{"required.tf": required, "provider.tf": onServer(srv, ""), "list.tf": list})
 	w.expect(true, "apply", "-auto-approve")
-	imports := w.output("import_blocks")
+	imports := w.read("output", "-raw", "import_blocks")
 	if err := os.Remove(filepath.Join(w.dir, "list.tf")); err != nil {
 		t.Fatal(err)
 	}

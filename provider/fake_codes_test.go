@@ -32,6 +32,22 @@ type fakeAttempt struct {
 	effect     func()
 }
 
+// fakeEffect takes effect with the request of that number.
+type fakeEffect struct {
+	call int
+	do   func()
+}
+
+func (f *fake) takeEffect() {
+	f.effects = slices.DeleteFunc(f.effects, func(effect fakeEffect) bool {
+		due := effect.call <= len(f.calls)
+		if due {
+			effect.do()
+		}
+		return due
+	})
+}
+
 // unmanaged puts a code on the lock that nobody manages.
 func (f *fake) unmanaged(code fakeCode) (id string) {
 	f.mu.Lock()
@@ -187,7 +203,8 @@ func (f *fake) listUnmanaged(w http.ResponseWriter, r *http.Request, body map[st
 // attempt adds an action attempt to an answer, and takes effect when it has succeeded.
 func (f *fake) attempt(answer map[string]any, actionType string, effect func()) {
 	if f.noAttempts {
-		effect()
+		f.effects = append(f.effects, fakeEffect{len(f.calls) + f.laterBy, effect})
+		f.takeEffect()
 		return
 	}
 	a := &fakeAttempt{actionType: actionType, looks: 1, effect: effect}

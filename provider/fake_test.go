@@ -29,11 +29,13 @@ type fake struct {
 	webhooks map[string]*fakeWebhook
 	codes    map[string]*fakeCode
 	attempts map[string]*fakeAttempt
+	effects  []fakeEffect
 	devices  []map[string]any
 
 	expandsWildcard bool // stores the list of all event types instead of "*"
 	secretOnce      bool // tells a webhook's secret only at creation
 	noAttempts      bool // answers without action_attempt
+	laterBy         int  // and takes effect only after so many more requests
 	noPagination    bool // answers lists without pagination
 	noUnmanagedGet  bool // does not have that operation
 	pageSize        int  // at most so many records on a page
@@ -126,6 +128,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.calls = append(f.calls, fakeCall{r.URL.Path, body})
+	f.takeEffect()
 	if odd := f.odd[r.URL.Path]; len(odd) > 0 {
 		f.odd[r.URL.Path] = odd[1:]
 		if odd[0] != nil {

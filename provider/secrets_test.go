@@ -44,7 +44,7 @@ data "deviceaccess_unmanaged_access_codes" "these" {
 	f.do(func() { f.nextAttempt = nil })
 	w.expect(true, "apply", "-auto-approve")
 	w.expect(true, "show")
-	w.write("main.tf", strings.Replace(config("12"), "api_key  = \"", "api_key  = \"\\n", 1))
+	w.write("main.tf", strings.Replace(config(changed+"x"), "api_key  = \"", "api_key  = \"\\n", 1))
 	w.expect(false, "plan") // neither the PIN nor the key is well-formed
 	w.write("main.tf", config(changed))
 	w.expect(true, "destroy", "-auto-approve")

@@ -63,16 +63,16 @@ func (w *workspace) expect(success bool, args ...string) {
 	}
 }
 
-// output is the value of an output.
-func (w *workspace) output(name string) string {
+// read is what a command of terraform answers.
+func (w *workspace) read(args ...string) string {
 	w.t.Helper()
-	cmd := exec.CommandContext(w.t.Context(), "terraform", "output", "-raw", name)
+	cmd := exec.CommandContext(w.t.Context(), "terraform", args...)
 	cmd.Dir = w.dir
-	value, err := cmd.Output()
+	answer, err := cmd.Output()
 	if err != nil {
-		w.t.Fatal(err)
+		w.t.Fatalf("terraform %q: %v", args, err)
 	}
-	return string(value)
+	return string(answer)
 }
 
 const required = "terraform {\n  required_providers {\n    deviceaccess = {\n      source = \"deviceaccess/deviceaccess\"\n    }\n  }\n}\n"

@@ -114,7 +114,10 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 		Leaving: c.RemovingSince != nil}
 	if action == Put {
 		var err error
-		if w.PIN, err = t.s.pinOf(*c); err != nil {
+		if !t.caps.ProviderPIN { // the vendor keeps the one it has invented
+			w.PIN, err = t.s.pinOf(*c)
+		}
+		if err != nil {
 			return w, nil, err
 		}
 		if nativeSchedule(*c, t.caps) {

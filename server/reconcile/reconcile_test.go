@@ -83,3 +83,25 @@ func TestConversionIsRefusedWhereTheVendorDoesNotAllowIt(t *testing.T) {
 		})
 	}
 }
+
+func TestVendorInventsThePINAndKeepsItWhenTheNameChanges(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "salto_ks"})
+	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, EvenIfOffline: true})
+	b.must(err)
+	if c.PIN != nil || !c.WaitingForPIN {
+		t.Errorf("at once it has a PIN: %v, and waits for one: %v", c.PIN != nil, c.WaitingForPIN)
+	}
+	b.succeeded(a)
+	set := b.code(c.ID)
+	if set.PIN == nil || set.WaitingForPIN || !b.onLock(*set.PIN) {
+		t.Fatalf("set it has a PIN: %v", set.PIN != nil)
+	}
+	name := "Renamed"
+	a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
+	b.must(err)
+	b.succeeded(a)
+	if got := b.code(c.ID); *got.PIN != *set.PIN || !b.onLock(*set.PIN) {
+		t.Error("the PIN has changed")
+	}
+}

@@ -122,7 +122,7 @@ const (
 	digestSize    = 16
 )
 
-var cursorText = base64.RawURLEncoding.Strict()
+var cursorText = base64.RawURLEncoding
 
 func (p *pager) seal(at access.Position, list []byte) string {
 	b := make([]byte, 0, cursorSize)

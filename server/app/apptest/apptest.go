@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ type Server struct {
 	App         *app.App
 
 	t        testing.TB
+	config   app.Config
 	mu       sync.Mutex
 	requests []Request
 	devices  map[string]string // profile → device_id
@@ -86,6 +88,19 @@ func Start(t testing.TB, opts ...Option) *Server {
 	for _, o := range opts {
 		o(&c)
 	}
+	s.run(t, c)
+	s.APIKey, s.WorkspaceID = s.App.Sandbox.APIKey, s.App.Sandbox.WorkspaceID.String()
+	profiles := c.Sandboxing.Profiles
+	if len(profiles) == 0 {
+		profiles = sandbox.Profiles()
+	}
+	s.await(len(profiles) * max(c.Sandboxing.LocksPerProfile, 1))
+	return s
+}
+
+// run runs an instance until the test ends.
+func (s *Server) run(t testing.TB, c app.Config) {
+	t.Helper()
 	a, err := app.Start(t.Context(), c)
 	if err != nil {
 		t.Fatalf("start the server: %v", err)
@@ -97,13 +112,7 @@ func Start(t testing.TB, opts ...Option) *Server {
 			t.Errorf("stop the server: %v", err)
 		}
 	})
-	s.URL, s.APIKey, s.WorkspaceID, s.App = a.URL, a.Sandbox.APIKey, a.Sandbox.WorkspaceID.String(), a
-	profiles := c.Sandboxing.Profiles
-	if len(profiles) == 0 {
-		profiles = sandbox.Profiles()
-	}
-	s.await(len(profiles) * max(c.Sandboxing.LocksPerProfile, 1))
-	return s
+	s.App, s.URL, s.config = a, a.URL, c
 }
 
 // await waits until n devices are there and the codes on each have been read.
@@ -256,4 +265,48 @@ func (s *Server) UnmanagedCodes(t testing.TB, device string) []api.UnmanagedAcce
 		t.Fatalf("list the unmanaged codes: %d", status)
 	}
 	return out.AccessCodes
+}
+
+// Send calls the API with any method, path (with its query) and headers, and reads the answer into out unless
+// that is nil.
+func (s *Server) Send(t testing.TB, method, path string, header http.Header, body string, out any) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	if body != "" && req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out != nil {
+		if err := json.Unmarshal(raw, out); err != nil {
+			t.Fatalf("%s %s answers %s: %s", method, path, res.Status, raw)
+		}
+	}
+	return res
+}
+
+// Bearer is the header of a credential.
+func Bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
+
+// Again starts another instance of the server on the same database, as after a restart.
+func (s *Server) Again(t testing.TB) *Server {
+	t.Helper()
+	again := &Server{t: t, devices: s.devices, APIKey: s.APIKey, WorkspaceID: s.WorkspaceID}
+	c := s.config
+	c.Wrap = again.record
+	again.run(t, c)
+	return again
 }

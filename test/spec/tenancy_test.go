@@ -1,0 +1,141 @@
+package spec_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+)
+
+// Every operation of the contract is called with a credential of one workspace and identifiers of another's:
+// nothing is told, nothing changes.
+func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	device := s.Device(t, "august")
+	unmanaged := s.UnmanagedCodes(t, device)[0]
+	var code api.AccessCodeCreatedResponse
+	s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": "2580", "name": "Guest", "sync": true}, &code)
+	var hook api.WebhookResponse
+	s.Post(t, "/webhooks/create", map[string]any{"url": "https://example.com/mine"}, &hook)
+	var evts api.EventsResponse
+	s.Post(t, "/events/list", map[string]any{"since": "2020-01-01T00:00:00Z"}, &evts)
+	var dev api.DeviceResponse
+	s.Post(t, "/devices/get", map[string]any{"device_id": device}, &dev)
+
+	other, err := s.App.Access.CreateWorkspace(t.Context(), "Other", "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{other.ID}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := map[string]any{
+		"device_id": device, "webhook_id": hook.Webhook.WebhookID, "action_attempt_id": code.ActionAttempt.ActionAttemptID,
+		"event_id": evts.Events[0].EventID, "connected_account_id": dev.Device.ConnectedAccountID, "name": dev.Device.DisplayName,
+		"access_code_id": code.AccessCode.AccessCodeID,
+	}
+	for field, id := range maps.Clone(foreign) {
+		foreign[field+"s"] = []any{id}
+	}
+	others := map[string]any{"url": "https://example.com/theirs", "event_types": []string{"*"}, "code": "1357", "is_managed": true, "since": "2020-01-01T00:00:00Z"}
+	secrets := []string{"2580", *unmanaged.Code, hook.Webhook.Secret, "https://example.com/mine", s.WorkspaceID, dev.Device.DisplayName}
+
+	doc, err := rest.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	walked := 0
+	for path, item := range doc.Paths.Map() {
+		if item.Post == nil || strings.HasPrefix(path, "/health") {
+			continue
+		}
+		schema := item.Post.RequestBody.Value.Content.Get("application/json").Schema.Value
+		required := map[string]any{}
+		for _, field := range schema.Required {
+			required[field] = foreign[field]
+			if v, ok := others[field]; ok {
+				required[field] = v
+			}
+		}
+		if strings.HasPrefix(path, "/access_codes/unmanaged/") && required["access_code_id"] != nil {
+			required["access_code_id"] = unmanaged.AccessCodeID
+		}
+		bodies := []map[string]any{required}
+		if path == "/events/list" {
+			bodies[0]["since"] = others["since"]
+		}
+		for field := range schema.Properties {
+			if _, is := foreign[field]; is && !slices.Contains(schema.Required, field) {
+				body := maps.Clone(bodies[0])
+				body[field] = foreign[field]
+				if path == "/access_codes/get" || path == "/access_codes/unmanaged/get" {
+					body["code"] = "2580"
+				}
+				bodies = append(bodies, body)
+			}
+		}
+		for _, body := range bodies {
+			walked++
+			raw, _ := json.Marshal(body)
+			var out json.RawMessage
+			res := s.Send(t, http.MethodPost, path, apptest.Bearer(stranger), string(raw), &out)
+			if res.StatusCode >= 500 {
+				t.Errorf("%s: %s", path, res.Status)
+			}
+			told := string(out)
+			for _, v := range body { // an error may echo what was asked for
+				told = strings.ReplaceAll(told, fmt.Sprint(v), "")
+			}
+			for _, secret := range secrets {
+				if strings.Contains(told, secret) {
+					t.Errorf("%s %s tells a stranger: %s", path, raw, out)
+				}
+			}
+			names := len(body) > 0 && path != "/webhooks/create" && !strings.HasSuffix(path, "/list")
+			if names && res.StatusCode == http.StatusOK {
+				t.Errorf("%s %s is carried out for a stranger: %s", path, raw, out)
+			}
+			if strings.HasSuffix(path, "/list") && res.StatusCode == http.StatusOK {
+				var lists map[string]json.RawMessage
+				if err := json.Unmarshal(out, &lists); err != nil {
+					t.Fatal(err)
+				}
+				for key, list := range lists {
+					if strings.HasPrefix(string(list), "[{") && path != "/workspaces/list" && path != "/webhooks/list" {
+						t.Errorf("%s %s lists %s for a stranger", path, raw, key)
+					}
+				}
+			}
+		}
+	}
+	if walked < 40 {
+		t.Errorf("only %d requests were made", walked)
+	}
+
+	// All is as it was.
+	if status := s.Post(t, "/access_codes/get", map[string]any{"access_code_id": code.AccessCode.AccessCodeID}, &code); status != http.StatusOK || *code.AccessCode.Code != "2580" || !code.AccessCode.IsManaged {
+		t.Errorf("the code was touched: %d", status)
+	}
+	if got := s.UnmanagedCodes(t, device); len(got) != 3 {
+		t.Errorf("%d unmanaged codes are left of 3", len(got))
+	}
+	var hooks api.WebhooksResponse
+	if s.Post(t, "/webhooks/list", struct{}{}, &hooks); len(hooks.Webhooks) != 1 {
+		t.Errorf("%d webhooks", len(hooks.Webhooks))
+	}
+	if s.Post(t, "/devices/get", map[string]any{"device_id": device}, &dev); !dev.Device.Properties.Online {
+		t.Error("the device was taken offline")
+	}
+}
