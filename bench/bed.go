@@ -153,7 +153,7 @@ func (b *bed) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if b.bare != nil {
-		b.bare.Close()
+		b.bare.Close() //nolint:errcheck // nothing is in hand
 	}
 	if b.pool != nil {
 		b.pool.Close()
@@ -168,5 +168,5 @@ func (b *bed) close() {
 			fmt.Fprintln(os.Stderr, "bench: stop the database:", err)
 		}
 	}
-	os.RemoveAll(b.dir)
+	os.RemoveAll(b.dir) //nolint:errcheck // a temporary directory
 }

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,20 +15,16 @@ func TestDemoPlaysFromImportToDestroy(t *testing.T) {
 	srv := apptest.Start(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	codes := srv.UnmanagedCodes(t, device)
-	files := map[string]string{"terraform.tfvars": `device_id              = "` + device + `"
-adopted_access_code_id = "` + codes[0].AccessCodeID + `"
-cleaner_pin            = "2468"
-workspace_id           = "` + srv.WorkspaceID + `"
-`}
-	for _, name := range []string{"versions.tf", "variables.tf", "main.tf", "imported.tf", "outputs.tf"} {
+	files := map[string]string{"terraform.tfvars": fmt.Sprintf("front_door = %q\ncleaner_code_id = %q\nguest_pin = \"2468\"\n", device, codes[0].AccessCodeID)}
+	for _, name := range []string{"variables.tf", "main.tf", "outputs.tf"} {
 		content, err := os.ReadFile(filepath.Join("../examples/demo", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[name] = strings.Replace(string(content), "provider \"deviceaccess\" {", "provider \"deviceaccess\" {\n  endpoint = \""+srv.URL+"\"\n  api_key = \""+srv.APIKey+"\"", 1)
+		files[name] = strings.Replace(string(content), "provider \"deviceaccess\" {}", onServer(srv, ""), 1)
 	}
 	w := newWorkspace(t, files)
-	w.expect(true, "import", "deviceaccess_access_code.imported", codes[1].AccessCodeID)
+	w.expect(true, "import", "deviceaccess_access_code.neighbour", codes[1].AccessCodeID)
 	expectConversions(t, srv, "after the import", 1)
 	w.expect(true, "plan", "-out=plan")
 	expectConversions(t, srv, "after the plan", 1)

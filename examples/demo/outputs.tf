@@ -1,22 +1,12 @@
 output "workspace" {
-  value = "${data.deviceaccess_workspace.this.name} (${data.deviceaccess_workspace.this.workspace_id})"
+  value = data.deviceaccess_workspace.here.name
 }
 
-output "webhook" {
-  value = deviceaccess_webhook.events.webhook_id
+output "codes_of_others" {
+  description = "The codes on the lock that nobody manages, by identifier. PINs are not shown."
+  value       = { for code in data.deviceaccess_unmanaged_access_codes.front_door.access_codes : code.access_code_id => code.name }
 }
 
-# No PIN is shown.
-output "access_codes" {
-  value = {
-    for name, code in {
-      cleaner  = deviceaccess_access_code.cleaner
-      adopted  = deviceaccess_access_code.adopted
-      imported = deviceaccess_access_code.imported
-    } : name => { id = code.access_code_id, name = code.name, status = code.status, is_managed = code.is_managed }
-  }
-}
-
-output "still_unmanaged" {
-  value = { for code in data.deviceaccess_unmanaged_access_codes.lock.access_codes : code.access_code_id => code.name }
+output "guest_status" {
+  value = deviceaccess_access_code.guest.status
 }

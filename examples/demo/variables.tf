@@ -1,39 +1,21 @@
-variable "workspace_id" {
+variable "front_door" {
+  description = "The device_id of the lock."
   type        = string
-  default     = null
-  description = "The workspace that the API key must belong to."
 }
 
-variable "device_id" {
-  type        = string
-  description = "The lock."
-}
-
-variable "adopted_access_code_id" {
-  type        = string
-  description = "An unmanaged code on the lock, which the import block adopts: the plan shows it, apply does it."
-}
-
-variable "cleaner_pin" {
+variable "guest_pin" {
+  description = "The guest's PIN."
   type        = string
   sensitive   = true
-  description = "The PIN of the cleaner."
 }
 
-variable "webhook_url" {
+variable "cleaner_code_id" {
+  description = "The access_code_id of an unmanaged code on the lock."
   type        = string
-  default     = "http://127.0.0.1:8600/events"
-  description = "Where events are sent."
 }
 
 variable "event_types" {
+  description = "The events that the webhook receives."
   type        = set(string)
-  description = "The events to send."
-
-  default = [
-    "device.connected",
-    "device.disconnected",
-    "access_code.unmanaged.converted_to_managed",
-    "access_code.unmanaged.failed_to_convert_to_managed",
-  ]
+  default     = ["access_code.set_on_device", "access_code.removed_from_device"]
 }

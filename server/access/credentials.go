@@ -141,7 +141,7 @@ func base58(n int) string {
 	out := make([]byte, 0, n)
 	var b [64]byte
 	for len(out) < n {
-		rand.Read(b[:]) //nolint:errcheck // never fails
+		rand.Read(b[:])
 		for _, c := range b {
 			if c < 232 && len(out) < n { // 4 × 58: the rest would make some digits likelier
 				out = append(out, alphabet58[c%58])

@@ -157,11 +157,11 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 		}
 	}
 	if f.ConnectedAccountID != "" {
-		id, err := uuid.Parse(f.ConnectedAccountID)
-		if err != nil {
-			return nil, nil
+		ids := parseIDs(&[]string{f.ConnectedAccountID})
+		if len(ids) == 0 {
+			return nil, nil // what is no identifier names no account
 		}
-		arg.ConnectedAccountID = &id
+		arg.ConnectedAccountID = &ids[0]
 	}
 	rows, err := s.db.ListEvents(ctx, arg)
 	if err != nil {

@@ -44,7 +44,7 @@ func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string
 		return Webhook{}, err
 	}
 	key := make([]byte, secretBytes)
-	rand.Read(key) //nolint:errcheck // never fails
+	rand.Read(key)
 	w := Webhook{ID: newID(), URL: address, EventTypes: types, Secret: "whsec_" + base64.StdEncoding.EncodeToString(key)}
 	err = s.db.InsertWebhook(ctx, store.InsertWebhookParams{WebhookID: w.ID, WorkspaceID: p.WorkspaceID, Url: w.URL, EventTypes: w.EventTypes,
 		SecretSealed: s.keys.Seal(secretPlace(w.ID), []byte(w.Secret))})

@@ -46,7 +46,7 @@ func (a *Admin) LockMemory(ctx context.Context, endpoint, deviceID string) ([]Co
 	if err != nil {
 		return nil, fmt.Errorf("ask the simulated cloud: %w; is the server running at %s?", err, endpoint)
 	}
-	defer res.Body.Close() //nolint:errcheck // read only
+	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the simulated cloud at %s answers %s", endpoint, res.Status)
 	}

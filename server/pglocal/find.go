@@ -117,8 +117,8 @@ func installed(ctx context.Context, acct account) []Binaries {
 	}
 	slices.SortStableFunc(found, func(a, b Binaries) int { return cmp.Compare(b.Major, a.Major) })
 	if path, err := exec.LookPath("postgres"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			if bin, ok := usable(ctx, filepath.Dir(real), acct); ok {
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			if bin, ok := usable(ctx, filepath.Dir(resolved), acct); ok {
 				found = slices.Insert(found, 0, bin)
 			}
 		}

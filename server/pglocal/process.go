@@ -35,7 +35,8 @@ const logGrace = 500 * time.Millisecond
 // when the database stops.
 func (c *Cluster) spawn(context.Context) error {
 	p := &process{tail: &logTail{log: c.opt.Log}, done: make(chan struct{})}
-	p.cmd = exec.Command(filepath.Join(c.bin.Dir, "postgres"), c.serverArgs()...)
+	p.cmd = exec.Command( //nolint:noctx // it outlives the context of its start, and is stopped in an orderly way
+		filepath.Join(c.bin.Dir, "postgres"), c.serverArgs()...)
 	p.cmd.Dir = c.data.path
 	p.cmd.Env = serverEnv()
 	p.cmd.Stdout, p.cmd.Stderr = p.tail, p.tail

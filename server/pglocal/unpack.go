@@ -31,7 +31,7 @@ func unpack(archive, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer root.Close() //nolint:errcheck // a handle of a directory
 	if err := root.Chmod(".", 0o755); err != nil {
 		return err
 	}

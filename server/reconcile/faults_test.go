@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,10 +13,10 @@ import (
 
 func (b *bed) faults(f map[string]any) { b.Helper(); b.control(http.MethodPut, "faults", f) }
 
-// set creates a code and waits until it is on the lock.
-func (b *bed) set(pin string) access.Code {
+// set creates the code 2580 and waits until it is on the lock.
+func (b *bed) set() access.Code {
 	b.Helper()
-	c, a := b.create(pin)
+	c, a := b.create("2580")
 	b.succeeded(a)
 	return b.code(c.ID)
 }
@@ -48,7 +49,7 @@ func TestCodeGetsThereInSpiteOf(t *testing.T) {
 			b := start(t, options{profile: "august", access: access.Options{ConfirmTimeout: 2 * time.Second, ListLag: time.Second}})
 			others := len(b.memory())
 			b.faults(fault)
-			c := b.set("2580")
+			c := b.set()
 			b.onlyOnce("2580")
 			a, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
 			b.must(err)
@@ -64,7 +65,7 @@ func TestWriteThatIsAcceptedAndDroppedIsRepeated(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august", access: access.Options{ConfirmTimeout: 300 * time.Millisecond}})
 	b.faults(map[string]any{"drop_next": 1})
-	b.set("2580")
+	b.set()
 	b.onlyOnce("2580")
 }
 
@@ -111,10 +112,10 @@ func TestDuplicatesAreRefused(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	u := b.unmanaged()[0]
-	c := b.set("2580")
+	c := b.set()
 	for name, pin := range map[string]string{"of an unmanaged code": *u.PIN, "of a managed code": "2580"} {
 		_, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin, EvenIfOffline: true})
-		if e, _ := err.(*access.Error); e == nil || e.Kind != access.Conflict || e.Type != "duplicate_access_code" {
+		if e, _ := errors.AsType[*access.Error](err); e == nil || e.Kind != access.Conflict || e.Type != "duplicate_access_code" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -157,7 +158,7 @@ func TestFullLockIsToldAtOnce(t *testing.T) {
 		b.succeeded(a)
 	}
 	_, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, EvenIfOffline: true})
-	if e, _ := err.(*access.Error); e == nil || e.Type != "no_space_for_access_code_on_device" {
+	if e, _ := errors.AsType[*access.Error](err); e == nil || e.Type != "no_space_for_access_code_on_device" {
 		t.Fatalf("%v", err)
 	}
 }
@@ -176,7 +177,7 @@ func TestDriftIsPutRightWithoutLosingTheCode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := start(t, options{profile: "august", access: access.Options{ListLag: 50 * time.Millisecond}})
-			code := b.set("2580")
+			code := b.set()
 			for _, on := range b.memory() {
 				if on.Code == "2580" {
 					c.do(b, on.ID)
@@ -227,7 +228,7 @@ func TestForeignCodesAreFoundKeptAndMissed(t *testing.T) {
 		return found.Name != nil && *found.Name == "Plumber"
 	})
 	b.must(b.access.Hint(t.Context(), b.account, "")) // read again: its identifier stays
-	c := b.set("2580")
+	c := b.set()
 	b.until("the identifier is stable", func() bool {
 		return slices.ContainsFunc(b.unmanaged(), func(u access.Code) bool { return u.ID == found.ID })
 	})
@@ -248,7 +249,7 @@ func TestForeignCodesAreFoundKeptAndMissed(t *testing.T) {
 func TestRemovedDeviceLosesNothingAndComesBack(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
-	c := b.set("2580")
+	c := b.set()
 	b.must(b.rec.RemoveDevice(t.Context(), b.p, b.device))
 	b.until("the code says that its device is gone", func() bool {
 		got := b.code(c.ID)

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"strings"
-	"sync"
 	"unicode/utf8"
 )
 
@@ -69,9 +68,6 @@ func (e *edge) admit(x *exchange, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// buffers are reused for the bodies of requests.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
 // readBody reads the parameters in the body; nil when it is absent, empty or null.
 func readBody(x *exchange, r *http.Request) (map[string]any, error) {
 	if r.ContentLength == 0 {
@@ -80,9 +76,8 @@ func readBody(x *exchange, r *http.Request) (map[string]any, error) {
 	if r.ContentLength > maxBody {
 		return nil, &http.MaxBytesError{Limit: maxBody}
 	}
-	buffer := buffers.Get().(*bytes.Buffer)
-	defer buffers.Put(buffer)
-	buffer.Reset()
+	var buffer bytes.Buffer
+	buffer.Grow(int(min(max(r.ContentLength, 0), 4<<10)) + bytes.MinRead) // what is announced need not come
 	if _, err := buffer.ReadFrom(http.MaxBytesReader(x.ResponseWriter, r.Body, maxBody)); err != nil {
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 			return nil, tooLarge

@@ -41,18 +41,19 @@ func expand(item *openapi3.PathItem) error {
 	}
 	methods, _ := post.Extensions["x-methods"].([]any)
 	delete(post.Extensions, "x-methods")
-	for _, method := range methods {
+	for _, listed := range methods {
+		method := fmt.Sprint(listed)
 		also := *post
-		also.OperationID = post.OperationID + title(fmt.Sprint(method))
+		also.OperationID = post.OperationID + title(method)
 		switch method {
 		case http.MethodPatch, http.MethodPut:
 		case http.MethodGet, http.MethodDelete:
 			also.RequestBody = nil
 			also.Parameters = queryParameters(bodySchema(post).Value)
 		default:
-			return fmt.Errorf("x-methods has %v", method)
+			return fmt.Errorf("x-methods has %s", method)
 		}
-		item.SetOperation(method.(string), &also)
+		item.SetOperation(method, &also)
 	}
 	return nil
 }

@@ -36,7 +36,10 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
+func exchangeOf(ctx context.Context) *exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*exchange) // observe has put it there
+	return x
+}
 
 // principal is who makes the request; zero in public operations.
 func principal(ctx context.Context) access.Principal { return exchangeOf(ctx).principal }
@@ -77,11 +80,13 @@ func (e *edge) observe(next http.Handler) http.Handler {
 		header.Set("X-Content-Type-Options", "nosniff")
 		defer func() {
 			thrown := recover()
-			if thrown != nil && thrown != http.ErrAbortHandler {
+			err, _ := thrown.(error)
+			aborted := errors.Is(err, http.ErrAbortHandler)
+			if thrown != nil && !aborted {
 				e.fail(x, r, &panicked{value: thrown, stack: debug.Stack()})
 			}
 			e.log(x, time.Since(start))
-			if thrown == http.ErrAbortHandler {
+			if aborted {
 				panic(thrown)
 			}
 		}()

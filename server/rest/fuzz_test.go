@@ -2,6 +2,7 @@ package rest
 
 import (
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ func FuzzCanonical(f *testing.F) {
 			return
 		}
 		canonical, _ := json.Marshal(first.body["request"])
-		r = httptest.NewRequest("POST", r.URL.Path, strings.NewReader(string(canonical)))
+		r = httptest.NewRequest(http.MethodPost, r.URL.Path, strings.NewReader(string(canonical)))
 		r.Header.Set("Authorization", "Bearer "+goodKey)
 		r.Header.Set("Content-Type", "application/json")
 		if second := serve(t, handler, r); second.echoed() != first.echoed() && !strings.Contains(string(canonical), "page_cursor") {

@@ -30,7 +30,7 @@ func Migrate(ctx context.Context, dsn string) error {
 	if err != nil {
 		return fmt.Errorf("connect to the database: %w", err)
 	}
-	defer db.Close()
+	defer db.Close() //nolint:errcheck // the migrations are committed or failed by then
 	var version int
 	if err := db.QueryRowContext(ctx, "select current_setting('server_version_num')::int").Scan(&version); err != nil {
 		return fmt.Errorf("connect to the database: %w", err)

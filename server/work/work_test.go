@@ -97,7 +97,7 @@ func open(t *testing.T) *store.DB {
 	return db
 }
 
-func start(t *testing.T, db *store.DB, opt work.Options, lane work.Lane) *work.Engine {
+func start(t *testing.T, db *store.DB, opt work.Options, lane work.Lane) {
 	t.Helper()
 	e, err := work.NewEngine(db, opt, lane)
 	if err == nil {
@@ -113,7 +113,6 @@ func start(t *testing.T, db *store.DB, opt work.Options, lane work.Lane) *work.E
 			t.Errorf("stop: %v", err)
 		}
 	})
-	return e
 }
 
 func wake(t *testing.T, db *store.DB, id uuid.UUID) {

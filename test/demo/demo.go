@@ -77,7 +77,7 @@ func (d *demo) startServer(ctx context.Context) error {
 	}
 	defer log.Close()
 	begin := time.Now()
-	d.running = exec.Command(d.server, "serve", "--sandbox", "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(d.dir, "data"), "--ready-file", readyFile)
+	d.running = exec.CommandContext(context.WithoutCancel(ctx), d.server, "serve", "--sandbox", "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(d.dir, "data"), "--ready-file", readyFile)
 	d.running.Stdout, d.running.Stderr = log, log
 	d.running.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ^C reaches the story, which then stops the server
 	if err := d.running.Start(); err != nil {
@@ -102,7 +102,7 @@ func (d *demo) startServer(ctx context.Context) error {
 		case err := <-exited:
 			out, _ := os.ReadFile(log.Name())
 			d.running = nil
-			return fmt.Errorf("the server has ended (%v):\n%s", err, out)
+			return fmt.Errorf("the server has ended: %w\n%s", err, out)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(20 * time.Millisecond):

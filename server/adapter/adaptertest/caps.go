@@ -70,7 +70,7 @@ func lengthsRefused(c *trial) {
 		"a PIN with letters": "a" + c.pins.next(shortest)[1:],
 	} {
 		spec.PIN = pin
-		c.refused(spec, adapter.Invalid, why)
+		_ = c.refused(spec, adapter.Invalid, why)
 	}
 }
 
@@ -82,12 +82,12 @@ func constraintsKept(c *trial) {
 		if k.Kind == "cannot_specify_pin_code" {
 			tried = true
 			spec.PIN = c.pins.next(c.caps.CodeLengths[0])
-			c.refused(spec, adapter.Invalid, "a PIN that the vendor chooses")
+			_ = c.refused(spec, adapter.Invalid, "a PIN that the vendor chooses")
 		}
 		for _, pin := range broken(k.Kind, c.caps.CodeLengths[0]) {
 			tried = true
 			spec.PIN = pin
-			c.refused(spec, adapter.Invalid, "a PIN that breaks "+k.Kind)
+			_ = c.refused(spec, adapter.Invalid, "a PIN that breaks "+k.Kind)
 		}
 	}
 	c.need(tried, "constrain single PINs")
@@ -107,11 +107,11 @@ func namesKept(c *trial) {
 	spec := c.spec("")
 	if most > 0 {
 		spec.Name = strings.Repeat("é", most+1)
-		c.refused(spec, adapter.Invalid, "a name too long")
+		_ = c.refused(spec, adapter.Invalid, "a name too long")
 	}
 	if least > 0 {
 		spec.Name = strings.Repeat("é", least-1)
-		c.refused(spec, adapter.Invalid, "a name too short")
+		_ = c.refused(spec, adapter.Invalid, "a name too short")
 	}
 }
 
@@ -127,7 +127,7 @@ func timeFrameKept(c *trial) {
 	c.need(c.caps.OnlineCodes, "put codes")
 	spec := timed(c.spec("timed"), 24*time.Hour)
 	if !c.caps.NativeSchedule {
-		c.refused(spec, adapter.NotSupported, "a time frame")
+		_ = c.refused(spec, adapter.NotSupported, "a time frame")
 		return
 	}
 	ref := c.put(spec).Ref

@@ -41,7 +41,7 @@ func (w *twisted) error(err error) error {
 	if w.dead != nil && w.dead.Load() {
 		return adapter.Errorf(adapter.GatewayDown, "not connected")
 	}
-	if e, ok := err.(*adapter.Error); ok && w.err != nil {
+	if e := adapter.AsError(err); e != nil && w.err != nil {
 		changed := *e
 		w.err(&changed)
 		return &changed
