@@ -8,12 +8,15 @@ import (
 	"net/http"
 )
 
+// Operation is a method of Client.
+type Operation[Request any] = func(context.Context, Request, ...RequestEditorFn) (*http.Response, error)
+
 // Call carries out a generated operation and decodes its answer:
 //
 //	answer, err := api.Call[api.WebhookResponse](ctx, client.GetWebhook, api.WebhookRequest{WebhookID: id})
 //
 // It fails with a *ResponseError when the server refuses, or answers something else than the contract says.
-func Call[Answer, Request any](ctx context.Context, operation func(context.Context, Request, ...RequestEditorFn) (*http.Response, error), request Request) (*Answer, error) {
+func Call[Answer, Request any](ctx context.Context, operation Operation[Request], request Request) (*Answer, error) {
 	resp, err := operation(ctx, request)
 	if err != nil {
 		return nil, err

@@ -392,7 +392,7 @@ type ConvertAccessCodeRequest struct {
 	// AllowExternalModification Whether a change made at the device stands (with a warning) instead of being undone.
 	AllowExternalModification *ExternalModification `json:"allow_external_modification,omitempty"`
 
-	// Force Take it over even if another workspace manages it.
+	// Force Take it over even if another workspace manages it. That is never a reason to refuse here.
 	Force bool `json:"force,omitempty,omitzero"`
 
 	// IsExternalModificationAllowed Whether a change made at the device stands (with a warning) instead of being undone.
@@ -817,7 +817,7 @@ type Event struct {
 	CreatedAt time.Time `json:"created_at"`
 
 	// EventDescription For people.
-	EventDescription string `json:"event_description,omitempty,omitzero"`
+	EventDescription *string `json:"event_description,omitempty"`
 
 	// EventID An identifier. Opaque to clients.
 	EventID ID `json:"event_id"`
@@ -1348,7 +1348,7 @@ type UpdateUnmanagedAccessCodeRequest struct {
 	// AllowExternalModification Whether a change made at the device stands (with a warning) instead of being undone.
 	AllowExternalModification *ExternalModification `json:"allow_external_modification,omitempty"`
 
-	// Force Take it over even if another workspace manages it.
+	// Force Take it over even if another workspace manages it. That is never a reason to refuse here.
 	Force bool `json:"force,omitempty,omitzero"`
 
 	// IsExternalModificationAllowed Whether a change made at the device stands (with a warning) instead of being undone.
@@ -1668,9 +1668,11 @@ func (a Event) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'created_at': %w", err)
 	}
 
-	object["event_description"], err = json.Marshal(a.EventDescription)
-	if err != nil {
-		return nil, fmt.Errorf("error marshaling 'event_description': %w", err)
+	if a.EventDescription != nil {
+		object["event_description"], err = json.Marshal(a.EventDescription)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'event_description': %w", err)
+		}
 	}
 
 	object["event_id"], err = json.Marshal(a.EventID)

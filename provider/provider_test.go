@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -74,6 +76,31 @@ func TestSettingsComeFromTheEnvironment(t *testing.T) {
 	t.Setenv(envEndpoint, f.URL+"/")
 	t.Setenv(envWorkspaceID, fakeWorkspace)
 	play(t, resource.TestCase{Steps: []resource.TestStep{{Config: workspaceData, ConfigStateChecks: workspaceIs(fakeWorkspace)}}})
+}
+
+func TestConversionOnImportIsForbiddenByTheEnvironmentUnlessTheConfigurationSaysOtherwise(t *testing.T) {
+	cases := map[string]struct {
+		environment string
+		config      types.Bool
+		want, fails bool
+	}{
+		"nothing":                  {"", types.BoolNull(), true, false},
+		"environment":              {"false", types.BoolNull(), false, false},
+		"environment, the other":   {"1", types.BoolNull(), true, false},
+		"configuration":            {"", types.BoolValue(false), false, false},
+		"configuration goes first": {"false", types.BoolValue(true), true, false},
+		"not known yet":            {"", types.BoolUnknown(), false, false},
+		"neither":                  {"perhaps", types.BoolNull(), false, true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(envConvertOnImport, c.environment)
+			var diags diag.Diagnostics
+			if got := (settings{ConvertOnImport: c.config}).convertOnImport(&diags); got != c.want || diags.HasError() != c.fails {
+				t.Errorf("%v, %v", got, diags)
+			}
+		})
+	}
 }
 
 func TestMissingAndWrongSettingsSayWhatToDo(t *testing.T) {

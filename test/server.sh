@@ -7,7 +7,7 @@ rm -f "$ready"
 trap 'rm -f "$ready"' EXIT
 bin/deviceaccess-server serve --sandbox --ready-file "$ready" "$@" &
 server=$!
-trap 'kill -TERM $server 2>/dev/null; wait $server; rm -f "$ready"' INT TERM
+trap 'kill -TERM $server 2>/dev/null; wait $server; rm -f "$ready"; exit 0' INT TERM
 while [ ! -s "$ready" ]; do
   kill -0 $server 2>/dev/null || { wait $server; exit 1; }
   sleep 0.1

@@ -59,7 +59,10 @@ func (t *logTail) String() string {
 // logLevel is ours for a line of PostgreSQL's. Its errors are those of statements, which our own code is
 // told about and answers for.
 func logLevel(line string) slog.Level {
-	severity, _, _ := strings.Cut(line, ":")
+	severity, text, _ := strings.Cut(line, ":")
+	if strings.Contains(text, "terminating connection due to administrator command") {
+		return slog.LevelDebug // we are stopping it
+	}
 	switch severity {
 	case "PANIC":
 		return slog.LevelError

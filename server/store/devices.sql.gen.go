@@ -267,7 +267,7 @@ where workspace_id = $1 and removed_at is null
   and ($5::uuid[] is null or connected_account_id = any($5::uuid[]))
   and ($6::timestamptz is null or created_at < $6::timestamptz)
   and ($7::text[] is null or device_type = any($7::text[]))
-  and ($8::text is null or manufacturer = $8::text)
+  and ($8::text is null or replace(lower(manufacturer), ' ', '_') = lower($8::text))
   and ($9::text[] is null or flags @> $9::text[])
   and ($10::text[] is null or not flags && $10::text[])
   and ($11::jsonb is null or custom_metadata @> $11::jsonb)

@@ -85,7 +85,7 @@ func NewEngine(db *store.DB, opt Options, lanes ...Lane) (*Engine, error) {
 		CompletedJobRetentionPeriod: 10 * time.Minute,
 		CancelledJobRetentionPeriod: 10 * time.Minute,
 		DiscardedJobRetentionPeriod: 10 * time.Minute,
-		Logger:                      opt.Log.With("room", "queue"),
+		Logger:                      slog.New(quiet{opt.Log.With("room", "queue").Handler()}),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
@@ -233,3 +233,14 @@ func (e *Engine) sweep() {
 		}
 	}
 }
+
+// quiet leaves out what the queue says about itself in normal times.
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
+}
+
+func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }
+
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }

@@ -26,7 +26,7 @@ where workspace_id = @workspace_id and removed_at is null
   and (sqlc.narg('account_ids')::uuid[] is null or connected_account_id = any(sqlc.narg('account_ids')::uuid[]))
   and (sqlc.narg('created_before')::timestamptz is null or created_at < sqlc.narg('created_before')::timestamptz)
   and (sqlc.narg('device_types')::text[] is null or device_type = any(sqlc.narg('device_types')::text[]))
-  and (sqlc.narg('manufacturer')::text is null or manufacturer = sqlc.narg('manufacturer')::text)
+  and (sqlc.narg('manufacturer')::text is null or replace(lower(manufacturer), ' ', '_') = lower(sqlc.narg('manufacturer')::text))
   and (sqlc.narg('include_if')::text[] is null or flags @> sqlc.narg('include_if')::text[])
   and (sqlc.narg('exclude_if')::text[] is null or not flags && sqlc.narg('exclude_if')::text[])
   and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+// The test binary is the program when it is told so.
+func TestMain(m *testing.M) {
+	if os.Getenv("DEVICEACCESS_TEST_RUN_MAIN") == "1" {
+		main()
+		return
+	}
+	m.Run()
+}
+
+type ready struct {
+	URL       string `json:"url"`
+	APIKey    string `json:"api_key"`
+	Workspace string `json:"workspace_id"`
+}
+
+// program is the server's binary with a data directory of its own.
+type program struct {
+	*testing.T
+	dir string
+}
+
+func newProgram(t *testing.T) *program {
+	t.Helper()
+	if _, err := pglocal.Locate(t.Context(), pglocal.Options{}); err != nil {
+		storetest.Missing(t, "%v", err)
+	}
+	dir, err := os.MkdirTemp("", "deviceaccess-test-") // the private database may run as another user
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return &program{t, dir}
+}
+
+func (p *program) command(args ...string) *exec.Cmd {
+	p.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		p.Fatal(err)
+	}
+	cmd := exec.CommandContext(p.Context(), exe, args...)
+	cmd.Env = append(os.Environ(), "DEVICEACCESS_TEST_RUN_MAIN=1", "DEVICEACCESS_DATA_DIR="+filepath.Join(p.dir, "data"))
+	return cmd
+}
+
+// run runs a command to its end and returns what it prints.
+func (p *program) run(args ...string) (stdout string, err error) {
+	p.Helper()
+	var out, errs bytes.Buffer
+	cmd := p.command(args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err = cmd.Run(); err != nil {
+		err = fmt.Errorf("%w: %s", err, errs.String())
+	}
+	return out.String(), err
+}
+
+func (p *program) ok(args ...string) string {
+	p.Helper()
+	out, err := p.run(args...)
+	if err != nil {
+		p.Fatalf("%v: %v", args, err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// serve starts the server and waits until it is ready.
+func (p *program) serve(args ...string) (ready, *exec.Cmd) {
+	p.Helper()
+	file := filepath.Join(p.dir, "ready.json")
+	if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
+		p.Fatal(err)
+	}
+	log := &bytes.Buffer{}
+	cmd := p.command(append([]string{"serve", "--sandbox", "--listen", "127.0.0.1:0", "--ready-file", file}, args...)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	var r ready
+	p.until("the server is ready", func() bool {
+		b, err := os.ReadFile(file)
+		return err == nil && json.Unmarshal(b, &r) == nil
+	})
+	st, err := os.Stat(file)
+	if err != nil || st.Mode().Perm() != 0o600 {
+		p.Errorf("the ready file can be read by others: %v %v", st.Mode(), err)
+	}
+	return r, cmd
+}
+
+func (p *program) until(what string, ok func() bool) {
+	p.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !ok(); {
+		if time.Now().After(deadline) {
+			p.Fatalf("waited in vain: %s", what)
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-p.Context().Done():
+			p.Fatal(p.Context().Err())
+		}
+	}
+}
+
+// post calls the API.
+func (p *program) post(r ready, key, path, body string, out any) int {
+	p.Helper()
+	req, err := http.NewRequestWithContext(p.Context(), http.MethodPost, r.URL+path, strings.NewReader(body))
+	if err != nil {
+		p.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		p.Fatal(err)
+	}
+	if out != nil {
+		if err := json.Unmarshal(raw, out); err != nil {
+			p.Fatalf("%s: %s", path, raw)
+		}
+	}
+	return res.StatusCode
+}
+
+func (p *program) stop(cmd *exec.Cmd) {
+	p.Helper()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		p.Errorf("SIGTERM ends the server with %v", err)
+	}
+}
+
+func TestCommandsWorkWhetherTheServerRunsOrNot(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	r, cmd := p.serve()
+	for _, running := range []bool{true, false} {
+		if !running {
+			p.stop(cmd)
+		}
+		token := p.ok("keys", "create", "--name", "ci")
+		if !strings.HasPrefix(token, "seam_test") {
+			t.Errorf("running %v: the key is no key of a sandbox", running)
+		}
+		list := p.ok("keys", "list")
+		if strings.Contains(list, token) || !strings.Contains(list, "ci") {
+			t.Errorf("running %v: the list shows the key, or does not name it", running)
+		}
+		if !running {
+			break
+		}
+		if status := p.post(r, token, "/workspaces/get", "{}", nil); status != http.StatusOK {
+			t.Errorf("the new key is answered %d", status)
+		}
+		for line := range strings.Lines(list) {
+			if fields := strings.Fields(line); strings.Contains(line, " ci ") {
+				p.ok("keys", "revoke", fields[0])
+			}
+		}
+		if status := p.post(r, token, "/workspaces/get", "{}", nil); status != http.StatusUnauthorized {
+			t.Errorf("the revoked key is answered %d", status)
+		}
+	}
+}
+
+func TestKillLosesNothing(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	r, cmd := p.serve("--sandbox-speed", "20")
+	var devices struct {
+		Devices []struct {
+			ID string `json:"device_id"`
+		} `json:"devices"`
+	}
+	p.until("the August lock appears", func() bool {
+		p.post(r, r.APIKey, "/devices/list", `{"device_type":"august_lock"}`, &devices)
+		return len(devices.Devices) == 1
+	})
+	device := devices.Devices[0].ID
+	var code struct {
+		Code struct {
+			ID     string `json:"access_code_id"`
+			Status string `json:"status"`
+		} `json:"access_code"`
+	}
+	if status := p.post(r, r.APIKey, "/access_codes/create", fmt.Sprintf(`{"device_id":%q,"code":"2580","sync":true}`, device), &code); status != http.StatusOK {
+		t.Fatalf("create a code: %d", status)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	again, cmd := p.serve("--sandbox-speed", "20")
+	if again.Workspace != r.Workspace || again.APIKey == "" {
+		t.Errorf("after the restart it is workspace %s, was %s; key given: %v", again.Workspace, r.Workspace, again.APIKey != "")
+	}
+	if status := p.post(again, r.APIKey, "/access_codes/get", fmt.Sprintf(`{"access_code_id":%q}`, code.Code.ID), &code); status != http.StatusOK || code.Code.Status != "set" {
+		t.Errorf("after the restart the code is answered %d, %s", status, code.Code.Status)
+	}
+	memory := p.ok("sandbox", "memory", "--endpoint", again.URL, device)
+	if strings.Count(memory, "2580") != 1 {
+		t.Error("the lock has forgotten the code, or has it twice")
+	}
+	p.stop(cmd)
+}
+
+func TestBadSettingsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"unknown command":  {[]string{"serv"}, "serv"},
+		"unknown flag":     {[]string{"serve", "--port", "80"}, "port"},
+		"log format":       {[]string{"serve", "--log-format", "xml"}, "text json"},
+		"no database":      {[]string{"migrate", "--database-url", "postgres://127.0.0.1:1/none"}, "connect to the database"},
+		"no master key":    {[]string{"serve", "--master-key", "short"}, "openssl rand -base64 32"},
+		"no workspace":     {[]string{"keys", "create"}, "workspaces create"},
+		"no id":            {[]string{"keys", "revoke"}, "keys list"},
+		"address in use":   {[]string{"serve", "--listen", "203.0.113.1:1"}, "--listen"},
+		"no such database": {[]string{"serve", "--database-url", "nonsense://"}, "connect to the database"},
+	} {
+		out, err := p.run(c.args...)
+		if err == nil || !strings.Contains(err.Error()+out, c.want) {
+			t.Errorf("%s: %v; expected a word on %q", name, err, c.want)
+		}
+	}
+}
