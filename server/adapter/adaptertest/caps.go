@@ -155,17 +155,17 @@ func timeFrameHalf(c *trial) {
 	c.need(c.caps.OnlineCodes && c.caps.NativeSchedule, "keep time frames")
 	spec := timed(c.spec("half"), 24*time.Hour)
 	spec.EndsAt = nil
-	c.refused(spec, adapter.Invalid, "a time frame without end")
+	_ = c.refused(spec, adapter.Invalid, "a time frame without end")
 	spec = timed(spec, 24*time.Hour)
 	spec.StartsAt = nil
-	c.refused(spec, adapter.Invalid, "a time frame without start")
+	_ = c.refused(spec, adapter.Invalid, "a time frame without start")
 	spec = timed(spec, 24*time.Hour)
 	spec.StartsAt, spec.EndsAt = spec.EndsAt, spec.StartsAt
-	c.refused(spec, adapter.Invalid, "a time frame that ends before it starts")
+	_ = c.refused(spec, adapter.Invalid, "a time frame that ends before it starts")
 }
 
 func timeFramePast(c *trial) {
 	required := slices.ContainsFunc(c.caps.Constraints, func(k adapter.Constraint) bool { return k.Kind == "start_date_in_future" })
 	c.need(c.caps.NativeSchedule && required, "require a start in the future")
-	c.refused(timed(c.spec("past"), -24*time.Hour), adapter.Invalid, "a start in the past")
+	_ = c.refused(timed(c.spec("past"), -24*time.Hour), adapter.Invalid, "a start in the past")
 }
