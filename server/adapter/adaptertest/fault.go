@@ -22,13 +22,13 @@ func duplicateForeign(c *trial) {
 	c.need(c.AddForeign != nil && c.caps.OnlineCodes && !c.caps.ProviderPIN, "add a code at the keypad")
 	spec := c.spec("ours")
 	c.AddForeign(c.T, "Neighbour", spec.PIN)
-	c.refused(spec, adapter.Duplicate, "a PIN that is on the device")
+	_ = c.refused(spec, adapter.Duplicate, "a PIN that is on the device")
 }
 
 func fullRefuses(c *trial) {
 	c.need(c.Fill != nil && c.caps.OnlineCodes, "fill the device")
 	c.Fill(c.T)
-	c.refused(c.spec("more"), adapter.Full, "a code for a full device")
+	_ = c.refused(c.spec("more"), adapter.Full, "a code for a full device")
 }
 
 func unknownDevice(c *trial) {

@@ -90,7 +90,7 @@ func overwritten(c *trial) {
 		spec.PIN = pin
 	}
 	if !c.caps.ModifyInPlace {
-		c.refused(spec, adapter.NotSupported, "a change in place")
+		_ = c.refused(spec, adapter.NotSupported, "a change in place")
 		return
 	}
 	changed := c.put(spec)
