@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -162,13 +163,7 @@ func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, 
 	if f.Nothing {
 		return nil, false, nil
 	}
-	arg := store.ListDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
-		DeviceIds: parseIDs(f.IDs), AccountIds: parseIDs(f.AccountIDs), CreatedBefore: f.CreatedBefore, DeviceTypes: f.Types,
-		Manufacturer: nonEmpty(f.Manufacturer), IncludeIf: list(f.IncludeIf), ExcludeIf: list(f.ExcludeIf), Search: nonEmpty(f.Search)}
-	if len(f.Metadata) > 0 {
-		arg.Metadata = mustJSON(f.Metadata)
-	}
-	rows, err := s.db.ListDevices(ctx, arg)
+	rows, err := s.findDevices(ctx, p, f, page)
 	if err != nil {
 		return nil, false, fmt.Errorf("list the devices: %w", err)
 	}
@@ -178,6 +173,19 @@ func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, 
 		out[i] = toDevice(r)
 	}
 	return out, more, nil
+}
+
+func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]store.Device, error) {
+	if reflect.DeepEqual(f, DeviceFilter{}) {
+		return s.db.ListDevices(ctx, store.ListDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows()})
+	}
+	arg := store.FindDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
+		DeviceIds: parseIDs(f.IDs), AccountIds: parseIDs(f.AccountIDs), CreatedBefore: f.CreatedBefore, DeviceTypes: f.Types,
+		Manufacturer: nonEmpty(f.Manufacturer), IncludeIf: list(f.IncludeIf), ExcludeIf: list(f.ExcludeIf), Search: nonEmpty(f.Search)}
+	if len(f.Metadata) > 0 {
+		arg.Metadata = mustJSON(f.Metadata)
+	}
+	return s.db.PlannedAnew.FindDevices(ctx, arg)
 }
 
 // wakeDevice asks for a look at the device once tx is committed; read says that what is on it may have changed.

@@ -163,7 +163,7 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 		}
 		arg.ConnectedAccountID = &ids[0]
 	}
-	rows, err := s.db.ListEvents(ctx, arg)
+	rows, err := s.db.PlannedAnew.ListEvents(ctx, arg)
 	if err != nil {
 		return nil, fmt.Errorf("list the events: %w", err)
 	}

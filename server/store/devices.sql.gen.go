@@ -49,6 +49,100 @@ func (q *Queries) DueDevices(ctx context.Context, maxRows int32) ([]uuid.UUID, e
 	return items, nil
 }
 
+const findDevices = `-- name: FindDevices :many
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at from devices
+where workspace_id = $1 and removed_at is null
+  and (created_at, device_id) > ($2::timestamptz, $3::uuid)
+  and ($4::uuid[] is null or device_id = any($4::uuid[]))
+  and ($5::uuid[] is null or connected_account_id = any($5::uuid[]))
+  and ($6::timestamptz is null or created_at < $6::timestamptz)
+  and ($7::text[] is null or device_type = any($7::text[]))
+  and ($8::text is null or replace(lower(manufacturer), ' ', '_') = lower($8::text))
+  and ($9::text[] is null or flags @> $9::text[])
+  and ($10::text[] is null or not flags && $10::text[])
+  and ($11::jsonb is null or custom_metadata @> $11::jsonb)
+  and ($12::text is null or strpos(lower(name), lower($12::text)) > 0)
+order by created_at, device_id
+limit $13::integer
+`
+
+type FindDevicesParams struct {
+	WorkspaceID   uuid.UUID
+	AfterAt       time.Time
+	AfterID       uuid.UUID
+	DeviceIds     []uuid.UUID
+	AccountIds    []uuid.UUID
+	CreatedBefore *time.Time
+	DeviceTypes   []string
+	Manufacturer  *string
+	IncludeIf     []string
+	ExcludeIf     []string
+	Metadata      []byte
+	Search        *string
+	MaxRows       int32
+}
+
+// ListDevices with conditions. To be planned anew, which costs more than to run a list without any.
+func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Device, error) {
+	rows, err := q.db.Query(ctx, findDevices,
+		arg.WorkspaceID,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.DeviceIds,
+		arg.AccountIds,
+		arg.CreatedBefore,
+		arg.DeviceTypes,
+		arg.Manufacturer,
+		arg.IncludeIf,
+		arg.ExcludeIf,
+		arg.Metadata,
+		arg.Search,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Device{}
+	for rows.Next() {
+		var i Device
+		if err := rows.Scan(
+			&i.DeviceID,
+			&i.WorkspaceID,
+			&i.ConnectedAccountID,
+			&i.VendorRef,
+			&i.DeviceType,
+			&i.Provider,
+			&i.Manufacturer,
+			&i.Model,
+			&i.SerialNumber,
+			&i.Name,
+			&i.Online,
+			&i.Locked,
+			&i.BatteryLevel,
+			&i.Capabilities,
+			&i.Flags,
+			&i.CustomMetadata,
+			&i.CreatedAt,
+			&i.OnlineChangedAt,
+			&i.RemovedAt,
+			&i.ReadNeeded,
+			&i.LastGoodReadAt,
+			&i.RereadAt,
+			&i.Failures,
+			&i.WakeSeq,
+			&i.DueAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const getDevice = `-- name: GetDevice :one
 select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at from devices where workspace_id = $1 and device_id = $2 and removed_at is null
 `
@@ -263,33 +357,15 @@ const listDevices = `-- name: ListDevices :many
 select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at from devices
 where workspace_id = $1 and removed_at is null
   and (created_at, device_id) > ($2::timestamptz, $3::uuid)
-  and ($4::uuid[] is null or device_id = any($4::uuid[]))
-  and ($5::uuid[] is null or connected_account_id = any($5::uuid[]))
-  and ($6::timestamptz is null or created_at < $6::timestamptz)
-  and ($7::text[] is null or device_type = any($7::text[]))
-  and ($8::text is null or replace(lower(manufacturer), ' ', '_') = lower($8::text))
-  and ($9::text[] is null or flags @> $9::text[])
-  and ($10::text[] is null or not flags && $10::text[])
-  and ($11::jsonb is null or custom_metadata @> $11::jsonb)
-  and ($12::text is null or strpos(lower(name), lower($12::text)) > 0)
 order by created_at, device_id
-limit $13::integer
+limit $4::integer
 `
 
 type ListDevicesParams struct {
-	WorkspaceID   uuid.UUID
-	AfterAt       time.Time
-	AfterID       uuid.UUID
-	DeviceIds     []uuid.UUID
-	AccountIds    []uuid.UUID
-	CreatedBefore *time.Time
-	DeviceTypes   []string
-	Manufacturer  *string
-	IncludeIf     []string
-	ExcludeIf     []string
-	Metadata      []byte
-	Search        *string
-	MaxRows       int32
+	WorkspaceID uuid.UUID
+	AfterAt     time.Time
+	AfterID     uuid.UUID
+	MaxRows     int32
 }
 
 func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Device, error) {
@@ -297,15 +373,6 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
-		arg.DeviceIds,
-		arg.AccountIds,
-		arg.CreatedBefore,
-		arg.DeviceTypes,
-		arg.Manufacturer,
-		arg.IncludeIf,
-		arg.ExcludeIf,
-		arg.Metadata,
-		arg.Search,
 		arg.MaxRows,
 	)
 	if err != nil {

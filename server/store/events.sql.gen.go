@@ -124,6 +124,7 @@ type ListEventsParams struct {
 	MaxRows            int32
 }
 
+// To be planned anew.
 func (q *Queries) ListEvents(ctx context.Context, arg ListEventsParams) ([]Event, error) {
 	rows, err := q.db.Query(ctx, listEvents,
 		arg.WorkspaceID,

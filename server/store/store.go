@@ -16,7 +16,17 @@ import (
 // DB is a pool of connections to one database. Its queries run outside of any transaction.
 type DB struct {
 	*Queries
-	Pool *pgxpool.Pool
+	// PlannedAnew has the queries with conditions that may be absent: their plan depends on which are there.
+	// One made once for all parameters, as prepared statements come to have, sorts a whole table for a page.
+	PlannedAnew *Queries
+	Pool        *pgxpool.Pool
+}
+
+// plannedAnew sends each query as an unnamed statement, which PostgreSQL plans for its parameters.
+type plannedAnew struct{ *pgxpool.Pool }
+
+func (p plannedAnew) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return p.Pool.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 }
 
 // Open connects to dsn, a libpq connection string or URL, and checks that the server answers.
@@ -29,10 +39,6 @@ func Open(ctx context.Context, dsn string, maxConns int32) (*DB, error) {
 		cfg.MaxConns = maxConns
 	}
 	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	// Plans are made once per connection: making one anew for each list costs more than running it. So every
-	// query has to be good with any parameters: one plain row comparison for the page, and what decides the
-	// index not hidden behind "is null or".
-	cfg.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		pgxuuid.Register(conn.TypeMap()) // as 16 bytes instead of text
 		return nil
@@ -45,7 +51,7 @@ func Open(ctx context.Context, dsn string, maxConns int32) (*DB, error) {
 		pool.Close()
 		return nil, fmt.Errorf("connect to the database: %w", err)
 	}
-	return &DB{Queries: New(pool), Pool: pool}, nil
+	return &DB{Queries: New(pool), PlannedAnew: New(plannedAnew{pool}), Pool: pool}, nil
 }
 
 func (db *DB) Close() { db.Pool.Close() }

@@ -22,6 +22,14 @@ select * from devices where workspace_id = @workspace_id and device_id = @device
 select * from devices
 where workspace_id = @workspace_id and removed_at is null
   and (created_at, device_id) > (@after_at::timestamptz, @after_id::uuid)
+order by created_at, device_id
+limit @max_rows::integer;
+
+-- name: FindDevices :many
+-- ListDevices with conditions. To be planned anew, which costs more than to run a list without any.
+select * from devices
+where workspace_id = @workspace_id and removed_at is null
+  and (created_at, device_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('device_ids')::uuid[] is null or device_id = any(sqlc.narg('device_ids')::uuid[]))
   and (sqlc.narg('account_ids')::uuid[] is null or connected_account_id = any(sqlc.narg('account_ids')::uuid[]))
   and (sqlc.narg('created_before')::timestamptz is null or created_at < sqlc.narg('created_before')::timestamptz)

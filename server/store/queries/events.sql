@@ -10,6 +10,7 @@ select * from events where workspace_id = @workspace_id and device_id = @device_
 order by created_at desc limit 1;
 
 -- name: ListEvents :many
+-- To be planned anew.
 select * from events where workspace_id = @workspace_id
   and created_at >= @since::timestamptz and created_at < @until::timestamptz
   and (sqlc.narg('event_ids')::uuid[] is null or event_id = any(sqlc.narg('event_ids')::uuid[]))

@@ -1,0 +1,97 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// explain returns the plans of what list queries: made for its parameters, or without regard to them, as they
+// are for a statement that is prepared once.
+func explain(t *testing.T, db *store.DB, anew bool, list func(*store.Queries) error) string {
+	t.Helper()
+	e := &explainer{db: db, mode: "force_generic_plan"}
+	if anew {
+		e.mode = "force_custom_plan"
+	}
+	if err := list(store.New(e)); err != nil {
+		t.Fatal(err)
+	}
+	return e.plans.String()
+}
+
+// explainer runs each query, and asks for its plan beside it.
+type explainer struct {
+	db    *store.DB
+	mode  string
+	plans strings.Builder
+}
+
+func (e *explainer) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	return e.db.Pool.Exec(ctx, sql, args...)
+}
+
+func (e *explainer) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return e.db.Pool.QueryRow(ctx, sql, args...)
+}
+
+func (e *explainer) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	conn, err := e.db.Pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+	const name = "explained"
+	if _, err := conn.Exec(ctx, "deallocate all; set plan_cache_mode = "+e.mode+"; prepare "+name+" as "+sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	defer conn.Exec(context.WithoutCancel(ctx), "deallocate all; reset plan_cache_mode", pgx.QueryExecModeSimpleProtocol) //nolint:errcheck // of a test
+	literals := make([]string, len(args))
+	for i, a := range args {
+		literals[i] = literal(a)
+	}
+	rows, err := conn.Query(ctx, "explain execute "+name+"("+strings.Join(literals, ", ")+")", pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		return nil, fmt.Errorf("explain: %w", err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("explain: %w", err)
+	}
+	e.plans.WriteString(strings.Join(lines, "\n") + "\n")
+	return e.db.Pool.Query(ctx, sql, args...)
+}
+
+// literal writes a parameter as text of SQL.
+func literal(a any) string {
+	v := reflect.ValueOf(a)
+	switch {
+	case !v.IsValid(), (v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice) && v.IsNil():
+		return "null"
+	case v.Kind() == reflect.Pointer:
+		return literal(v.Elem().Interface())
+	}
+	switch a := a.(type) {
+	case time.Time:
+		return "'" + a.Format(time.RFC3339Nano) + "'"
+	case []uuid.UUID:
+		ids := make([]string, len(a))
+		for i, id := range a {
+			ids[i] = id.String()
+		}
+		return "'{" + strings.Join(ids, ",") + "}'"
+	case []string:
+		return "array['" + strings.Join(a, "','") + "']"
+	default:
+		return fmt.Sprintf("'%v'", a)
+	}
+}

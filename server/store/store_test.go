@@ -1,0 +1,145 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
+
+func open(t *testing.T, dsn string) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), dsn, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+func TestAnyNumberOfProgramsMayMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.New(t)
+	db := open(t, dsn)
+	if _, err := db.Pool.Exec(t.Context(), "drop schema public cascade; create schema public"); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if err := store.Migrate(t.Context(), dsn); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if _, err := open(t, dsn).ListAllWorkspaces(t.Context()); err != nil {
+		t.Fatalf("after the migration: %v", err)
+	}
+}
+
+func TestFailedTransactionLeavesNothing(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	broken := errors.New("broken")
+	err := db.InTx(t.Context(), func(tx store.Tx) error {
+		if err := tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"}); err != nil {
+			return err
+		}
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("the cause is lost: %v", err)
+	}
+	if ws, err := db.ListAllWorkspaces(t.Context()); err != nil || len(ws) != 0 {
+		t.Errorf("%d workspaces, %v", len(ws), err)
+	}
+}
+
+func TestWrongAddressIsToldWithoutThePassword(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{"postgres://user:hunter2@127.0.0.1:1/none", "host=127.0.0.1 port=1 password=hunter2", "postgres://user:hunter2@[bad"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		_, err := store.Open(ctx, dsn, 1)
+		cancel()
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// The plans of lists must be flat in the size of the table: an index gives the order, nothing is sorted, and
+// the page's beginning is found in the index.
+func TestListsWalkAnIndex(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	ctx := t.Context()
+	if _, err := db.Pool.Exec(ctx, `
+		insert into workspaces (workspace_id, name, is_sandbox) select gen_random_uuid(), 'w' || i, true from generate_series(1, 3) i;
+		insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed)
+			select gen_random_uuid(), workspace_id, 'sandbox', '', '', '' from workspaces;
+		insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, capabilities, flags, created_at)
+			select gen_random_uuid(), a.workspace_id, a.connected_account_id, i::text, '', '', '', '', '', '', true, '{}', '{}', now() + i * interval '1 s'
+			from connected_accounts a, generate_series(1, 3000) i;
+		insert into access_codes (access_code_id, workspace_id, device_id, is_managed, status, created_at)
+			select gen_random_uuid(), d.workspace_id, d.device_id, true, 'set', d.created_at from devices d;
+		insert into events (event_id, workspace_id, event_type, payload, created_at) select gen_random_uuid(), workspace_id, 'x', '{}', created_at from devices;
+		insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, status, created_at, deadline_at)
+			select gen_random_uuid(), workspace_id, device_id, device_id, 'x', 'success', created_at, now() from devices;
+		analyze`); err != nil {
+		t.Fatal(err)
+	}
+	var workspace, device uuid.UUID
+	if err := db.Pool.QueryRow(ctx, "select workspace_id, device_id from devices limit 1").Scan(&workspace, &device); err != nil {
+		t.Fatal(err)
+	}
+	for name, list := range map[string]func(q *store.Queries) error{
+		"devices": func(q *store.Queries) error {
+			_, err := q.ListDevices(ctx, store.ListDevicesParams{WorkspaceID: workspace, MaxRows: 100})
+			return err
+		},
+		"devices, planned anew": func(q *store.Queries) error {
+			_, err := q.FindDevices(ctx, store.FindDevicesParams{WorkspaceID: workspace, DeviceTypes: []string{""}, MaxRows: 100})
+			return err
+		},
+		"access codes of a device": func(q *store.Queries) error {
+			_, err := q.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: workspace, DeviceID: device, IsManaged: true, MaxRows: 100})
+			return err
+		},
+		"access codes by identifier": func(q *store.Queries) error {
+			_, err := q.ListAccessCodes(ctx, store.ListAccessCodesParams{WorkspaceID: workspace, AccessCodeIds: []uuid.UUID{device}, MaxRows: 100})
+			return err
+		},
+		"events, planned anew": func(q *store.Queries) error {
+			_, err := q.ListEvents(ctx, store.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), MaxRows: 100})
+			return err
+		},
+		"action attempts of a device": func(q *store.Queries) error {
+			_, err := q.ListActionAttemptsOfDevice(ctx, store.ListActionAttemptsOfDeviceParams{WorkspaceID: workspace, DeviceID: device, MaxRows: 100})
+			return err
+		},
+		"action attempts by identifier": func(q *store.Queries) error {
+			_, err := q.ListActionAttempts(ctx, store.ListActionAttemptsParams{WorkspaceID: workspace, ActionAttemptIds: []uuid.UUID{device}, MaxRows: 100})
+			return err
+		},
+	} {
+		plan := explain(t, db, strings.HasSuffix(name, "planned anew"), list)
+		for _, slow := range []string{"Seq Scan on devices", "Seq Scan on access_codes", "Seq Scan on events", "Seq Scan on action_attempts"} {
+			if strings.Contains(plan, slow) {
+				t.Errorf("%s: the plan reads a whole table:\n%s", name, plan)
+			}
+		}
+		if strings.Contains(plan, "Sort") && !strings.Contains(name, "identifier") { // a few rows are found by identifier, then sorted
+			t.Errorf("%s: the plan sorts:\n%s", name, plan)
+		}
+	}
+}
