@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -176,5 +177,30 @@ func TestSubscribePostsOnlyWhatTheVendorLacks(t *testing.T) {
 		if known = c.known; (subscribe() != "") != c.posts {
 			t.Errorf("%s: posted %q", c.name, posted)
 		}
+	}
+}
+
+// A server that has moved leaves no webhook behind that nobody answers.
+func TestSubscribeTakesItsOldAddressAway(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t, "august")
+	at := func(host string) *devicecloud.Adapter {
+		return devicecloud.New(devicecloud.Config{BaseURL: c.server.URL, Token: c.account.Token, HTTP: c.client, PushURL: host + "/vendors/x/secret"})
+	}
+	for _, host := range []string{"http://127.0.0.1:1", "http://127.0.0.1:2"} {
+		if err := at(host).Subscribe(t.Context()); err != nil {
+			t.Fatalf("Subscribe: %v", err)
+		}
+	}
+	var got struct {
+		Webhooks []struct{ URL string }
+	}
+	c.do(t, http.MethodGet, "/webhooks", nil, &got)
+	var urls []string
+	for _, w := range got.Webhooks {
+		urls = append(urls, w.URL)
+	}
+	if want := []string{c.server.URL + "/push", "http://127.0.0.1:2/vendors/x/secret"}; !slices.Equal(urls, want) {
+		t.Errorf("webhooks %v, want %v", urls, want)
 	}
 }
