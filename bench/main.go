@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"runtime/pprof"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
 func main() {
@@ -18,6 +20,7 @@ func main() {
 	clients := flag.Int("clients", 32, "connections that ask at once")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of everything to this file")
 	flag.Parse()
+	app.TuneMemory() // as the server does; the floor has it, too
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if *profile != "" {

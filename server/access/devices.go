@@ -105,13 +105,10 @@ func toDevice(r store.Device) Device {
 		Provider: r.Provider, Manufacturer: r.Manufacturer, Model: r.Model, SerialNumber: r.SerialNumber, Name: r.Name, Online: r.Online,
 		OfflineSince: r.OnlineChangedAt, Removed: r.RemovedAt != nil, Locked: r.Locked, BatteryLevel: r.BatteryLevel, CreatedAt: r.CreatedAt,
 		Capabilities: capabilities(r), Metadata: map[string]any{}}
-	_ = json.Unmarshal(r.CustomMetadata, &d.Metadata) // written by this package
+	if string(r.CustomMetadata) != "{}" {
+		_ = json.Unmarshal(r.CustomMetadata, &d.Metadata) // written by this package
+	}
 	return d
-}
-
-func capabilities(r store.Device) (c Capabilities) {
-	_ = json.Unmarshal(r.Capabilities, &c) // written by this package
-	return c
 }
 
 func deviceNotFound(what, value string) *Error {

@@ -18,6 +18,7 @@ import (
 var version = "dev"
 
 func main() {
+	app.TuneMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := command().Run(ctx, os.Args); err != nil {

@@ -1,0 +1,39 @@
+package access
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// known holds capabilities by the JSON they were read from: a lock is listed many times for each time that
+// its capabilities change, and locks of one model have the same. What it returns is shared and not to be
+// changed.
+var known = capabilitiesCache{byJSON: map[string]Capabilities{}}
+
+type capabilitiesCache struct {
+	mu     sync.RWMutex
+	byJSON map[string]Capabilities
+}
+
+const capabilitiesKept = 1024
+
+func (k *capabilitiesCache) read(raw []byte) (c Capabilities) {
+	k.mu.RLock()
+	c, ok := k.byJSON[string(raw)]
+	k.mu.RUnlock()
+	if ok {
+		return c
+	}
+	_ = json.Unmarshal(raw, &c) // written by this package
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.byJSON) >= capabilitiesKept {
+		clear(k.byJSON)
+	}
+	k.byJSON[string(raw)] = c
+	return c
+}
+
+func capabilities(r store.Device) Capabilities { return known.read(r.Capabilities) }
