@@ -23,6 +23,7 @@ type Config struct {
 	Database
 	Listen     string // host:port; port 0 takes a free one
 	PublicURL  string // how clients reach it; empty: as they have called it
+	TrustProxy bool   // X-Forwarded-Proto and X-Forwarded-Host come from a proxy of ours
 	Sandbox    bool   // make sure that there is a sandbox workspace with simulated devices
 	Sandboxing Sandboxing
 	Access     access.Options
@@ -95,7 +96,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := rest.NewHandler(rest.Options{Access: a.Access, Simulator: r, CursorKey: cursorKey, PublicURL: c.PublicURL, Logger: c.Log})
+	api, err := rest.NewHandler(rest.Options{Access: a.Access, Simulator: r, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Logger: c.Log})
 	if err != nil {
 		return nil, err
 	}

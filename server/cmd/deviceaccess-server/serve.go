@@ -24,6 +24,8 @@ func serveCommand() *cli.Command {
 				Usage: "`HOST:PORT` to listen on; port 0 takes a free one"},
 			&cli.StringFlag{Name: "public-url", Sources: env("DEVICEACCESS_PUBLIC_URL"), Category: "Server",
 				Usage: "`URL` by which clients reach the server, for the links it hands out; without it the one they have called"},
+			&cli.BoolFlag{Name: "trust-proxy", Sources: env("DEVICEACCESS_TRUST_PROXY"), Category: "Server",
+				Usage: "believe X-Forwarded-Proto and X-Forwarded-Host, which a proxy in front of the server has to set"},
 			&cli.StringFlag{Name: "ready-file", Sources: env("DEVICEACCESS_READY_FILE"), Category: "Server",
 				Usage: "once requests are answered, write {\"url\",\"api_key\",\"workspace_id\"} to `FILE`, readable by its owner only"},
 			&cli.DurationFlag{Name: "attempt-timeout", Sources: env("DEVICEACCESS_ATTEMPT_TIMEOUT"), Value: 10 * time.Minute, Category: "Server",
@@ -47,7 +49,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 	log := logger(c)
 	begin := time.Now()
 	a, err := app.Start(ctx, app.Config{
-		Database: withConnections(database(c), c.Int("max-connections")), Listen: c.String("listen"), PublicURL: c.String("public-url"),
+		Database: withConnections(database(c), c.Int("max-connections")), Listen: c.String("listen"), PublicURL: c.String("public-url"), TrustProxy: c.Bool("trust-proxy"),
 		Sandbox: c.Bool("sandbox"), Sandboxing: app.Sandboxing{LocksPerProfile: c.Int("sandbox-locks"), Speed: c.Float("sandbox-speed")},
 		Access: access.Options{AttemptPatience: c.Duration("attempt-timeout")}, Log: log,
 	})
