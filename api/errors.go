@@ -35,7 +35,7 @@ func (e *ResponseError) Error() string {
 	if len(about) == 0 {
 		return e.Message
 	}
-	return fmt.Sprintf("%s (%s)", e.Message, strings.Join(about, ", "))
+	return fmt.Sprintf("%s (%s)", strings.TrimSuffix(e.Message, "."), strings.Join(about, ", "))
 }
 
 // StatusOf is the HTTP status of an error that a server answered with, else 0.
@@ -46,17 +46,20 @@ func StatusOf(err error) int {
 	return 0
 }
 
-// IsNotFound says that the server knows no such thing. A 404 that is not of this API does not count: it comes
-// from a wrong endpoint, and must not be mistaken for a deletion.
+// routeNotFound is the type of a 404 about the path itself, as this project's server answers it.
+const routeNotFound = "route_not_found"
+
+// IsNotFound says that the server knows no such thing. A 404 about the path, or one that is not of this API, does
+// not count: it comes from a wrong endpoint, and must not be mistaken for a deletion.
 func IsNotFound(err error) bool {
 	e, ok := errors.AsType[*ResponseError](err)
-	return ok && e.Status == http.StatusNotFound && e.Type != ""
+	return ok && e.Status == http.StatusNotFound && e.Type != "" && e.Type != routeNotFound
 }
 
 // IsNoRoute says that the server does not have the operation.
 func IsNoRoute(err error) bool {
 	e, ok := errors.AsType[*ResponseError](err)
-	return ok && (e.Status == http.StatusNotFound && e.Type == "" ||
+	return ok && (e.Status == http.StatusNotFound && (e.Type == "" || e.Type == routeNotFound) ||
 		e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented)
 }
 

@@ -97,7 +97,7 @@ func worthRepeating(resp *http.Response, err error, read bool) bool {
 		}
 		return false
 	}
-	if errors.Is(err, errTooLong) {
+	if errors.Is(err, errTooLong) || errors.Is(err, http.ErrSchemeMismatch) {
 		return false
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {

@@ -61,7 +61,7 @@ func (r *accessCodeResource) importBare(ctx context.Context, id string, diags *d
 		diags.AddError(actionImport, "There is no access code "+id+" in the workspace of the API key, neither managed nor unmanaged.")
 		return ""
 	case unmanaged.CannotBeManaged:
-		reportNext(diags, actionImport, errCannotBeManaged, "Nothing was imported. "+stayUnmanaged)
+		reportNext(diags, actionImport, errCannotBeManaged, notImported)
 		return ""
 	}
 	if !r.convertOnImport {
@@ -77,7 +77,11 @@ func (r *accessCodeResource) convertNow(ctx context.Context, client *api.Client,
 	defer cancel()
 	code, err := convertCode(ctx, client, api.ConvertAccessCodeRequest{AccessCodeID: id})
 	if err != nil {
-		reportNext(diags, "Convert access code to managed", err, conversionAdvice(err))
+		next := conversionAdvice(err)
+		if next == stayUnmanaged {
+			next = notImported
+		}
+		reportNext(diags, "Convert access code to managed", err, next)
 		return ""
 	}
 	diags.AddWarning("Access code converted to managed during import",

@@ -192,6 +192,7 @@ func TestImportOfNothingSaysSo(t *testing.T) {
 		"bare":             {nobody, "neither managed nor unmanaged"},
 		"with device":      {fakeDevice + "/" + nobody, "Cannot import non-existent remote object"},
 		"another device":   {nobody + "/" + id, "is on the device " + fakeDevice + ", not on " + nobody},
+		"no identifier":    {"front-door", "Check the identifier"},
 		"empty device":     {"/" + id, "is neither `<access_code_id>` nor `<device_id>/<access_code_id>`"},
 		"too many slashes": {fakeDevice + "/x/" + id, "is neither `<access_code_id>` nor `<device_id>/<access_code_id>`"},
 	}
@@ -210,7 +211,7 @@ func TestCodeThatItsVendorDoesNotLetBeConverted(t *testing.T) {
 	t.Run("bare", func(t *testing.T) {
 		f, id := start(t)
 		run(t, resource.TestCase{Steps: []resource.TestStep{{
-			Config: f.config(accessCode("") + importBlock(id)), ExpectError: says("igloohome, Kwikset and SmartThings", "Nothing was imported", "removed {"),
+			Config: f.config(accessCode("") + importBlock(id)), ExpectError: says("igloohome, Kwikset and SmartThings", "Nothing was imported", "unmanaged", "Delete it in the app of the lock, and let Terraform create one"),
 		}}})
 		f.expectWrites(t, "in the end")
 	})

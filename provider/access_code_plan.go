@@ -26,10 +26,14 @@ func (alwaysManaged) PlanModifyBool(_ context.Context, _ planmodifier.BoolReques
 // cannotBeManagedKey is where the resource's private state keeps that the vendor does not allow a conversion.
 const cannotBeManagedKey = "cannot_be_managed"
 
-// stayUnmanaged says what can be done with a code that cannot be converted.
-const stayUnmanaged = "The code stays on the lock as it is, unmanaged. Take it out of Terraform with a removed block, which does not touch the lock:\n\n" +
-	"  removed {\n    from = deviceaccess_access_code.NAME\n    lifecycle {\n      destroy = false\n    }\n  }\n\n" +
-	"Or delete it in the app of the lock, and let Terraform create one in its place."
+// What can be done with a code that cannot be converted: stayUnmanaged when it is in Terraform's state already.
+const (
+	stayUnmanaged = staysUnmanaged + " Take it out of Terraform with a removed block, which does not touch the lock:\n\n" +
+		"  removed {\n    from = deviceaccess_access_code.NAME\n    lifecycle {\n      destroy = false\n    }\n  }\n\n" +
+		"Or delete it in the app of the lock, and let Terraform create one in its place."
+	notImported    = "Nothing was imported. " + staysUnmanaged + " Delete it in the app of the lock, and let Terraform create one in its place."
+	staysUnmanaged = "The code stays on the lock as it is, unmanaged."
+)
 
 // ValidateConfig checks what one attribute alone cannot tell.
 func (r *accessCodeResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {

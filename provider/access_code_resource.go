@@ -133,8 +133,11 @@ func (r *accessCodeResource) Delete(ctx context.Context, req resource.DeleteRequ
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	if err := deleteCode(ctx, client, model.DeviceID.ValueString(), model.AccessCodeID.ValueString()); err != nil {
-		reportNext(&resp.Diagnostics, "Delete access code", hiding(err, model.Code.ValueString()), deletionAdvice(err))
+	deviceID, id := model.DeviceID.ValueString(), model.AccessCodeID.ValueString()
+	if err := deleteCode(ctx, client, deviceID, id); err != nil {
+		// Terraform does not say which resource an error of a destroy is about.
+		text := fmt.Sprintf("the access code %s %q on the device %s: %v", id, model.Name.ValueString(), deviceID, err)
+		reportNext(&resp.Diagnostics, "Delete access code", hiding(&explained{text, err}, model.Code.ValueString()), deletionAdvice(err))
 	}
 }
 

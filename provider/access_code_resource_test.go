@@ -256,7 +256,7 @@ func TestAccessCodeThatStaysOnTheLockIsNotForgotten(t *testing.T) {
 	config := f.config(accessCode("code = \"2468\"\n  timeouts {\n    delete = \"1s\"\n  }"))
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: config},
-		{Config: config, Destroy: true, ExpectError: says("Error: Delete access code", "(DELETE_ACCESS_CODE) was still pending", "The PIN may still open the door")},
+		{Config: config, Destroy: true, ExpectError: says("Error: Delete access code", "on the device "+fakeDevice, "(DELETE_ACCESS_CODE) was still pending", "The PIN may still open the door")},
 		{PreConfig: func() { f.do(func() { stuck = false }) }, Config: config, ConfigPlanChecks: plansNothing()},
 	}})
 }

@@ -83,7 +83,7 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 }
 
 func checkSettings(config api.Config, diags *diag.Diagnostics) {
-	const hint = "\n\nFor a server of your own, `make server` starts one and prints the export lines for all settings."
+	const hint = "\n\nFor a server of your own, `make server` starts one and prints the export lines for both."
 	if config.Credential == "" {
 		diags.AddAttributeError(path.Root("api_key"), "Connect to the server",
 			"There is no API key. Set `api_key` in the provider block, or the environment variable "+envAPIKey+"."+hint)
@@ -93,7 +93,7 @@ func checkSettings(config api.Config, diags *diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("endpoint"), "Connect to the server",
 			"There is no endpoint. Set `endpoint` in the provider block, or the environment variable "+envEndpoint+"."+hint)
 	} else if err := api.CheckEndpoint(config.Endpoint); err != nil {
-		diags.AddError("Connect to the server", sentence(err.Error()))
+		diags.AddError("Connect to the server", sentence(err.Error())+"\n\nCorrect `endpoint` in the provider block, or the environment variable "+envEndpoint+".")
 	}
 	if strings.ContainsFunc(config.Credential, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		diags.AddError("Connect to the server",
@@ -129,7 +129,7 @@ func (s settings) convertOnImport(diags *diag.Diagnostics) bool {
 	convert, err := strconv.ParseBool(value)
 	if err != nil {
 		diags.AddAttributeError(path.Root("convert_on_import"), "Connect to the server",
-			fmt.Sprintf("The environment variable %s is neither true nor false.", envConvertOnImport))
+			fmt.Sprintf("The environment variable %s is neither true nor false. Set it to one of them, or leave it out.", envConvertOnImport))
 	}
 	return convert
 }

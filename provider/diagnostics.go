@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -54,8 +55,11 @@ func mayHaveHappened(err error) bool {
 	return !notConnected(err)
 }
 
-// notConnected says that no connection was made.
+// notConnected says that no connection was made over which the request could have gone.
 func notConnected(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
+		return true
+	}
 	broken, ok := errors.AsType[*net.OpError](err)
 	return ok && broken.Op == "dial"
 }
@@ -83,10 +87,19 @@ var parameters = []string{
 	"device_type", "connected_account_id", "search",
 }
 
+// parameterOf is what an error of this type is about, where the server does not name it.
+var parameterOf = map[string]string{"device_not_found": "device_id", "invalid_event_types": "event_types"}
+
 // blamed is the attribute that the server complains about, if it names exactly one.
 func blamed(err error) (string, bool) {
 	refused, ok := errors.AsType[*api.ResponseError](err)
-	if !ok || len(refused.Fields) != 1 {
+	if !ok {
+		return "", false
+	}
+	if field := parameterOf[refused.Type]; field != "" && len(refused.Fields) == 0 {
+		return field, true
+	}
+	if len(refused.Fields) != 1 {
 		return "", false
 	}
 	for field := range refused.Fields {
@@ -107,6 +120,8 @@ func nextStep(err error) string {
 		return "Use an API key that may do this. Nothing is taken to be deleted because of this."
 	case api.IsNotFound(err):
 		return "Check the identifier, and that the API key belongs to the workspace it is in."
+	case hasWrongID(err):
+		return "Check the identifier: the data sources deviceaccess_devices and deviceaccess_unmanaged_access_codes list those there are."
 	case api.IsNoRoute(err):
 		return "Check `endpoint` (or " + envEndpoint + "): what answers there does not know this operation."
 	case status == http.StatusTooManyRequests:
@@ -118,6 +133,15 @@ func nextStep(err error) string {
 		return "Check that the server is running, and that `endpoint` (or " + envEndpoint + ") is its address."
 	}
 	return ""
+}
+
+// hasWrongID says that the server refuses an identifier for its shape.
+func hasWrongID(err error) bool {
+	refused, ok := errors.AsType[*api.ResponseError](err)
+	if !ok || refused.Status != http.StatusBadRequest {
+		return false
+	}
+	return refused.Fields["device_id"] != nil || refused.Fields["access_code_id"] != nil
 }
 
 // hiding takes secrets out of the text of an error.
@@ -136,10 +160,12 @@ type hidden struct {
 func (e *hidden) Error() string { return api.Redact(e.err.Error(), e.secrets...) }
 func (e *hidden) Unwrap() error { return e.err }
 
-// sentence makes a sentence of an error's text.
+// sentence makes a sentence of an error's text. A parameter that it begins with keeps its spelling.
 func sentence(text string) string {
-	first, size := utf8.DecodeRuneInString(text)
-	text = string(unicode.ToUpper(first)) + text[size:]
+	word, _, _ := strings.Cut(text, " ")
+	if first, size := utf8.DecodeRuneInString(text); !strings.Contains(word, "_") {
+		text = string(unicode.ToUpper(first)) + text[size:]
+	}
 	if !strings.HasSuffix(text, ".") {
 		text += "."
 	}

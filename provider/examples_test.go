@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
 func TestExamplesAreValid(t *testing.T) {
@@ -43,5 +45,17 @@ func TestExamplesAreValid(t *testing.T) {
 			w.expect(true, "fmt", "-check")
 			w.expect(true, "validate")
 		})
+	}
+}
+
+func TestWebhookDocumentationListsEveryEventType(t *testing.T) {
+	page, err := os.ReadFile("../docs/resources/webhook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, eventType := range access.EventTypes() {
+		if !strings.Contains(string(page), "`"+eventType+"`") {
+			t.Errorf("docs/resources/webhook.md does not name %s", eventType)
+		}
 	}
 }

@@ -102,6 +102,11 @@ func utc(value any) string {
 // onCode answers 404 for codes there are not, or that the operation is not for.
 func (f *fake) onCode(w http.ResponseWriter, r *http.Request, body map[string]any, do func(id string, c *fakeCode) map[string]any) {
 	id, _ := body["access_code_id"].(string)
+	if uuid.Validate(id) != nil {
+		answerRaw(http.StatusBadRequest, "application/json", `{"ok": false, "error": {"type": "invalid_input", "message": "Invalid uuid for \"access_code_id\"",
+			"validation_errors": {"_errors": [], "access_code_id": {"_errors": ["Invalid uuid"]}}}}`)(w, r)
+		return
+	}
 	c := f.codes[id]
 	if c == nil || c.managed == strings.Contains(r.URL.Path, "/unmanaged/") {
 		answerError(404, "access_code_not_found", "Could not find an access_code with device_id or access_code_id")(w, r)

@@ -112,7 +112,8 @@ func TestMissingAndWrongSettingsSayWhatToDo(t *testing.T) {
 	}{
 		"nothing":             {``, []string{"no API key", "DEVICEACCESS_API_KEY", "make server", "no endpoint", "DEVICEACCESS_ENDPOINT", "make server"}},
 		"endpoint, no key":    {`endpoint = "` + f.URL + `"`, []string{"There is no API key"}},
-		"endpoint no URL":     {`endpoint = "localhost:8500", api_key = "` + key + `"`, []string{"is not an http or https URL; write it like"}},
+		"endpoint no URL":     {`endpoint = "localhost:8500", api_key = "` + key + `"`, []string{"is not an http or https URL; write it like", "Correct `endpoint`", "DEVICEACCESS_ENDPOINT"}},
+		"endpoint https":      {`endpoint = "` + strings.Replace(f.URL, "http:", "https:", 1) + `", api_key = "` + key + `"`, []string{"HTTP response to HTTPS client", "that `endpoint`"}},
 		"key in endpoint":     {`endpoint = "http://k:pw123456@localhost:1", api_key = "` + key + `"`, []string{"must have no user name"}},
 		"key with newline":    {`endpoint = "` + f.URL + `", api_key = "` + key + `\n"`, []string{"a line break or another character that no key has"}},
 		"key not accepted":    {`endpoint = "` + f.URL + `", api_key = "seam_other"`, []string{"API Key not found", "Check `api_key`", "DEVICEACCESS_API_KEY"}},
@@ -256,6 +257,7 @@ func TestRefusedReadsNeverEmptyTheState(t *testing.T) {
 		"401":                   answerError(http.StatusUnauthorized, "unauthorized", "API Key not found"),
 		"403":                   answerError(http.StatusForbidden, "forbidden", "Not for this key"),
 		"404 of another server": answerRaw(http.StatusNotFound, "text/html", "<h1>404</h1>"),
+		"404 of another path":   answerError(http.StatusNotFound, "route_not_found", "There is nothing at this path"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t)

@@ -255,7 +255,7 @@ func TestServerConversionThatTheVendorRefuses(t *testing.T) {
 		id := srv.UnmanagedCodes(t, device)[0].AccessCodeID
 		config := onServer(srv, accessCodeOn(device, ""))
 		play(t, resource.TestCase{Steps: []resource.TestStep{
-			{Config: config + importBlock(id), ExpectError: says("does not let existing codes be converted", "removed {")},
+			{Config: config + importBlock(id), ExpectError: says("does not let existing codes be converted", "Nothing was imported")},
 			{Config: config, ResourceName: front, ImportState: true, ImportStateId: device + "/" + id, ImportStatePersist: true},
 			{Config: config, ExpectError: says("does not let existing codes be converted", "removed {")},
 			{Config: onServer(srv, "removed {\n  from = "+front+"\n  lifecycle {\n    destroy = false\n  }\n}\n")},

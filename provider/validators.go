@@ -39,7 +39,11 @@ func (v isWebAddress) ValidateString(ctx context.Context, req validator.StringRe
 	}
 	address := req.ConfigValue.ValueString()
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || len(address) > 2048 {
+	if err == nil && u.User != nil { // not pointed to, because Terraform would show the line, and a password in it
+		resp.Diagnostics.AddError("Check the URL", "The value must be "+v.Description(ctx)+": "+u.Redacted()+" has one.")
+		return
+	}
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || len(address) > 2048 {
 		resp.Diagnostics.AddAttributeError(req.Path, "Check the URL", "The value must be "+v.Description(ctx)+", such as https://example.com/events.")
 	}
 }

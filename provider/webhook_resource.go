@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -47,7 +48,7 @@ func (r *webhookResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 				Optional: true, Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "The event types to receive, such as `device.connected`, `device.disconnected`, " +
 					"`access_code.unmanaged.converted_to_managed` or `access_code.unmanaged.failed_to_convert_to_managed`. " +
-					"By default `[\"*\"]`, which stands for all.",
+					"By default `[\"*\"]`, which stands for all. They are listed below.",
 				Default:    setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{types.StringValue(everything)})),
 				Validators: []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueStringsAre(isEventType())},
 			},
@@ -135,7 +136,9 @@ func (r *webhookResource) Delete(ctx context.Context, req resource.DeleteRequest
 	}
 	_, err := api.Call[api.OkResponse](ctx, client.DeleteWebhook, api.WebhookRequest{WebhookID: model.WebhookID.ValueString()})
 	if err != nil && !api.IsNotFound(err) {
-		report(&resp.Diagnostics, "Delete webhook", err)
+		// Terraform does not say which resource an error of a destroy is about.
+		text := fmt.Sprintf("the webhook %s to %s: %v", model.WebhookID.ValueString(), model.URL.ValueString(), err)
+		report(&resp.Diagnostics, "Delete webhook", &explained{text, err})
 	}
 }
 

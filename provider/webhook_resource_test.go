@@ -173,11 +173,45 @@ func TestWebhookErrorsPointToTheAttribute(t *testing.T) {
 	}}})
 }
 
+func TestErrorsThatNameNoParameterPointToTheAttributeAllTheSame(t *testing.T) {
+	for name, c := range map[string]struct {
+		path     string
+		refusal  http.HandlerFunc
+		config   string
+		problems []string
+	}{
+		"event type": {"/webhooks/create", answerError(http.StatusBadRequest, "invalid_event_types", "No such event type: no.such."),
+			webhook("https://example.com/a", `event_types = ["no.such"]`), []string{"Error: Create webhook", `event_types = ["no.such"]`, "no.such (HTTP 400"}},
+		"device": {"/access_codes/create", answerError(http.StatusNotFound, "device_not_found", "Could not find a device with this device_id."),
+			accessCode(""), []string{"Error: Create access code", "device_id = ", "Could not find a device", "Check the identifier"}},
+		"a parameter first": {"/access_codes/create", answerError(http.StatusBadRequest, "invalid_input", "ends_at must be in the future"),
+			accessCode(""), []string{"Error: Create access code", "ends_at must be in the future"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			f.then(c.path, c.refusal)
+			run(t, resource.TestCase{Steps: []resource.TestStep{{Config: f.config(c.config), ExpectError: says(c.problems...)}}})
+		})
+	}
+}
+
+func TestWebhookThatIsNotDeletedIsNamed(t *testing.T) {
+	f := startFake(t)
+	config := f.config(webhook("https://example.com/a", ""))
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config},
+		{
+			PreConfig: func() { f.then("/webhooks/delete", answerError(http.StatusForbidden, "forbidden", "Not for this key")) },
+			Config:    config, Destroy: true, ExpectError: says("Error: Delete webhook", "to https://example.com/a: Not for this key"),
+		},
+	}})
+}
+
 func TestWebhookConfigurationIsCheckedBeforeTheServerIsAsked(t *testing.T) {
 	cases := map[string]struct{ config, problem string }{
 		"no scheme":      {webhook("example.com/a", ""), `Check the URL`},
 		"ftp":            {webhook("ftp://example.com/a", ""), `Check the URL`},
-		"user name":      {webhook("https://user:pass@example.com/a", ""), `Check the URL`},
+		"user name":      {webhook("https://user:pass@example.com/a", ""), `https://user:xxxxx@example.com/a has one`},
 		"no event types": {webhook("https://example.com/a", `event_types = []`), `at least 1`},
 		"a sentence":     {webhook("https://example.com/a", `event_types = ["everything please"]`), `event type such as`},
 	}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,6 +67,9 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 	}
 	return &Service{db: db, keys: keys, waker: waker, opt: opt}
 }
+
+// Now is the time by the clock that the rules go by.
+func (s *Service) Now() time.Time { return s.opt.Now() }
 
 // Health asks the database for a sign of life.
 func (s *Service) Health(ctx context.Context) (time.Time, error) { return s.db.Ping(ctx) }
@@ -136,6 +140,12 @@ func parseIDs(texts *[]string) []uuid.UUID {
 	return ids
 }
 
+// names says whether a text, in whichever case, is the identifier.
+func names(text string, id uuid.UUID) bool {
+	parsed, err := uuid.Parse(text)
+	return err == nil && parsed == id
+}
+
 func list[T any](p *[]T) []T {
 	if p == nil {
 		return nil
@@ -151,6 +161,11 @@ func nonEmpty(s string) *string {
 		return nil
 	}
 	return &s
+}
+
+// storable is a vendor's text without what Postgres takes in no text.
+func storable(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
 func mustJSON(v any) []byte {

@@ -125,7 +125,15 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 		for _, r := range rows {
 			known[r.VendorRef] = r
 		}
+		seen := map[string]bool{}
 		for _, f := range found {
+			if seen[f.Ref] || f.Ref != storable(f.Ref) { // some vendors list a device once per owner
+				continue
+			}
+			seen[f.Ref] = true
+			for _, text := range []*string{&f.Name, &f.Type, &f.Provider, &f.Manufacturer, &f.Model, &f.SerialNumber} {
+				*text = storable(*text)
+			}
 			r, ok := known[f.Ref]
 			delete(known, f.Ref)
 			if !ok {
@@ -277,9 +285,9 @@ func (s *Service) Hint(ctx context.Context, account uuid.UUID, ref string) error
 	return nil
 }
 
-// ScheduleAccount says when an account is to be looked at again; what has woken it since seq makes it due at once.
-func (s *Service) ScheduleAccount(ctx context.Context, account uuid.UUID, seq int64, due time.Time) error {
-	return s.db.ScheduleAccount(ctx, store.ScheduleAccountParams{ConnectedAccountID: account, WakeSeq: seq, DueAt: &due})
+// ScheduleAccount says after how long an account is to be looked at again; what has woken it since seq makes it due at once.
+func (s *Service) ScheduleAccount(ctx context.Context, account uuid.UUID, seq int64, after time.Duration) error {
+	return s.db.ScheduleAccount(ctx, store.ScheduleAccountParams{ConnectedAccountID: account, WakeSeq: seq, After: after})
 }
 
 // AccountDue says whether it is time to look at the account.

@@ -185,7 +185,7 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 			return Code{}, codeNotFound(id)
 		}
 		r, err := s.db.GetAccessCode(ctx, store.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed, IsManaged: managed})
-		if store.IsNoRows(err) || (err == nil && deviceID != "" && r.AccessCode.DeviceID.String() != deviceID) {
+		if store.IsNoRows(err) || (err == nil && deviceID != "" && !names(deviceID, r.AccessCode.DeviceID)) {
 			return Code{}, codeNotFound(id)
 		}
 		if err != nil {

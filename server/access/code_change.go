@@ -75,7 +75,7 @@ func save(ctx context.Context, tx store.Tx, c store.AccessCode) error {
 // Conflict where the PIN is on the device already (duplicate_access_code) or the code is being deleted.
 func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (Attempt, error) {
 	return s.onCode(ctx, p, ch.ID, true, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
-		if ch.DeviceID != "" && ch.DeviceID != c.DeviceID.String() {
+		if ch.DeviceID != "" && !names(ch.DeviceID, c.DeviceID) {
 			return a, codeNotFound(ch.ID)
 		}
 		if c.RemovingSince != nil {
@@ -217,7 +217,7 @@ func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c s
 // It fails with NotFound.
 func (s *Service) DeleteCode(ctx context.Context, p Principal, id, deviceID string) (Attempt, error) {
 	return s.onCode(ctx, p, id, true, func(tx store.Tx, d store.Device, c store.AccessCode) (store.ActionAttempt, error) {
-		if deviceID != "" && deviceID != c.DeviceID.String() {
+		if deviceID != "" && !names(deviceID, c.DeviceID) {
 			return store.ActionAttempt{}, codeNotFound(id)
 		}
 		return s.remove(ctx, tx, d, c, DeleteAccessCode)

@@ -65,12 +65,16 @@ type reading struct {
 
 // take finds out whose a code on the device is.
 func (r *reading) take(ctx context.Context, f Found) error {
+	f.Name = storable(f.Name)
 	c := r.owner(f)
 	if c == nil {
 		if f.Removing || f.Failure != nil {
 			return nil
 		}
 		return r.foreign(ctx, f)
+	}
+	if c.IsManaged && c.AppliedGen == 0 && f.Failure != nil && !f.Confirmed {
+		return r.stillborn(ctx, c, f)
 	}
 	r.seen[c.AccessCodeID] = true
 	if text(c.VendorRef) != f.Ref {
@@ -80,8 +84,8 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		r.refresh(c, f)
 		return nil
 	}
-	if c.RemovingSince != nil {
-		if c.WriteGen > 0 { // a put on its way when the code was deleted: it has shown, now it can be taken back
+	if r.leaving(c) {
+		if c.WriteGen > 0 { // a put on its way when the code was deleted or put off: it has shown, now it can be taken back
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 		}
 		return nil
@@ -90,13 +94,13 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		r.s.setPIN(c, f.PIN)
 	}
 	switch same := r.same(c, f); {
-	case f.Failure != nil && c.WriteGen > 0:
-		return r.refused(ctx, c, f)
 	case !f.Confirmed || f.Removing:
 		return nil
+	case f.Failure != nil && c.WriteGen > 0:
+		return r.refused(ctx, c, f)
 	case c.WriteGen > 0 && same:
 		return r.applied(ctx, c, c.WriteGen)
-	case c.AppliedGen >= c.DesiredGen && !same:
+	case c.AppliedGen >= c.DesiredGen && !same && !r.lags(c):
 		return r.modified(ctx, c, f)
 	case c.AppliedGen == 0 && c.WriteGen == 0 && same: // claimed after a crash, or put back by somebody
 		return r.applied(ctx, c, c.DesiredGen)
@@ -104,12 +108,40 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	return nil
 }
 
-// refused records that the vendor gave up a put. Some leave the attempt listed: it is not on the device.
+// refused records that the vendor gave up a put. It may go on saying so: one write fails once.
 func (r *reading) refused(ctx context.Context, c *store.AccessCode, f Found) error {
-	if c.AppliedGen == 0 && !f.Confirmed {
+	gen := c.WriteGen
+	c.WriteGen, c.WriteAt = 0, nil
+	return r.failed(ctx, c, gen, *f.Failure)
+}
+
+// stillborn deals with a code that is listed but never came to be on the device. It can be neither changed
+// nor, at some vendors, deleted, so its reference is of no use.
+func (r *reading) stillborn(ctx context.Context, c *store.AccessCode, f Found) error {
+	if text(c.VendorRef) == f.Ref {
 		c.VendorRef = nil
 	}
-	return r.failed(ctx, c, *f.Failure)
+	switch {
+	case c.WriteGen == 0:
+		return nil
+	case c.RemovingSince != nil:
+		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+		return nil
+	}
+	return r.refused(ctx, c, f)
+}
+
+// lags says whether what was read may be older than what the device has confirmed; then it is read again.
+func (r *reading) lags(c *store.AccessCode) bool {
+	if c.AppliedAt == nil || c.AppliedGen == 0 {
+		return false
+	}
+	until := c.AppliedAt.Add(r.s.opt.ListLag)
+	if !until.After(r.now) {
+		return false
+	}
+	r.again = earlier(r.again, until)
+	return true
 }
 
 // owner is the row that a code on the device belongs to, nil when there is none.
@@ -198,6 +230,9 @@ func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) er
 		if f.PIN != "" {
 			r.s.setPIN(c, f.PIN)
 		}
+		if nativeSchedule(*c, r.caps) {
+			c.StartsAt, c.EndsAt = f.StartsAt, f.EndsAt
+		}
 		r.warn(c, "external_modification_in_effect", "The code was changed at the device, which is allowed: the change stands.")
 	} else {
 		c.AppliedGen = 0
@@ -207,27 +242,59 @@ func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) er
 	return r.emitTrouble(ctx, "access_code.modified_external_to_seam", c)
 }
 
-func (r *reading) warn(c *store.AccessCode, code, message string) {
-	c.WarningCode, c.WarningMessage, c.WarningAt = &code, &message, &r.now
+func (t *deviceTx) warn(c *store.AccessCode, code, message string) {
+	c.WarningCode, c.WarningMessage, c.WarningAt = &code, &message, &t.now
 }
 
 // missing deals with a code that the device did not show.
 func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
-	onItsWay := c.WriteGen > 0 && c.WriteAt != nil && c.WriteAt.Add(r.s.opt.ConfirmTimeout).After(r.now)
+	onItsWay := r.onItsWay(c)
 	switch {
 	case c.RemovingSince != nil && c.VendorRef == nil && onItsWay:
 		return nil // the put may still show
+	case c.IsManaged && r.leaving(c) && c.VendorRef != nil && r.comes(c):
+		return nil // it has not been taken away yet, only not shown
 	case c.RemovingSince != nil, !c.IsManaged:
 		r.changed = true
 		return r.gone(ctx, c)
-	case c.VendorRef == nil || (c.AppliedGen == 0 && onItsWay):
+	case putOff(*c, r.caps, r.now) && !onItsWay:
+		r.changed = true
+		return r.off(ctx, c)
+	case c.VendorRef == nil || (c.AppliedGen == 0 && onItsWay), r.lags(c):
 		return nil // not there yet
-	case c.AppliedAt != nil && c.AppliedGen > 0 && c.AppliedAt.Add(r.s.opt.ListLag).After(r.now):
-		again := c.AppliedAt.Add(r.s.opt.ListLag) // lists lag behind
-		r.again = &again
-		return nil
 	}
 	r.changed = true
+	return r.vanished(ctx, c)
+}
+
+// comes says whether a code that is to leave and is not shown may yet come: a list that lags can show it as
+// neither on its way nor there. Taking it away is the surer way to know.
+func (r *reading) comes(c *store.AccessCode) bool {
+	switch {
+	case !c.WriteAccepted: // the removal has not been sent
+		return c.AppliedGen == 0 || r.lags(c)
+	case c.AppliedGen > 0 || c.WriteAt == nil || !c.WriteAt.Add(r.s.opt.ListLag).After(r.now):
+		return false
+	}
+	r.again = earlier(r.again, c.WriteAt.Add(r.s.opt.ListLag))
+	return true
+}
+
+// off records that a code whose time has been moved ahead has left its device until then.
+func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
+	wasOn := c.AppliedGen > 0
+	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
+	c.Attempts, c.NextAttemptAt, c.Status = 0, nil, string(StatusUnset)
+	clearError(c)
+	if !wasOn {
+		return nil
+	}
+	return t.s.emit(ctx, t.tx, "access_code.removed_from_device", aboutCode(t.d, c.AccessCodeID))
+}
+
+// vanished deals with a managed code that was taken off the device by somebody else: it is put back, or stays
+// off where that is allowed.
+func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
 	wasOn := c.AppliedGen > 0
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
 	if !wasOn {
@@ -235,12 +302,12 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 	}
 	if c.ExternalModificationAllowed {
 		c.BlockedGen, c.Status = c.DesiredGen, string(StatusUnset)
-		r.warn(c, "external_modification_in_effect", "The code was deleted at the device, which is allowed: it stays off.")
+		t.warn(c, "external_modification_in_effect", "The code was deleted at the device, which is allowed: it stays off.")
 	} else {
 		c.Status = string(StatusSetting)
-		r.setError(c, errExternal, "The code was deleted at the device. It is being put back.", uuid.Nil)
+		t.setError(c, errExternal, "The code was deleted at the device. It is being put back.", uuid.Nil)
 	}
-	return r.emitTrouble(ctx, "access_code.deleted_external_to_seam", c)
+	return t.emitTrouble(ctx, "access_code.deleted_external_to_seam", c)
 }
 
 // unblock lets codes be tried again that the device refused for what was on it.
@@ -257,7 +324,7 @@ func (t *deviceTx) unblock() {
 func (r *reading) convert(ctx context.Context) error {
 	for _, a := range r.pending {
 		c := r.code(a.AccessCodeID)
-		if a.ActionType != ConvertAccessCode || c == nil || !r.seen[c.AccessCodeID] {
+		if a.ActionType != ConvertAccessCode || c == nil || c.RemovingSince != nil || !r.seen[c.AccessCodeID] {
 			continue
 		}
 		if !c.IsManaged {

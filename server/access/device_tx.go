@@ -123,12 +123,17 @@ func (t *deviceTx) end(ctx context.Context, match func(store.ActionAttempt) bool
 
 // applied records that the device has the code as gen wants it.
 func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) error {
+	changed := c.AppliedGen > 0 && c.AppliedGen < gen // the PIN it had until now may be free
 	c.AppliedGen, c.AppliedAt = gen, &t.now
 	c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 	c.Attempts, c.NextAttemptAt = 0, nil
 	clearError(c)
+	c.WarningCode, c.WarningMessage, c.WarningAt = nil, nil, nil
 	if err := t.settle(ctx, c, gen, Succeeded, "", ""); err != nil {
 		return err
+	}
+	if changed {
+		t.unblock()
 	}
 	if gen != c.DesiredGen { // changed again meanwhile
 		return nil
@@ -168,22 +173,28 @@ const (
 	FailedUnsupported FailureClass = "unsupported" // the device cannot do that at all
 )
 
-// failed records that a write of the code came to nothing. What cannot be helped by trying again stands as
-// an error until the code is changed (or the content of the device is), the rest is tried again ever later.
-func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, f Failure) error {
-	gen := c.DesiredGen
+// failed records that a write of the code as gen wants it came to nothing. What cannot be helped by trying
+// again stands as an error until the code is changed (or the content of the device is), the rest is tried
+// again ever later.
+func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
 	c.WriteAccepted = false // whether it has arrived nobody knows: WriteGen stays, so that it is known again
+	if f.Class == FailedDuplicate && t.givesUpPIN(f.ConflictRef) {
+		f.Class = FailedForNow
+	}
 	permanent := map[FailureClass]string{FailedDuplicate: errDuplicate, FailedFull: errNoSpace, FailedInvalid: errConstraints, FailedUnsupported: errFailedToSet}
 	if code, ok := permanent[f.Class]; ok {
-		c.BlockedGen = gen
 		c.WriteGen, c.WriteAt = 0, nil
+		if err := t.settle(ctx, c, gen, Failed, code, f.Message); err != nil {
+			return err
+		}
+		if gen < c.DesiredGen { // what is wanted now has not been refused
+			return nil
+		}
+		c.BlockedGen = gen
 		if c.AppliedGen == 0 {
 			c.Status = string(StatusUnset)
 		}
 		t.setError(c, code, f.Message, t.codeByRef(f.ConflictRef))
-		if err := t.settle(ctx, c, gen, Failed, code, f.Message); err != nil {
-			return err
-		}
 		return t.emitTrouble(ctx, "access_code.failed_to_set_on_device", c)
 	}
 	c.Attempts++
@@ -198,6 +209,12 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, f Failure) e
 		return nil
 	}
 	return t.emitTrouble(ctx, "access_code.failed_to_set_on_device", c)
+}
+
+// givesUpPIN says whether the code of that reference is one of ours that is about to have another PIN.
+func (t *deviceTx) givesUpPIN(ref string) bool {
+	c := t.code(t.codeByRef(ref))
+	return c != nil && c.IsManaged && c.AppliedGen < c.DesiredGen && c.BlockedGen < c.DesiredGen
 }
 
 func (t *deviceTx) codeByRef(ref string) uuid.UUID {

@@ -3,10 +3,12 @@ package access
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -110,8 +112,11 @@ func earlier(a *time.Time, b time.Time) *time.Time {
 // work says what there is to do about a code now, and when there is something otherwise.
 func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 	action, due := t.s.next(c, t.caps, t.now)
+	if action == Put && t.pinLeaves(c) {
+		action = Nothing // looked at again as soon as that shows
+	}
 	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: text(c.VendorRef), Name: text(c.Name), New: c.VendorRef == nil,
-		Leaving: c.RemovingSince != nil}
+		Leaving: t.leaving(c)}
 	if action == Put {
 		var err error
 		if !t.caps.ProviderPIN { // the vendor keeps the one it has invented
@@ -130,19 +135,39 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 	return w, due, nil
 }
 
+// pinLeaves says whether a code that is on its way off still has the PIN that c is to have.
+func (t *deviceTx) pinLeaves(c *store.AccessCode) bool {
+	return slices.ContainsFunc(t.codes, func(other *store.AccessCode) bool {
+		return other != c && other.RemovingSince != nil && seal.Equal(other.PinMac, c.PinMac)
+	})
+}
+
+func (t *deviceTx) leaving(c *store.AccessCode) bool {
+	return c.RemovingSince != nil || putOff(*c, t.caps, t.now)
+}
+
+// putOff says whether a code is, or may be, on a device that keeps no time frames although its own has been
+// moved far ahead: it has to leave until then, for it opens.
+func putOff(c store.AccessCode, caps Capabilities, now time.Time) bool {
+	when := programAt(c, caps)
+	return c.IsManaged && c.RemovingSince == nil && when != nil && when.After(now) && !nativeSchedule(c, caps) &&
+		(c.VendorRef != nil || c.WriteGen > 0)
+}
+
 // next decides what there is to do about a code at now, and when to look again. It is where the states of a
 // code meet the clock.
 func (s *Service) next(c *store.AccessCode, caps Capabilities, now time.Time) (Action, *time.Time) {
 	later := func(t time.Time) *time.Time { return &t }
 	paused := c.NextAttemptAt != nil && c.NextAttemptAt.After(now)
+	leaving := c.RemovingSince != nil || putOff(*c, caps, now)
 	switch {
-	case c.RemovingSince != nil && c.VendorRef == nil: // a put on its way has to show before it can be taken back
+	case leaving && c.VendorRef == nil: // a put on its way has to show before it can be taken back
 		return Await, later(s.poll(c, now))
-	case c.RemovingSince != nil && c.WriteAccepted:
+	case leaving && c.WriteAccepted && c.WriteGen == 0:
 		return Await, later(s.poll(c, now))
-	case c.RemovingSince != nil && paused:
+	case leaving && paused:
 		return Nothing, c.NextAttemptAt
-	case c.RemovingSince != nil:
+	case leaving:
 		return Delete, nil
 	case !c.IsManaged:
 		return Nothing, nil
@@ -154,11 +179,11 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, now time.Time) (A
 	case c.BlockedGen >= c.DesiredGen:
 		return Nothing, c.EndsAt
 	}
-	if when := programAt(*c, caps); when != nil && when.After(now) && c.AppliedGen == 0 {
+	if when := programAt(*c, caps); when != nil && when.After(now) && c.VendorRef == nil && c.WriteGen == 0 {
 		return Nothing, when
 	}
 	switch {
-	case c.WriteGen > 0 && c.WriteAccepted:
+	case c.WriteGen >= c.DesiredGen && c.WriteAccepted:
 		return Await, later(s.poll(c, now))
 	case paused:
 		return Nothing, c.NextAttemptAt
@@ -227,11 +252,13 @@ func (t *deviceTx) failConversion(ctx context.Context, c *store.AccessCode, a st
 func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 	overdue := c.WriteAccepted && c.WriteAt != nil && !c.WriteAt.Add(t.s.opt.ConfirmTimeout).After(t.now)
 	switch {
-	case overdue && c.RemovingSince == nil:
-		if err := t.failed(ctx, c, Failure{Class: FailedForNow, Message: "The device did not confirm the code."}); err != nil {
+	case !t.caps.ListCodes && c.RemovingSince != nil && c.VendorRef == nil && !t.onItsWay(c): // it will never show
+		return t.gone(ctx, c)
+	case overdue && !t.leaving(c):
+		if err := t.failed(ctx, c, c.WriteGen, Failure{Class: FailedForNow, Message: "The device did not confirm the code."}); err != nil {
 			return err
 		}
-	case overdue && c.VendorRef != nil:
+	case overdue && c.VendorRef != nil && c.WriteGen == 0:
 		if err := t.failedToRemove(ctx, c, Failure{Class: FailedForNow, Message: "The device did not confirm the removal."}); err != nil {
 			return err
 		}
@@ -246,8 +273,15 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 		c.Status = string(StatusSet)
 		return t.emitWithPIN(ctx, "access_code.set_on_device", c)
 	}
-	if when := programAt(*c, t.caps); c.AppliedGen == 0 && c.WriteGen == 0 && when != nil {
+	if c.Status == string(StatusUnknown) { // its device was gone, and is back
+		c.Status = string(StatusSetting)
+		if c.BlockedGen >= c.DesiredGen {
+			c.Status = string(StatusUnset)
+		}
+	}
+	if when := programAt(*c, t.caps); c.VendorRef == nil && c.WriteGen == 0 && when != nil {
 		if when.After(t.now) { // nothing is left to do but to wait for the time: that is no matter of an attempt
+			c.Status = string(StatusUnset)
 			return t.settle(ctx, c, c.DesiredGen, Succeeded, "", "")
 		}
 		if c.BlockedGen < c.DesiredGen {
@@ -255,6 +289,11 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 		}
 	}
 	return nil
+}
+
+// onItsWay says whether a write that is not confirmed may still arrive.
+func (t *deviceTx) onItsWay(c *store.AccessCode) bool {
+	return c.WriteGen > 0 && c.WriteAt != nil && c.WriteAt.Add(t.s.opt.ConfirmTimeout).After(t.now)
 }
 
 // expire takes a code away whose time frame is over.
@@ -281,7 +320,7 @@ func (t *deviceTx) deviceGone(ctx context.Context) error {
 			}
 			continue
 		}
-		c.Status, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted, c.VendorRef = string(StatusUnknown), 0, 0, nil, false, nil
+		c.Status, c.AppliedGen, c.WriteAccepted = string(StatusUnknown), 0, false // the rest is needed to know it again
 	}
 	return t.end(ctx, func(store.ActionAttempt) bool { return true }, Failed, "device_removed", message)
 }

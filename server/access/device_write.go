@@ -40,6 +40,10 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 			return nil
 		}
 		if o.Failure != nil {
+			if c.RemovingSince != nil && o.Failure.Class == FailedForNow { // it may have arrived: reading will show
+				c.WriteAccepted = false
+				return nil
+			}
 			if c.RemovingSince != nil { // nothing was put that would have to be taken back
 				c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 				if c.VendorRef == nil {
@@ -47,7 +51,7 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 				}
 				return nil
 			}
-			return t.failed(ctx, c, *o.Failure)
+			return t.failed(ctx, c, w.Gen, *o.Failure)
 		}
 		if o.Ref != "" && text(c.VendorRef) != o.Ref {
 			if err := t.claim(ctx, o.Ref); err != nil {
@@ -70,13 +74,22 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 	})
 }
 
-// claim drops an unmanaged row that turns out to be the code that was just put: a read between the write and
-// its answer had not known whose it was.
+// claim makes sure that no other row has the reference of the code that was just put. An unmanaged one turns
+// out to be that code: a read between the write and its answer had not known whose it was. A managed one has
+// vanished, and its place was given away.
 func (t *deviceTx) claim(ctx context.Context, ref string) error {
 	for _, c := range t.codes {
-		if !c.IsManaged && text(c.VendorRef) == ref {
+		switch {
+		case text(c.VendorRef) != ref:
+			continue
+		case !c.IsManaged || c.RemovingSince != nil:
 			return t.gone(ctx, c)
 		}
+		if err := t.vanished(ctx, c); err != nil {
+			return err
+		}
+		t.before[c.AccessCodeID] = *c // at once: a reference stands once only, whatever the order of the rows
+		return save(ctx, t.tx, *c)
 	}
 	return nil
 }
@@ -87,15 +100,23 @@ func (s *Service) RecordDelete(ctx context.Context, h Holder, device uuid.UUID, 
 	return s.onDevice(ctx, h, device, "record a removal", func(t *deviceTx) error {
 		c := t.code(w.ID)
 		switch {
-		case c == nil || c.RemovingSince == nil:
+		case c == nil || !t.leaving(c):
 			return nil
 		case failure != nil:
 			return t.failedToRemove(ctx, c, *failure)
 		case confirmed && !t.caps.ListCodes:
-			return t.gone(ctx, c)
+			leave := t.gone
+			if c.RemovingSince == nil {
+				leave = t.off
+			}
+			if err := leave(ctx, c); err != nil {
+				return err
+			}
+			t.unblock()
+		default:
+			c.WriteGen, c.WriteAccepted, c.WriteAt = 0, true, &t.now
 		}
-		c.WriteAccepted, c.WriteAt = true, &t.now
-		return t.tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: device, ReadNeeded: true})
+		return t.tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: device, ReadNeeded: true}) // others may have waited for that
 	})
 }
 
@@ -162,7 +183,11 @@ func (s *Service) RecordRemoved(ctx context.Context, h Holder, device uuid.UUID)
 // ScheduleDevice says when the device is to be looked at again unless it is woken before; nil: not by itself.
 // What has woken it since seq makes it due at once.
 func (s *Service) ScheduleDevice(ctx context.Context, device uuid.UUID, seq int64, due *time.Time) error {
-	return s.db.ScheduleDevice(ctx, store.ScheduleDeviceParams{DeviceID: device, WakeSeq: seq, DueAt: due})
+	arg := store.ScheduleDeviceParams{DeviceID: device, WakeSeq: seq, Never: due == nil}
+	if due != nil { // the database's clock may be another: what counts is how long it is until then
+		arg.After = due.Sub(s.opt.Now())
+	}
+	return s.db.ScheduleDevice(ctx, arg)
 }
 
 // DeviceDue says whether there is something to do on the device now.

@@ -2,7 +2,7 @@ package access
 
 import "slices"
 
-// eventTypes are the event types of the API (spec/contract.md section 7), sorted.
+// eventTypes are the event types of the API (spec/contract.md section 7) and our own, sorted.
 var eventTypes = []string{
 	"access_code.backup_access_code_pulled",
 	"access_code.changed",
@@ -118,6 +118,7 @@ var eventTypes = []string{
 	"thermostat.temperature_reached_set_point",
 	"thermostat.temperature_threshold_exceeded",
 	"thermostat.temperature_threshold_no_longer_exceeded",
+	WebhookDisabled,
 }
 
 // EventTypes lists the event types that a webhook can ask for, besides "*" for all.

@@ -64,16 +64,25 @@ func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a abo
 	if a.pin != "" {
 		arg.PinSealed = s.keys.Seal(eventPlace(arg.EventID), []byte(a.pin))
 	}
-	if err := tx.InsertEvent(ctx, arg); err != nil {
-		return fmt.Errorf("write the event %s: %w", eventType, err)
+	return s.writeEvent(ctx, tx, arg)
+}
+
+// writeEvent writes an event, and has it delivered where the workspace has webhooks.
+func (s *Service) writeEvent(ctx context.Context, tx store.Tx, arg store.InsertEventParams) error {
+	waits, err := tx.InsertEvent(ctx, arg)
+	if err != nil {
+		return fmt.Errorf("write the event %s: %w", arg.EventType, err)
 	}
-	return nil
+	if !waits {
+		return nil
+	}
+	return s.waker.Wake(ctx, tx, OutboxLane, arg.WorkspaceID)
 }
 
 func eventPlace(id uuid.UUID) string { return "events.pin/" + id.String() }
 
 func (s *Service) toEvent(r store.Event) (Event, error) {
-	e := Event{ID: r.EventID, Type: r.EventType, WorkspaceID: r.WorkspaceID, OccurredAt: r.OccurredAt, CreatedAt: r.CreatedAt}
+	e := Event{ID: r.EventID, Type: r.EventType, WorkspaceID: r.WorkspaceID, OccurredAt: r.OccurredAt.UTC(), CreatedAt: r.CreatedAt.UTC()}
 	if err := json.Unmarshal(r.Payload, &e.Fields); err != nil {
 		return e, fmt.Errorf("read the event %s: %w", r.EventID, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
@@ -28,6 +29,7 @@ type Config struct {
 	Sandboxing Sandboxing
 	Access     access.Options
 	Reconcile  reconcile.Options
+	Webhooks   webhooks.Options
 	Work       work.Options
 	Wrap       func(http.Handler) http.Handler // around everything; nil: nothing
 	Log        *slog.Logger
@@ -41,6 +43,7 @@ type App struct {
 
 	db       *openDatabase
 	engine   *work.Engine
+	delivery *delivery
 	vendors  *vendors
 	adapters *reconcile.Adapters
 	http     *http.Server
@@ -53,7 +56,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	c.Access.Log, c.Reconcile.Log, c.Work.Log = c.Log, c.Log, c.Log
+	c.Access.Log, c.Reconcile.Log, c.Webhooks.Log, c.Work.Log = c.Log, c.Log, c.Log, c.Log
 	a := &App{log: c.Log, served: make(chan error, 1)}
 	defer func() {
 		if err != nil {
@@ -92,6 +95,9 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if a.engine, err = work.NewEngine(a.db.store, c.Work, r.Lanes()...); err != nil {
 		return nil, err
 	}
+	if a.delivery, err = newDelivery(a.db.store, a.Access, c); err != nil {
+		return nil, err
+	}
 	cursorKey, err := a.Access.ServerKey(ctx, "page_cursors")
 	if err != nil {
 		return nil, err
@@ -112,6 +118,9 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	go func() { a.served <- a.http.Serve(listener) }()
 	if err := a.engine.Start(ctx); err != nil {
 		a.engine = nil
+		return nil, err
+	}
+	if err := a.delivery.start(ctx); err != nil {
 		return nil, err
 	}
 	if c.Sandbox {
@@ -136,6 +145,9 @@ func (a *App) Stop(ctx context.Context) error {
 	}
 	if a.engine != nil {
 		errs = append(errs, a.engine.Stop(ctx))
+	}
+	if a.delivery != nil {
+		errs = append(errs, a.delivery.stop(ctx))
 	}
 	if a.vendors != nil {
 		a.vendors.cancel()

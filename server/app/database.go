@@ -64,7 +64,9 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 	if dsn == "" {
 		opt := pglocal.Options{Dir: filepath.Join(c.DataDir, "postgres"), Log: log, Progress: c.Progress, NoSync: c.FastAndLoose}
 		if serve {
-			if db.own, err = pglocal.Start(ctx, opt); err != nil {
+			if db.own, err = pglocal.Start(ctx, opt); errors.Is(err, pglocal.ErrInUse) {
+				return nil, fmt.Errorf("a server is running on the data directory %s already: stop it, or choose another with --data-dir: %w", c.DataDir, err)
+			} else if err != nil {
 				return nil, err
 			}
 			dsn = db.own.DSN("postgres")

@@ -43,7 +43,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 		r.opt.Log.Warn("the account's devices could not be listed; it is repeated", "account", id, "error", err)
 	}
 	pause := r.opt.AccountEvery*3/4 + rand.N(r.opt.AccountEvery/2)
-	return pause, r.access.ScheduleAccount(ctx, id, account.Seq, time.Now().Add(pause))
+	return pause, r.access.ScheduleAccount(ctx, id, account.Seq, pause)
 }
 
 // describe puts an adapter's device into the words of package access.

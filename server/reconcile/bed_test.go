@@ -45,6 +45,7 @@ type bed struct {
 type options struct {
 	profile string
 	access  access.Options
+	vendor  func(w http.ResponseWriter, r *http.Request) (answered bool) // comes before the cloud; nil: nothing
 }
 
 func start(t *testing.T, o options) *bed {
@@ -62,7 +63,11 @@ func start(t *testing.T, o options) *bed {
 	made, err := box.EnsureAccount(sandbox.AccountSpec{Key: "a", Profiles: []string{o.profile}})
 	b.must(err)
 	b.token, b.lock = made.Token, made.Locks[0].ID
-	b.cloud = httptest.NewServer(box.Handler())
+	b.cloud = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if o.vendor == nil || !o.vendor(w, r) {
+			box.Handler().ServeHTTP(w, r)
+		}
+	}))
 	t.Cleanup(b.cloud.Close)
 	waker, err := work.NewWaker(db)
 	b.must(err)

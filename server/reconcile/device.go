@@ -57,7 +57,19 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 		return 0, err
 	}
 	left.Seq = w.Seq // what has been asked for since the writes were decided is still to be done
+	if ready(left) { // its time has come while others were written
+		now := r.access.Now()
+		left.Due = &now
+	}
 	return r.again(ctx, left)
+}
+
+// ready says whether there is something to write that waits for nothing.
+func ready(w access.DeviceWork) bool {
+	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })
+	return slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool {
+		return c.Action == access.Delete || (c.Action == access.Put && (!leaving || !c.New))
+	})
 }
 
 func (r *Reconciler) again(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
@@ -67,7 +79,7 @@ func (r *Reconciler) again(ctx context.Context, w access.DeviceWork) (time.Durat
 	if w.Due == nil {
 		return 0, nil
 	}
-	return max(time.Until(*w.Due), time.Millisecond), nil
+	return max(w.Due.Sub(r.access.Now()), time.Millisecond), nil
 }
 
 // read takes in what is on the device.
@@ -186,16 +198,17 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 	}
 	log := p.opt.Log.With("device", p.device.ID)
 	e := adapter.AsError(err)
-	offline := e.Class == adapter.Offline
-	switch {
-	case e == nil: // the database, not the device
+	if e == nil { // the database or the lease, not the device
 		return 0, err
-	case e.Class == adapter.NotFound:
+	}
+	offline := e.Class == adapter.Offline
+	switch e.Class {
+	case adapter.NotFound:
 		if _, err := p.adapter.Device(ctx, p.ref); adapter.ClassOf(err) == adapter.NotFound && err != nil {
 			log.Info("the device is no longer in its account")
 			return 0, p.access.RecordRemoved(ctx, p.lease, p.device.ID) // it is due again, as one that was removed
 		}
-	case e.Class == adapter.AuthRevoked:
+	case adapter.AuthRevoked:
 		if err := p.access.RecordAccountRefused(ctx, p.lease, p.device.AccountID, e.Message); err != nil {
 			return 0, err
 		}
@@ -210,7 +223,7 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 	}
 	pause = max(pause/2+rand.N(pause), e.RetryAfter)
 	log.Info("the device could not be reached", "reason", e.Class, "failures", failures, "pause", pause)
-	due := time.Now().Add(pause)
+	due := p.access.Now().Add(pause)
 	if w.Deadline != nil && w.Deadline.Before(due) { // somebody waits for an answer
 		due = *w.Deadline
 	}

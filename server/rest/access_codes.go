@@ -54,7 +54,7 @@ func refuseUnavailable(body *api.CreateAccessCodeRequest) error {
 		{"use_backup_access_code_pool", body.UseBackupAccessCodePool},
 	} {
 		if unavailable.asked {
-			return invalid([]issue{{path: []string{unavailable.field}, message: "Not available yet; leave it out"}})
+			return invalid([]issue{{path: []string{unavailable.field}, message: "Not available yet"}})
 		}
 	}
 	return nil

@@ -16,6 +16,8 @@ import (
 const (
 	invalidInput       = "invalid_input"
 	invalidQueryParams = "invalid_query_params"
+	// routeNotFound is not "not_found", which clients take for the absence of an access code.
+	routeNotFound = "route_not_found"
 )
 
 // failure is an error as the caller is told of it.
@@ -153,7 +155,7 @@ func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (e *edge) notFound(w http.ResponseWriter, r *http.Request) {
-	e.fail(w, r, &failure{status: http.StatusNotFound, kind: "not_found", message: "There is nothing at this path; GET /openapi.json tells what there is"})
+	e.fail(w, r, &failure{status: http.StatusNotFound, kind: routeNotFound, message: "There is nothing at this path; GET /openapi.json tells what there is"})
 }
 
 func methodNotAllowed(methods []string) *failure {

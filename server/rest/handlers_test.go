@@ -299,7 +299,7 @@ func TestCreateRefusesWhatIsNotAvailable(t *testing.T) {
 	for _, field := range []string{"is_offline_access_code", "use_offline_access_code", "is_one_time_use", "use_backup_access_code_pool"} {
 		status, out := call(t, s, http.MethodPost, "/access_codes/create", in{"device_id": s.Device(t, "august"), field: true})
 		reason, _ := out["error"].(in)
-		if status != http.StatusBadRequest || reason["message"] != `Not available yet; leave it out for "`+field+`"` {
+		if status != http.StatusBadRequest || reason["message"] != `Not available yet for "`+field+`"` {
 			t.Errorf("%s: status %d: %v", field, status, out)
 		}
 	}

@@ -7,9 +7,9 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"github.com/google/uuid"
+	"time"
 )
 
 const accountDue = `-- name: AccountDue :one
@@ -135,19 +135,19 @@ func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]
 }
 
 const scheduleAccount = `-- name: ScheduleAccount :exec
-update connected_accounts set due_at = case when wake_seq = $1 then $2::timestamptz else now() end
+update connected_accounts set due_at = case when wake_seq = $1 then now() + $2::interval else now() end
 where connected_account_id = $3
 `
 
 type ScheduleAccountParams struct {
 	WakeSeq            int64
-	DueAt              *time.Time
+	After              time.Duration
 	ConnectedAccountID uuid.UUID
 }
 
 // What was asked for since the look began is due at once.
 func (q *Queries) ScheduleAccount(ctx context.Context, arg ScheduleAccountParams) error {
-	_, err := q.db.Exec(ctx, scheduleAccount, arg.WakeSeq, arg.DueAt, arg.ConnectedAccountID)
+	_, err := q.db.Exec(ctx, scheduleAccount, arg.WakeSeq, arg.After, arg.ConnectedAccountID)
 	return err
 }
 

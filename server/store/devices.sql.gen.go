@@ -559,19 +559,25 @@ func (q *Queries) RemoveDevice(ctx context.Context, deviceID uuid.UUID) error {
 }
 
 const scheduleDevice = `-- name: ScheduleDevice :exec
-update devices set due_at = case when wake_seq = $1 then $2::timestamptz else now() end
-where device_id = $3
+update devices set due_at = case when wake_seq <> $1 then now() when $2::boolean then null else now() + $3::interval end
+where device_id = $4
 `
 
 type ScheduleDeviceParams struct {
 	WakeSeq  int64
-	DueAt    *time.Time
+	Never    bool
+	After    time.Duration
 	DeviceID uuid.UUID
 }
 
 // What was asked for since the look began is due at once.
 func (q *Queries) ScheduleDevice(ctx context.Context, arg ScheduleDeviceParams) error {
-	_, err := q.db.Exec(ctx, scheduleDevice, arg.WakeSeq, arg.DueAt, arg.DeviceID)
+	_, err := q.db.Exec(ctx, scheduleDevice,
+		arg.WakeSeq,
+		arg.Never,
+		arg.After,
+		arg.DeviceID,
+	)
 	return err
 }
 

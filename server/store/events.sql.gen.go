@@ -70,9 +70,11 @@ func (q *Queries) GetLatestEvent(ctx context.Context, arg GetLatestEventParams) 
 	return i, err
 }
 
-const insertEvent = `-- name: InsertEvent :exec
-insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed)
-values ($1, $2, $3, $4, $5, $6, $7, $8)
+const insertEvent = `-- name: InsertEvent :one
+insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, fanned_out_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8,
+  case when not exists (select 1 from webhooks w where w.workspace_id = $2) then now() end)
+returning (fanned_out_at is null)::boolean as waits
 `
 
 type InsertEventParams struct {
@@ -86,8 +88,9 @@ type InsertEventParams struct {
 	PinSealed          []byte
 }
 
-func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) error {
-	_, err := q.db.Exec(ctx, insertEvent,
+// Where there is no webhook, there is nothing to fan out.
+func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) (bool, error) {
+	row := q.db.QueryRow(ctx, insertEvent,
 		arg.EventID,
 		arg.WorkspaceID,
 		arg.EventType,
@@ -97,7 +100,9 @@ func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) error 
 		arg.Payload,
 		arg.PinSealed,
 	)
-	return err
+	var waits bool
+	err := row.Scan(&waits)
+	return waits, err
 }
 
 const listEvents = `-- name: ListEvents :many

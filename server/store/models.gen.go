@@ -90,6 +90,28 @@ type CredentialWorkspace struct {
 	WorkspaceID  uuid.UUID
 }
 
+type Delivery struct {
+	WebhookID     uuid.UUID
+	EventID       uuid.UUID
+	State         string
+	Attempts      int32
+	Step          int32
+	NextAttemptAt *time.Time
+	CreatedAt     time.Time
+	FinishedAt    *time.Time
+}
+
+type DeliveryAttempt struct {
+	WebhookID     uuid.UUID
+	EventID       uuid.UUID
+	Attempt       int32
+	AttemptedAt   time.Time
+	LatencyUs     int64
+	Status        *int32
+	Error         *string
+	ExcerptSealed []byte
+}
+
 type Device struct {
 	DeviceID           uuid.UUID
 	WorkspaceID        uuid.UUID
@@ -146,12 +168,18 @@ type ServerKey struct {
 }
 
 type Webhook struct {
-	WebhookID    uuid.UUID
-	WorkspaceID  uuid.UUID
-	Url          string
-	EventTypes   []string
-	SecretSealed []byte
-	CreatedAt    time.Time
+	WebhookID           uuid.UUID
+	WorkspaceID         uuid.UUID
+	Url                 string
+	EventTypes          []string
+	SecretSealed        []byte
+	CreatedAt           time.Time
+	DueAt               *time.Time
+	PausedUntil         *time.Time
+	FailingSince        *time.Time
+	ConsecutiveFailures int32
+	DisabledAt          *time.Time
+	DisabledReason      *string
 }
 
 type Workspace struct {

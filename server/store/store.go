@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
@@ -69,9 +68,3 @@ func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 
 // IsNoRows says whether a query for one row found none.
 func IsNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
-
-// IsUnique says whether err is a violation of the unique index of that name.
-func IsUnique(err error, index string) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pg.Code == "23505" && pg.ConstraintName == index
-}

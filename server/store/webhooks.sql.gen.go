@@ -29,7 +29,7 @@ func (q *Queries) DeleteWebhook(ctx context.Context, arg DeleteWebhookParams) (i
 }
 
 const getWebhook = `-- name: GetWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at from webhooks where workspace_id = $1 and webhook_id = $2
+select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason from webhooks where workspace_id = $1 and webhook_id = $2
 `
 
 type GetWebhookParams struct {
@@ -47,6 +47,12 @@ func (q *Queries) GetWebhook(ctx context.Context, arg GetWebhookParams) (Webhook
 		&i.EventTypes,
 		&i.SecretSealed,
 		&i.CreatedAt,
+		&i.DueAt,
+		&i.PausedUntil,
+		&i.FailingSince,
+		&i.ConsecutiveFailures,
+		&i.DisabledAt,
+		&i.DisabledReason,
 	)
 	return i, err
 }
@@ -76,7 +82,7 @@ func (q *Queries) InsertWebhook(ctx context.Context, arg InsertWebhookParams) er
 }
 
 const listWebhooks = `-- name: ListWebhooks :many
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at from webhooks where workspace_id = $1 order by created_at, webhook_id
+select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason from webhooks where workspace_id = $1 order by created_at, webhook_id
 `
 
 func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]Webhook, error) {
@@ -95,6 +101,12 @@ func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]We
 			&i.EventTypes,
 			&i.SecretSealed,
 			&i.CreatedAt,
+			&i.DueAt,
+			&i.PausedUntil,
+			&i.FailingSince,
+			&i.ConsecutiveFailures,
+			&i.DisabledAt,
+			&i.DisabledReason,
 		); err != nil {
 			return nil, err
 		}

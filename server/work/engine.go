@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -168,13 +169,23 @@ func (e *Engine) drain(ctx context.Context, lane Lane, id uuid.UUID) (again time
 	working, cancel := context.WithCancelCause(ctx)
 	var keeping sync.WaitGroup
 	keeping.Go(func() { lease.keep(working, e.opt.LeaseTTL, cancel) })
-	again, err = lane.Drain(working, lease, id)
+	again, err = drain(working, lane, lease, id)
 	if lost := context.Cause(working); errors.Is(lost, ErrLost) {
 		err = lost
 	}
 	cancel(nil)
 	keeping.Wait()
 	return again, true, errors.Join(err, lease.release(ctx))
+}
+
+// drain keeps what goes wrong with one key from ending the work on all others.
+func drain(ctx context.Context, lane Lane, lease *Lease, id uuid.UUID) (again time.Duration, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return lane.Drain(ctx, lease, id)
 }
 
 // after looks at a key once d has passed. Only the latest wish stands; all may be lost, for the sweep finds

@@ -58,7 +58,7 @@ func (l *Lease) keep(ctx context.Context, ttl time.Duration, lost func(error)) {
 		case <-tick.C:
 		}
 		asked := time.Now()
-		n, err := l.db.RenewLease(ctx, store.RenewLeaseParams{Key: l.key, Fence: l.fence, Ttl: ttl})
+		n, err := l.renew(ctx, ttl)
 		switch {
 		case err == nil && n == 1:
 			expires = asked.Add(ttl)
@@ -67,6 +67,14 @@ func (l *Lease) keep(ctx context.Context, ttl time.Duration, lost func(error)) {
 			return
 		}
 	}
+}
+
+// renew gives up in time for the next try: a database that hangs must not keep a holder at work whose lease
+// has run out meanwhile.
+func (l *Lease) renew(ctx context.Context, ttl time.Duration) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, ttl/3)
+	defer cancel()
+	return l.db.RenewLease(ctx, store.RenewLeaseParams{Key: l.key, Fence: l.fence, Ttl: ttl})
 }
 
 func (l *Lease) release(ctx context.Context) error {

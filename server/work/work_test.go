@@ -276,3 +276,55 @@ func TestStopWaitsForTheWorkInHand(t *testing.T) {
 		t.Fatalf("stopped with %v, finished %v", err, c.finished())
 	}
 }
+
+func TestPanicOverOneKeyEndsNothingElse(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newCounter()
+	var runs atomic.Int32
+	c.during = func(context.Context, *work.Lease, uuid.UUID) error {
+		if runs.Add(1) == 1 {
+			panic("a case nobody thought of")
+		}
+		return nil
+	}
+	start(t, db, work.Options{Sweep: 20 * time.Millisecond}, c)
+	c.want(uuid.New())
+	until(t, "it is done at the second try", c.finished)
+}
+
+// The lease cannot be renewed for want of a connection, and runs out.
+func TestHolderIsCutOffWhenTheDatabaseHangs(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newCounter()
+	cutOff := make(chan bool, 1)
+	var first atomic.Bool
+	c.during = func(ctx context.Context, _ *work.Lease, _ uuid.UUID) error {
+		if !first.CompareAndSwap(false, true) {
+			return nil
+		}
+		for {
+			wait, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+			conn, err := db.Pool.Acquire(wait)
+			cancel()
+			if err != nil {
+				break
+			}
+			defer conn.Release()
+		}
+		select {
+		case <-ctx.Done():
+			cutOff <- true
+		case <-time.After(5 * time.Second):
+			cutOff <- false
+		}
+		return ctx.Err()
+	}
+	start(t, db, work.Options{Sweep: 20 * time.Millisecond, LeaseTTL: 300 * time.Millisecond}, c)
+	c.want(uuid.New())
+	if !<-cutOff {
+		t.Fatal("it goes on without a lease")
+	}
+	until(t, "it is done at the second try", c.finished)
+}

@@ -257,8 +257,20 @@ func (d *demo) expectOnLock(ctx context.Context, want map[string]bool) error {
 			off++
 		}
 	}
-	tell("The lock's own memory: %d of the story's codes are on it, %d are gone, as they should.", on, off)
+	tell("Asked behind the API's back, the lock opens for %s, as it should.", opens(on, off))
 	return nil
+}
+
+// opens says for how many of the story's PINs a lock opens, and for how many it does not.
+func opens(on, off int) string {
+	switch {
+	case off == 0:
+		return fmt.Sprintf("all %d PINs that were asked about", on)
+	case on == 0:
+		return fmt.Sprintf("none of the %d PINs that were asked about", off)
+	default:
+		return fmt.Sprintf("%d of the %d PINs that were asked about", on, on+off)
+	}
 }
 
 // post asks the API, and fails unless it carries the request out.

@@ -367,7 +367,7 @@ func TestPart7_Errors(t *testing.T) {
 		"bad request":      {"POST", "/webhooks/create", `{"url":1}`, 400, "invalid_input"},
 		"unauthorized":     {"POST", "/devices/list", "", 401, "unauthorized"},
 		"unknown resource": {"POST", "/devices/get", `{"device_id":"01a1fbf1-125d-72bf-a099-f73c405409c8"}`, 404, "device_not_found"},
-		"unknown route":    {"POST", "/doors/open", `{}`, 404, "not_found"},
+		"unknown route":    {"POST", "/doors/open", `{}`, 404, "route_not_found"},
 		"wrong method":     {"DELETE", "/devices/list", "", 405, "method_not_allowed"},
 		"malformed JSON":   {"POST", "/devices/list", `{"limit":`, 400, "invalid_json"},
 	} {

@@ -204,3 +204,19 @@ func TestSubscribeTakesItsOldAddressAway(t *testing.T) {
 		t.Errorf("webhooks %v, want %v", urls, want)
 	}
 }
+
+func TestCodeOnItsWayDoesNotCarryTheErrorOfTheChangeBefore(t *testing.T) {
+	t.Parallel()
+	a, _ := vendor(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"access_codes":[
+			{"access_code_id":"1","status":"pending","error_code":"DEVICE_FULL"},
+			{"access_code_id":"2","status":"active","error_code":"DEVICE_FULL"}]}`)
+	})
+	got, err := a.Codes(t.Context(), "l1", false)
+	if err != nil || len(got.Codes) != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got.Codes[0].Failed != nil || got.Codes[1].Failed == nil {
+		t.Errorf("failed: %v, %v", got.Codes[0].Failed, got.Codes[1].Failed)
+	}
+}

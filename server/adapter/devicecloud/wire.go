@@ -142,7 +142,8 @@ func (a *Adapter) code(w wireCode) adapter.Code {
 	if w.Status == statusPending || w.Status == statusFailed {
 		c.State = adapter.Accepted
 	}
-	if w.Status == statusFailed || w.ErrorCode != "" {
+	// What is on its way may still carry the error of the change before it.
+	if w.Status == statusFailed || (w.ErrorCode != "" && w.Status != statusPending) {
 		class, known := classes[w.ErrorCode]
 		if !known {
 			class = adapter.Transient

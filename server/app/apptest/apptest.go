@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
@@ -65,6 +67,14 @@ func WithAttemptPatience(d time.Duration) Option {
 	return func(c *app.Config) { c.Access.AttemptPatience = d }
 }
 
+// WithWebhooks delivers events by other rules; loopback addresses stay allowed.
+func WithWebhooks(o webhooks.Options) Option {
+	return func(c *app.Config) {
+		o.AllowPrefixes = append(o.AllowPrefixes, c.Webhooks.AllowPrefixes...)
+		c.Webhooks = o
+	}
+}
+
 // WithSpeed divides the latency of the simulated locks.
 func WithSpeed(factor float64) Option { return func(c *app.Config) { c.Sandboxing.Speed = factor } }
 
@@ -76,7 +86,8 @@ func Start(t testing.TB, opts ...Option) *Server {
 		Database: app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 10},
 		Listen:   "127.0.0.1:0", Sandbox: true, Sandboxing: app.Sandboxing{Speed: 50, Dir: "memory"},
 		Work: work.Options{Workers: 20, Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second}, Wrap: s.record,
-		Log: slog.New(slog.DiscardHandler),
+		Webhooks: webhooks.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		Log:      slog.New(slog.DiscardHandler),
 	}
 	if path := os.Getenv("APPTEST_LOG"); path != "" {
 		f, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -27,7 +27,7 @@ func keysCommand() *cli.Command {
 						Validator: oneOf("api_key", "pat", "console_session")},
 					&cli.StringSliceFlag{Name: "workspace", Usage: "`ID` of a workspace it may enter; repeat it for a pat. Without it the only one there is"},
 					&cli.StringFlag{Name: "name", Usage: "`TEXT` to know it by"},
-					&cli.DurationFlag{Name: "lifetime", Usage: "`TIME` after which it ends; without it when it is revoked"},
+					&cli.DurationFlag{Name: "lifetime", Usage: "`TIME` after which it ends; without it when it is revoked", Validator: toCome},
 				}, databaseFlags()...),
 				Action: func(ctx context.Context, c *cli.Command) error {
 					return withAdmin(ctx, c, func(a *app.Admin) error { return createKey(ctx, c, a) })
@@ -57,6 +57,13 @@ func keysCommand() *cli.Command {
 			},
 		},
 	}
+}
+
+func toCome(lifetime time.Duration) error {
+	if lifetime < 0 {
+		return fmt.Errorf("%v is not a time to come", lifetime)
+	}
+	return nil
 }
 
 func createKey(ctx context.Context, c *cli.Command, a *app.Admin) error {

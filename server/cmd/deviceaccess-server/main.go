@@ -28,7 +28,7 @@ func main() {
 }
 
 func command() *cli.Command {
-	return &cli.Command{
+	return strict(&cli.Command{
 		Name:    "deviceaccess-server",
 		Usage:   "door codes and webhooks over an HTTP API",
 		Version: version,
@@ -37,7 +37,35 @@ func command() *cli.Command {
 		Commands:                  []*cli.Command{serveCommand(), keysCommand(), workspacesCommand(), sandboxCommand(), migrateCommand()},
 		ExitErrHandler:            func(context.Context, *cli.Command, error) {}, // main prints it once
 		DisableSliceFlagSeparator: true,
+	})
+}
+
+// strict refuses words on the command line that mean nothing, for a command and those below it: a command takes one
+// argument if its ArgsUsage names it, else none.
+func strict(c *cli.Command) *cli.Command {
+	for _, below := range c.Commands {
+		strict(below)
 	}
+	if c.Action == nil {
+		c.Action = func(_ context.Context, c *cli.Command) error {
+			if c.Args().Present() {
+				return fmt.Errorf("there is no command %q; %s --help shows them", c.Args().First(), c.FullName())
+			}
+			return cli.ShowSubcommandHelp(c)
+		}
+		return c
+	}
+	known, act := 0, c.Action
+	if c.ArgsUsage != "" {
+		known = 1
+	}
+	c.Action = func(ctx context.Context, c *cli.Command) error {
+		if c.Args().Len() > known {
+			return fmt.Errorf("%q is too much; %s --help shows what it takes", c.Args().Get(known), c.FullName())
+		}
+		return act(ctx, c)
+	}
+	return c
 }
 
 // env names the environment variable of a flag.

@@ -20,6 +20,9 @@ func sandboxCommand() *cli.Command {
 				&cli.StringFlag{Name: "endpoint", Sources: env("DEVICEACCESS_ENDPOINT"), Value: "http://127.0.0.1:8500", Usage: "`URL` of the running server"},
 			}, databaseFlags()...),
 			Action: func(ctx context.Context, c *cli.Command) error {
+				if !c.Args().Present() {
+					return fmt.Errorf("name the lock by its device_id, as POST /devices/list shows it")
+				}
 				return withAdmin(ctx, c, func(a *app.Admin) error {
 					codes, err := a.LockMemory(ctx, c.String("endpoint"), c.Args().First())
 					if err != nil {

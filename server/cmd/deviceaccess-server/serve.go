@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 )
 
 func serveCommand() *cli.Command {
@@ -32,26 +35,48 @@ func serveCommand() *cli.Command {
 				Usage: "`TIME` after which an action attempt that its device has not confirmed ends in an error"},
 			&cli.DurationFlag{Name: "shutdown-timeout", Sources: env("DEVICEACCESS_SHUTDOWN_TIMEOUT"), Value: 20 * time.Second, Category: "Server",
 				Usage: "`TIME` that requests and work in hand have to end when the server stops"},
+			&cli.StringSliceFlag{Name: "allow-webhook-prefix", Sources: env("DEVICEACCESS_ALLOW_WEBHOOK_PREFIX"), Category: "Server",
+				Usage: "`CIDR` of addresses that webhooks may be sent to although they are not public, such as 10.0.0.0/8; repeatable"},
 			&cli.IntFlag{Name: "max-connections", Sources: env("DEVICEACCESS_MAX_CONNECTIONS"), Value: 16, Category: "Data",
-				Usage: "`NUMBER` of database connections this server uses at most"},
+				Usage: "`NUMBER` of database connections this server uses at most", Validator: atLeast(4)},
 			&cli.BoolFlag{Name: "sandbox", Sources: env("DEVICEACCESS_SANDBOX"), Category: "Sandbox",
 				Usage: "make a sandbox workspace with simulated locks of every profile, unless there is one, and print its API key once"},
 			&cli.IntFlag{Name: "sandbox-locks", Sources: env("DEVICEACCESS_SANDBOX_LOCKS"), Value: 1, Category: "Sandbox",
-				Usage: "`NUMBER` of locks of each profile in a new sandbox workspace"},
+				Usage: "`NUMBER` of locks of each profile in a new sandbox workspace", Validator: atLeast(1)},
 			&cli.FloatFlag{Name: "sandbox-speed", Sources: env("DEVICEACCESS_SANDBOX_SPEED"), Value: 1, Category: "Sandbox",
-				Usage: "`FACTOR` by which simulated locks are quicker than they would be"},
+				Usage: "`FACTOR` by which simulated locks are quicker than they would be", Validator: positive},
 		}, databaseFlags()...),
 		Action: serve,
 	}
 }
 
+func atLeast(least int) func(int) error {
+	return func(n int) error {
+		if n < least {
+			return fmt.Errorf("%d is less than %d", n, least)
+		}
+		return nil
+	}
+}
+
+func positive(f float64) error {
+	if f <= 0 {
+		return fmt.Errorf("%v is not more than 0", f)
+	}
+	return nil
+}
+
 func serve(ctx context.Context, c *cli.Command) error {
 	log := logger(c)
 	begin := time.Now()
+	allow, err := prefixes(c.StringSlice("allow-webhook-prefix"))
+	if err != nil {
+		return err
+	}
 	a, err := app.Start(ctx, app.Config{
 		Database: withConnections(database(c), c.Int("max-connections")), Listen: c.String("listen"), PublicURL: c.String("public-url"), TrustProxy: c.Bool("trust-proxy"),
 		Sandbox: c.Bool("sandbox"), Sandboxing: app.Sandboxing{LocksPerProfile: c.Int("sandbox-locks"), Speed: c.Float("sandbox-speed")},
-		Access: access.Options{AttemptPatience: c.Duration("attempt-timeout")}, Log: log,
+		Access: access.Options{AttemptPatience: c.Duration("attempt-timeout")}, Webhooks: webhooks.Options{AllowPrefixes: allow}, Log: log,
 	})
 	if err != nil {
 		return err
@@ -71,6 +96,17 @@ func serve(ctx context.Context, c *cli.Command) error {
 	err = errors.Join(err, a.Stop(stopping))
 	log.Info("stopped")
 	return err
+}
+
+func prefixes(texts []string) (out []netip.Prefix, _ error) {
+	for _, t := range texts {
+		p, err := netip.ParsePrefix(strings.TrimSpace(t))
+		if err != nil {
+			return nil, fmt.Errorf("--allow-webhook-prefix: %w; a prefix is written like 10.0.0.0/8", err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }
 
 func withConnections(d app.Database, n int) app.Database {

@@ -249,15 +249,20 @@ func TestBadSettingsSayWhatToDo(t *testing.T) {
 		args []string
 		want string
 	}{
-		"unknown command":  {[]string{"serv"}, "serv"},
+		"unknown command":  {[]string{"serv"}, `there is no command "serv"; deviceaccess-server --help shows them`},
+		"unknown below":    {[]string{"keys", "make"}, `there is no command "make"; deviceaccess-server keys --help shows them`},
+		"word too many":    {[]string{"serve", "sandbox"}, `"sandbox" is too much; deviceaccess-server serve --help`},
+		"second id":        {[]string{"keys", "revoke", "a", "b"}, `"b" is too much`},
+		"no lock":          {[]string{"sandbox", "memory"}, "name the lock by its device_id"},
+		"lifetime":         {[]string{"keys", "create", "--lifetime", "-5m"}, "-5m0s is not a time to come"},
 		"unknown flag":     {[]string{"serve", "--port", "80"}, "port"},
 		"log format":       {[]string{"serve", "--log-format", "xml"}, "text json"},
 		"no database":      {[]string{"migrate", "--database-url", "postgres://127.0.0.1:1/none"}, "connect to the database"},
-		"no master key":    {[]string{"serve", "--master-key", "short"}, "openssl rand -base64 32"},
+		"no master key":    {[]string{"serve", "--listen", "127.0.0.1:0", "--master-key", "short"}, "openssl rand -base64 32"},
 		"no workspace":     {[]string{"keys", "create"}, "workspaces create"},
 		"no id":            {[]string{"keys", "revoke"}, "keys list"},
 		"address in use":   {[]string{"serve", "--listen", "203.0.113.1:1"}, "--listen"},
-		"no such database": {[]string{"serve", "--database-url", "nonsense://"}, "connect to the database"},
+		"no such database": {[]string{"serve", "--listen", "127.0.0.1:0", "--database-url", "nonsense://"}, "connect to the database"},
 	} {
 		out, err := p.run(c.args...)
 		if err == nil || !strings.Contains(err.Error()+out, c.want) {

@@ -117,8 +117,7 @@ create table access_codes (
 create index on access_codes (device_id, is_managed, created_at, access_code_id);
 create index on access_codes (workspace_id, created_at, access_code_id);
 create unique index access_codes_vendor_ref on access_codes (device_id, vendor_ref);
-create unique index access_codes_managed_pin on access_codes (device_id, pin_mac) where is_managed and removing_since is null;
-create index on access_codes (device_id, pin_mac);
+create index on access_codes (device_id, pin_mac); -- not unique: what is wanted may collide with what somebody does at the device
 
 create table action_attempts (
   action_attempt_id uuid primary key,

@@ -21,7 +21,7 @@ update connected_accounts set wake_seq = wake_seq + 1, due_at = now() where conn
 
 -- name: ScheduleAccount :exec
 -- What was asked for since the look began is due at once.
-update connected_accounts set due_at = case when wake_seq = @wake_seq then sqlc.narg('due_at')::timestamptz else now() end
+update connected_accounts set due_at = case when wake_seq = @wake_seq then now() + @after::interval else now() end
 where connected_account_id = @connected_account_id;
 
 -- name: AccountDue :one

@@ -70,7 +70,7 @@ where device_id = @device_id;
 
 -- name: ScheduleDevice :exec
 -- What was asked for since the look began is due at once.
-update devices set due_at = case when wake_seq = @wake_seq then sqlc.narg('due_at')::timestamptz else now() end
+update devices set due_at = case when wake_seq <> @wake_seq then now() when @never::boolean then null else now() + @after::interval end
 where device_id = @device_id;
 
 -- name: SetDeviceRead :exec

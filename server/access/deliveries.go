@@ -1,0 +1,163 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// The kinds of keys that events wake: a workspace whose events are to be handed to its webhooks, and a webhook
+// that has deliveries due.
+const (
+	OutboxLane   = "outbox"
+	EndpointLane = "endpoint"
+)
+
+// WebhookDisabled is the type of the event that tells of a webhook to which nothing is sent any more. It is
+// ours: the contract has no such type.
+const WebhookDisabled = "webhook.disabled"
+
+// DeliveryState says how far an event has come on its way to a webhook.
+type DeliveryState string
+
+const (
+	DeliveryPending   DeliveryState = "pending"
+	DeliveryDelivered DeliveryState = "delivered"
+	DeliveryFailed    DeliveryState = "failed" // given up
+	DeliveryHeld      DeliveryState = "held"   // the webhook is disabled; replayed it is pending again
+)
+
+// FanOut makes the deliveries of the oldest events of a workspace, at most so many, and wakes their webhooks,
+// which it returns.
+func (s *Service) FanOut(ctx context.Context, h Holder, workspace uuid.UUID, events int32) (woken []uuid.UUID, err error) {
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := h.Check(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := tx.LockWebhooksOfWorkspace(ctx, workspace); err != nil {
+			return err
+		}
+		ids, err := tx.FanOut(ctx, store.FanOutParams{WorkspaceID: workspace, MaxRows: events})
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		woken, err = s.wakeWebhooks(ctx, tx, ids)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fan out the events of workspace %s: %w", workspace, err)
+	}
+	return woken, nil
+}
+
+// wakeWebhooks returns those that are looked at now; one that is paused is looked at when the pause ends.
+func (s *Service) wakeWebhooks(ctx context.Context, tx store.Tx, ids []uuid.UUID) (woken []uuid.UUID, err error) {
+	rows, err := tx.WakeWebhooks(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if !r.Due {
+			continue
+		}
+		woken = append(woken, r.WebhookID)
+		if err := s.waker.Wake(ctx, tx, EndpointLane, r.WebhookID); err != nil {
+			return nil, err
+		}
+	}
+	return woken, nil
+}
+
+// OutboxDue says whether a workspace has events that no webhook has been given yet.
+func (s *Service) OutboxDue(ctx context.Context, workspace uuid.UUID) (bool, error) {
+	return s.db.OutboxDue(ctx, workspace)
+}
+
+// DueOutboxes lists workspaces with such events that nobody works on.
+func (s *Service) DueOutboxes(ctx context.Context, limit int32) ([]uuid.UUID, error) {
+	return s.db.DueOutboxes(ctx, limit)
+}
+
+// Endpoint is a webhook as its deliveries see it.
+type Endpoint struct {
+	Webhook
+	Failures   int           // attempts in a row that failed
+	FailingFor time.Duration // since the first of them
+	Paused     bool          // nothing is sent for now
+	Disabled   bool
+}
+
+// GetEndpoint reads a webhook for its deliveries. It fails with NotFound.
+func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, error) {
+	r, err := s.db.GetEndpoint(ctx, id)
+	if store.IsNoRows(err) {
+		return Endpoint{}, webhookNotFound(id.String())
+	}
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("read the webhook %s: %w", id, err)
+	}
+	w, err := s.toWebhook(r.Webhook)
+	return Endpoint{Webhook: w, Failures: int(r.Webhook.ConsecutiveFailures), Paused: r.Paused, Disabled: r.Webhook.DisabledAt != nil,
+		FailingFor: time.Duration(r.FailingSeconds * float64(time.Second))}, err
+}
+
+// Delivery is an event that is due at a webhook.
+type Delivery struct {
+	Event Event
+	Step  int // attempts made since it was created or replayed
+}
+
+// DueDeliveries lists what is due at a webhook, the longest due first, without the events that are busy.
+func (s *Service) DueDeliveries(ctx context.Context, webhook uuid.UUID, busy []uuid.UUID, limit int) ([]Delivery, error) {
+	if busy == nil {
+		busy = []uuid.UUID{}
+	}
+	rows, err := s.db.DueDeliveries(ctx, store.DueDeliveriesParams{WebhookID: webhook, Busy: busy, MaxRows: int32(min(limit, 1<<30))})
+	if err != nil {
+		return nil, fmt.Errorf("list the deliveries of webhook %s: %w", webhook, err)
+	}
+	out := make([]Delivery, len(rows))
+	for i, r := range rows {
+		if out[i].Event, err = s.toEvent(r.Event); err != nil {
+			return nil, err
+		}
+		out[i].Step = int(r.Step)
+	}
+	return out, nil
+}
+
+// ScheduleWebhook works out when the webhook is to be looked at next; nil: when something happens.
+func (s *Service) ScheduleWebhook(ctx context.Context, webhook uuid.UUID) (due *time.Time, err error) {
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		if _, err := tx.LockWebhook(ctx, webhook); err != nil {
+			return err
+		}
+		due, err = tx.ScheduleWebhook(ctx, webhook)
+		return err
+	})
+	if store.IsNoRows(err) {
+		return nil, nil // deleted
+	}
+	if err != nil {
+		return nil, fmt.Errorf("schedule the deliveries of webhook %s: %w", webhook, err)
+	}
+	return due, nil
+}
+
+// WebhookDue says whether it is time to look at the webhook.
+func (s *Service) WebhookDue(ctx context.Context, webhook uuid.UUID) (bool, error) {
+	due, err := s.db.WebhookDue(ctx, webhook)
+	if store.IsNoRows(err) {
+		return false, nil
+	}
+	return due, err
+}
+
+// DueWebhooks lists webhooks that it is time to look at and nobody looks at.
+func (s *Service) DueWebhooks(ctx context.Context, limit int32) ([]uuid.UUID, error) {
+	return s.db.DueWebhooks(ctx, limit)
+}

@@ -1,0 +1,197 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// DeliveryAttempt is one request to a webhook and what has come of it.
+type DeliveryAttempt struct {
+	EventID uuid.UUID
+	State   DeliveryState // of the delivery from now on: delivered, pending or failed
+	Pause   time.Duration // pending: until the next attempt
+	Latency time.Duration
+	Status  int    // of HTTP; 0: there was no answer
+	Error   string // why it counts as a failure; carries no address and no secret
+	Excerpt string // how the response's body begins
+}
+
+// Health is what attempts have shown about a webhook.
+type Health struct {
+	Failures  int           // attempts in a row that failed, to the last one
+	Recovered bool          // one of these succeeded
+	Pause     time.Duration // nothing is sent for so long
+	Disable   string        // why nothing is to be sent any more; empty: go on
+}
+
+func excerptPlace(webhook, event uuid.UUID) string {
+	return "delivery_attempts.excerpt/" + webhook.String() + "/" + event.String()
+}
+
+// RecordDeliveries writes down attempts and what they have shown. When a webhook is disabled, an event tells of
+// it and what is pending is held. It fails with NotFound when the webhook has been deleted.
+func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.UUID, attempts []DeliveryAttempt, health Health) error {
+	arg := store.RecordAttemptsParams{WebhookID: webhook}
+	for _, a := range attempts {
+		var excerpt []byte
+		if a.Excerpt != "" {
+			excerpt = s.keys.Seal(excerptPlace(webhook, a.EventID), []byte(a.Excerpt))
+		}
+		arg.EventIds = append(arg.EventIds, a.EventID)
+		arg.States = append(arg.States, string(a.State))
+		arg.PausesUs = append(arg.PausesUs, a.Pause.Microseconds())
+		arg.LatenciesUs = append(arg.LatenciesUs, a.Latency.Microseconds())
+		arg.Statuses = append(arg.Statuses, int32(a.Status))
+		arg.Errors = append(arg.Errors, storable(a.Error))
+		arg.Excerpts = append(arg.Excerpts, excerpt)
+	}
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := h.Check(ctx, tx); err != nil {
+			return err
+		}
+		w, err := tx.LockWebhook(ctx, webhook)
+		if err != nil {
+			return err
+		}
+		if err := tx.RecordAttempts(ctx, arg); err != nil {
+			return err
+		}
+		err = tx.SetEndpointHealth(ctx, store.SetEndpointHealthParams{WebhookID: webhook, Failures: int32(health.Failures),
+			Recovered: health.Recovered, Pause: health.Pause})
+		if err != nil {
+			return err
+		}
+		switch {
+		case w.DisabledAt != nil: // meanwhile
+			return tx.HoldDeliveries(ctx, webhook)
+		case health.Disable != "":
+			return s.disable(ctx, tx, w, health.Disable)
+		}
+		return nil
+	})
+	if store.IsNoRows(err) {
+		return webhookNotFound(webhook.String())
+	}
+	if err != nil {
+		return fmt.Errorf("record deliveries to webhook %s: %w", webhook, err)
+	}
+	return nil
+}
+
+// disable ends the sending to a webhook. The row must be locked.
+func (s *Service) disable(ctx context.Context, tx store.Tx, w store.Webhook, reason string) error {
+	if err := tx.DisableWebhook(ctx, store.DisableWebhookParams{WebhookID: w.WebhookID, Reason: &reason}); err != nil {
+		return err
+	}
+	if err := tx.HoldDeliveries(ctx, w.WebhookID); err != nil {
+		return err
+	}
+	fields := map[string]any{"webhook_id": w.WebhookID, "disabled_reason": reason}
+	return s.writeEvent(ctx, tx, store.InsertEventParams{EventID: newID(), WorkspaceID: w.WorkspaceID, EventType: WebhookDisabled, Payload: mustJSON(fields)})
+}
+
+// Replay is a set of deliveries to send again. All conditions must hold.
+type Replay struct {
+	EventID      *uuid.UUID      // nil: all
+	States       []DeliveryState // nil: failed and held
+	Since, Until time.Time       // when the deliveries came about; a zero Until is no bound
+}
+
+// ReplayDeliveries sends deliveries again, with the identifiers and bodies they had, and enables the webhook
+// should it be disabled. It returns how many there are, and fails with NotFound.
+func (s *Service) ReplayDeliveries(ctx context.Context, p Principal, webhook string, r Replay) (n int64, err error) {
+	id, err := uuid.Parse(webhook)
+	if err != nil {
+		return 0, webhookNotFound(webhook)
+	}
+	arg := store.ReplayDeliveriesParams{WebhookID: id, EventID: r.EventID, Since: r.Since, Until: r.Until}
+	if arg.Until.IsZero() {
+		arg.Until = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	if r.States == nil {
+		r.States = []DeliveryState{DeliveryFailed, DeliveryHeld}
+	}
+	for _, state := range r.States {
+		arg.States = append(arg.States, string(state))
+	}
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		w, err := tx.LockWebhook(ctx, id)
+		if err != nil {
+			return err
+		}
+		if w.WorkspaceID != p.WorkspaceID {
+			return webhookNotFound(webhook)
+		}
+		if w.DisabledAt != nil {
+			if err := tx.EnableWebhook(ctx, id); err != nil {
+				return err
+			}
+		}
+		if n, err = tx.ReplayDeliveries(ctx, arg); err != nil {
+			return err
+		}
+		_, err = s.wakeWebhooks(ctx, tx, []uuid.UUID{id})
+		return err
+	})
+	if store.IsNoRows(err) {
+		return 0, webhookNotFound(webhook)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("replay deliveries: %w", err)
+	}
+	return n, nil
+}
+
+// DeliveryLog is what has become of an event at a webhook.
+type DeliveryLog struct {
+	EventID  uuid.UUID
+	State    DeliveryState
+	Attempts int
+	Next     *time.Time // pending: when the next attempt is due
+}
+
+// ListDeliveries lists what has become of events at a webhook, oldest first. Of what is not there, it lists nothing.
+func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook string, limit int32) ([]DeliveryLog, error) {
+	ids := parseIDs(&[]string{webhook})
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := s.db.ListDeliveries(ctx, store.ListDeliveriesParams{WorkspaceID: p.WorkspaceID, WebhookID: ids[0], MaxRows: limit})
+	if err != nil {
+		return nil, fmt.Errorf("list the deliveries: %w", err)
+	}
+	out := make([]DeliveryLog, len(rows))
+	for i, r := range rows {
+		out[i] = DeliveryLog{EventID: r.EventID, State: DeliveryState(r.State), Attempts: int(r.Attempts), Next: r.NextAttemptAt}
+	}
+	return out, nil
+}
+
+// ListDeliveryAttempts lists the attempts to deliver an event to a webhook, the first one first.
+func (s *Service) ListDeliveryAttempts(ctx context.Context, p Principal, webhook, event uuid.UUID) ([]DeliveryAttempt, error) {
+	rows, err := s.db.ListDeliveryAttempts(ctx, store.ListDeliveryAttemptsParams{WorkspaceID: p.WorkspaceID, WebhookID: webhook, EventID: event})
+	if err != nil {
+		return nil, fmt.Errorf("list the attempts: %w", err)
+	}
+	out := make([]DeliveryAttempt, len(rows))
+	for i, r := range rows {
+		a := DeliveryAttempt{EventID: r.EventID, Latency: time.Duration(r.LatencyUs) * time.Microsecond, Error: text(r.Error)}
+		if r.Status != nil {
+			a.Status = int(*r.Status)
+		}
+		if r.ExcerptSealed != nil {
+			excerpt, err := s.keys.Open(excerptPlace(webhook, event), r.ExcerptSealed)
+			if err != nil {
+				return nil, fmt.Errorf("open the excerpt of attempt %d: %w", r.Attempt, err)
+			}
+			a.Excerpt = string(excerpt)
+		}
+		out[i] = a
+	}
+	return out, nil
+}

@@ -1,0 +1,44 @@
+package app
+
+import (
+	"context"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// endpointWorkers is how many endpoints may hang at once before others wait: each costs a goroutine, and no
+// connection of the database.
+const endpointWorkers = 1000
+
+// delivery is the sending of events. It has an engine of its own, so that endpoints which hang keep no
+// worker from a device.
+type delivery struct {
+	deliverer *webhooks.Deliverer
+	engine    *work.Engine
+	started   bool
+}
+
+func newDelivery(db *store.DB, a *access.Service, c Config) (*delivery, error) {
+	d := &delivery{deliverer: webhooks.New(a, c.Webhooks)}
+	c.Work.Workers = endpointWorkers
+	var err error
+	d.engine, err = work.NewEngine(db, c.Work, d.deliverer.Lanes()...)
+	return d, err
+}
+
+func (d *delivery) start(ctx context.Context) error {
+	err := d.engine.Start(ctx)
+	d.started = err == nil
+	return err
+}
+
+func (d *delivery) stop(ctx context.Context) error {
+	if !d.started {
+		return nil
+	}
+	d.deliverer.Quiesce()
+	return d.engine.Stop(ctx)
+}

@@ -1,0 +1,159 @@
+package reconcile_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// clock is the system's, moved by some time.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func readsCodes(r *http.Request) bool {
+	return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/locks/") && strings.HasSuffix(r.URL.Path, "/access_codes")
+}
+
+// The time of one code runs out while another is being written, which is refused: nothing else wakes the device.
+func TestCodeWhoseTimeEndsDuringAWriteLeavesAllTheSame(t *testing.T) {
+	t.Parallel()
+	var c clock
+	var refuse atomic.Bool
+	b := start(t, options{profile: "august", access: access.Options{Now: c.now}, vendor: func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/access_codes") || !refuse.Load() {
+			return false
+		}
+		c.ahead.Store(int64(2 * time.Hour))
+		http.Error(w, `{"error_code":"INVALID_PIN","message":"no"}`, http.StatusUnprocessableEntity)
+		return true
+	}})
+	_, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true, NativeScheduling: true,
+		StartsAt: time.Now().Add(-time.Hour).Format(time.RFC3339), EndsAt: time.Now().Add(time.Hour).Format(time.RFC3339)})
+	b.must(err)
+	b.succeeded(a)
+	refuse.Store(true)
+	b.create("2581")
+	b.until("the code that is over leaves the lock", func() bool { return !b.onLock("2580") })
+}
+
+func TestClockBehindTheDatabasesDoesNotMakeItReadWithoutPause(t *testing.T) {
+	t.Parallel()
+	var c clock
+	c.ahead.Store(int64(-20 * time.Second))
+	var reads atomic.Int32
+	b := start(t, options{profile: "august", access: access.Options{Now: c.now}, vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+		if readsCodes(r) {
+			reads.Add(1)
+		}
+		return false
+	}})
+	b.faults(map[string]any{"latency_ms": map[string]int{"min": 1500, "max": 1500}})
+	reads.Store(0)
+	b.set()
+	if n := reads.Load(); n > 20 {
+		t.Errorf("the device was read %d times until a write showed", n)
+	}
+}
+
+func TestLeaseLostInTheMiddleOfAReadIsTakenAgain(t *testing.T) {
+	t.Parallel()
+	var b *bed
+	var steal atomic.Bool
+	b = start(t, options{profile: "august", vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+		if readsCodes(r) && steal.CompareAndSwap(true, false) {
+			_, err := b.db.Pool.Exec(r.Context(), "update leases set fence = fence + 1, held_until = now() where key like 'device:%'")
+			if err != nil {
+				b.Errorf("steal the lease: %v", err)
+			}
+		}
+		return false
+	}})
+	steal.Store(true)
+	b.set()
+	b.onlyOnce("2580")
+}
+
+// hurry ends the pauses after several failures in a row: they are longer than a test waits.
+func (b *bed) hurry() {
+	b.Helper()
+	_, err := b.db.Pool.Exec(b.Context(), `with c as (update access_codes set next_attempt_at = null where next_attempt_at > now() + interval '2 s' returning device_id)
+		update devices set due_at = now() where device_id in (select device_id from c)`)
+	b.must(err)
+}
+
+// Two instances of the server, a vendor that fails in every way, and clients that change their minds: once
+// that is over, what is on the lock is what should be, and no attempt is left.
+func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []string{"august", "smartthings", "nuki", "ttlock", "schlage"} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, options{profile: profile, access: access.Options{ConfirmTimeout: 500 * time.Millisecond, ListLag: 400 * time.Millisecond}})
+			one := b.stopEngine
+			b.startEngine()
+			defer one()
+			others := b.memory()
+			b.faults(map[string]any{"failure_rate": map[string]float64{"transient": 0.05, "unconfirmed": 0.1, "failed": 0.1, "busy": 0.05},
+				"lost_webhook": 0.2, "eventual_consistency_window_ms": 50})
+			rng := rand.New(rand.NewPCG(1, 2))
+			pin := func() string {
+				return fmt.Sprintf("%d%d%d%d", 11+rng.IntN(88), 4+rng.IntN(5), 1+rng.IntN(3), 11+rng.IntN(88))
+			}
+			var attempts []access.Attempt
+			for range 60 {
+				cs, _, err := b.access.ListCodes(t.Context(), b.p, access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
+				b.must(err)
+				var a access.Attempt
+				switch n := rng.IntN(3); {
+				case len(cs) < 4 || n == 0 && len(cs) < 12:
+					_, a, err = b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin(), NativeScheduling: true, EvenIfOffline: true})
+				case n == 1:
+					a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: cs[rng.IntN(len(cs))].ID.String(), PIN: pin(), EvenIfOffline: true})
+				default:
+					a, err = b.access.DeleteCode(t.Context(), b.p, cs[rng.IntN(len(cs))].ID.String(), "")
+				}
+				if err == nil {
+					attempts = append(attempts, a)
+				}
+			}
+			b.faults(map[string]any{})
+			for _, a := range attempts {
+				b.until("attempt "+a.Type+" ends", func() bool { b.hurry(); return b.attempt(a).Status != access.Pending })
+			}
+			b.until("all codes are set", func() bool {
+				b.hurry()
+				cs, _, err := b.access.ListCodes(t.Context(), b.p, access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
+				b.must(err)
+				return !slices.ContainsFunc(cs, func(c access.Code) bool { return c.Status != access.StatusSet })
+			})
+			cs, _, err := b.access.ListCodes(t.Context(), b.p, access.CodeFilter{DeviceID: b.device, Managed: true}, access.Page{Limit: 100})
+			b.must(err)
+			var want, got []string
+			for _, c := range cs {
+				want = append(want, *c.PIN)
+			}
+			for _, c := range others {
+				want = append(want, c.Code)
+			}
+			for _, c := range b.memory() {
+				got = append(got, c.Code)
+			}
+			slices.Sort(want)
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("on the lock is %v, and there should be %v", got, want)
+			}
+			if n := len(b.unmanaged()); n != len(others) {
+				t.Errorf("%d codes are taken for others', there are %d", n, len(others))
+			}
+		})
+	}
+}

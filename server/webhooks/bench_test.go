@@ -1,0 +1,84 @@
+package webhooks_test
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
+)
+
+// BenchmarkIdle measures how long after its commit began an event is received, one at a time.
+func BenchmarkIdle(b *testing.B) {
+	bed := start(b, webhooks.Options{AllowPrefixes: loopback})
+	arrived := make(chan time.Time, 1)
+	s := newSink(b, func(http.ResponseWriter, *http.Request, int) { arrived <- time.Now() })
+	bed.hook(s.URL)
+	var took []time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		bed.emit(bed.p, "device.connected", "")
+		took = append(took, (<-arrived).Sub(begin))
+		b.StopTimer()
+		<-time.After(20 * time.Millisecond) // idle again
+		b.StartTimer()
+	}
+	report(b, took)
+}
+
+// BenchmarkLoad measures deliveries per second from commit to record, to one endpoint; with 200 others that hang
+// it shows what those cost.
+func BenchmarkLoad(b *testing.B) {
+	for name, hanging := range map[string]int{"alone": 0, "beside 200 that hang": 200} {
+		b.Run(name, func(b *testing.B) {
+			bed := start(b, webhooks.Options{AllowPrefixes: loopback})
+			released := make(chan struct{})
+			stuck := newSink(b, func(http.ResponseWriter, *http.Request, int) { <-released })
+			defer close(released)
+			for range hanging {
+				bed.hook(stuck.URL, "device.added")
+			}
+			for range min(hanging, 50) {
+				bed.emit(bed.p, "device.added", "") // 10,000 deliveries
+			}
+			if hanging > 0 {
+				bed.until("all hang", stuck.got(1000))
+			}
+			s := newSink(b, nil)
+			w := bed.hook(s.URL, "device.connected")
+			var publishers sync.WaitGroup
+			todo := make(chan struct{})
+			for range 16 {
+				publishers.Go(func() {
+					for range todo {
+						bed.emit(bed.p, "device.connected", "")
+					}
+				})
+			}
+			n := 0
+			for b.Loop() {
+				todo <- struct{}{}
+				n++
+			}
+			close(todo)
+			publishers.Wait()
+			published := b.Elapsed()
+			bed.until("all are delivered", func() bool {
+				all := bed.deliveries(w)
+				return len(all) == min(n, 10_000) && !slices.ContainsFunc(all, func(d access.DeliveryLog) bool { return d.State != access.DeliveryDelivered })
+			})
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "deliveries/s")
+			b.ReportMetric(float64(n)/published.Seconds(), "published/s")
+		})
+	}
+}
+
+func report(b *testing.B, took []time.Duration) {
+	b.Helper()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+}

@@ -1,0 +1,47 @@
+package webhooks
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+const fanOutBatch = 500 // events handed to webhooks in one transaction
+
+// outboxLane hands the events of a workspace to its webhooks.
+type outboxLane struct{ *Deliverer }
+
+func (outboxLane) Name() string { return access.OutboxLane }
+
+func (l outboxLane) Due(ctx context.Context, workspace uuid.UUID) (bool, error) {
+	if l.stopping.Load() {
+		return false, nil
+	}
+	return l.access.OutboxDue(ctx, workspace)
+}
+
+func (l outboxLane) Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error) {
+	return l.access.DueOutboxes(ctx, limit)
+}
+
+// Drain does one batch; what is left is due.
+func (l outboxLane) Drain(ctx context.Context, lease *work.Lease, workspace uuid.UUID) (time.Duration, error) {
+	woken, err := l.access.FanOut(ctx, lease, workspace, fanOutBatch)
+	for _, id := range woken {
+		if news, ok := l.news.Load(id); ok {
+			tell(news.(chan struct{}))
+		}
+	}
+	return 0, err
+}
+
+func tell(news chan struct{}) {
+	select {
+	case news <- struct{}{}:
+	default: // there is some already
+	}
+}

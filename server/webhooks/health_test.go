@@ -1,0 +1,130 @@
+package webhooks_test
+
+import (
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
+)
+
+func TestEndpointThatHangsDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	b := start(t, webhooks.Options{AllowPrefixes: loopback})
+	released := make(chan struct{})
+	var hanging []*sink
+	for range 20 {
+		s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-released })
+		hanging = append(hanging, s)
+		b.hook(s.URL)
+	}
+	defer close(released)
+	prompt := newSink(t, nil)
+	w := b.hook(prompt.URL)
+	for range 60 {
+		b.emit(b.p, "device.connected", "")
+	}
+	b.until("the prompt one has everything", b.is(w, 60, access.DeliveryDelivered))
+	for _, s := range hanging {
+		b.until("the hanging one was tried too", s.got(1))
+		if n := len(s.messages()); n > 32 {
+			t.Errorf("%d requests at once", n)
+		}
+	}
+	late := b.emit(b.p, "device.connected", "")
+	b.until("and what comes later", func() bool { return slices.Contains(ids(prompt.messages()), late) })
+}
+
+func TestRequestThatHangsDelaysNoOtherOfTheSameEndpoint(t *testing.T) {
+	t.Parallel()
+	b := start(t, webhooks.Options{AllowPrefixes: loopback})
+	released := make(chan struct{})
+	s := newSink(t, func(_ http.ResponseWriter, _ *http.Request, n int) {
+		if n == 1 {
+			<-released
+		}
+	})
+	defer close(released)
+	b.hook(s.URL)
+	b.emit(b.p, "device.connected", "")
+	b.until("the first hangs", s.got(1))
+	b.emit(b.p, "device.connected", "")
+	b.until("the second arrives", s.got(2))
+}
+
+func TestGoneDisablesAndKeepsEvents(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	var repaired atomic.Bool
+	s := newSink(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+		if !repaired.Load() {
+			w.WriteHeader(http.StatusGone)
+		}
+	})
+	told := newSink(t, nil)
+	w := b.hook(s.URL, "device.connected")
+	b.hook(told.URL, access.WebhookDisabled)
+	first := b.emit(b.p, "device.connected", "")
+	b.until("the event tells of it", told.got(1))
+	if got := told.messages()[0]; got.eventType(t) != "webhook.disabled" {
+		t.Errorf("told %s", got.body)
+	}
+	second := b.emit(b.p, "device.connected", "")
+	b.until("both are held", b.is(w, 2, access.DeliveryHeld))
+	if n := len(s.messages()); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+	repaired.Store(true)
+	if n, err := b.access.ReplayDeliveries(t.Context(), b.p, w.ID.String(), access.Replay{}); n != 2 || err != nil {
+		t.Fatalf("replayed %d: %v", n, err)
+	}
+	b.until("both are delivered", b.is(w, 2, access.DeliveryDelivered))
+	if got := ids(s.messages()); !slices.Contains(got, first) || !slices.Contains(got, second) {
+		t.Errorf("%v", got)
+	}
+	b.emit(b.p, "device.connected", "")
+	b.until("it is enabled again", b.is(w, 3, access.DeliveryDelivered))
+}
+
+func TestNothingButFailureForFiveDaysDisables(t *testing.T) {
+	t.Parallel()
+	o := quick()
+	o.Schedule = []time.Duration{time.Millisecond, time.Hour}
+	b := start(t, o)
+	s := newSink(t, status(http.StatusInternalServerError))
+	w := b.hook(s.URL)
+	id := b.emit(b.p, "device.connected", "")
+	b.until("it has failed twice", func() bool { return len(b.attempts(w, id)) == 2 })
+	if !b.is(w, 1, access.DeliveryPending)() {
+		t.Error("disabled at once")
+	}
+	if _, err := b.db.Pool.Exec(t.Context(), "update webhooks set failing_since = now() - interval '5 days 1 second'"); err != nil {
+		t.Fatal(err)
+	}
+	b.emit(b.p, "device.connected", "")
+	b.until("all is held", b.is(w, 3, access.DeliveryHeld)) // two, and the event that tells of it
+}
+
+func TestSuccessEndsTheTimeOfFailure(t *testing.T) {
+	t.Parallel()
+	o := quick()
+	o.DisableAfter = time.Hour
+	b := start(t, o)
+	s := newSink(t, func(w http.ResponseWriter, _ *http.Request, n int) {
+		if n != 2 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	w := b.hook(s.URL)
+	b.emit(b.p, "device.connected", "")
+	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
+	id := b.emit(b.p, "device.connected", "")
+	b.until("it is given up, the webhook being enabled", func() bool { return len(b.attempts(w, id)) == 8 })
+	e, err := b.access.GetEndpoint(t.Context(), w.ID)
+	if err != nil || e.Disabled || e.Failures != 8 || e.FailingFor <= 0 {
+		t.Errorf("%+v, %v", e, err)
+	}
+}

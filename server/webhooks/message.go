@@ -1,0 +1,53 @@
+package webhooks
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// body is the event as /events/get serves it. It is made anew for each attempt, since an event may carry a
+// PIN, which is stored sealed only; keys are in order and an event never changes, so the bytes are the same.
+func body(e access.Event) ([]byte, error) {
+	object := maps.Clone(e.Fields)
+	if object == nil {
+		object = map[string]any{}
+	}
+	object["event_id"], object["event_type"], object["workspace_id"] = e.ID, e.Type, e.WorkspaceID
+	object["created_at"], object["occurred_at"] = e.CreatedAt, e.OccurredAt
+	b, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("write the event %s: %w", e.ID, err)
+	}
+	return b, nil
+}
+
+// sign makes the signature of Standard Webhooks, version 1. The secret is whsec_ and base64.
+func sign(secret, id string, at time.Time, body []byte) (string, error) {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil {
+		return "", fmt.Errorf("read the webhook's secret: %w", err)
+	}
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%d.", id, at.Unix())
+	mac.Write(body)
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)), nil
+}
+
+// headers are those of Standard Webhooks, under the name of the standard and that of Svix: receivers look
+// for either.
+func headers(id string, at time.Time, signature string) map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{"webhook-", "svix-"} {
+		out[name+"id"], out[name+"timestamp"], out[name+"signature"] = id, strconv.FormatInt(at.Unix(), 10), signature
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+package webhooks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"code.dny.dev/ssrf"
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+const (
+	excerptSize = 1 << 10
+	drainSize   = 16 << 10 // read of a response, so that its connection can be used again
+	problemSize = 500
+)
+
+// answer is what one request has come to.
+type answer struct {
+	event      uuid.UUID
+	status     int           // of HTTP; 0: there was none
+	problem    string        // why it counts as a failure; empty: it does not
+	excerpt    string        // how the body begins, without what is secret
+	retryAfter time.Duration // as the endpoint asks; 0: it does not
+	abort      bool          // the endpoint does not want this event again
+	latency    time.Duration
+	cut        bool // this program has ended it: nothing was learnt
+}
+
+func (a answer) ok() bool { return a.problem == "" }
+
+// send makes one attempt.
+func (d *Deliverer) send(ctx context.Context, w access.Webhook, e access.Event) (a answer) {
+	begin := time.Now()
+	a.event = e.ID
+	defer func() { a.latency = time.Since(begin) }()
+	limited, cancel := context.WithTimeout(ctx, d.opt.Timeout)
+	defer cancel()
+	req, secrets, err := request(limited, w, e, begin)
+	if err != nil {
+		a.problem = explain(err, secrets)
+		return a
+	}
+	res, err := d.client.Do(req)
+	if err != nil {
+		a.cut = ctx.Err() != nil
+		a.problem = explain(err, secrets)
+		if limited.Err() != nil {
+			a.problem = fmt.Sprintf("The endpoint did not answer within %s.", d.opt.Timeout)
+		}
+		return a
+	}
+	defer res.Body.Close()
+	a.status = res.StatusCode
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		a.problem = "The endpoint answered " + strconv.Itoa(res.StatusCode) + " " + http.StatusText(res.StatusCode) + "."
+		a.retryAfter = retryAfter(res.Header.Get("Retry-After"), time.Now())
+		a.abort = res.Header.Get("webhook-delivery") == "abort-message"
+	}
+	read, _ := io.ReadAll(io.LimitReader(res.Body, drainSize)) // it has answered, whatever becomes of the rest
+	a.excerpt = redact(string(read), secrets, excerptSize)
+	return a
+}
+
+// request makes the request, and names what of it no log may show.
+func request(ctx context.Context, w access.Webhook, e access.Event, at time.Time) (_ *http.Request, secrets []string, err error) {
+	content, err := body(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	id := e.ID.String()
+	signature, err := sign(w.Secret, id, at, content)
+	if err != nil {
+		return nil, nil, err
+	}
+	secrets = []string{w.Secret, strings.TrimPrefix(w.Secret, "whsec_"), signature}
+	if pin, ok := e.Fields["code"].(string); ok && pin != "" {
+		secrets = append(secrets, pin)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(content))
+	if err != nil {
+		return nil, secrets, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "deviceaccess-webhooks/1")
+	for name, value := range headers(id, at, signature) {
+		req.Header.Set(name, value)
+	}
+	return req, secrets, nil
+}
+
+// explain says why there was no answer, without the URL, which may carry a token.
+func explain(err error, secrets []string) string {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) {
+		return "The endpoint's address is not public. The server sends there once it is started with --allow-webhook-prefix for it."
+	}
+	return redact(err.Error(), secrets, problemSize)
+}
+
+// redact blanks secrets out, before it cuts: the half of one is a secret too.
+func redact(s string, secrets []string, size int) string {
+	for _, secret := range secrets {
+		s = strings.ReplaceAll(s, secret, "***")
+	}
+	return strings.ToValidUTF8(s[:min(len(s), size)], "")
+}
+
+// retryAfter reads the header of that name: seconds, or a date. 0 for anything else.
+func retryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.Atoi(value); err == nil {
+		return time.Duration(min(max(seconds, 0), 1<<30)) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}
