@@ -46,7 +46,8 @@ type Waker struct{ client *river.Client[pgx.Tx] }
 
 // NewWaker makes a Waker on db.
 func NewWaker(db *store.DB) (*Waker, error) {
-	c, err := river.NewClient(riverpgxv5.New(db.Pool), &river.Config{})
+	// A client tells engines of what it inserts at most once in this time; what falls in between waits for their poll.
+	c, err := river.NewClient(riverpgxv5.New(db.Pool), &river.Config{FetchCooldown: river.FetchCooldownMin})
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}

@@ -207,7 +207,11 @@ func TestSubscribeTakesItsOldAddressAway(t *testing.T) {
 
 func TestCodeOnItsWayDoesNotCarryTheErrorOfTheChangeBefore(t *testing.T) {
 	t.Parallel()
-	a, _ := vendor(t, func(w http.ResponseWriter, _ *http.Request) {
+	a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/access_codes") {
+			_, _ = io.WriteString(w, `{"lock_id":"l1"}`)
+			return
+		}
 		_, _ = io.WriteString(w, `{"access_codes":[
 			{"access_code_id":"1","status":"pending","error_code":"DEVICE_FULL"},
 			{"access_code_id":"2","status":"active","error_code":"DEVICE_FULL"}]}`)
