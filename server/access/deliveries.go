@@ -85,10 +85,11 @@ func (s *Service) DueOutboxes(ctx context.Context, limit int32) ([]uuid.UUID, er
 // Endpoint is a webhook as its deliveries see it.
 type Endpoint struct {
 	Webhook
-	Failures   int           // attempts in a row that failed
-	FailingFor time.Duration // since the first of them
-	Paused     bool          // nothing is sent for now
-	Disabled   bool
+	WorkspaceID uuid.UUID
+	Failures    int           // attempts in a row that failed
+	FailingFor  time.Duration // since the first of them
+	Paused      bool          // nothing is sent for now
+	Disabled    bool
 }
 
 // GetEndpoint reads a webhook for its deliveries. It fails with NotFound.
@@ -101,7 +102,7 @@ func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, erro
 		return Endpoint{}, fmt.Errorf("read the webhook %s: %w", id, err)
 	}
 	w, err := s.toWebhook(r.Webhook)
-	return Endpoint{Webhook: w, Failures: int(r.Webhook.ConsecutiveFailures), Paused: r.Paused, Disabled: r.Webhook.DisabledAt != nil,
+	return Endpoint{Webhook: w, WorkspaceID: r.Webhook.WorkspaceID, Failures: int(r.Webhook.ConsecutiveFailures), Paused: r.Paused, Disabled: r.Webhook.DisabledAt != nil,
 		FailingFor: time.Duration(r.FailingSeconds * float64(time.Second))}, err
 }
 

@@ -155,7 +155,7 @@ type DeliveryLog struct {
 	Next     *time.Time // pending: when the next attempt is due
 }
 
-// ListDeliveries lists what has become of events at a webhook, oldest first. Of what is not there, it lists nothing.
+// ListDeliveries lists what has become of events at a webhook, latest first. Of what is not there, it lists nothing.
 func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook string, limit int32) ([]DeliveryLog, error) {
 	ids := parseIDs(&[]string{webhook})
 	if len(ids) == 0 {

@@ -228,7 +228,7 @@ func (q *Queries) HoldDeliveries(ctx context.Context, webhookID uuid.UUID) error
 const listDeliveries = `-- name: ListDeliveries :many
 select d.webhook_id, d.event_id, d.state, d.attempts, d.step, d.next_attempt_at, d.created_at, d.finished_at from deliveries d join webhooks w on w.webhook_id = d.webhook_id
 where w.workspace_id = $1 and d.webhook_id = $2
-order by d.created_at, d.event_id limit $3::integer
+order by d.event_id desc limit $3::integer
 `
 
 type ListDeliveriesParams struct {
@@ -237,6 +237,7 @@ type ListDeliveriesParams struct {
 	MaxRows     int32
 }
 
+// Identifiers of events grow with time.
 func (q *Queries) ListDeliveries(ctx context.Context, arg ListDeliveriesParams) ([]Delivery, error) {
 	rows, err := q.db.Query(ctx, listDeliveries, arg.WorkspaceID, arg.WebhookID, arg.MaxRows)
 	if err != nil {

@@ -54,7 +54,7 @@ func (e *explainer) Query(ctx context.Context, sql string, args ...any) (pgx.Row
 	if _, err := conn.Exec(ctx, "deallocate all; set plan_cache_mode = "+e.mode+"; prepare "+name+" as "+sql, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
-	defer conn.Exec(context.WithoutCancel(ctx), "deallocate all; reset plan_cache_mode", pgx.QueryExecModeSimpleProtocol) //nolint:errcheck // of a test
+	defer conn.Exec(context.WithoutCancel(ctx), "deallocate all; reset plan_cache_mode", pgx.QueryExecModeSimpleProtocol)
 	literals := make([]string, len(args))
 	for i, a := range args {
 		literals[i] = literal(a)
@@ -68,7 +68,7 @@ func (e *explainer) Query(ctx context.Context, sql string, args ...any) (pgx.Row
 		return nil, fmt.Errorf("explain: %w", err)
 	}
 	e.plans.WriteString(strings.Join(lines, "\n") + "\n")
-	return e.db.Pool.Query(ctx, sql, args...)
+	return e.db.Pool.Query(ctx, sql, args...) //nolint:sqlclosecheck // the caller closes it
 }
 
 // literal writes a parameter as text of SQL.

@@ -75,7 +75,11 @@ func (b *bed) workspace(name string) access.Principal {
 func (b *bed) engine(o webhooks.Options) (stop func(patience time.Duration)) {
 	b.Helper()
 	d := webhooks.New(b.access, o)
-	e, err := work.NewEngine(b.db, work.Options{Sweep: 50 * time.Millisecond, LeaseTTL: 2 * time.Second, Log: slog.New(slog.DiscardHandler)}, d.Lanes()...)
+	opt := work.Options{Workers: 1000, Log: slog.New(slog.DiscardHandler)} // as package app has it
+	if _, measured := b.TB.(*testing.B); !measured {
+		opt.Sweep, opt.LeaseTTL = 50*time.Millisecond, 2*time.Second
+	}
+	e, err := work.NewEngine(b.db, opt, d.Lanes()...)
 	b.must(err)
 	b.must(e.Start(b.Context()))
 	var once sync.Once

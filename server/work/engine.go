@@ -80,7 +80,7 @@ func NewEngine(db *store.DB, opt Options, lanes ...Lane) (*Engine, error) {
 	e.client, err = river.NewClient(riverpgxv5.New(db.Pool), &river.Config{
 		Queues:                      queues,
 		Workers:                     workers,
-		FetchCooldown:               10 * time.Millisecond, // its default of 100 ms bounds throughput and adds to latency
+		FetchCooldown:               10 * time.Millisecond,  // its default of 100 ms bounds throughput and adds to latency
 		FetchPollInterval:           100 * time.Millisecond, // for wake-ups that nobody was told of
 		JobTimeout:                  jobTimeout,
 		RescueStuckJobsAfter:        2 * jobTimeout,

@@ -98,9 +98,10 @@ func serve(ctx context.Context, c *cli.Command) error {
 	return err
 }
 
+// prefixes reads networks; the environment variable has several of them with commas or spaces between.
 func prefixes(texts []string) (out []netip.Prefix, _ error) {
-	for _, t := range texts {
-		p, err := netip.ParsePrefix(strings.TrimSpace(t))
+	for t := range strings.FieldsFuncSeq(strings.Join(texts, ","), func(r rune) bool { return r == ',' || r == ' ' }) {
+		p, err := netip.ParsePrefix(t)
 		if err != nil {
 			return nil, fmt.Errorf("--allow-webhook-prefix: %w; a prefix is written like 10.0.0.0/8", err)
 		}

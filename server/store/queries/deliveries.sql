@@ -103,9 +103,10 @@ and not exists (select 1 from leases l where l.key = 'endpoint:' || w.webhook_id
 order by due_at limit @max_rows::integer;
 
 -- name: ListDeliveries :many
+-- Identifiers of events grow with time.
 select d.* from deliveries d join webhooks w on w.webhook_id = d.webhook_id
 where w.workspace_id = @workspace_id and d.webhook_id = @webhook_id
-order by d.created_at, d.event_id limit @max_rows::integer;
+order by d.event_id desc limit @max_rows::integer;
 
 -- name: ListDeliveryAttempts :many
 select a.* from delivery_attempts a join webhooks w on w.webhook_id = a.webhook_id
