@@ -147,7 +147,9 @@ func TestRefusals(t *testing.T) {
 			if (shape["validation_errors"] != nil) != (test.kind == "invalid_input") {
 				t.Errorf("validation_errors: %v", shape["validation_errors"])
 			}
-			if strings.Contains(res.raw, "4711") || strings.Contains(res.raw, goodKey) {
+			// A request's identifier has digits of its own.
+			told := strings.ReplaceAll(res.raw, res.header.Get("seam-request-id"), "")
+			if strings.Contains(told, "4711") || strings.Contains(told, goodKey) {
 				t.Errorf("the answer holds a secret: %s", res.raw)
 			}
 		})

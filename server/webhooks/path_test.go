@@ -45,7 +45,7 @@ func TestChangesMadeByTheAPIArriveSignedAsTheAPIServesThem(t *testing.T) {
 		t.Errorf("without the PIN: %s", set.body)
 	}
 	for _, m := range endpoint.messages() {
-		if m.eventType(t) == "access_code.created" && bytes.Contains(m.body, []byte("7351")) {
+		if m.eventType(t) == "access_code.created" && bytes.Contains(m.body, []byte(`"7351"`)) {
 			t.Errorf("a type that carries no PIN: %s", m.body)
 		}
 	}
