@@ -95,7 +95,7 @@ func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 				t.Errorf("%s: %s", path, res.Status)
 			}
 			told := strings.ReplaceAll(string(out), res.Header.Get("seam-request-id"), "") // which has digits of its own
-			for _, v := range body { // an error may echo what was asked for
+			for _, v := range body {                                                       // an error may echo what was asked for
 				told = strings.ReplaceAll(told, fmt.Sprint(v), "")
 			}
 			for _, secret := range secrets {
