@@ -38,8 +38,8 @@ func (e *AttemptError) Error() string {
 func (e *AttemptError) Unwrap() error { return e.Err }
 
 // Await waits until an action attempt has ended, and fails with an *AttemptError when it did not succeed or
-// the context ended first. An answer without an attempt, as some servers give it, is taken for a success: the
-// caller looks at the resource anyway.
+// the context ended first. An answer without an attempt, as some servers give it, or one that the server does not
+// know any more, is taken for a success: the caller looks at the resource anyway.
 func (c *Client) Await(ctx context.Context, attempt ActionAttempt) error {
 	if attempt.ActionAttemptID == "" {
 		return nil
@@ -51,6 +51,10 @@ func (c *Client) Await(ctx context.Context, attempt ActionAttempt) error {
 			return ended(attempt), nil
 		}
 		answer, err := Call[ActionAttemptResponse](ctx, c.GetActionAttempt, GetActionAttemptRequest{ActionAttemptID: attempt.ActionAttemptID})
+		if IsNotFound(err) || IsNoRoute(err) {
+			attempt.Status = ActionAttemptStatusSuccess
+			return true, nil
+		}
 		if err != nil {
 			return false, err
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
+	"strings"
 )
 
 // Operation is a method of Client.
@@ -37,5 +39,32 @@ func Call[Answer, Request any](ctx context.Context, operation Operation[Request]
 			RequestID: resp.Header.Get("seam-request-id"),
 		}
 	}
+	if name := missingList(answer, body); name != "" {
+		return nil, &ResponseError{
+			Status:    resp.StatusCode,
+			Message:   fmt.Sprintf("the server's answer has no %q, so it is not what the contract says", name),
+			RequestID: resp.Header.Get("seam-request-id"),
+		}
+	}
 	return answer, nil
+}
+
+// missingList is the name of a list that an answer must have and has not: what is missing in it would be taken
+// for deleted. A list that is null is an empty one.
+func missingList(answer any, body []byte) string {
+	fields := reflect.ValueOf(answer).Elem()
+	if fields.Kind() != reflect.Struct {
+		return ""
+	}
+	for i := range fields.NumField() {
+		if field := fields.Field(i); field.Kind() != reflect.Slice || !field.IsNil() {
+			continue
+		}
+		name, _, _ := strings.Cut(fields.Type().Field(i).Tag.Get("json"), ",")
+		var present map[string]json.RawMessage
+		if json.Unmarshal(body, &present) != nil || present[name] == nil {
+			return name
+		}
+	}
+	return ""
 }

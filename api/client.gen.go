@@ -428,6 +428,102 @@ type ClientInterface interface {
 	// Corresponds with POST /health/get_health (the `GetHealthByName` operationId).
 	GetHealthByName(ctx context.Context, body GetHealthByNameJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetLockWithBody Read one lock, by its identifier or by its name.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /locks/get (the `GetLock` operationId).
+	GetLockWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetLock Read one lock, by its identifier or by its name.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /locks/get (the `GetLock` operationId).
+	GetLock(ctx context.Context, body GetLockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListLocksWithBody The locks of the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /locks/list (the `ListLocks` operationId).
+	ListLocksWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListLocks The locks of the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /locks/list (the `ListLocks` operationId).
+	ListLocks(ctx context.Context, body ListLocksJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LockDoorWithBody Lock a door.
+	//
+	// The attempt, `LOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+	LockDoorWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LockDoor Lock a door.
+	//
+	// The attempt, `LOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+	LockDoor(ctx context.Context, body LockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulateKeypadCodeEntryWithBody Type a code in at the keypad of a simulated device.
+	//
+	// The attempt succeeds when the code was typed in. Whether it has opened the door is told by `lock.unlocked` or `lock.access_denied`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /locks/simulate/keypad_code_entry (the `SimulateKeypadCodeEntry` operationId).
+	SimulateKeypadCodeEntryWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulateKeypadCodeEntry Type a code in at the keypad of a simulated device.
+	//
+	// The attempt succeeds when the code was typed in. Whether it has opened the door is told by `lock.unlocked` or `lock.access_denied`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /locks/simulate/keypad_code_entry (the `SimulateKeypadCodeEntry` operationId).
+	SimulateKeypadCodeEntry(ctx context.Context, body SimulateKeypadCodeEntryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulateManualLockViaKeypadWithBody Lock a simulated device with its keypad's own button.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /locks/simulate/manual_lock_via_keypad (the `SimulateManualLockViaKeypad` operationId).
+	SimulateManualLockViaKeypadWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulateManualLockViaKeypad Lock a simulated device with its keypad's own button.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /locks/simulate/manual_lock_via_keypad (the `SimulateManualLockViaKeypad` operationId).
+	SimulateManualLockViaKeypad(ctx context.Context, body SimulateManualLockViaKeypadJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UnlockDoorWithBody Unlock a door.
+	//
+	// The attempt, `UNLOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+	UnlockDoorWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UnlockDoor Unlock a door.
+	//
+	// The attempt, `UNLOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+	UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateWebhookWithBody Create a webhook, which receives events from then on.
 	//
 	// Takes any type of body and a specified content type.
@@ -1337,6 +1433,222 @@ func (c *Client) GetHealthByNameWithBody(ctx context.Context, contentType string
 // Corresponds with POST /health/get_health (the `GetHealthByName` operationId).
 func (c *Client) GetHealthByName(ctx context.Context, body GetHealthByNameJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetHealthByNameRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetLockWithBody Read one lock, by its identifier or by its name.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /locks/get (the `GetLock` operationId).
+func (c *Client) GetLockWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetLockRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetLock Read one lock, by its identifier or by its name.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /locks/get (the `GetLock` operationId).
+func (c *Client) GetLock(ctx context.Context, body GetLockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetLockRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListLocksWithBody The locks of the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /locks/list (the `ListLocks` operationId).
+func (c *Client) ListLocksWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListLocksRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListLocks The locks of the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /locks/list (the `ListLocks` operationId).
+func (c *Client) ListLocks(ctx context.Context, body ListLocksJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListLocksRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LockDoorWithBody Lock a door.
+//
+// The attempt, `LOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+func (c *Client) LockDoorWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLockDoorRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LockDoor Lock a door.
+//
+// The attempt, `LOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+func (c *Client) LockDoor(ctx context.Context, body LockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLockDoorRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulateKeypadCodeEntryWithBody Type a code in at the keypad of a simulated device.
+//
+// The attempt succeeds when the code was typed in. Whether it has opened the door is told by `lock.unlocked` or `lock.access_denied`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /locks/simulate/keypad_code_entry (the `SimulateKeypadCodeEntry` operationId).
+func (c *Client) SimulateKeypadCodeEntryWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulateKeypadCodeEntryRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulateKeypadCodeEntry Type a code in at the keypad of a simulated device.
+//
+// The attempt succeeds when the code was typed in. Whether it has opened the door is told by `lock.unlocked` or `lock.access_denied`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /locks/simulate/keypad_code_entry (the `SimulateKeypadCodeEntry` operationId).
+func (c *Client) SimulateKeypadCodeEntry(ctx context.Context, body SimulateKeypadCodeEntryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulateKeypadCodeEntryRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulateManualLockViaKeypadWithBody Lock a simulated device with its keypad's own button.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /locks/simulate/manual_lock_via_keypad (the `SimulateManualLockViaKeypad` operationId).
+func (c *Client) SimulateManualLockViaKeypadWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulateManualLockViaKeypadRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulateManualLockViaKeypad Lock a simulated device with its keypad's own button.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /locks/simulate/manual_lock_via_keypad (the `SimulateManualLockViaKeypad` operationId).
+func (c *Client) SimulateManualLockViaKeypad(ctx context.Context, body SimulateManualLockViaKeypadJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulateManualLockViaKeypadRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UnlockDoorWithBody Unlock a door.
+//
+// The attempt, `UNLOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+func (c *Client) UnlockDoorWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUnlockDoorRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UnlockDoor Unlock a door.
+//
+// The attempt, `UNLOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+func (c *Client) UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUnlockDoorRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2545,6 +2857,246 @@ func NewGetHealthByNameRequestWithBody(server string, contentType string, body i
 	return req, nil
 }
 
+// NewGetLockRequest calls the generic GetLock builder with application/json body
+func NewGetLockRequest(server string, body GetLockJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetLockRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetLockRequestWithBody constructs an http.Request for the GetLock method, with any body, and a specified content type
+func NewGetLockRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/locks/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListLocksRequest calls the generic ListLocks builder with application/json body
+func NewListLocksRequest(server string, body ListLocksJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListLocksRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListLocksRequestWithBody constructs an http.Request for the ListLocks method, with any body, and a specified content type
+func NewListLocksRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/locks/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewLockDoorRequest calls the generic LockDoor builder with application/json body
+func NewLockDoorRequest(server string, body LockDoorJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLockDoorRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewLockDoorRequestWithBody constructs an http.Request for the LockDoor method, with any body, and a specified content type
+func NewLockDoorRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/locks/lock_door")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSimulateKeypadCodeEntryRequest calls the generic SimulateKeypadCodeEntry builder with application/json body
+func NewSimulateKeypadCodeEntryRequest(server string, body SimulateKeypadCodeEntryJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSimulateKeypadCodeEntryRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSimulateKeypadCodeEntryRequestWithBody constructs an http.Request for the SimulateKeypadCodeEntry method, with any body, and a specified content type
+func NewSimulateKeypadCodeEntryRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/locks/simulate/keypad_code_entry")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSimulateManualLockViaKeypadRequest calls the generic SimulateManualLockViaKeypad builder with application/json body
+func NewSimulateManualLockViaKeypadRequest(server string, body SimulateManualLockViaKeypadJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSimulateManualLockViaKeypadRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSimulateManualLockViaKeypadRequestWithBody constructs an http.Request for the SimulateManualLockViaKeypad method, with any body, and a specified content type
+func NewSimulateManualLockViaKeypadRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/locks/simulate/manual_lock_via_keypad")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUnlockDoorRequest calls the generic UnlockDoor builder with application/json body
+func NewUnlockDoorRequest(server string, body UnlockDoorJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUnlockDoorRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUnlockDoorRequestWithBody constructs an http.Request for the UnlockDoor method, with any body, and a specified content type
+func NewUnlockDoorRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/locks/unlock_door")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewCreateWebhookRequest calls the generic CreateWebhook builder with application/json body
 func NewCreateWebhookRequest(server string, body CreateWebhookJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3208,6 +3760,102 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /health/get_health (the `GetHealthByName` operationId).
 	GetHealthByNameWithResponse(ctx context.Context, body GetHealthByNameJSONRequestBody, reqEditors ...RequestEditorFn) (*GetHealthByNameResult, error)
+
+	// GetLockWithBodyWithResponse Read one lock, by its identifier or by its name.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/get (the `GetLock` operationId).
+	GetLockWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetLockResult, error)
+
+	// GetLockWithResponse Read one lock, by its identifier or by its name.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/get (the `GetLock` operationId).
+	GetLockWithResponse(ctx context.Context, body GetLockJSONRequestBody, reqEditors ...RequestEditorFn) (*GetLockResult, error)
+
+	// ListLocksWithBodyWithResponse The locks of the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/list (the `ListLocks` operationId).
+	ListLocksWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListLocksResult, error)
+
+	// ListLocksWithResponse The locks of the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/list (the `ListLocks` operationId).
+	ListLocksWithResponse(ctx context.Context, body ListLocksJSONRequestBody, reqEditors ...RequestEditorFn) (*ListLocksResult, error)
+
+	// LockDoorWithBodyWithResponse Lock a door.
+	//
+	// The attempt, `LOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+	LockDoorWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LockDoorResult, error)
+
+	// LockDoorWithResponse Lock a door.
+	//
+	// The attempt, `LOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+	LockDoorWithResponse(ctx context.Context, body LockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*LockDoorResult, error)
+
+	// SimulateKeypadCodeEntryWithBodyWithResponse Type a code in at the keypad of a simulated device.
+	//
+	// The attempt succeeds when the code was typed in. Whether it has opened the door is told by `lock.unlocked` or `lock.access_denied`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/simulate/keypad_code_entry (the `SimulateKeypadCodeEntry` operationId).
+	SimulateKeypadCodeEntryWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulateKeypadCodeEntryResult, error)
+
+	// SimulateKeypadCodeEntryWithResponse Type a code in at the keypad of a simulated device.
+	//
+	// The attempt succeeds when the code was typed in. Whether it has opened the door is told by `lock.unlocked` or `lock.access_denied`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/simulate/keypad_code_entry (the `SimulateKeypadCodeEntry` operationId).
+	SimulateKeypadCodeEntryWithResponse(ctx context.Context, body SimulateKeypadCodeEntryJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulateKeypadCodeEntryResult, error)
+
+	// SimulateManualLockViaKeypadWithBodyWithResponse Lock a simulated device with its keypad's own button.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/simulate/manual_lock_via_keypad (the `SimulateManualLockViaKeypad` operationId).
+	SimulateManualLockViaKeypadWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulateManualLockViaKeypadResult, error)
+
+	// SimulateManualLockViaKeypadWithResponse Lock a simulated device with its keypad's own button.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/simulate/manual_lock_via_keypad (the `SimulateManualLockViaKeypad` operationId).
+	SimulateManualLockViaKeypadWithResponse(ctx context.Context, body SimulateManualLockViaKeypadJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulateManualLockViaKeypadResult, error)
+
+	// UnlockDoorWithBodyWithResponse Unlock a door.
+	//
+	// The attempt, `UNLOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+	UnlockDoorWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error)
+
+	// UnlockDoorWithResponse Unlock a door.
+	//
+	// The attempt, `UNLOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+	UnlockDoorWithResponse(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error)
 
 	// CreateWebhookWithBodyWithResponse Create a webhook, which receives events from then on.
 	//
@@ -4803,6 +5451,371 @@ func (r GetHealthByNameResult) ContentType() string {
 	return ""
 }
 
+type GetLockResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LockResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetLockResult) GetJSON200() *LockResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetLockResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetLockResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetLockResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetLockResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetLockResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetLockResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetLockResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListLocksResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LocksResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListLocksResult) GetJSON200() *LocksResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListLocksResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListLocksResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListLocksResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListLocksResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListLocksResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListLocksResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LockDoorResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionAttemptResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LockDoorResult) GetJSON200() *ActionAttemptResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r LockDoorResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r LockDoorResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r LockDoorResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r LockDoorResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LockDoorResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LockDoorResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LockDoorResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SimulateKeypadCodeEntryResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionAttemptResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SimulateKeypadCodeEntryResult) GetJSON200() *ActionAttemptResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SimulateKeypadCodeEntryResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SimulateKeypadCodeEntryResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SimulateKeypadCodeEntryResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r SimulateKeypadCodeEntryResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SimulateKeypadCodeEntryResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SimulateKeypadCodeEntryResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SimulateKeypadCodeEntryResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SimulateManualLockViaKeypadResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionAttemptResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SimulateManualLockViaKeypadResult) GetJSON200() *ActionAttemptResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SimulateManualLockViaKeypadResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SimulateManualLockViaKeypadResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SimulateManualLockViaKeypadResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r SimulateManualLockViaKeypadResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SimulateManualLockViaKeypadResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SimulateManualLockViaKeypadResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SimulateManualLockViaKeypadResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UnlockDoorResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionAttemptResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UnlockDoorResult) GetJSON200() *ActionAttemptResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UnlockDoorResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UnlockDoorResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UnlockDoorResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UnlockDoorResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UnlockDoorResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UnlockDoorResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UnlockDoorResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateWebhookResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -5835,6 +6848,174 @@ func (c *ClientWithResponses) GetHealthByNameWithResponse(ctx context.Context, b
 		return nil, err
 	}
 	return ParseGetHealthByNameResult(rsp)
+}
+
+// GetLockWithBodyWithResponse Read one lock, by its identifier or by its name.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/get (the `GetLock` operationId).
+func (c *ClientWithResponses) GetLockWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetLockResult, error) {
+	rsp, err := c.GetLockWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetLockResult(rsp)
+}
+
+// GetLockWithResponse Read one lock, by its identifier or by its name.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/get (the `GetLock` operationId).
+func (c *ClientWithResponses) GetLockWithResponse(ctx context.Context, body GetLockJSONRequestBody, reqEditors ...RequestEditorFn) (*GetLockResult, error) {
+	rsp, err := c.GetLock(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetLockResult(rsp)
+}
+
+// ListLocksWithBodyWithResponse The locks of the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/list (the `ListLocks` operationId).
+func (c *ClientWithResponses) ListLocksWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListLocksResult, error) {
+	rsp, err := c.ListLocksWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListLocksResult(rsp)
+}
+
+// ListLocksWithResponse The locks of the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/list (the `ListLocks` operationId).
+func (c *ClientWithResponses) ListLocksWithResponse(ctx context.Context, body ListLocksJSONRequestBody, reqEditors ...RequestEditorFn) (*ListLocksResult, error) {
+	rsp, err := c.ListLocks(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListLocksResult(rsp)
+}
+
+// LockDoorWithBodyWithResponse Lock a door.
+//
+// The attempt, `LOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+func (c *ClientWithResponses) LockDoorWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LockDoorResult, error) {
+	rsp, err := c.LockDoorWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLockDoorResult(rsp)
+}
+
+// LockDoorWithResponse Lock a door.
+//
+// The attempt, `LOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/lock_door (the `LockDoor` operationId).
+func (c *ClientWithResponses) LockDoorWithResponse(ctx context.Context, body LockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*LockDoorResult, error) {
+	rsp, err := c.LockDoor(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLockDoorResult(rsp)
+}
+
+// SimulateKeypadCodeEntryWithBodyWithResponse Type a code in at the keypad of a simulated device.
+//
+// The attempt succeeds when the code was typed in. Whether it has opened the door is told by `lock.unlocked` or `lock.access_denied`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/simulate/keypad_code_entry (the `SimulateKeypadCodeEntry` operationId).
+func (c *ClientWithResponses) SimulateKeypadCodeEntryWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulateKeypadCodeEntryResult, error) {
+	rsp, err := c.SimulateKeypadCodeEntryWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulateKeypadCodeEntryResult(rsp)
+}
+
+// SimulateKeypadCodeEntryWithResponse Type a code in at the keypad of a simulated device.
+//
+// The attempt succeeds when the code was typed in. Whether it has opened the door is told by `lock.unlocked` or `lock.access_denied`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/simulate/keypad_code_entry (the `SimulateKeypadCodeEntry` operationId).
+func (c *ClientWithResponses) SimulateKeypadCodeEntryWithResponse(ctx context.Context, body SimulateKeypadCodeEntryJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulateKeypadCodeEntryResult, error) {
+	rsp, err := c.SimulateKeypadCodeEntry(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulateKeypadCodeEntryResult(rsp)
+}
+
+// SimulateManualLockViaKeypadWithBodyWithResponse Lock a simulated device with its keypad's own button.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/simulate/manual_lock_via_keypad (the `SimulateManualLockViaKeypad` operationId).
+func (c *ClientWithResponses) SimulateManualLockViaKeypadWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulateManualLockViaKeypadResult, error) {
+	rsp, err := c.SimulateManualLockViaKeypadWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulateManualLockViaKeypadResult(rsp)
+}
+
+// SimulateManualLockViaKeypadWithResponse Lock a simulated device with its keypad's own button.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/simulate/manual_lock_via_keypad (the `SimulateManualLockViaKeypad` operationId).
+func (c *ClientWithResponses) SimulateManualLockViaKeypadWithResponse(ctx context.Context, body SimulateManualLockViaKeypadJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulateManualLockViaKeypadResult, error) {
+	rsp, err := c.SimulateManualLockViaKeypad(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulateManualLockViaKeypadResult(rsp)
+}
+
+// UnlockDoorWithBodyWithResponse Unlock a door.
+//
+// The attempt, `UNLOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+func (c *ClientWithResponses) UnlockDoorWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error) {
+	rsp, err := c.UnlockDoorWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUnlockDoorResult(rsp)
+}
+
+// UnlockDoorWithResponse Unlock a door.
+//
+// The attempt, `UNLOCK_DOOR`, ends when the device has confirmed. The command is sent once; one to a device that is offline fails at once.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
+func (c *ClientWithResponses) UnlockDoorWithResponse(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error) {
+	rsp, err := c.UnlockDoor(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUnlockDoorResult(rsp)
 }
 
 // CreateWebhookWithBodyWithResponse Create a webhook, which receives events from then on.
@@ -7148,6 +8329,281 @@ func ParseGetHealthByNameResult(rsp *http.Response) (*GetHealthByNameResult, err
 			return nil, err
 		}
 		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetLockResult parses an HTTP response from a GetLockWithResponse call
+func ParseGetLockResult(rsp *http.Response) (*GetLockResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetLockResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LockResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListLocksResult parses an HTTP response from a ListLocksWithResponse call
+func ParseListLocksResult(rsp *http.Response) (*ListLocksResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListLocksResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LocksResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLockDoorResult parses an HTTP response from a LockDoorWithResponse call
+func ParseLockDoorResult(rsp *http.Response) (*LockDoorResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LockDoorResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionAttemptResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSimulateKeypadCodeEntryResult parses an HTTP response from a SimulateKeypadCodeEntryWithResponse call
+func ParseSimulateKeypadCodeEntryResult(rsp *http.Response) (*SimulateKeypadCodeEntryResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SimulateKeypadCodeEntryResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionAttemptResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSimulateManualLockViaKeypadResult parses an HTTP response from a SimulateManualLockViaKeypadWithResponse call
+func ParseSimulateManualLockViaKeypadResult(rsp *http.Response) (*SimulateManualLockViaKeypadResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SimulateManualLockViaKeypadResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionAttemptResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUnlockDoorResult parses an HTTP response from a UnlockDoorWithResponse call
+func ParseUnlockDoorResult(rsp *http.Response) (*UnlockDoorResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UnlockDoorResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionAttemptResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	}
 

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -24,14 +26,25 @@ type Config struct {
 	// UserAgent names the program.
 	UserAgent string
 
+	// MaxConcurrentRequests is how many requests are under way at the same time; others wait for their turn. By
+	// default DefaultMaxConcurrentRequests.
+	MaxConcurrentRequests int
+
+	// Log is told of every try of a request when it has ended. By default nobody is told.
+	Log func(context.Context, Try)
+
 	// Transport sends one try of a request; by default NewTransport.
 	Transport http.RoundTripper
 }
 
+// DefaultMaxConcurrentRequests is as many as Terraform works on resources at once.
+const DefaultMaxConcurrentRequests = 10
+
 // New makes a client of the server at config.Endpoint, whose operations are carried out by Call.
 //
-// Requests are repeated where that is harmless (see retrying), and redirects are not followed, because they
-// would carry PINs to an address nobody has named.
+// A request goes through one chain: it is repeated where that is harmless (see retrying), waits for its turn
+// (limited), is logged (logged), says who asks (authorised), and its answer is read to the end (whole). Redirects
+// are not followed, because they would carry PINs to an address nobody has named.
 func New(config Config) (*Client, error) {
 	if err := CheckEndpoint(config.Endpoint); err != nil {
 		return nil, err
@@ -41,9 +54,19 @@ func New(config Config) (*Client, error) {
 		transport = NewTransport()
 	}
 	return NewClient(config.Endpoint, WithHTTPClient(&http.Client{
-		Transport:     retrying{authorised{transport, config}},
+		Transport:     chain(transport, config),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}))
+}
+
+// chain is what a request goes through, from the inside out.
+func chain(transport http.RoundTripper, config Config) http.RoundTripper {
+	transport = whole{transport}
+	transport = authorised{transport, config}
+	transport = logged{transport, config.Credential, config.Log}
+	transport = &trusting{next: transport}
+	transport = limited{transport, make(chan struct{}, cmp.Or(max(0, config.MaxConcurrentRequests), DefaultMaxConcurrentRequests))}
+	return retrying{transport}
 }
 
 // CheckEndpoint says what keeps an address from being the address of a server.
@@ -78,21 +101,4 @@ func NewTransport() http.RoundTripper {
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: time.Minute,
 	}
-}
-
-// authorised adds what every request carries.
-type authorised struct {
-	next   http.RoundTripper
-	config Config
-}
-
-func (t authorised) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
-	req.Header.Set("Authorization", "Bearer "+t.config.Credential)
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", t.config.UserAgent)
-	if NeedsWorkspace(t.config.Credential) && t.config.WorkspaceID != "" {
-		req.Header.Set("seam-workspace", t.config.WorkspaceID)
-	}
-	return t.next.RoundTrip(req)
 }

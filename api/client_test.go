@@ -79,6 +79,11 @@ func write(ctx context.Context, client *Client) error {
 	return err
 }
 
+func change(ctx context.Context, client *Client) error {
+	_, err := Call[OkResponse](ctx, client.UpdateWebhook, UpdateWebhookRequest{WebhookID: "w1"})
+	return err
+}
+
 var (
 	refused  = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	reset    = &net.OpError{Op: "read", Net: "tcp", Err: errors.New("connection reset by peer")}
@@ -89,7 +94,7 @@ var (
 func TestRequestsAreRepeatedOnlyWhereThatIsHarmless(t *testing.T) {
 	cases := map[string]struct {
 		answer        func(*http.Request) (*http.Response, error)
-		reads, writes int // how often each is asked
+		reads, writes int // how often a read and a change, and how often a creation, is asked
 	}{
 		"success":            {goodRead, 1, 1},
 		"429":                {says(429, `{}`), 2, 2},
@@ -107,6 +112,7 @@ func TestRequestsAreRepeatedOnlyWhereThatIsHarmless(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				check(t, "read", read, c.reads, c.answer)
+				check(t, "change", change, c.reads, c.answer)
 				check(t, "write", write, c.writes, c.answer)
 			})
 		})

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +51,8 @@ func StatusOf(err error) int {
 const routeNotFound = "route_not_found"
 
 // IsNotFound says that the server knows no such thing. A 404 about the path, or one that is not of this API, does
-// not count: it comes from a wrong endpoint, and must not be mistaken for a deletion.
+// not count: it comes from a wrong endpoint, and must not be mistaken for a deletion. What servers of this API answer
+// without a reason has been given one by then (see trusting).
 func IsNotFound(err error) bool {
 	e, ok := errors.AsType[*ResponseError](err)
 	return ok && e.Status == http.StatusNotFound && e.Type != "" && e.Type != routeNotFound
@@ -69,6 +71,13 @@ func IsDenied(err error) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
+// IsUntrusted says that no request was sent, because the server's TLS certificate is not to be trusted or is not
+// of that name, or because the server does not speak TLS at all.
+func IsUntrusted(err error) bool {
+	_, bad := errors.AsType[*tls.CertificateVerificationError](err)
+	return bad || errors.Is(err, http.ErrSchemeMismatch)
+}
+
 func isJSON(resp *http.Response) bool {
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return mediaType == "application/json"
@@ -76,8 +85,7 @@ func isJSON(resp *http.Response) bool {
 
 func responseError(resp *http.Response, body []byte) *ResponseError {
 	e := &ResponseError{Status: resp.StatusCode, RequestID: resp.Header.Get("seam-request-id")}
-	var answer ErrorResponse
-	if isJSON(resp) && json.Unmarshal(body, &answer) == nil && answer.Error.Type != "" {
+	if answer, ok := refusal(resp, body); ok {
 		e.Type, e.Message = answer.Error.Type, answer.Error.Message
 		e.Fields = fieldErrors(answer.Error.ValidationErrors)
 	} else {
@@ -90,6 +98,11 @@ func responseError(resp *http.Response, body []byte) *ResponseError {
 		}
 	}
 	return e
+}
+
+// refusal is the error that a body holds, if it is one of this API.
+func refusal(resp *http.Response, body []byte) (answer ErrorResponse, ok bool) {
+	return answer, isJSON(resp) && json.Unmarshal(body, &answer) == nil && answer.Error.Type != ""
 }
 
 // fieldErrors flattens validation_errors, {"url": {"_errors": ["…"]}}, one level deep: requests are flat.

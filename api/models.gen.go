@@ -357,6 +357,15 @@ type ActionAttemptsResponse struct {
 	Pagination Pagination `json:"pagination"`
 }
 
+// BoltRequest Which door is to be moved.
+type BoltRequest struct {
+	// DeviceID An identifier. Opaque to clients.
+	DeviceID ID `json:"device_id"`
+
+	// Sync Answer only when the attempt has ended, or after ten seconds.
+	Sync Sync `json:"sync,omitempty,omitzero"`
+}
+
 // CodeConstraint What a PIN or a name must obey.
 type CodeConstraint struct {
 	// ConstraintType Such as `no_zeros`, `name_length`. New values appear.
@@ -1082,6 +1091,57 @@ type ListEventsRequest struct {
 	UnstableOffset int `json:"unstable_offset,omitempty,omitzero"`
 }
 
+// ListLocksRequest Which locks to list. All conditions must hold.
+type ListLocksRequest struct {
+	// ConnectWebviewID An identifier. Opaque to clients.
+	ConnectWebviewID ID `json:"connect_webview_id,omitempty,omitzero"`
+
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
+
+	// ConnectedAccountIds Only of these accounts.
+	ConnectedAccountIds *[]ID `json:"connected_account_ids,omitempty"`
+
+	// CreatedBefore First seen before.
+	CreatedBefore *time.Time `json:"created_before,omitempty"`
+
+	// CustomMetadataHas The workspace's own data on a resource.
+	CustomMetadataHas Metadata `json:"custom_metadata_has,omitempty,omitzero"`
+
+	// CustomerKey Of this customer.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// DeviceIds Only these.
+	DeviceIds *[]ID `json:"device_ids,omitempty"`
+
+	// DeviceType Of this type.
+	DeviceType string `json:"device_type,omitempty,omitzero"`
+
+	// DeviceTypes Of one of these types.
+	DeviceTypes *[]string `json:"device_types,omitempty"`
+
+	// ExcludeIf That can do none of these.
+	ExcludeIf *[]string `json:"exclude_if,omitempty"`
+
+	// IncludeIf That can do all of these, such as `can_remotely_unlock`.
+	IncludeIf *[]string `json:"include_if,omitempty"`
+
+	// Limit How many records are returned at most; all unless given.
+	Limit int `json:"limit,omitempty,omitzero"`
+
+	// Manufacturer Made by.
+	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
+
+	// Search Text that the name contains. Case does not matter.
+	Search Search `json:"search,omitempty,omitzero"`
+
+	// SpaceID An identifier. Opaque to clients.
+	SpaceID ID `json:"space_id,omitempty,omitzero"`
+
+	// UserIdentifierKey Of this user.
+	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
+}
+
 // ListUnmanagedAccessCodesRequest Which codes to list.
 type ListUnmanagedAccessCodesRequest struct {
 	// DeviceID An identifier. Opaque to clients.
@@ -1098,6 +1158,30 @@ type ListUnmanagedAccessCodesRequest struct {
 
 	// UserIdentifierKey Of this user.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
+}
+
+// LockResponse A lock.
+type LockResponse struct {
+	// Device A device and what it can do.
+	Device Device `json:"device"`
+
+	// Lock A device and what it can do.
+	Lock Device `json:"lock"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// LocksResponse Locks.
+type LocksResponse struct {
+	// Devices The locks, oldest first.
+	Devices []Device `json:"devices"`
+
+	// Locks The same.
+	Locks []Device `json:"locks"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
 }
 
 // Metadata The workspace's own data on a resource.
@@ -1213,6 +1297,15 @@ type ServiceHealth struct {
 
 // ServiceHealthStatus Its state.
 type ServiceHealthStatus string
+
+// SimulateKeypadCodeEntryRequest What is typed in where.
+type SimulateKeypadCodeEntryRequest struct {
+	// Code The digits to type in. A device narrows their number and choice: `properties.supported_code_lengths`, `properties.code_constraints`.
+	Code PIN `json:"code"`
+
+	// DeviceID An identifier. Opaque to clients.
+	DeviceID ID `json:"device_id"`
+}
 
 // SimulateUnmanagedAccessCodeRequest A code to type in at the keypad.
 type SimulateUnmanagedAccessCodeRequest struct {
@@ -1372,6 +1465,15 @@ type UpdateWebhookRequest struct {
 
 // Webhook An endpoint that events are sent to.
 type Webhook struct {
+	// Disabled Whether nothing is sent any more: the endpoint answered 410, or failed for days. An extension of this server.
+	Disabled *bool `json:"disabled,omitempty"`
+
+	// DisabledAt Since when. Only with `disabled`. An extension of this server.
+	DisabledAt *time.Time `json:"disabled_at,omitempty"`
+
+	// DisabledReason Why. Only with `disabled`. An extension of this server.
+	DisabledReason string `json:"disabled_reason,omitempty,omitzero"`
+
 	// EventTypes The types it receives; `*` stands for all.
 	EventTypes []string `json:"event_types,omitempty,omitzero"`
 
@@ -1546,6 +1648,24 @@ type GetHealthJSONRequestBody = EmptyRequest
 
 // GetHealthByNameJSONRequestBody defines body for GetHealthByName for application/json ContentType.
 type GetHealthByNameJSONRequestBody = EmptyRequest
+
+// GetLockJSONRequestBody defines body for GetLock for application/json ContentType.
+type GetLockJSONRequestBody = GetDeviceRequest
+
+// ListLocksJSONRequestBody defines body for ListLocks for application/json ContentType.
+type ListLocksJSONRequestBody = ListLocksRequest
+
+// LockDoorJSONRequestBody defines body for LockDoor for application/json ContentType.
+type LockDoorJSONRequestBody = BoltRequest
+
+// SimulateKeypadCodeEntryJSONRequestBody defines body for SimulateKeypadCodeEntry for application/json ContentType.
+type SimulateKeypadCodeEntryJSONRequestBody = SimulateKeypadCodeEntryRequest
+
+// SimulateManualLockViaKeypadJSONRequestBody defines body for SimulateManualLockViaKeypad for application/json ContentType.
+type SimulateManualLockViaKeypadJSONRequestBody = DeviceRequest
+
+// UnlockDoorJSONRequestBody defines body for UnlockDoor for application/json ContentType.
+type UnlockDoorJSONRequestBody = BoltRequest
 
 // CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
 type CreateWebhookJSONRequestBody = CreateWebhookRequest

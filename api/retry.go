@@ -1,12 +1,8 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -23,22 +19,23 @@ const (
 
 	triesUnasked = 6  // of a server that does not say when to come back: about eight seconds
 	triesAsked   = 20 // of one that does
-
-	maxAnswer = 16 << 20 // bytes; a page of five hundred records is below one million
 )
 
-// retrying repeats requests that may succeed later. Reads are repeated after every failure of the network
-// and after 429, 502, 503 and 504. Everything else is repeated only where it cannot have happened: after 429,
-// 503 and when no connection was made. Retry-After is obeyed; the context bounds it all.
-//
-// It also reads the whole answer, so that an answer that breaks off counts as a failure of the network.
+// retrying repeats requests that may succeed later. Reads, changes and deletions, which come to the same when they
+// happen twice, are repeated after every failure of the network and after 429, 502, 503 and 504. Creations are
+// repeated only where they cannot have happened: after 429, 503 and when no connection was made. Retry-After is
+// obeyed; the context bounds it all.
 type retrying struct{ next http.RoundTripper }
 
 func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, read, start := req.Context(), isRead(req.URL.Path), time.Now()
+	ctx, harmless, start := req.Context(), isRepeatable(req.URL.Path), time.Now()
 	for try := 1; ; try++ {
-		resp, err := t.once(req)
-		if ctx.Err() != nil || !worthRepeating(resp, err, read) {
+		again, err := anew(req)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := t.next.RoundTrip(again)
+		if ctx.Err() != nil || !worthRepeating(resp, err, harmless) {
 			return resp, err
 		}
 		pause, asked := pauseAfter(resp, try)
@@ -52,33 +49,27 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// once sends the request and reads the answer.
-func (t retrying) once(req *http.Request) (*http.Response, error) {
-	try := req.Clone(req.Context())
+// anew is the request with its body unread.
+func anew(req *http.Request) (*http.Request, error) {
+	again := req.Clone(req.Context())
 	if req.GetBody != nil {
 		body, err := req.GetBody()
 		if err != nil {
 			return nil, err
 		}
-		try.Body = body
+		again.Body = body
 	}
-	resp, err := t.next.RoundTrip(try)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
-	}
-	if len(body) > maxAnswer {
-		return nil, errTooLong
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return resp, nil
+	return again, nil
 }
 
-var errTooLong = fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
+// isRepeatable says whether an operation comes to the same when it happens twice; the contract names operations so.
+func isRepeatable(urlPath string) bool {
+	switch path.Base(urlPath) {
+	case "update", "delete", "convert_to_managed":
+		return true
+	}
+	return isRead(urlPath)
+}
 
 // isRead says whether an operation changes nothing; the contract names such operations so.
 func isRead(urlPath string) bool {
@@ -87,27 +78,27 @@ func isRead(urlPath string) bool {
 		strings.HasPrefix(name, "get_") || strings.HasPrefix(name, "list_")
 }
 
-func worthRepeating(resp *http.Response, err error, read bool) bool {
+func worthRepeating(resp *http.Response, err error, harmless bool) bool {
 	if err == nil {
 		switch resp.StatusCode {
 		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 			return true
 		case http.StatusBadGateway, http.StatusGatewayTimeout:
-			return read
+			return harmless
 		}
 		return false
 	}
-	if errors.Is(err, errTooLong) || errors.Is(err, http.ErrSchemeMismatch) {
+	if errors.Is(err, errTooLong) {
 		return false
 	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+	if IsUntrusted(err) {
 		return false
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
 		return false
 	}
 	dial, ok := errors.AsType[*net.OpError](err)
-	return read || ok && dial.Op == "dial"
+	return harmless || ok && dial.Op == "dial"
 }
 
 // pauseAfter is how long to wait before the next try, and whether the server has asked for it.

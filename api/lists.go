@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+	"iter"
+)
+
+// pageSize is how many records are asked for at once, so that no answer gets too long.
+const pageSize = 500
+
+// Devices lists the devices that the request describes, page after page.
+func (c *Client) Devices(ctx context.Context, request ListDevicesRequest) iter.Seq2[Device, error] {
+	request.Limit = pageSize
+	return Pages(func(cursor string) ([]Device, Pagination, error) {
+		request.PageCursor = cursor
+		answer, err := Call[DevicesResponse](ctx, c.ListDevices, request)
+		if err != nil {
+			return nil, Pagination{}, err
+		}
+		return answer.Devices, answer.Pagination, nil
+	})
+}
+
+// AccessCodes lists the managed codes of a device, page after page. Servers that do not heed device_id answer
+// codes of other devices, too.
+func (c *Client) AccessCodes(ctx context.Context, deviceID string) iter.Seq2[AccessCode, error] {
+	return Pages(func(cursor string) ([]AccessCode, Pagination, error) {
+		answer, err := Call[AccessCodesResponse](ctx, c.ListAccessCodes, ListAccessCodesRequest{DeviceID: deviceID, Limit: pageSize, PageCursor: cursor})
+		if err != nil {
+			return nil, Pagination{}, err
+		}
+		return answer.AccessCodes, answer.Pagination, nil
+	})
+}
+
+// UnmanagedAccessCodes lists the codes on a device that the workspace does not manage, page after page. Servers
+// that do not heed device_id answer codes of other devices, too.
+func (c *Client) UnmanagedAccessCodes(ctx context.Context, deviceID string) iter.Seq2[UnmanagedAccessCode, error] {
+	return Pages(func(cursor string) ([]UnmanagedAccessCode, Pagination, error) {
+		request := ListUnmanagedAccessCodesRequest{DeviceID: deviceID, Limit: pageSize, PageCursor: cursor}
+		answer, err := Call[UnmanagedAccessCodesResponse](ctx, c.ListUnmanagedAccessCodes, request)
+		if err != nil {
+			return nil, Pagination{}, err
+		}
+		return answer.AccessCodes, answer.Pagination, nil
+	})
+}
+
+// Webhooks lists the webhooks of the workspace; the contract has them on one page.
+func (c *Client) Webhooks(ctx context.Context) iter.Seq2[Webhook, error] {
+	return Pages(func(string) ([]Webhook, Pagination, error) {
+		answer, err := Call[WebhooksResponse](ctx, c.ListWebhooks, EmptyRequest{})
+		if err != nil {
+			return nil, Pagination{}, err
+		}
+		return answer.Webhooks, Pagination{}, nil
+	})
+}
