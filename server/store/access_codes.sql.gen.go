@@ -13,7 +13,7 @@ import (
 )
 
 const allCodesOfDevice = `-- name: AllCodesOfDevice :many
-select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at from access_codes where device_id = $1 order by created_at, access_code_id
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at from access_codes where device_id = $1 order by created_at, access_code_id
 `
 
 func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]AccessCode, error) {
@@ -57,6 +57,10 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 			&i.WarningMessage,
 			&i.WarningAt,
 			&i.CreatedAt,
+			&i.WantedAt,
+			&i.AppliedSealed,
+			&i.Disputes,
+			&i.DisputedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -78,7 +82,7 @@ func (q *Queries) DeleteAccessCode(ctx context.Context, accessCodeID uuid.UUID) 
 }
 
 const findAccessCode = `-- name: FindAccessCode :one
-select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at from access_codes where workspace_id = $1 and access_code_id = $2
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at from access_codes where workspace_id = $1 and access_code_id = $2
 `
 
 type FindAccessCodeParams struct {
@@ -121,12 +125,16 @@ func (q *Queries) FindAccessCode(ctx context.Context, arg FindAccessCodeParams) 
 		&i.WarningMessage,
 		&i.WarningAt,
 		&i.CreatedAt,
+		&i.WantedAt,
+		&i.AppliedSealed,
+		&i.Disputes,
+		&i.DisputedAt,
 	)
 	return i, err
 }
 
 const getAccessCode = `-- name: GetAccessCode :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at from access_codes c join devices d using (device_id)
 where c.workspace_id = $1 and c.access_code_id = $2 and c.is_managed = $3
 `
 
@@ -176,6 +184,10 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 		&i.AccessCode.WarningMessage,
 		&i.AccessCode.WarningAt,
 		&i.AccessCode.CreatedAt,
+		&i.AccessCode.WantedAt,
+		&i.AccessCode.AppliedSealed,
+		&i.AccessCode.Disputes,
+		&i.AccessCode.DisputedAt,
 		&i.Device.DeviceID,
 		&i.Device.WorkspaceID,
 		&i.Device.ConnectedAccountID,
@@ -201,12 +213,17 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 		&i.Device.Failures,
 		&i.Device.WakeSeq,
 		&i.Device.DueAt,
+		&i.Device.LockedChangedAt,
+		&i.Device.ToldOnline,
+		&i.Device.ToldLocked,
+		&i.Device.ToldBattery,
+		&i.Device.EmptiedAt,
 	)
 	return i, err
 }
 
 const getAccessCodeByPIN = `-- name: GetAccessCodeByPIN :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at from access_codes c join devices d using (device_id)
 where c.workspace_id = $1 and c.device_id = $2 and c.pin_mac = $3 and c.is_managed = $4
 order by c.removing_since is not null, c.created_at limit 1
 `
@@ -263,6 +280,10 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 		&i.AccessCode.WarningMessage,
 		&i.AccessCode.WarningAt,
 		&i.AccessCode.CreatedAt,
+		&i.AccessCode.WantedAt,
+		&i.AccessCode.AppliedSealed,
+		&i.AccessCode.Disputes,
+		&i.AccessCode.DisputedAt,
 		&i.Device.DeviceID,
 		&i.Device.WorkspaceID,
 		&i.Device.ConnectedAccountID,
@@ -288,12 +309,17 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 		&i.Device.Failures,
 		&i.Device.WakeSeq,
 		&i.Device.DueAt,
+		&i.Device.LockedChangedAt,
+		&i.Device.ToldOnline,
+		&i.Device.ToldLocked,
+		&i.Device.ToldBattery,
+		&i.Device.EmptiedAt,
 	)
 	return i, err
 }
 
 const getAccessCodeByRef = `-- name: GetAccessCodeByRef :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at from access_codes c join devices d using (device_id)
 where c.device_id = $1 and c.vendor_ref = $2
 `
 
@@ -342,6 +368,10 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 		&i.AccessCode.WarningMessage,
 		&i.AccessCode.WarningAt,
 		&i.AccessCode.CreatedAt,
+		&i.AccessCode.WantedAt,
+		&i.AccessCode.AppliedSealed,
+		&i.AccessCode.Disputes,
+		&i.AccessCode.DisputedAt,
 		&i.Device.DeviceID,
 		&i.Device.WorkspaceID,
 		&i.Device.ConnectedAccountID,
@@ -367,16 +397,21 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 		&i.Device.Failures,
 		&i.Device.WakeSeq,
 		&i.Device.DueAt,
+		&i.Device.LockedChangedAt,
+		&i.Device.ToldOnline,
+		&i.Device.ToldLocked,
+		&i.Device.ToldBattery,
+		&i.Device.EmptiedAt,
 	)
 	return i, err
 }
 
 const insertAccessCode = `-- name: InsertAccessCode :one
 insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status,
-  external_modification_allowed, prefer_native_scheduling, vendor_ref, created_at)
+  external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-  $11, $12, $13, clock_timestamp())
-returning access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at
+  $11, $12, $13, $14, clock_timestamp())
+returning access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at
 `
 
 type InsertAccessCodeParams struct {
@@ -393,6 +428,7 @@ type InsertAccessCodeParams struct {
 	ExternalModificationAllowed bool
 	PreferNativeScheduling      bool
 	VendorRef                   *string
+	WantedAt                    time.Time
 }
 
 func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodeParams) (AccessCode, error) {
@@ -410,6 +446,7 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 		arg.ExternalModificationAllowed,
 		arg.PreferNativeScheduling,
 		arg.VendorRef,
+		arg.WantedAt,
 	)
 	var i AccessCode
 	err := row.Scan(
@@ -444,12 +481,16 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 		&i.WarningMessage,
 		&i.WarningAt,
 		&i.CreatedAt,
+		&i.WantedAt,
+		&i.AppliedSealed,
+		&i.Disputes,
+		&i.DisputedAt,
 	)
 	return i, err
 }
 
 const listAccessCodes = `-- name: ListAccessCodes :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at from access_codes c join devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and c.access_code_id = any($4::uuid[])
   and ($5::text is null or strpos(lower(c.name), lower($5::text)) > 0)
@@ -519,6 +560,10 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			&i.AccessCode.WarningMessage,
 			&i.AccessCode.WarningAt,
 			&i.AccessCode.CreatedAt,
+			&i.AccessCode.WantedAt,
+			&i.AccessCode.AppliedSealed,
+			&i.AccessCode.Disputes,
+			&i.AccessCode.DisputedAt,
 			&i.Device.DeviceID,
 			&i.Device.WorkspaceID,
 			&i.Device.ConnectedAccountID,
@@ -544,6 +589,11 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			&i.Device.Failures,
 			&i.Device.WakeSeq,
 			&i.Device.DueAt,
+			&i.Device.LockedChangedAt,
+			&i.Device.ToldOnline,
+			&i.Device.ToldLocked,
+			&i.Device.ToldBattery,
+			&i.Device.EmptiedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -556,7 +606,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 }
 
 const listAccessCodesOfDevice = `-- name: ListAccessCodesOfDevice :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at from access_codes c join devices d using (device_id)
 where c.device_id = $1 and c.workspace_id = $2 and c.is_managed = $3
   and (c.created_at, c.access_code_id) > ($4::timestamptz, $5::uuid)
   and ($6::uuid[] is null or c.access_code_id = any($6::uuid[]))
@@ -631,6 +681,10 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 			&i.AccessCode.WarningMessage,
 			&i.AccessCode.WarningAt,
 			&i.AccessCode.CreatedAt,
+			&i.AccessCode.WantedAt,
+			&i.AccessCode.AppliedSealed,
+			&i.AccessCode.Disputes,
+			&i.AccessCode.DisputedAt,
 			&i.Device.DeviceID,
 			&i.Device.WorkspaceID,
 			&i.Device.ConnectedAccountID,
@@ -656,6 +710,11 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 			&i.Device.Failures,
 			&i.Device.WakeSeq,
 			&i.Device.DueAt,
+			&i.Device.LockedChangedAt,
+			&i.Device.ToldOnline,
+			&i.Device.ToldLocked,
+			&i.Device.ToldBattery,
+			&i.Device.EmptiedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -673,8 +732,10 @@ update access_codes set is_managed = $1, name = $2, pin_sealed = $3, pin_mac = $
   desired_gen = $10, applied_gen = $11, applied_at = $12, blocked_gen = $13, write_gen = $14,
   write_at = $15, write_accepted = $16, attempts = $17, next_attempt_at = $18,
   removing_since = $19, error_code = $20, error_message = $21, error_at = $22,
-  error_code_id = $23, warning_code = $24, warning_message = $25, warning_at = $26
-where access_code_id = $27
+  error_code_id = $23, warning_code = $24, warning_message = $25, warning_at = $26,
+  disputes = $27, disputed_at = $28,
+  wanted_at = $29, applied_sealed = $30
+where access_code_id = $31
 `
 
 type UpdateAccessCodeParams struct {
@@ -704,6 +765,10 @@ type UpdateAccessCodeParams struct {
 	WarningCode                 *string
 	WarningMessage              *string
 	WarningAt                   *time.Time
+	Disputes                    int32
+	DisputedAt                  *time.Time
+	WantedAt                    time.Time
+	AppliedSealed               []byte
 	AccessCodeID                uuid.UUID
 }
 
@@ -736,6 +801,10 @@ func (q *Queries) UpdateAccessCode(ctx context.Context, arg UpdateAccessCodePara
 		arg.WarningCode,
 		arg.WarningMessage,
 		arg.WarningAt,
+		arg.Disputes,
+		arg.DisputedAt,
+		arg.WantedAt,
+		arg.AppliedSealed,
 		arg.AccessCodeID,
 	)
 	return err

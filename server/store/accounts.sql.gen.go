@@ -23,6 +23,31 @@ func (q *Queries) AccountDue(ctx context.Context, connectedAccountID uuid.UUID) 
 	return due, err
 }
 
+const accountRests = `-- name: AccountRests :exec
+update connected_accounts set due_at = null where connected_account_id = $1 and deleted_at is not null
+`
+
+func (q *Queries) AccountRests(ctx context.Context, connectedAccountID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, accountRests, connectedAccountID)
+	return err
+}
+
+const deleteAccount = `-- name: DeleteAccount :exec
+update connected_accounts set deleted_at = now(), config_sealed = $1, address_mac = null, error_code = null, error_message = null,
+  due_at = now(), wake_seq = wake_seq + 1
+where connected_account_id = $2
+`
+
+type DeleteAccountParams struct {
+	ConfigSealed       []byte
+	ConnectedAccountID uuid.UUID
+}
+
+func (q *Queries) DeleteAccount(ctx context.Context, arg DeleteAccountParams) error {
+	_, err := q.db.Exec(ctx, deleteAccount, arg.ConfigSealed, arg.ConnectedAccountID)
+	return err
+}
+
 const dueAccounts = `-- name: DueAccounts :many
 select connected_account_id from connected_accounts a where due_at <= now()
 and not exists (select 1 from leases l where l.key = 'account:' || a.connected_account_id::text and l.held_until > now())
@@ -50,7 +75,7 @@ func (q *Queries) DueAccounts(ctx context.Context, maxRows int32) ([]uuid.UUID, 
 }
 
 const getAccount = `-- name: GetAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at from connected_accounts where connected_account_id = $1
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at from connected_accounts where connected_account_id = $1
 `
 
 func (q *Queries) GetAccount(ctx context.Context, connectedAccountID uuid.UUID) (ConnectedAccount, error) {
@@ -68,13 +93,49 @@ func (q *Queries) GetAccount(ctx context.Context, connectedAccountID uuid.UUID) 
 		&i.CreatedAt,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.FirstSyncedAt,
+		&i.ErrorAt,
+		&i.AddressMac,
+		&i.DeletedAt,
+	)
+	return i, err
+}
+
+const getAccountByAddress = `-- name: GetAccountByAddress :one
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at from connected_accounts where adapter = $1 and address_mac = $2 and deleted_at is null
+`
+
+type GetAccountByAddressParams struct {
+	Adapter    string
+	AddressMac []byte
+}
+
+func (q *Queries) GetAccountByAddress(ctx context.Context, arg GetAccountByAddressParams) (ConnectedAccount, error) {
+	row := q.db.QueryRow(ctx, getAccountByAddress, arg.Adapter, arg.AddressMac)
+	var i ConnectedAccount
+	err := row.Scan(
+		&i.ConnectedAccountID,
+		&i.WorkspaceID,
+		&i.Adapter,
+		&i.Provider,
+		&i.DisplayName,
+		&i.ConfigSealed,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.CreatedAt,
+		&i.WakeSeq,
+		&i.DueAt,
+		&i.FirstSyncedAt,
+		&i.ErrorAt,
+		&i.AddressMac,
+		&i.DeletedAt,
 	)
 	return i, err
 }
 
 const insertAccount = `-- name: InsertAccount :exec
-insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed)
-values ($1, $2, $3, $4, $5, $6)
+insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac)
+values ($1, $2, $3, $4, $5, $6, $7)
 `
 
 type InsertAccountParams struct {
@@ -84,6 +145,7 @@ type InsertAccountParams struct {
 	Provider           string
 	DisplayName        string
 	ConfigSealed       []byte
+	AddressMac         []byte
 }
 
 func (q *Queries) InsertAccount(ctx context.Context, arg InsertAccountParams) error {
@@ -94,12 +156,13 @@ func (q *Queries) InsertAccount(ctx context.Context, arg InsertAccountParams) er
 		arg.Provider,
 		arg.DisplayName,
 		arg.ConfigSealed,
+		arg.AddressMac,
 	)
 	return err
 }
 
 const listAccountsOfAdapter = `-- name: ListAccountsOfAdapter :many
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at from connected_accounts where adapter = $1 order by created_at, connected_account_id
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at from connected_accounts where adapter = $1 and deleted_at is null order by created_at, connected_account_id
 `
 
 func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]ConnectedAccount, error) {
@@ -123,6 +186,10 @@ func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]
 			&i.CreatedAt,
 			&i.WakeSeq,
 			&i.DueAt,
+			&i.FirstSyncedAt,
+			&i.ErrorAt,
+			&i.AddressMac,
+			&i.DeletedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -134,9 +201,84 @@ func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]
 	return items, nil
 }
 
+const listAllAccounts = `-- name: ListAllAccounts :many
+select a.connected_account_id, a.workspace_id, a.adapter, a.provider, a.display_name, a.config_sealed, a.error_code, a.error_message, a.created_at, a.wake_seq, a.due_at, a.first_synced_at, a.error_at, a.address_mac, a.deleted_at, (select count(*) from devices d where d.connected_account_id = a.connected_account_id and d.removed_at is null)::integer as devices
+from connected_accounts a where a.deleted_at is null order by a.created_at, a.connected_account_id
+`
+
+type ListAllAccountsRow struct {
+	ConnectedAccount ConnectedAccount
+	Devices          int32
+}
+
+func (q *Queries) ListAllAccounts(ctx context.Context) ([]ListAllAccountsRow, error) {
+	rows, err := q.db.Query(ctx, listAllAccounts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListAllAccountsRow{}
+	for rows.Next() {
+		var i ListAllAccountsRow
+		if err := rows.Scan(
+			&i.ConnectedAccount.ConnectedAccountID,
+			&i.ConnectedAccount.WorkspaceID,
+			&i.ConnectedAccount.Adapter,
+			&i.ConnectedAccount.Provider,
+			&i.ConnectedAccount.DisplayName,
+			&i.ConnectedAccount.ConfigSealed,
+			&i.ConnectedAccount.ErrorCode,
+			&i.ConnectedAccount.ErrorMessage,
+			&i.ConnectedAccount.CreatedAt,
+			&i.ConnectedAccount.WakeSeq,
+			&i.ConnectedAccount.DueAt,
+			&i.ConnectedAccount.FirstSyncedAt,
+			&i.ConnectedAccount.ErrorAt,
+			&i.ConnectedAccount.AddressMac,
+			&i.ConnectedAccount.DeletedAt,
+			&i.Devices,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lockAccount = `-- name: LockAccount :one
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at from connected_accounts where connected_account_id = $1 for no key update
+`
+
+// What is recorded about an account and its end happen one after another.
+func (q *Queries) LockAccount(ctx context.Context, connectedAccountID uuid.UUID) (ConnectedAccount, error) {
+	row := q.db.QueryRow(ctx, lockAccount, connectedAccountID)
+	var i ConnectedAccount
+	err := row.Scan(
+		&i.ConnectedAccountID,
+		&i.WorkspaceID,
+		&i.Adapter,
+		&i.Provider,
+		&i.DisplayName,
+		&i.ConfigSealed,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.CreatedAt,
+		&i.WakeSeq,
+		&i.DueAt,
+		&i.FirstSyncedAt,
+		&i.ErrorAt,
+		&i.AddressMac,
+		&i.DeletedAt,
+	)
+	return i, err
+}
+
 const scheduleAccount = `-- name: ScheduleAccount :exec
 update connected_accounts set due_at = case when wake_seq = $1 then now() + $2::interval else now() end
-where connected_account_id = $3
+where connected_account_id = $3 and deleted_at is null
 `
 
 type ScheduleAccountParams struct {
@@ -152,8 +294,9 @@ func (q *Queries) ScheduleAccount(ctx context.Context, arg ScheduleAccountParams
 }
 
 const setAccountError = `-- name: SetAccountError :execrows
-update connected_accounts set error_code = $1, error_message = $2
-where connected_account_id = $3 and error_code is distinct from $1
+update connected_accounts set error_code = $1, error_message = $2,
+  error_at = case when $1::text is not null then now() end
+where connected_account_id = $3 and error_code is distinct from $1 and deleted_at is null
 `
 
 type SetAccountErrorParams struct {
@@ -170,23 +313,45 @@ func (q *Queries) SetAccountError(ctx context.Context, arg SetAccountErrorParams
 	return result.RowsAffected(), nil
 }
 
-const updateAccountConfig = `-- name: UpdateAccountConfig :exec
-update connected_accounts set config_sealed = $1, due_at = now(), wake_seq = wake_seq + 1
-where connected_account_id = $2
+const setAccountSynced = `-- name: SetAccountSynced :execrows
+update connected_accounts set first_synced_at = now() where connected_account_id = $1 and first_synced_at is null
+`
+
+func (q *Queries) SetAccountSynced(ctx context.Context, connectedAccountID uuid.UUID) (int64, error) {
+	result, err := q.db.Exec(ctx, setAccountSynced, connectedAccountID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const updateAccountConfig = `-- name: UpdateAccountConfig :execrows
+update connected_accounts set display_name = $1, config_sealed = $2, address_mac = $3, due_at = now(), wake_seq = wake_seq + 1
+where connected_account_id = $4 and deleted_at is null
 `
 
 type UpdateAccountConfigParams struct {
+	DisplayName        string
 	ConfigSealed       []byte
+	AddressMac         []byte
 	ConnectedAccountID uuid.UUID
 }
 
-func (q *Queries) UpdateAccountConfig(ctx context.Context, arg UpdateAccountConfigParams) error {
-	_, err := q.db.Exec(ctx, updateAccountConfig, arg.ConfigSealed, arg.ConnectedAccountID)
-	return err
+func (q *Queries) UpdateAccountConfig(ctx context.Context, arg UpdateAccountConfigParams) (int64, error) {
+	result, err := q.db.Exec(ctx, updateAccountConfig,
+		arg.DisplayName,
+		arg.ConfigSealed,
+		arg.AddressMac,
+		arg.ConnectedAccountID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const wakeAccount = `-- name: WakeAccount :exec
-update connected_accounts set wake_seq = wake_seq + 1, due_at = now() where connected_account_id = $1
+update connected_accounts set wake_seq = wake_seq + 1, due_at = now() where connected_account_id = $1 and deleted_at is null
 `
 
 func (q *Queries) WakeAccount(ctx context.Context, connectedAccountID uuid.UUID) error {

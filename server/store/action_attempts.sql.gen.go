@@ -12,6 +12,18 @@ import (
 	"github.com/google/uuid"
 )
 
+const boltWaits = `-- name: BoltWaits :one
+select exists (select 1 from action_attempts where device_id = $1 and status = 'pending'
+  and action_type in ('LOCK_DOOR', 'UNLOCK_DOOR') and started_at is null)
+`
+
+func (q *Queries) BoltWaits(ctx context.Context, deviceID uuid.UUID) (bool, error) {
+	row := q.db.QueryRow(ctx, boltWaits, deviceID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const finishActionAttempt = `-- name: FinishActionAttempt :execrows
 update action_attempts set status = $1, error_type = $2, error_message = $3, finished_at = now()
 where action_attempt_id = $4 and status = 'pending'
@@ -38,7 +50,7 @@ func (q *Queries) FinishActionAttempt(ctx context.Context, arg FinishActionAttem
 }
 
 const getActionAttempt = `-- name: GetActionAttempt :one
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and action_attempt_id = $2
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where workspace_id = $1 and action_attempt_id = $2
 `
 
 type GetActionAttemptParams struct {
@@ -63,6 +75,8 @@ func (q *Queries) GetActionAttempt(ctx context.Context, arg GetActionAttemptPara
 		&i.CreatedAt,
 		&i.DeadlineAt,
 		&i.FinishedAt,
+		&i.StartedAt,
+		&i.ToldAt,
 	)
 	return i, err
 }
@@ -70,14 +84,14 @@ func (q *Queries) GetActionAttempt(ctx context.Context, arg GetActionAttemptPara
 const insertActionAttempt = `-- name: InsertActionAttempt :one
 insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, deadline_at, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, 'pending', now() + $8::interval, clock_timestamp())
-returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at
+returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at
 `
 
 type InsertActionAttemptParams struct {
 	ActionAttemptID uuid.UUID
 	WorkspaceID     uuid.UUID
 	DeviceID        uuid.UUID
-	AccessCodeID    uuid.UUID
+	AccessCodeID    *uuid.UUID
 	ActionType      string
 	Gen             int64
 	Options         []byte
@@ -110,12 +124,14 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 		&i.CreatedAt,
 		&i.DeadlineAt,
 		&i.FinishedAt,
+		&i.StartedAt,
+		&i.ToldAt,
 	)
 	return i, err
 }
 
 const listActionAttempts = `-- name: ListActionAttempts :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at from action_attempts where workspace_id = $1
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where workspace_id = $1
   and (created_at, action_attempt_id) > ($2::timestamptz, $3::uuid)
   and action_attempt_id = any($4::uuid[])
   and ($5::uuid is null or device_id = $5::uuid)
@@ -161,6 +177,8 @@ func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttempts
 			&i.CreatedAt,
 			&i.DeadlineAt,
 			&i.FinishedAt,
+			&i.StartedAt,
+			&i.ToldAt,
 		); err != nil {
 			return nil, err
 		}
@@ -173,7 +191,7 @@ func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttempts
 }
 
 const listActionAttemptsOfDevice = `-- name: ListActionAttemptsOfDevice :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at from action_attempts where workspace_id = $1 and device_id = $2
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where workspace_id = $1 and device_id = $2
   and (created_at, action_attempt_id) > ($3::timestamptz, $4::uuid)
 order by created_at, action_attempt_id limit $5::integer
 `
@@ -215,6 +233,8 @@ func (q *Queries) ListActionAttemptsOfDevice(ctx context.Context, arg ListAction
 			&i.CreatedAt,
 			&i.DeadlineAt,
 			&i.FinishedAt,
+			&i.StartedAt,
+			&i.ToldAt,
 		); err != nil {
 			return nil, err
 		}
@@ -227,7 +247,7 @@ func (q *Queries) ListActionAttemptsOfDevice(ctx context.Context, arg ListAction
 }
 
 const pendingAttemptsOfDevice = `-- name: PendingAttemptsOfDevice :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at from action_attempts where device_id = $1 and status = 'pending' order by created_at, action_attempt_id
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where device_id = $1 and status = 'pending' order by created_at, action_attempt_id
 `
 
 func (q *Queries) PendingAttemptsOfDevice(ctx context.Context, deviceID uuid.UUID) ([]ActionAttempt, error) {
@@ -253,6 +273,8 @@ func (q *Queries) PendingAttemptsOfDevice(ctx context.Context, deviceID uuid.UUI
 			&i.CreatedAt,
 			&i.DeadlineAt,
 			&i.FinishedAt,
+			&i.StartedAt,
+			&i.ToldAt,
 		); err != nil {
 			return nil, err
 		}
@@ -262,4 +284,69 @@ func (q *Queries) PendingAttemptsOfDevice(ctx context.Context, deviceID uuid.UUI
 		return nil, err
 	}
 	return items, nil
+}
+
+const startActionAttempt = `-- name: StartActionAttempt :exec
+update action_attempts set started_at = $1 where action_attempt_id = $2
+`
+
+type StartActionAttemptParams struct {
+	StartedAt       *time.Time
+	ActionAttemptID uuid.UUID
+}
+
+func (q *Queries) StartActionAttempt(ctx context.Context, arg StartActionAttemptParams) error {
+	_, err := q.db.Exec(ctx, startActionAttempt, arg.StartedAt, arg.ActionAttemptID)
+	return err
+}
+
+const tellActionAttempt = `-- name: TellActionAttempt :exec
+update action_attempts set told_at = now() where action_attempt_id = $1
+`
+
+func (q *Queries) TellActionAttempt(ctx context.Context, actionAttemptID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, tellActionAttempt, actionAttemptID)
+	return err
+}
+
+const untoldAttempt = `-- name: UntoldAttempt :one
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where workspace_id = $1 and device_id = $2 and action_type = $3
+  and status = 'success' and started_at is not null and told_at is null and finished_at > now() - $4::interval
+order by created_at limit 1
+`
+
+type UntoldAttemptParams struct {
+	WorkspaceID uuid.UUID
+	DeviceID    uuid.UUID
+	ActionType  string
+	Within      time.Duration
+}
+
+// The operation that has just been done, should its vendor tell of it only now.
+func (q *Queries) UntoldAttempt(ctx context.Context, arg UntoldAttemptParams) (ActionAttempt, error) {
+	row := q.db.QueryRow(ctx, untoldAttempt,
+		arg.WorkspaceID,
+		arg.DeviceID,
+		arg.ActionType,
+		arg.Within,
+	)
+	var i ActionAttempt
+	err := row.Scan(
+		&i.ActionAttemptID,
+		&i.WorkspaceID,
+		&i.DeviceID,
+		&i.AccessCodeID,
+		&i.ActionType,
+		&i.Gen,
+		&i.Options,
+		&i.Status,
+		&i.ErrorType,
+		&i.ErrorMessage,
+		&i.CreatedAt,
+		&i.DeadlineAt,
+		&i.FinishedAt,
+		&i.StartedAt,
+		&i.ToldAt,
+	)
+	return i, err
 }

@@ -140,16 +140,12 @@ func (q *Queries) EnableWebhook(ctx context.Context, webhookID uuid.UUID) error 
 }
 
 const fanOut = `-- name: FanOut :many
-with taken as (
-  select e.event_id, e.event_type, e.created_at from events e
-  where e.workspace_id = $1 and e.fanned_out_at is null
-  order by e.created_at limit $2::integer for update skip locked
-), marked as (
-  update events e set fanned_out_at = now() from taken t where e.event_id = t.event_id
-), made as (
-  insert into deliveries (webhook_id, event_id, state, next_attempt_at)
-  select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end, case when w.disabled_at is null then now() end
-  from taken t join webhooks w on w.workspace_id = $1 and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
+with made as (
+  insert into deliveries (webhook_id, event_id, state, next_attempt_at, finished_at)
+  select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end,
+    case when w.disabled_at is null then now() end, case when w.disabled_at is not null then now() end
+  from events t join webhooks w on w.webhook_id = any($1::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
+  where t.event_id = any($2::uuid[])
   on conflict do nothing
   returning webhook_id, state
 )
@@ -157,13 +153,13 @@ select distinct m.webhook_id from made m where m.state = 'pending' order by m.we
 `
 
 type FanOutParams struct {
-	WorkspaceID uuid.UUID
-	MaxRows     int32
+	WebhookIds []uuid.UUID
+	EventIds   []uuid.UUID
 }
 
-// One delivery for each event and each webhook that asks for its type and was there before it. The webhooks are locked.
+// One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it.
 func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, fanOut, arg.WorkspaceID, arg.MaxRows)
+	rows, err := q.db.Query(ctx, fanOut, arg.WebhookIds, arg.EventIds)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +179,8 @@ func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, er
 }
 
 const getEndpoint = `-- name: GetEndpoint :one
-select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, coalesce(paused_until > now(), false)::boolean as paused,
+select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.old_secret_sealed, webhooks.old_secret_until, coalesce(paused_until > now(), false)::boolean as paused,
+  coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
   coalesce(extract(epoch from now() - failing_since), 0)::double precision as failing_seconds
 from webhooks where webhook_id = $1
 `
@@ -191,6 +188,7 @@ from webhooks where webhook_id = $1
 type GetEndpointRow struct {
 	Webhook        Webhook
 	Paused         bool
+	OldSecretSigns bool
 	FailingSeconds float64
 }
 
@@ -210,14 +208,17 @@ func (q *Queries) GetEndpoint(ctx context.Context, webhookID uuid.UUID) (GetEndp
 		&i.Webhook.ConsecutiveFailures,
 		&i.Webhook.DisabledAt,
 		&i.Webhook.DisabledReason,
+		&i.Webhook.OldSecretSealed,
+		&i.Webhook.OldSecretUntil,
 		&i.Paused,
+		&i.OldSecretSigns,
 		&i.FailingSeconds,
 	)
 	return i, err
 }
 
 const holdDeliveries = `-- name: HoldDeliveries :exec
-update deliveries set state = 'held', next_attempt_at = null where webhook_id = $1 and state = 'pending'
+update deliveries set state = 'held', next_attempt_at = null, finished_at = now() where webhook_id = $1 and state = 'pending'
 `
 
 func (q *Queries) HoldDeliveries(ctx context.Context, webhookID uuid.UUID) error {
@@ -226,36 +227,59 @@ func (q *Queries) HoldDeliveries(ctx context.Context, webhookID uuid.UUID) error
 }
 
 const listDeliveries = `-- name: ListDeliveries :many
-select d.webhook_id, d.event_id, d.state, d.attempts, d.step, d.next_attempt_at, d.created_at, d.finished_at from deliveries d join webhooks w on w.webhook_id = d.webhook_id
-where w.workspace_id = $1 and d.webhook_id = $2
-order by d.event_id desc limit $3::integer
+select d.event_id, d.state, d.attempts, d.next_attempt_at, e.event_type, e.occurred_at from (
+  select p.event_id, p.state, p.attempts, p.next_attempt_at from deliveries p join webhooks w on w.webhook_id = p.webhook_id
+  where w.workspace_id = $1 and p.webhook_id = $2 and p.state = any($3::text[])
+    and p.event_id > $4 and p.event_id < $5
+    and ($6::uuid is null or p.event_id = $6::uuid)
+  order by p.event_id desc limit $7::integer
+) d join events e on e.event_id = d.event_id order by d.event_id desc
 `
 
 type ListDeliveriesParams struct {
 	WorkspaceID uuid.UUID
 	WebhookID   uuid.UUID
+	States      []string
+	After       uuid.UUID
+	Before      uuid.UUID
+	EventID     *uuid.UUID
 	MaxRows     int32
 }
 
-// Identifiers of events grow with time.
-func (q *Queries) ListDeliveries(ctx context.Context, arg ListDeliveriesParams) ([]Delivery, error) {
-	rows, err := q.db.Query(ctx, listDeliveries, arg.WorkspaceID, arg.WebhookID, arg.MaxRows)
+type ListDeliveriesRow struct {
+	EventID       uuid.UUID
+	State         string
+	Attempts      int32
+	NextAttemptAt *time.Time
+	EventType     string
+	OccurredAt    time.Time
+}
+
+// To be planned anew. Identifiers of events grow with time.
+func (q *Queries) ListDeliveries(ctx context.Context, arg ListDeliveriesParams) ([]ListDeliveriesRow, error) {
+	rows, err := q.db.Query(ctx, listDeliveries,
+		arg.WorkspaceID,
+		arg.WebhookID,
+		arg.States,
+		arg.After,
+		arg.Before,
+		arg.EventID,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Delivery{}
+	items := []ListDeliveriesRow{}
 	for rows.Next() {
-		var i Delivery
+		var i ListDeliveriesRow
 		if err := rows.Scan(
-			&i.WebhookID,
 			&i.EventID,
 			&i.State,
 			&i.Attempts,
-			&i.Step,
 			&i.NextAttemptAt,
-			&i.CreatedAt,
-			&i.FinishedAt,
+			&i.EventType,
+			&i.OccurredAt,
 		); err != nil {
 			return nil, err
 		}
@@ -307,8 +331,55 @@ func (q *Queries) ListDeliveryAttempts(ctx context.Context, arg ListDeliveryAtte
 	return items, nil
 }
 
+const listEndpoints = `-- name: ListEndpoints :many
+select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.old_secret_sealed, webhooks.old_secret_until, coalesce(extract(epoch from now() - failing_since), 0)::double precision as failing_seconds
+from webhooks order by workspace_id, created_at, webhook_id
+`
+
+type ListEndpointsRow struct {
+	Webhook        Webhook
+	FailingSeconds float64
+}
+
+// Of all workspaces, for those who run the server.
+func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error) {
+	rows, err := q.db.Query(ctx, listEndpoints)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListEndpointsRow{}
+	for rows.Next() {
+		var i ListEndpointsRow
+		if err := rows.Scan(
+			&i.Webhook.WebhookID,
+			&i.Webhook.WorkspaceID,
+			&i.Webhook.Url,
+			&i.Webhook.EventTypes,
+			&i.Webhook.SecretSealed,
+			&i.Webhook.CreatedAt,
+			&i.Webhook.DueAt,
+			&i.Webhook.PausedUntil,
+			&i.Webhook.FailingSince,
+			&i.Webhook.ConsecutiveFailures,
+			&i.Webhook.DisabledAt,
+			&i.Webhook.DisabledReason,
+			&i.Webhook.OldSecretSealed,
+			&i.Webhook.OldSecretUntil,
+			&i.FailingSeconds,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockWebhook = `-- name: LockWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason from webhooks where webhook_id = $1 for no key update
+select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until from webhooks where webhook_id = $1 for no key update
 `
 
 func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook, error) {
@@ -327,17 +398,25 @@ func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook
 		&i.ConsecutiveFailures,
 		&i.DisabledAt,
 		&i.DisabledReason,
+		&i.OldSecretSealed,
+		&i.OldSecretUntil,
 	)
 	return i, err
 }
 
-const lockWebhooksOfWorkspace = `-- name: LockWebhooksOfWorkspace :many
-select webhook_id from webhooks where workspace_id = $1 order by webhook_id for no key update
+const lockWebhooksFor = `-- name: LockWebhooksFor :many
+select webhook_id from webhooks where workspace_id = $1 and event_types && (array['*'] || $2::text[])
+order by webhook_id for no key update
 `
 
-// One order for all who lock several.
-func (q *Queries) LockWebhooksOfWorkspace(ctx context.Context, workspaceID uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, lockWebhooksOfWorkspace, workspaceID)
+type LockWebhooksForParams struct {
+	WorkspaceID uuid.UUID
+	EventTypes  []string
+}
+
+// Those that ask for one of the types, in one order for all who lock several.
+func (q *Queries) LockWebhooksFor(ctx context.Context, arg LockWebhooksForParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, lockWebhooksFor, arg.WorkspaceID, arg.EventTypes)
 	if err != nil {
 		return nil, err
 	}
@@ -413,27 +492,18 @@ func (q *Queries) RecordAttempts(ctx context.Context, arg RecordAttemptsParams) 
 
 const replayDeliveries = `-- name: ReplayDeliveries :execrows
 update deliveries set state = 'pending', step = 0, next_attempt_at = now(), finished_at = null
-where webhook_id = $1 and state = any($2::text[])
-  and ($3::uuid is null or event_id = $3::uuid)
-  and created_at >= $4::timestamptz and created_at < $5::timestamptz
+where webhook_id = $1 and event_id = any($2::uuid[]) and state = any($3::text[])
 `
 
 type ReplayDeliveriesParams struct {
 	WebhookID uuid.UUID
+	EventIds  []uuid.UUID
 	States    []string
-	EventID   *uuid.UUID
-	Since     time.Time
-	Until     time.Time
 }
 
+// The webhook is locked.
 func (q *Queries) ReplayDeliveries(ctx context.Context, arg ReplayDeliveriesParams) (int64, error) {
-	result, err := q.db.Exec(ctx, replayDeliveries,
-		arg.WebhookID,
-		arg.States,
-		arg.EventID,
-		arg.Since,
-		arg.Until,
-	)
+	result, err := q.db.Exec(ctx, replayDeliveries, arg.WebhookID, arg.EventIds, arg.States)
 	if err != nil {
 		return 0, err
 	}
@@ -479,6 +549,46 @@ func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthPa
 	return err
 }
 
+const takeEvents = `-- name: TakeEvents :many
+with oldest as (
+  select e.event_id from events e where e.workspace_id = $1 and e.fanned_out_at is null
+  order by e.created_at limit $2::integer for update skip locked
+)
+update events e set fanned_out_at = now() from oldest o where e.event_id = o.event_id
+returning e.event_id, e.event_type
+`
+
+type TakeEventsParams struct {
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+type TakeEventsRow struct {
+	EventID   uuid.UUID
+	EventType string
+}
+
+// The oldest that no webhook has been given yet.
+func (q *Queries) TakeEvents(ctx context.Context, arg TakeEventsParams) ([]TakeEventsRow, error) {
+	rows, err := q.db.Query(ctx, takeEvents, arg.WorkspaceID, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TakeEventsRow{}
+	for rows.Next() {
+		var i TakeEventsRow
+		if err := rows.Scan(&i.EventID, &i.EventType); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const wakeWebhooks = `-- name: WakeWebhooks :many
 update webhooks set due_at = least(due_at, greatest(now(), paused_until))
 where webhook_id = any($1::uuid[]) and disabled_at is null
@@ -501,6 +611,61 @@ func (q *Queries) WakeWebhooks(ctx context.Context, webhookIds []uuid.UUID) ([]W
 	for rows.Next() {
 		var i WakeWebhooksRow
 		if err := rows.Scan(&i.WebhookID, &i.Due); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const walkDeliveries = `-- name: WalkDeliveries :many
+select d.event_id, d.state, e.event_type from (
+  select p.event_id, p.state from deliveries p join webhooks w on w.webhook_id = p.webhook_id
+  where w.workspace_id = $1 and p.webhook_id = $2 and p.state = any($3::text[])
+    and p.event_id > $4 and p.event_id < $5
+    and ($6::uuid is null or p.event_id = $6::uuid)
+  order by p.event_id limit $7::integer
+) d join events e on e.event_id = d.event_id order by d.event_id
+`
+
+type WalkDeliveriesParams struct {
+	WorkspaceID uuid.UUID
+	WebhookID   uuid.UUID
+	States      []string
+	After       uuid.UUID
+	Before      uuid.UUID
+	EventID     *uuid.UUID
+	MaxRows     int32
+}
+
+type WalkDeliveriesRow struct {
+	EventID   uuid.UUID
+	State     string
+	EventType string
+}
+
+// To be planned anew. The other way round.
+func (q *Queries) WalkDeliveries(ctx context.Context, arg WalkDeliveriesParams) ([]WalkDeliveriesRow, error) {
+	rows, err := q.db.Query(ctx, walkDeliveries,
+		arg.WorkspaceID,
+		arg.WebhookID,
+		arg.States,
+		arg.After,
+		arg.Before,
+		arg.EventID,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []WalkDeliveriesRow{}
+	for rows.Next() {
+		var i WalkDeliveriesRow
+		if err := rows.Scan(&i.EventID, &i.State, &i.EventType); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

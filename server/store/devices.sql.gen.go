@@ -50,7 +50,7 @@ func (q *Queries) DueDevices(ctx context.Context, maxRows int32) ([]uuid.UUID, e
 }
 
 const findDevices = `-- name: FindDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at from devices
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at from devices
 where workspace_id = $1 and removed_at is null
   and (created_at, device_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid[] is null or device_id = any($4::uuid[]))
@@ -132,6 +132,11 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 			&i.Failures,
 			&i.WakeSeq,
 			&i.DueAt,
+			&i.LockedChangedAt,
+			&i.ToldOnline,
+			&i.ToldLocked,
+			&i.ToldBattery,
+			&i.EmptiedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -143,8 +148,22 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 	return items, nil
 }
 
+const forgetLockOperations = `-- name: ForgetLockOperations :exec
+delete from lock_operations where device_id = $1 and seen_at < now() - $2::interval
+`
+
+type ForgetLockOperationsParams struct {
+	DeviceID  uuid.UUID
+	OlderThan time.Duration
+}
+
+func (q *Queries) ForgetLockOperations(ctx context.Context, arg ForgetLockOperationsParams) error {
+	_, err := q.db.Exec(ctx, forgetLockOperations, arg.DeviceID, arg.OlderThan)
+	return err
+}
+
 const getDevice = `-- name: GetDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at from devices where workspace_id = $1 and device_id = $2 and removed_at is null
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at from devices where workspace_id = $1 and device_id = $2 and removed_at is null
 `
 
 type GetDeviceParams struct {
@@ -181,12 +200,17 @@ func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (Device, e
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.LockedChangedAt,
+		&i.ToldOnline,
+		&i.ToldLocked,
+		&i.ToldBattery,
+		&i.EmptiedAt,
 	)
 	return i, err
 }
 
 const getDeviceByID = `-- name: GetDeviceByID :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at from devices where device_id = $1
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at from devices where device_id = $1
 `
 
 func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device, error) {
@@ -218,12 +242,17 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.LockedChangedAt,
+		&i.ToldOnline,
+		&i.ToldLocked,
+		&i.ToldBattery,
+		&i.EmptiedAt,
 	)
 	return i, err
 }
 
 const getDeviceByName = `-- name: GetDeviceByName :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at from devices where workspace_id = $1 and name = $2 and removed_at is null
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at from devices where workspace_id = $1 and name = $2 and removed_at is null
 order by created_at, device_id limit 1
 `
 
@@ -261,12 +290,17 @@ func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.LockedChangedAt,
+		&i.ToldOnline,
+		&i.ToldLocked,
+		&i.ToldBattery,
+		&i.EmptiedAt,
 	)
 	return i, err
 }
 
 const getDeviceByRef = `-- name: GetDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at from devices where connected_account_id = $1 and vendor_ref = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at from devices where connected_account_id = $1 and vendor_ref = $2
 `
 
 type GetDeviceByRefParams struct {
@@ -303,15 +337,20 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.LockedChangedAt,
+		&i.ToldOnline,
+		&i.ToldLocked,
+		&i.ToldBattery,
+		&i.EmptiedAt,
 	)
 	return i, err
 }
 
 const insertDevice = `-- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
-  serial_number, name, online, locked, battery_level, capabilities, flags, created_at)
+  serial_number, name, online, locked, battery_level, capabilities, flags, told_online, told_locked, told_battery, online_changed_at, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8,
-  $9, $10, $11, $12, $13, $14, $15, clock_timestamp())
+  $9, $10, $11, $12, $13, $14, $15, $11, $12, $16, $17, clock_timestamp())
 `
 
 type InsertDeviceParams struct {
@@ -330,6 +369,8 @@ type InsertDeviceParams struct {
 	BatteryLevel       *float64
 	Capabilities       []byte
 	Flags              []string
+	ToldBattery        *string
+	SeenAt             time.Time
 }
 
 func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) error {
@@ -349,12 +390,14 @@ func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) erro
 		arg.BatteryLevel,
 		arg.Capabilities,
 		arg.Flags,
+		arg.ToldBattery,
+		arg.SeenAt,
 	)
 	return err
 }
 
 const listDevices = `-- name: ListDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at from devices
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at from devices
 where workspace_id = $1 and removed_at is null
   and (created_at, device_id) > ($2::timestamptz, $3::uuid)
 order by created_at, device_id
@@ -408,6 +451,11 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 			&i.Failures,
 			&i.WakeSeq,
 			&i.DueAt,
+			&i.LockedChangedAt,
+			&i.ToldOnline,
+			&i.ToldLocked,
+			&i.ToldBattery,
+			&i.EmptiedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -420,7 +468,7 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 }
 
 const listDevicesOfAccount = `-- name: ListDevicesOfAccount :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at from devices where connected_account_id = $1 order by created_at, device_id for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at from devices where connected_account_id = $1 order by created_at, device_id for no key update
 `
 
 func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]Device, error) {
@@ -458,6 +506,11 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 			&i.Failures,
 			&i.WakeSeq,
 			&i.DueAt,
+			&i.LockedChangedAt,
+			&i.ToldOnline,
+			&i.ToldLocked,
+			&i.ToldBattery,
+			&i.EmptiedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -470,7 +523,7 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const lockDevice = `-- name: LockDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at from devices where device_id = $1 for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at from devices where device_id = $1 for no key update
 `
 
 // Changes of one device's codes happen one after another.
@@ -503,12 +556,17 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.LockedChangedAt,
+		&i.ToldOnline,
+		&i.ToldLocked,
+		&i.ToldBattery,
+		&i.EmptiedAt,
 	)
 	return i, err
 }
 
 const lockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at from devices where workspace_id = $1 and device_id = $2 and removed_at is null for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at from devices where workspace_id = $1 and device_id = $2 and removed_at is null for no key update
 `
 
 type LockWorkspaceDeviceParams struct {
@@ -545,12 +603,17 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 		&i.Failures,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.LockedChangedAt,
+		&i.ToldOnline,
+		&i.ToldLocked,
+		&i.ToldBattery,
+		&i.EmptiedAt,
 	)
 	return i, err
 }
 
 const removeDevice = `-- name: RemoveDevice :exec
-update devices set removed_at = now(), online = false, due_at = now(), wake_seq = wake_seq + 1 where device_id = $1
+update devices set removed_at = now(), online = false, told_online = false, due_at = now(), wake_seq = wake_seq + 1 where device_id = $1
 `
 
 func (q *Queries) RemoveDevice(ctx context.Context, deviceID uuid.UUID) error {
@@ -581,6 +644,26 @@ func (q *Queries) ScheduleDevice(ctx context.Context, arg ScheduleDeviceParams) 
 	return err
 }
 
+const seeLockOperation = `-- name: SeeLockOperation :execrows
+insert into lock_operations (device_id, operation) values ($1, $2)
+on conflict (device_id, operation) do update set seen_at = now() where lock_operations.seen_at < now() - $3::interval
+`
+
+type SeeLockOperationParams struct {
+	DeviceID  uuid.UUID
+	Operation string
+	Within    time.Duration
+}
+
+// No row where it has been seen within the time.
+func (q *Queries) SeeLockOperation(ctx context.Context, arg SeeLockOperationParams) (int64, error) {
+	result, err := q.db.Exec(ctx, seeLockOperation, arg.DeviceID, arg.Operation, arg.Within)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const setDeviceFailed = `-- name: SetDeviceFailed :one
 update devices set failures = failures + 1, read_needed = true where device_id = $1 returning failures
 `
@@ -592,34 +675,77 @@ func (q *Queries) SetDeviceFailed(ctx context.Context, deviceID uuid.UUID) (int3
 	return failures, err
 }
 
+const setDeviceLocked = `-- name: SetDeviceLocked :exec
+update devices set locked = $1, locked_changed_at = $2 where device_id = $3
+`
+
+type SetDeviceLockedParams struct {
+	Locked          *bool
+	LockedChangedAt time.Time
+	DeviceID        uuid.UUID
+}
+
+func (q *Queries) SetDeviceLocked(ctx context.Context, arg SetDeviceLockedParams) error {
+	_, err := q.db.Exec(ctx, setDeviceLocked, arg.Locked, arg.LockedChangedAt, arg.DeviceID)
+	return err
+}
+
 const setDeviceOnline = `-- name: SetDeviceOnline :exec
-update devices set online = $1, online_changed_at = now() where device_id = $2 and online <> $1
+update devices set online = $1, online_changed_at = $2 where device_id = $3
 `
 
 type SetDeviceOnlineParams struct {
-	Online   bool
-	DeviceID uuid.UUID
+	Online          bool
+	OnlineChangedAt time.Time
+	DeviceID        uuid.UUID
 }
 
 func (q *Queries) SetDeviceOnline(ctx context.Context, arg SetDeviceOnlineParams) error {
-	_, err := q.db.Exec(ctx, setDeviceOnline, arg.Online, arg.DeviceID)
+	_, err := q.db.Exec(ctx, setDeviceOnline, arg.Online, arg.OnlineChangedAt, arg.DeviceID)
 	return err
 }
 
 const setDeviceRead = `-- name: SetDeviceRead :exec
-update devices set last_good_read_at = now(), failures = 0, reread_at = $1, read_needed = (wake_seq <> $2 and read_needed)
-where device_id = $3
+update devices set last_good_read_at = now(), failures = 0, reread_at = $1, emptied_at = $2, read_needed = (wake_seq <> $3 and read_needed)
+where device_id = $4
 `
 
 type SetDeviceReadParams struct {
-	RereadAt *time.Time
-	WakeSeq  int64
-	DeviceID uuid.UUID
+	RereadAt  *time.Time
+	EmptiedAt *time.Time
+	WakeSeq   int64
+	DeviceID  uuid.UUID
 }
 
 // A change announced since the read began needs another.
 func (q *Queries) SetDeviceRead(ctx context.Context, arg SetDeviceReadParams) error {
-	_, err := q.db.Exec(ctx, setDeviceRead, arg.RereadAt, arg.WakeSeq, arg.DeviceID)
+	_, err := q.db.Exec(ctx, setDeviceRead,
+		arg.RereadAt,
+		arg.EmptiedAt,
+		arg.WakeSeq,
+		arg.DeviceID,
+	)
+	return err
+}
+
+const setDeviceTold = `-- name: SetDeviceTold :exec
+update devices set told_online = $1, told_locked = $2, told_battery = $3 where device_id = $4
+`
+
+type SetDeviceToldParams struct {
+	ToldOnline  bool
+	ToldLocked  *bool
+	ToldBattery *string
+	DeviceID    uuid.UUID
+}
+
+func (q *Queries) SetDeviceTold(ctx context.Context, arg SetDeviceToldParams) error {
+	_, err := q.db.Exec(ctx, setDeviceTold,
+		arg.ToldOnline,
+		arg.ToldLocked,
+		arg.ToldBattery,
+		arg.DeviceID,
+	)
 	return err
 }
 
@@ -627,23 +753,25 @@ const updateDevice = `-- name: UpdateDevice :exec
 update devices set device_type = $1, provider = $2, manufacturer = $3, model = $4,
   serial_number = $5, name = $6, online = $7, locked = $8, battery_level = $9,
   capabilities = $10, flags = $11, removed_at = null,
-  online_changed_at = case when online = $7 then online_changed_at else now() end
-where device_id = $12
+  online_changed_at = $12, locked_changed_at = $13
+where device_id = $14
 `
 
 type UpdateDeviceParams struct {
-	DeviceType   string
-	Provider     string
-	Manufacturer string
-	Model        string
-	SerialNumber string
-	Name         string
-	Online       bool
-	Locked       *bool
-	BatteryLevel *float64
-	Capabilities []byte
-	Flags        []string
-	DeviceID     uuid.UUID
+	DeviceType      string
+	Provider        string
+	Manufacturer    string
+	Model           string
+	SerialNumber    string
+	Name            string
+	Online          bool
+	Locked          *bool
+	BatteryLevel    *float64
+	Capabilities    []byte
+	Flags           []string
+	OnlineChangedAt time.Time
+	LockedChangedAt time.Time
+	DeviceID        uuid.UUID
 }
 
 func (q *Queries) UpdateDevice(ctx context.Context, arg UpdateDeviceParams) error {
@@ -659,6 +787,8 @@ func (q *Queries) UpdateDevice(ctx context.Context, arg UpdateDeviceParams) erro
 		arg.BatteryLevel,
 		arg.Capabilities,
 		arg.Flags,
+		arg.OnlineChangedAt,
+		arg.LockedChangedAt,
 		arg.DeviceID,
 	)
 	return err

@@ -71,8 +71,9 @@ func (q *Queries) GetLatestEvent(ctx context.Context, arg GetLatestEventParams) 
 }
 
 const insertEvent = `-- name: InsertEvent :one
-insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, fanned_out_at)
+insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, fanned_out_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8,
+  least(coalesce($9::timestamptz, now()), now()),
   case when not exists (select 1 from webhooks w where w.workspace_id = $2) then now() end)
 returning (fanned_out_at is null)::boolean as waits
 `
@@ -86,6 +87,7 @@ type InsertEventParams struct {
 	ConnectedAccountID *uuid.UUID
 	Payload            []byte
 	PinSealed          []byte
+	OccurredAt         *time.Time
 }
 
 // Where there is no webhook, there is nothing to fan out.
@@ -99,6 +101,7 @@ func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) (bool,
 		arg.ConnectedAccountID,
 		arg.Payload,
 		arg.PinSealed,
+		arg.OccurredAt,
 	)
 	var waits bool
 	err := row.Scan(&waits)

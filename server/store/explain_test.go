@@ -37,38 +37,60 @@ type explainer struct {
 }
 
 func (e *explainer) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if err := e.explain(ctx, sql, args); err != nil {
+		return pgconn.CommandTag{}, err
+	}
 	return e.db.Pool.Exec(ctx, sql, args...)
 }
 
 func (e *explainer) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	if err := e.explain(ctx, sql, args); err != nil {
+		return failed{err}
+	}
 	return e.db.Pool.QueryRow(ctx, sql, args...)
 }
 
+// failed is a row that could not be asked for.
+type failed struct{ error }
+
+func (f failed) Scan(...any) error { return f.error }
+
 func (e *explainer) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if err := e.explain(ctx, sql, args); err != nil {
+		return nil, err
+	}
+	return e.db.Pool.Query(ctx, sql, args...)
+}
+
+func (e *explainer) explain(ctx context.Context, sql string, args []any) error {
 	conn, err := e.db.Pool.Acquire(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer conn.Release()
 	const name = "explained"
-	if _, err := conn.Exec(ctx, "deallocate all; set plan_cache_mode = "+e.mode+"; prepare "+name+" as "+sql, pgx.QueryExecModeSimpleProtocol); err != nil {
-		return nil, fmt.Errorf("prepare: %w", err)
+	if _, err := conn.Exec(ctx, "set plan_cache_mode = "+e.mode+"; prepare "+name+" as "+sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+		return fmt.Errorf("prepare: %w", err)
 	}
-	defer conn.Exec(context.WithoutCancel(ctx), "deallocate all; reset plan_cache_mode", pgx.QueryExecModeSimpleProtocol)
+	defer conn.Exec(context.WithoutCancel(ctx), "deallocate "+name+"; reset plan_cache_mode", pgx.QueryExecModeSimpleProtocol)
 	literals := make([]string, len(args))
 	for i, a := range args {
 		literals[i] = literal(a)
 	}
-	rows, err := conn.Query(ctx, "explain execute "+name+"("+strings.Join(literals, ", ")+")", pgx.QueryExecModeSimpleProtocol)
+	in := ""
+	if len(args) > 0 {
+		in = "(" + strings.Join(literals, ", ") + ")"
+	}
+	rows, err := conn.Query(ctx, "explain execute "+name+in, pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
-		return nil, fmt.Errorf("explain: %w", err)
+		return fmt.Errorf("explain: %w", err)
 	}
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return nil, fmt.Errorf("explain: %w", err)
+		return fmt.Errorf("explain: %w", err)
 	}
 	e.plans.WriteString(strings.Join(lines, "\n") + "\n")
-	return e.db.Pool.Query(ctx, sql, args...) //nolint:sqlclosecheck // the caller closes it
+	return nil
 }
 
 // literal writes a parameter as text of SQL.

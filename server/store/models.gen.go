@@ -42,13 +42,17 @@ type AccessCode struct {
 	WarningMessage              *string
 	WarningAt                   *time.Time
 	CreatedAt                   time.Time
+	WantedAt                    time.Time
+	AppliedSealed               []byte
+	Disputes                    int32
+	DisputedAt                  *time.Time
 }
 
 type ActionAttempt struct {
 	ActionAttemptID uuid.UUID
 	WorkspaceID     uuid.UUID
 	DeviceID        uuid.UUID
-	AccessCodeID    uuid.UUID
+	AccessCodeID    *uuid.UUID
 	ActionType      string
 	Gen             int64
 	Options         []byte
@@ -58,6 +62,8 @@ type ActionAttempt struct {
 	CreatedAt       time.Time
 	DeadlineAt      time.Time
 	FinishedAt      *time.Time
+	StartedAt       *time.Time
+	ToldAt          *time.Time
 }
 
 type ConnectedAccount struct {
@@ -72,6 +78,10 @@ type ConnectedAccount struct {
 	CreatedAt          time.Time
 	WakeSeq            int64
 	DueAt              *time.Time
+	FirstSyncedAt      *time.Time
+	ErrorAt            *time.Time
+	AddressMac         []byte
+	DeletedAt          *time.Time
 }
 
 type Credential struct {
@@ -138,6 +148,11 @@ type Device struct {
 	Failures           int32
 	WakeSeq            int64
 	DueAt              *time.Time
+	LockedChangedAt    time.Time
+	ToldOnline         bool
+	ToldLocked         *bool
+	ToldBattery        *string
+	EmptiedAt          *time.Time
 }
 
 type Event struct {
@@ -161,6 +176,12 @@ type Lease struct {
 	HeldUntil time.Time
 }
 
+type LockOperation struct {
+	DeviceID  uuid.UUID
+	Operation string
+	SeenAt    time.Time
+}
+
 type ServerKey struct {
 	Name      string
 	Sealed    []byte
@@ -180,6 +201,8 @@ type Webhook struct {
 	ConsecutiveFailures int32
 	DisabledAt          *time.Time
 	DisabledReason      *string
+	OldSecretSealed     []byte
+	OldSecretUntil      *time.Time
 }
 
 type Workspace struct {
@@ -189,4 +212,5 @@ type Workspace struct {
 	ConnectPartnerName *string
 	IsSandbox          bool
 	CreatedAt          time.Time
+	RetentionDueAt     time.Time
 }

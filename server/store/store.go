@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
@@ -58,13 +59,30 @@ func (db *DB) Close() { db.Pool.Close() }
 // Tx is one transaction.
 type Tx struct {
 	*Queries
-	Tx pgx.Tx
+	Tx   pgx.Tx
+	then *[]func()
 }
+
+// Then has f called once the transaction is committed, and never if it is not.
+func (tx Tx) Then(f func()) { *tx.then = append(*tx.then, f) }
 
 // InTx runs f in one transaction, which is committed if f returns nil and rolled back otherwise.
 func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
-	return pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error { return f(Tx{db.WithTx(tx), tx}) })
+	var then []func()
+	if err := pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error { return f(Tx{db.WithTx(tx), tx, &then}) }); err != nil {
+		return err
+	}
+	for _, f := range then {
+		f()
+	}
+	return nil
 }
 
 // IsNoRows says whether a query for one row found none.
 func IsNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
+
+// Violates says whether a statement was refused by the constraint or unique index of that name.
+func Violates(err error, constraint string) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.ConstraintName == constraint
+}

@@ -52,6 +52,7 @@ func TestFailedTransactionLeavesNothing(t *testing.T) {
 	db := open(t, storetest.New(t))
 	broken := errors.New("broken")
 	err := db.InTx(t.Context(), func(tx store.Tx) error {
+		tx.Then(func() { t.Error("it is told of as if it were committed") })
 		if err := tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"}); err != nil {
 			return err
 		}
@@ -62,6 +63,24 @@ func TestFailedTransactionLeavesNothing(t *testing.T) {
 	}
 	if ws, err := db.ListAllWorkspaces(t.Context()); err != nil || len(ws) != 0 {
 		t.Errorf("%d workspaces, %v", len(ws), err)
+	}
+}
+
+func TestWhatComesAfterATransactionFindsItCommitted(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	seen := -1
+	err := db.InTx(t.Context(), func(tx store.Tx) error {
+		tx.Then(func() {
+			ws, err := db.ListAllWorkspaces(t.Context())
+			if seen = len(ws); err != nil {
+				t.Error(err)
+			}
+		})
+		return tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"})
+	})
+	if err != nil || seen != 1 {
+		t.Errorf("%d workspaces, %v", seen, err)
 	}
 }
 

@@ -7,9 +7,21 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 )
+
+const countWebhooks = `-- name: CountWebhooks :one
+select count(*)::integer from webhooks where workspace_id = $1
+`
+
+func (q *Queries) CountWebhooks(ctx context.Context, workspaceID uuid.UUID) (int32, error) {
+	row := q.db.QueryRow(ctx, countWebhooks, workspaceID)
+	var column_1 int32
+	err := row.Scan(&column_1)
+	return column_1, err
+}
 
 const deleteWebhook = `-- name: DeleteWebhook :execrows
 delete from webhooks where workspace_id = $1 and webhook_id = $2
@@ -28,8 +40,20 @@ func (q *Queries) DeleteWebhook(ctx context.Context, arg DeleteWebhookParams) (i
 	return result.RowsAffected(), nil
 }
 
+const dropOldSecrets = `-- name: DropOldSecrets :execrows
+update webhooks set old_secret_sealed = null, old_secret_until = null where workspace_id = $1 and old_secret_until <= now()
+`
+
+func (q *Queries) DropOldSecrets(ctx context.Context, workspaceID uuid.UUID) (int64, error) {
+	result, err := q.db.Exec(ctx, dropOldSecrets, workspaceID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const getWebhook = `-- name: GetWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason from webhooks where workspace_id = $1 and webhook_id = $2
+select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until from webhooks where workspace_id = $1 and webhook_id = $2
 `
 
 type GetWebhookParams struct {
@@ -53,6 +77,8 @@ func (q *Queries) GetWebhook(ctx context.Context, arg GetWebhookParams) (Webhook
 		&i.ConsecutiveFailures,
 		&i.DisabledAt,
 		&i.DisabledReason,
+		&i.OldSecretSealed,
+		&i.OldSecretUntil,
 	)
 	return i, err
 }
@@ -82,7 +108,7 @@ func (q *Queries) InsertWebhook(ctx context.Context, arg InsertWebhookParams) er
 }
 
 const listWebhooks = `-- name: ListWebhooks :many
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason from webhooks where workspace_id = $1 order by created_at, webhook_id
+select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until from webhooks where workspace_id = $1 order by created_at, webhook_id
 `
 
 func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]Webhook, error) {
@@ -107,6 +133,8 @@ func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]We
 			&i.ConsecutiveFailures,
 			&i.DisabledAt,
 			&i.DisabledReason,
+			&i.OldSecretSealed,
+			&i.OldSecretUntil,
 		); err != nil {
 			return nil, err
 		}
@@ -116,6 +144,33 @@ func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]We
 		return nil, err
 	}
 	return items, nil
+}
+
+const rotateWebhookSecret = `-- name: RotateWebhookSecret :one
+update webhooks set secret_sealed = $1, old_secret_sealed = nullif($2, ''::bytea),
+  old_secret_until = now() + nullif($3::interval, interval '0')
+where webhook_id = $4
+returning old_secret_until
+`
+
+type RotateWebhookSecretParams struct {
+	SecretSealed    []byte
+	OldSecretSealed interface{}
+	Overlap         time.Duration
+	WebhookID       uuid.UUID
+}
+
+// The webhook is locked. No overlap: the old secret ends at once.
+func (q *Queries) RotateWebhookSecret(ctx context.Context, arg RotateWebhookSecretParams) (*time.Time, error) {
+	row := q.db.QueryRow(ctx, rotateWebhookSecret,
+		arg.SecretSealed,
+		arg.OldSecretSealed,
+		arg.Overlap,
+		arg.WebhookID,
+	)
+	var old_secret_until *time.Time
+	err := row.Scan(&old_secret_until)
+	return old_secret_until, err
 }
 
 const updateWebhook = `-- name: UpdateWebhook :execrows

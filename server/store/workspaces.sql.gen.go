@@ -39,7 +39,7 @@ func (q *Queries) FindCredential(ctx context.Context, arg FindCredentialParams) 
 }
 
 const getWorkspace = `-- name: GetWorkspace :one
-select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at from workspaces where workspace_id = $1
+select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at, retention_due_at from workspaces where workspace_id = $1
 `
 
 func (q *Queries) GetWorkspace(ctx context.Context, workspaceID uuid.UUID) (Workspace, error) {
@@ -52,6 +52,7 @@ func (q *Queries) GetWorkspace(ctx context.Context, workspaceID uuid.UUID) (Work
 		&i.ConnectPartnerName,
 		&i.IsSandbox,
 		&i.CreatedAt,
+		&i.RetentionDueAt,
 	)
 	return i, err
 }
@@ -121,7 +122,7 @@ func (q *Queries) InsertWorkspace(ctx context.Context, arg InsertWorkspaceParams
 }
 
 const listAllWorkspaces = `-- name: ListAllWorkspaces :many
-select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at from workspaces order by created_at, workspace_id
+select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at, retention_due_at from workspaces order by created_at, workspace_id
 `
 
 func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]Workspace, error) {
@@ -140,6 +141,7 @@ func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]Workspace, error) {
 			&i.ConnectPartnerName,
 			&i.IsSandbox,
 			&i.CreatedAt,
+			&i.RetentionDueAt,
 		); err != nil {
 			return nil, err
 		}
@@ -200,7 +202,7 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 }
 
 const listWorkspacesOfCredential = `-- name: ListWorkspacesOfCredential :many
-select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at from workspaces w join credential_workspaces c using (workspace_id)
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at from workspaces w join credential_workspaces c using (workspace_id)
 where c.credential_id = $1 order by w.created_at, w.workspace_id
 `
 
@@ -220,6 +222,7 @@ func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID u
 			&i.ConnectPartnerName,
 			&i.IsSandbox,
 			&i.CreatedAt,
+			&i.RetentionDueAt,
 		); err != nil {
 			return nil, err
 		}

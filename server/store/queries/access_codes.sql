@@ -1,8 +1,8 @@
 -- name: InsertAccessCode :one
 insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status,
-  external_modification_allowed, prefer_native_scheduling, vendor_ref, created_at)
+  external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, created_at)
 values (@access_code_id, @workspace_id, @device_id, @is_managed, @name, @pin_sealed, @pin_mac, @starts_at, @ends_at, @status,
-  @external_modification_allowed, @prefer_native_scheduling, @vendor_ref, clock_timestamp())
+  @external_modification_allowed, @prefer_native_scheduling, @vendor_ref, @wanted_at, clock_timestamp())
 returning *;
 
 -- name: GetAccessCode :one
@@ -44,7 +44,9 @@ update access_codes set is_managed = @is_managed, name = @name, pin_sealed = @pi
   desired_gen = @desired_gen, applied_gen = @applied_gen, applied_at = @applied_at, blocked_gen = @blocked_gen, write_gen = @write_gen,
   write_at = @write_at, write_accepted = @write_accepted, attempts = @attempts, next_attempt_at = @next_attempt_at,
   removing_since = @removing_since, error_code = @error_code, error_message = @error_message, error_at = @error_at,
-  error_code_id = @error_code_id, warning_code = @warning_code, warning_message = @warning_message, warning_at = @warning_at
+  error_code_id = @error_code_id, warning_code = @warning_code, warning_message = @warning_message, warning_at = @warning_at,
+  disputes = @disputes, disputed_at = @disputed_at,
+  wanted_at = @wanted_at, applied_sealed = @applied_sealed
 where access_code_id = @access_code_id;
 
 -- name: DeleteAccessCode :exec

@@ -1,28 +1,51 @@
 -- name: InsertAccount :exec
-insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed)
-values (@connected_account_id, @workspace_id, @adapter, @provider, @display_name, @config_sealed);
+insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac)
+values (@connected_account_id, @workspace_id, @adapter, @provider, @display_name, @config_sealed, @address_mac);
 
 -- name: GetAccount :one
 select * from connected_accounts where connected_account_id = @connected_account_id;
 
--- name: ListAccountsOfAdapter :many
-select * from connected_accounts where adapter = @adapter order by created_at, connected_account_id;
+-- name: LockAccount :one
+-- What is recorded about an account and its end happen one after another.
+select * from connected_accounts where connected_account_id = @connected_account_id for no key update;
 
--- name: UpdateAccountConfig :exec
-update connected_accounts set config_sealed = @config_sealed, due_at = now(), wake_seq = wake_seq + 1
+-- name: GetAccountByAddress :one
+select * from connected_accounts where adapter = @adapter and address_mac = @address_mac and deleted_at is null;
+
+-- name: ListAccountsOfAdapter :many
+select * from connected_accounts where adapter = @adapter and deleted_at is null order by created_at, connected_account_id;
+
+-- name: ListAllAccounts :many
+select sqlc.embed(a), (select count(*) from devices d where d.connected_account_id = a.connected_account_id and d.removed_at is null)::integer as devices
+from connected_accounts a where a.deleted_at is null order by a.created_at, a.connected_account_id;
+
+-- name: UpdateAccountConfig :execrows
+update connected_accounts set display_name = @display_name, config_sealed = @config_sealed, address_mac = @address_mac, due_at = now(), wake_seq = wake_seq + 1
+where connected_account_id = @connected_account_id and deleted_at is null;
+
+-- name: DeleteAccount :exec
+update connected_accounts set deleted_at = now(), config_sealed = @config_sealed, address_mac = null, error_code = null, error_message = null,
+  due_at = now(), wake_seq = wake_seq + 1
 where connected_account_id = @connected_account_id;
 
+-- name: AccountRests :exec
+update connected_accounts set due_at = null where connected_account_id = @connected_account_id and deleted_at is not null;
+
 -- name: SetAccountError :execrows
-update connected_accounts set error_code = @error_code, error_message = @error_message
-where connected_account_id = @connected_account_id and error_code is distinct from @error_code;
+update connected_accounts set error_code = @error_code, error_message = @error_message,
+  error_at = case when sqlc.narg('error_code')::text is not null then now() end
+where connected_account_id = @connected_account_id and error_code is distinct from @error_code and deleted_at is null;
+
+-- name: SetAccountSynced :execrows
+update connected_accounts set first_synced_at = now() where connected_account_id = @connected_account_id and first_synced_at is null;
 
 -- name: WakeAccount :exec
-update connected_accounts set wake_seq = wake_seq + 1, due_at = now() where connected_account_id = @connected_account_id;
+update connected_accounts set wake_seq = wake_seq + 1, due_at = now() where connected_account_id = @connected_account_id and deleted_at is null;
 
 -- name: ScheduleAccount :exec
 -- What was asked for since the look began is due at once.
 update connected_accounts set due_at = case when wake_seq = @wake_seq then now() + @after::interval else now() end
-where connected_account_id = @connected_account_id;
+where connected_account_id = @connected_account_id and deleted_at is null;
 
 -- name: AccountDue :one
 select coalesce(due_at <= now(), false)::boolean as due from connected_accounts where connected_account_id = @connected_account_id;

@@ -21,6 +21,22 @@ order by created_at, action_attempt_id limit @max_rows::integer;
 -- name: PendingAttemptsOfDevice :many
 select * from action_attempts where device_id = @device_id and status = 'pending' order by created_at, action_attempt_id;
 
+-- name: BoltWaits :one
+select exists (select 1 from action_attempts where device_id = @device_id and status = 'pending'
+  and action_type in ('LOCK_DOOR', 'UNLOCK_DOOR') and started_at is null);
+
+-- name: StartActionAttempt :exec
+update action_attempts set started_at = @started_at where action_attempt_id = @action_attempt_id;
+
+-- name: TellActionAttempt :exec
+update action_attempts set told_at = now() where action_attempt_id = @action_attempt_id;
+
+-- name: UntoldAttempt :one
+-- The operation that has just been done, should its vendor tell of it only now.
+select * from action_attempts where workspace_id = @workspace_id and device_id = @device_id and action_type = @action_type
+  and status = 'success' and started_at is not null and told_at is null and finished_at > now() - @within::interval
+order by created_at limit 1;
+
 -- name: FinishActionAttempt :execrows
 update action_attempts set status = @status, error_type = @error_type, error_message = @error_message, finished_at = now()
 where action_attempt_id = @action_attempt_id and status = 'pending';

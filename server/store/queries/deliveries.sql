@@ -1,19 +1,25 @@
--- name: LockWebhooksOfWorkspace :many
--- One order for all who lock several.
-select webhook_id from webhooks where workspace_id = @workspace_id order by webhook_id for no key update;
+-- name: TakeEvents :many
+-- The oldest that no webhook has been given yet.
+with oldest as (
+  select e.event_id from events e where e.workspace_id = @workspace_id and e.fanned_out_at is null
+  order by e.created_at limit @max_rows::integer for update skip locked
+)
+update events e set fanned_out_at = now() from oldest o where e.event_id = o.event_id
+returning e.event_id, e.event_type;
+
+-- name: LockWebhooksFor :many
+-- Those that ask for one of the types, in one order for all who lock several.
+select webhook_id from webhooks where workspace_id = @workspace_id and event_types && (array['*'] || @event_types::text[])
+order by webhook_id for no key update;
 
 -- name: FanOut :many
--- One delivery for each event and each webhook that asks for its type and was there before it. The webhooks are locked.
-with taken as (
-  select e.event_id, e.event_type, e.created_at from events e
-  where e.workspace_id = @workspace_id and e.fanned_out_at is null
-  order by e.created_at limit @max_rows::integer for update skip locked
-), marked as (
-  update events e set fanned_out_at = now() from taken t where e.event_id = t.event_id
-), made as (
-  insert into deliveries (webhook_id, event_id, state, next_attempt_at)
-  select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end, case when w.disabled_at is null then now() end
-  from taken t join webhooks w on w.workspace_id = @workspace_id and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
+-- One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it.
+with made as (
+  insert into deliveries (webhook_id, event_id, state, next_attempt_at, finished_at)
+  select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end,
+    case when w.disabled_at is null then now() end, case when w.disabled_at is not null then now() end
+  from events t join webhooks w on w.webhook_id = any(@webhook_ids::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
+  where t.event_id = any(@event_ids::uuid[])
   on conflict do nothing
   returning webhook_id, state
 )
@@ -36,6 +42,7 @@ limit @max_rows::integer;
 
 -- name: GetEndpoint :one
 select sqlc.embed(webhooks), coalesce(paused_until > now(), false)::boolean as paused,
+  coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
   coalesce(extract(epoch from now() - failing_since), 0)::double precision as failing_seconds
 from webhooks where webhook_id = @webhook_id;
 
@@ -79,13 +86,12 @@ update webhooks set disabled_at = null, disabled_reason = null, paused_until = n
 where webhook_id = @webhook_id;
 
 -- name: HoldDeliveries :exec
-update deliveries set state = 'held', next_attempt_at = null where webhook_id = @webhook_id and state = 'pending';
+update deliveries set state = 'held', next_attempt_at = null, finished_at = now() where webhook_id = @webhook_id and state = 'pending';
 
 -- name: ReplayDeliveries :execrows
+-- The webhook is locked.
 update deliveries set state = 'pending', step = 0, next_attempt_at = now(), finished_at = null
-where webhook_id = @webhook_id and state = any(@states::text[])
-  and (sqlc.narg('event_id')::uuid is null or event_id = sqlc.narg('event_id')::uuid)
-  and created_at >= @since::timestamptz and created_at < @until::timestamptz;
+where webhook_id = @webhook_id and event_id = any(@event_ids::uuid[]) and state = any(@states::text[]);
 
 -- name: ScheduleWebhook :one
 -- The webhook is locked, so that no delivery is made meanwhile.
@@ -103,11 +109,30 @@ and not exists (select 1 from leases l where l.key = 'endpoint:' || w.webhook_id
 order by due_at limit @max_rows::integer;
 
 -- name: ListDeliveries :many
--- Identifiers of events grow with time.
-select d.* from deliveries d join webhooks w on w.webhook_id = d.webhook_id
-where w.workspace_id = @workspace_id and d.webhook_id = @webhook_id
-order by d.event_id desc limit @max_rows::integer;
+-- To be planned anew. Identifiers of events grow with time.
+select d.event_id, d.state, d.attempts, d.next_attempt_at, e.event_type, e.occurred_at from (
+  select p.event_id, p.state, p.attempts, p.next_attempt_at from deliveries p join webhooks w on w.webhook_id = p.webhook_id
+  where w.workspace_id = @workspace_id and p.webhook_id = @webhook_id and p.state = any(@states::text[])
+    and p.event_id > @after and p.event_id < @before
+    and (sqlc.narg('event_id')::uuid is null or p.event_id = sqlc.narg('event_id')::uuid)
+  order by p.event_id desc limit @max_rows::integer
+) d join events e on e.event_id = d.event_id order by d.event_id desc;
+
+-- name: WalkDeliveries :many
+-- To be planned anew. The other way round.
+select d.event_id, d.state, e.event_type from (
+  select p.event_id, p.state from deliveries p join webhooks w on w.webhook_id = p.webhook_id
+  where w.workspace_id = @workspace_id and p.webhook_id = @webhook_id and p.state = any(@states::text[])
+    and p.event_id > @after and p.event_id < @before
+    and (sqlc.narg('event_id')::uuid is null or p.event_id = sqlc.narg('event_id')::uuid)
+  order by p.event_id limit @max_rows::integer
+) d join events e on e.event_id = d.event_id order by d.event_id;
 
 -- name: ListDeliveryAttempts :many
 select a.* from delivery_attempts a join webhooks w on w.webhook_id = a.webhook_id
 where w.workspace_id = @workspace_id and a.webhook_id = @webhook_id and a.event_id = @event_id order by a.attempt;
+
+-- name: ListEndpoints :many
+-- Of all workspaces, for those who run the server.
+select sqlc.embed(webhooks), coalesce(extract(epoch from now() - failing_since), 0)::double precision as failing_seconds
+from webhooks order by workspace_id, created_at, webhook_id;

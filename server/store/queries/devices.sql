@@ -47,22 +47,36 @@ select * from devices where connected_account_id = @connected_account_id order b
 
 -- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
-  serial_number, name, online, locked, battery_level, capabilities, flags, created_at)
+  serial_number, name, online, locked, battery_level, capabilities, flags, told_online, told_locked, told_battery, online_changed_at, created_at)
 values (@device_id, @workspace_id, @connected_account_id, @vendor_ref, @device_type, @provider, @manufacturer, @model,
-  @serial_number, @name, @online, @locked, @battery_level, @capabilities, @flags, clock_timestamp());
+  @serial_number, @name, @online, @locked, @battery_level, @capabilities, @flags, @online, @locked, @told_battery, @seen_at, clock_timestamp());
 
 -- name: UpdateDevice :exec
 update devices set device_type = @device_type, provider = @provider, manufacturer = @manufacturer, model = @model,
   serial_number = @serial_number, name = @name, online = @online, locked = @locked, battery_level = @battery_level,
   capabilities = @capabilities, flags = @flags, removed_at = null,
-  online_changed_at = case when online = @online then online_changed_at else now() end
+  online_changed_at = @online_changed_at, locked_changed_at = @locked_changed_at
 where device_id = @device_id;
 
+-- name: SetDeviceLocked :exec
+update devices set locked = @locked, locked_changed_at = @locked_changed_at where device_id = @device_id;
+
+-- name: SetDeviceTold :exec
+update devices set told_online = @told_online, told_locked = @told_locked, told_battery = @told_battery where device_id = @device_id;
+
+-- name: SeeLockOperation :execrows
+-- No row where it has been seen within the time.
+insert into lock_operations (device_id, operation) values (@device_id, @operation)
+on conflict (device_id, operation) do update set seen_at = now() where lock_operations.seen_at < now() - @within::interval;
+
+-- name: ForgetLockOperations :exec
+delete from lock_operations where device_id = @device_id and seen_at < now() - @older_than::interval;
+
 -- name: SetDeviceOnline :exec
-update devices set online = @online, online_changed_at = now() where device_id = @device_id and online <> @online;
+update devices set online = @online, online_changed_at = @online_changed_at where device_id = @device_id;
 
 -- name: RemoveDevice :exec
-update devices set removed_at = now(), online = false, due_at = now(), wake_seq = wake_seq + 1 where device_id = @device_id;
+update devices set removed_at = now(), online = false, told_online = false, due_at = now(), wake_seq = wake_seq + 1 where device_id = @device_id;
 
 -- name: WakeDevice :exec
 update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = read_needed or @read_needed::boolean
@@ -75,7 +89,7 @@ where device_id = @device_id;
 
 -- name: SetDeviceRead :exec
 -- A change announced since the read began needs another.
-update devices set last_good_read_at = now(), failures = 0, reread_at = @reread_at, read_needed = (wake_seq <> @wake_seq and read_needed)
+update devices set last_good_read_at = now(), failures = 0, reread_at = @reread_at, emptied_at = @emptied_at, read_needed = (wake_seq <> @wake_seq and read_needed)
 where device_id = @device_id;
 
 -- name: SetDeviceFailed :one

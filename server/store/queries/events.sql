@@ -1,7 +1,8 @@
 -- name: InsertEvent :one
 -- Where there is no webhook, there is nothing to fan out.
-insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, fanned_out_at)
+insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, fanned_out_at)
 values (@event_id, @workspace_id, @event_type, @device_id, @access_code_id, @connected_account_id, @payload, @pin_sealed,
+  least(coalesce(sqlc.narg('occurred_at')::timestamptz, now()), now()),
   case when not exists (select 1 from webhooks w where w.workspace_id = @workspace_id) then now() end)
 returning (fanned_out_at is null)::boolean as waits;
 

@@ -1,0 +1,24 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// CountJobs counts the jobs that wait to be taken, by queue, at most so many in all. The table is River's own.
+func (db *DB) CountJobs(ctx context.Context, most int) (map[string]int64, error) {
+	rows, err := db.Pool.Query(ctx, `select queue, count(*) from (select queue from river_job where state = 'available' limit $1) j group by queue`, most)
+	if err != nil {
+		return nil, fmt.Errorf("count the jobs: %w", err)
+	}
+	out := map[string]int64{}
+	var queue string
+	var n int64
+	_, err = pgx.ForEachRow(rows, []any{&queue, &n}, func() error { out[queue] = n; return nil })
+	if err != nil {
+		return nil, fmt.Errorf("count the jobs: %w", err)
+	}
+	return out, nil
+}

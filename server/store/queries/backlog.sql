@@ -1,0 +1,23 @@
+-- name: CountOutbox :one
+-- Events that webhooks have not been given yet, and for how long the oldest waits.
+select count(*)::bigint as events, coalesce(extract(epoch from now() - min(created_at)), 0)::double precision as oldest_seconds
+from (select created_at from events where fanned_out_at is null limit @most::integer) e;
+
+-- name: CountPending :one
+-- Deliveries that are to be made: where the last attempt at their endpoint failed, and elsewhere.
+select count(*) filter (where p.failing)::bigint as failing, count(*) filter (where not p.failing)::bigint as healthy from (
+  select w.consecutive_failures > 0 as failing from webhooks w
+  join lateral (select 1 from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' limit @most::integer) d on true
+  where w.due_at is not null limit @most::integer
+) p;
+
+-- name: OldestDue :one
+-- For how long the delivery waits that has been due for longest, in seconds, in the same two places.
+select coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures > 0), 0)::double precision as failing,
+  coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures = 0), 0)::double precision as healthy
+from webhooks w
+join lateral (select d.next_attempt_at from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' order by d.next_attempt_at limit 1) d on true
+where w.due_at <= now() and d.next_attempt_at <= now();
+
+-- name: CountDisabledWebhooks :one
+select count(*)::bigint from webhooks where disabled_at is not null;
