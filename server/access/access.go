@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -34,8 +35,16 @@ type Options struct {
 	AttemptPatience time.Duration    // when a pending action attempt is given up; 0: 10 min
 	ConfirmTimeout  time.Duration    // when an accepted write counts as come to nothing; 0: 60 s
 	ListLag         time.Duration    // how long a device's list may lag behind what it has confirmed; 0: 10 s
+	EmptyDoubt      time.Duration    // how long a device's list that is empty all of a sudden is not believed; 0: 15 s
+	BoltPatience    time.Duration    // when an attempt to lock or unlock is given up; 0: 30 s
+	OperationLag    time.Duration    // how late a vendor may tell of a bolt that shows elsewhere; 0: 10 s
+	OfflineDebounce time.Duration    // how long a device has to be offline until that is told; 0: 30 s
+	DelayAfter      time.Duration    // when a code that is not yet set, or removed, is told to be late; 0: 10 min
 	Now             func() time.Time // the clock; nil: the system's
 	Log             *slog.Logger
+
+	// RefusedAddress says whether nothing is sent to webhooks at an address; nil: it is sent to all.
+	RefusedAddress func(netip.Addr) bool
 }
 
 // Service carries the operations.
@@ -58,6 +67,21 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 	}
 	if opt.ListLag == 0 {
 		opt.ListLag = 10 * time.Second
+	}
+	if opt.EmptyDoubt == 0 {
+		opt.EmptyDoubt = 15 * time.Second
+	}
+	if opt.BoltPatience == 0 {
+		opt.BoltPatience = 30 * time.Second
+	}
+	if opt.OperationLag == 0 {
+		opt.OperationLag = 10 * time.Second
+	}
+	if opt.OfflineDebounce == 0 {
+		opt.OfflineDebounce = 30 * time.Second
+	}
+	if opt.DelayAfter == 0 {
+		opt.DelayAfter = 10 * time.Minute
 	}
 	if opt.Now == nil {
 		opt.Now = time.Now

@@ -22,43 +22,40 @@ type Account struct {
 	Adapter     string // the protocol, such as "devicecloud", or SandboxAdapter
 	DisplayName string
 	Config      json.RawMessage // address and credentials, as the adapter understands them: a secret
+	Deleted     bool            // it was disconnected; Config is empty
 	Seq         int64
 }
 
 func accountPlace(id uuid.UUID) string { return "connected_accounts.config/" + id.String() }
 
-// ConnectAccount adds an account; its devices appear by themselves.
-func (s *Service) ConnectAccount(ctx context.Context, workspace uuid.UUID, adapter, displayName string, config json.RawMessage) (uuid.UUID, error) {
+// ConnectAccount adds an account; its devices appear by themselves. Address names the vendor's end without any
+// credential, such as a gateway's URL: one is connected once. It is empty where that does not matter.
+// It fails with Conflict when the address is connected.
+func (s *Service) ConnectAccount(ctx context.Context, workspace uuid.UUID, adapter, displayName, address string, config json.RawMessage) (uuid.UUID, error) {
 	id := newID()
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		err := tx.InsertAccount(ctx, store.InsertAccountParams{ConnectedAccountID: id, WorkspaceID: workspace, Adapter: adapter,
-			DisplayName: displayName, ConfigSealed: s.keys.Seal(accountPlace(id), config)})
+			DisplayName: displayName, ConfigSealed: s.keys.Seal(accountPlace(id), config), AddressMac: s.addressMAC(adapter, address)})
 		if err != nil {
 			return err
 		}
-		if err := s.emit(ctx, tx, "connected_account.connected", about{workspace: workspace, account: id}); err != nil {
+		account := about{workspace: workspace, account: id}
+		// Accounts are connected without a webview, which is what the nil identifier says.
+		if err := s.emit(ctx, tx, "connected_account.created", account.with("connect_webview_id", uuid.Nil)); err != nil {
+			return err
+		}
+		if err := s.emit(ctx, tx, "connected_account.connected", account); err != nil {
 			return err
 		}
 		return s.waker.Wake(ctx, tx, AccountLane, id)
 	})
+	if store.Violates(err, addressIndex) {
+		return id, s.AddressConnected(ctx, adapter, address, uuid.Nil)
+	}
 	if err != nil {
 		return id, fmt.Errorf("connect the account %q: %w", displayName, err)
 	}
 	return id, nil
-}
-
-// SetAccountConfig changes the address or the credentials of an account.
-func (s *Service) SetAccountConfig(ctx context.Context, id uuid.UUID, config json.RawMessage) error {
-	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		if err := tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, ConfigSealed: s.keys.Seal(accountPlace(id), config)}); err != nil {
-			return err
-		}
-		return s.waker.Wake(ctx, tx, AccountLane, id)
-	})
-	if err != nil {
-		return fmt.Errorf("change the account %s: %w", id, err)
-	}
-	return nil
 }
 
 // GetAccount reads an account with its credentials. For the adapters only.
@@ -90,7 +87,8 @@ func (s *Service) toAccount(r store.ConnectedAccount) (Account, error) {
 	if err != nil {
 		return Account{}, fmt.Errorf("open the credentials of account %s: %w", r.ConnectedAccountID, err)
 	}
-	return Account{ID: r.ConnectedAccountID, WorkspaceID: r.WorkspaceID, Adapter: r.Adapter, DisplayName: r.DisplayName, Config: config, Seq: r.WakeSeq}, nil
+	return Account{ID: r.ConnectedAccountID, WorkspaceID: r.WorkspaceID, Adapter: r.Adapter, DisplayName: r.DisplayName, Config: config,
+		Deleted: r.DeletedAt != nil, Seq: r.WakeSeq}, nil
 }
 
 // FoundDevice is one device as its vendor describes it.
@@ -110,8 +108,8 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		a, err := tx.GetAccount(ctx, account)
-		if err != nil {
+		a, err := tx.LockAccount(ctx, account)
+		if err != nil || a.DeletedAt != nil {
 			return err
 		}
 		if err := s.accountWorks(ctx, tx, a); err != nil {
@@ -152,7 +150,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 				}
 			}
 		}
-		return nil
+		return s.accountSynced(ctx, tx, a)
 	})
 	if err != nil {
 		return fmt.Errorf("record the devices of account %s: %w", account, err)
@@ -162,9 +160,14 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 
 func (s *Service) addDevice(ctx context.Context, tx store.Tx, a store.ConnectedAccount, f FoundDevice) error {
 	r := store.Device{DeviceID: newID(), WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID}
+	var battery *string
+	if f.BatteryLevel != nil {
+		battery = new(BatteryStatus(*f.BatteryLevel))
+	}
 	err := tx.InsertDevice(ctx, store.InsertDeviceParams{DeviceID: r.DeviceID, WorkspaceID: r.WorkspaceID, ConnectedAccountID: r.ConnectedAccountID,
 		VendorRef: f.Ref, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer, Model: f.Model, SerialNumber: f.SerialNumber,
-		Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel, Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags()})
+		Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel, Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags(),
+		ToldBattery: battery, SeenAt: s.opt.Now().UTC()})
 	if err != nil {
 		return err
 	}
@@ -186,43 +189,41 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device
 	if same {
 		return nil
 	}
-	err := tx.UpdateDevice(ctx, store.UpdateDeviceParams{DeviceID: r.DeviceID, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer,
+	onlineAt, lockedAt := r.OnlineChangedAt, r.LockedChangedAt
+	if r.Online != f.Online {
+		onlineAt = s.opt.Now().UTC()
+	}
+	if !reflect.DeepEqual(r.Locked, f.Locked) {
+		lockedAt = s.opt.Now().UTC()
+	}
+	err := tx.UpdateDevice(ctx, store.UpdateDeviceParams{DeviceID: r.DeviceID, OnlineChangedAt: onlineAt, LockedChangedAt: lockedAt, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer,
 		Model: f.Model, SerialNumber: f.SerialNumber, Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel,
 		Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags()})
 	if err != nil {
 		return err
 	}
-	if r.RemovedAt != nil {
-		if err := s.emit(ctx, tx, "device.added", aboutDevice(r)); err != nil {
-			return err
-		}
+	was := r
+	r.RemovedAt, r.Online, r.Locked, r.BatteryLevel, r.Name = nil, f.Online, f.Locked, f.BatteryLevel, f.Name
+	r.OnlineChangedAt, r.LockedChangedAt = onlineAt, lockedAt
+	switch {
+	case was.RemovedAt != nil:
+		err = s.emit(ctx, tx, "device.added", aboutDevice(r))
+	case was.Name != r.Name:
+		err = s.emit(ctx, tx, "device.name_changed", aboutDevice(r).with("device_name", r.Name))
 	}
-	if r.RemovedAt == nil && r.Online == f.Online {
-		return nil
+	if err != nil {
+		return err
 	}
-	was := r.Online
-	r.Online, r.OnlineChangedAt = f.Online, s.opt.Now().UTC()
-	if was != f.Online {
-		if err := s.emitOnline(ctx, tx, r); err != nil {
-			return err
-		}
+	if _, err := s.tell(ctx, tx, &r); err != nil {
+		return err
 	}
-	// Nobody knows what happened to it meanwhile.
-	return s.wakeDevice(ctx, tx, r.DeviceID, true)
-}
-
-// emitOnline tells that a device has come online or gone offline.
-func (s *Service) emitOnline(ctx context.Context, tx store.Tx, d store.Device) error {
-	if d.Online {
-		return s.emit(ctx, tx, "device.connected", aboutDevice(d))
+	switch {
+	case was.RemovedAt != nil || was.Online != r.Online: // nobody knows what happened to it meanwhile
+		return s.wakeDevice(ctx, tx, r.DeviceID, true)
+	case lockedAt != was.LockedChangedAt: // should nobody tell of that, it does
+		return s.wakeDevice(ctx, tx, r.DeviceID, false)
 	}
-	a := aboutDevice(d).with("error_code", "device_offline")
-	errs := []map[string]any{{"error_code": "device_offline", "message": "The device is offline.", "is_device_error": true, "created_at": d.OnlineChangedAt}}
-	a = a.with("device_errors", errs)
-	for _, list := range []string{"device_warnings", "connected_account_errors", "connected_account_warnings"} {
-		a = a.with(list, []any{})
-	}
-	return s.emit(ctx, tx, "device.disconnected", a)
+	return nil
 }
 
 // accountWorks records that an account answers.
@@ -236,13 +237,37 @@ func (s *Service) accountWorks(ctx context.Context, tx store.Tx, a store.Connect
 	return s.emit(ctx, tx, "connected_account.connected", about{workspace: a.WorkspaceID, account: a.ConnectedAccountID})
 }
 
+// accountSynced tells that the devices of an account are there: those of one that was just connected, or that
+// answers again.
+func (s *Service) accountSynced(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
+	event := "connected_account.completed_first_sync"
+	first, err := tx.SetAccountSynced(ctx, a.ConnectedAccountID)
+	switch {
+	case err != nil:
+		return err
+	case first == 0 && a.ErrorCode == nil:
+		return nil
+	case first == 0:
+		event = "connected_account.completed_first_sync_after_reconnection"
+	}
+	return s.emit(ctx, tx, event, about{workspace: a.WorkspaceID, account: a.ConnectedAccountID})
+}
+
 // RecordAccountRefused notes that an account's credentials are no longer accepted.
 func (s *Service) RecordAccountRefused(ctx context.Context, h Holder, account uuid.UUID, message string) error {
+	return s.recordAccountError(ctx, h, account, "account_disconnected", message)
+}
+
+// RecordAccountUnreachable notes that an account's gateway cannot be reached.
+func (s *Service) RecordAccountUnreachable(ctx context.Context, h Holder, account uuid.UUID, message string) error {
+	return s.recordAccountError(ctx, h, account, "bridge_disconnected", message)
+}
+
+func (s *Service) recordAccountError(ctx context.Context, h Holder, account uuid.UUID, code, message string) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		code := "account_disconnected"
 		n, err := tx.SetAccountError(ctx, store.SetAccountErrorParams{ConnectedAccountID: account, ErrorCode: &code, ErrorMessage: &message})
 		if err != nil || n == 0 {
 			return err
@@ -251,12 +276,36 @@ func (s *Service) RecordAccountRefused(ctx context.Context, h Holder, account uu
 		if err != nil {
 			return err
 		}
-		errs := []map[string]any{{"error_code": code, "message": message, "is_connected_account_error": true, "created_at": s.opt.Now().UTC()}}
-		return s.emit(ctx, tx, "connected_account.disconnected", about{workspace: a.WorkspaceID, account: account}.
-			with("connected_account_errors", errs).with("connected_account_warnings", []any{}))
+		return s.emit(ctx, tx, "connected_account.disconnected", about{workspace: a.WorkspaceID, account: account}.withAccountTrouble(a))
 	})
 	if err != nil {
-		return fmt.Errorf("record that account %s is refused: %w", account, err)
+		return fmt.Errorf("record that account %s does not work: %w", account, err)
+	}
+	return nil
+}
+
+// Resync says that anything about an account and its devices may have changed.
+func (s *Service) Resync(ctx context.Context, account uuid.UUID) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		devices, err := tx.ListDevicesOfAccount(ctx, account)
+		if err != nil {
+			return err
+		}
+		for _, d := range devices {
+			if d.RemovedAt != nil {
+				continue
+			}
+			if err := s.wakeDevice(ctx, tx, d.DeviceID, true); err != nil {
+				return err
+			}
+		}
+		if err := tx.WakeAccount(ctx, account); err != nil {
+			return err
+		}
+		return s.waker.Wake(ctx, tx, AccountLane, account)
+	})
+	if err != nil {
+		return fmt.Errorf("look at account %s anew: %w", account, err)
 	}
 	return nil
 }

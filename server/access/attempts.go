@@ -16,9 +16,9 @@ type Attempt struct {
 	ID        uuid.UUID
 	Type      string // an action_type of the API
 	Status    AttemptStatus
-	CodeID    uuid.UUID
-	ErrorType string // of a failed one
-	Message   string // of a failed one
+	CodeID    uuid.UUID // zero where it is about no code
+	ErrorType string    // of a failed one
+	Message   string    // of a failed one
 	CreatedAt time.Time
 }
 
@@ -31,8 +31,12 @@ const (
 	Failed    AttemptStatus = "error"
 )
 
-// The action types of the API that concern access codes.
+// The action types of the API.
 const (
+	LockDoor                  = "LOCK_DOOR"
+	UnlockDoor                = "UNLOCK_DOOR"
+	SimulateKeypadCodeEntry   = "SIMULATE_KEYPAD_CODE_ENTRY"
+	SimulateManualLock        = "SIMULATE_MANUAL_LOCK_VIA_KEYPAD"
 	CreateAccessCode          = "CREATE_ACCESS_CODE"
 	UpdateAccessCode          = "UPDATE_ACCESS_CODE"
 	DeleteAccessCode          = "DELETE_ACCESS_CODE"
@@ -46,13 +50,13 @@ type attemptOptions struct {
 }
 
 func toAttempt(r store.ActionAttempt) Attempt {
-	return Attempt{ID: r.ActionAttemptID, Type: r.ActionType, Status: AttemptStatus(r.Status), CodeID: r.AccessCodeID,
+	return Attempt{ID: r.ActionAttemptID, Type: r.ActionType, Status: AttemptStatus(r.Status), CodeID: idOf(r.AccessCodeID),
 		ErrorType: text(r.ErrorType), Message: text(r.ErrorMessage), CreatedAt: r.CreatedAt}
 }
 
 func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string, opt attemptOptions) (store.ActionAttempt, error) {
 	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: newID(), WorkspaceID: c.WorkspaceID, DeviceID: c.DeviceID,
-		AccessCodeID: c.AccessCodeID, ActionType: actionType, Gen: c.DesiredGen, Options: mustJSON(opt), Patience: s.opt.AttemptPatience})
+		AccessCodeID: &c.AccessCodeID, ActionType: actionType, Gen: c.DesiredGen, Options: mustJSON(opt), Patience: s.opt.AttemptPatience})
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
 	}
@@ -66,16 +70,18 @@ func (s *Service) doneAttempt(ctx context.Context, tx store.Tx, c store.AccessCo
 		return r, err
 	}
 	r.Status = string(Succeeded)
-	return r, finish(ctx, tx, r, Succeeded, "", "")
+	_, err = finish(ctx, tx, r, Succeeded, "", "")
+	return r, err
 }
 
-func finish(ctx context.Context, tx store.Tx, r store.ActionAttempt, status AttemptStatus, errorType, message string) error {
-	_, err := tx.FinishActionAttempt(ctx, store.FinishActionAttemptParams{ActionAttemptID: r.ActionAttemptID, Status: string(status),
+// finish ends an attempt and says whether it had not ended before.
+func finish(ctx context.Context, tx store.Tx, r store.ActionAttempt, status AttemptStatus, errorType, message string) (ended bool, err error) {
+	n, err := tx.FinishActionAttempt(ctx, store.FinishActionAttemptParams{ActionAttemptID: r.ActionAttemptID, Status: string(status),
 		ErrorType: nonEmpty(errorType), ErrorMessage: nonEmpty(message)})
 	if err != nil {
-		return fmt.Errorf("finish the action attempt %s: %w", r.ActionAttemptID, err)
+		return false, fmt.Errorf("finish the action attempt %s: %w", r.ActionAttemptID, err)
 	}
-	return nil
+	return n == 1, nil
 }
 
 func options(r store.ActionAttempt) (o attemptOptions) {

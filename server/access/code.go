@@ -49,7 +49,8 @@ type Mutation struct {
 	Code        string
 	Message     string
 	At          time.Time
-	ScheduledAt *time.Time // deferring_creation
+	ScheduledAt *time.Time     // deferring_creation
+	From, To    map[string]any // updating_name, updating_code, updating_time_frame; these may have PINs in them
 }
 
 func pinPlace(code uuid.UUID) string   { return "access_codes.pin/" + code.String() }
@@ -94,7 +95,9 @@ func (s *Service) toCode(r store.AccessCode, d store.Device) (Code, error) {
 	}
 	if r.IsManaged {
 		c.Errors = append(c.Errors, toDevice(d).Errors()...)
-		c.Mutations = mutations(r, caps)
+		if c.Mutations, err = s.mutations(r, caps); err != nil {
+			return c, err
+		}
 	}
 	if r.WarningCode != nil {
 		c.Warnings = append(c.Warnings, Problem{Code: *r.WarningCode, Message: text(r.WarningMessage), Scope: OfCode, At: at(r.WarningAt)})
@@ -106,19 +109,42 @@ func (s *Service) toCode(r store.AccessCode, d store.Device) (Code, error) {
 }
 
 // mutations are the changes of a managed code that its device has not confirmed.
-func mutations(r store.AccessCode, caps Capabilities) []Mutation {
+func (s *Service) mutations(r store.AccessCode, caps Capabilities) ([]Mutation, error) {
 	switch {
 	case r.RemovingSince != nil:
-		return []Mutation{{Code: "deleting", Message: "The code is being removed from its device.", At: *r.RemovingSince}}
+		return []Mutation{{Code: "deleting", Message: "The code is being removed from its device.", At: *r.RemovingSince}}, nil
 	case r.AppliedGen >= r.DesiredGen:
-		return nil
+		return nil, nil
 	case r.AppliedGen > 0:
-		return []Mutation{{Code: "updating_code", Message: "The change is on its way to the device.", At: r.CreatedAt}}
+		return s.updates(r)
 	}
 	if when := programAt(r, caps); when != nil && r.WriteGen == 0 && r.Status == string(StatusUnset) {
-		return []Mutation{{Code: "deferring_creation", Message: "The code is put on its device ahead of its time frame.", At: r.CreatedAt, ScheduledAt: when}}
+		return []Mutation{{Code: "deferring_creation", Message: "The code is put on its device ahead of its time frame.", At: r.WantedAt, ScheduledAt: when}}, nil
 	}
-	return []Mutation{{Code: "creating", Message: "The code is on its way to the device.", At: r.CreatedAt}}
+	return []Mutation{{Code: "creating", Message: "The code is on its way to the device.", At: r.WantedAt}}, nil
+}
+
+// updates are the changes of a code that is on its device. One that was taken back on its way is none, but the device
+// has still to say so.
+func (s *Service) updates(r store.AccessCode) (out []Mutation, err error) {
+	const message = "The change is on its way to the device."
+	wanted, err := s.stateOf(r)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := s.appliedOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if applied != nil {
+		for _, c := range applied.changes(wanted) {
+			out = append(out, Mutation{Code: "updating_" + c.what, Message: message, At: r.WantedAt, From: c.from, To: c.to})
+		}
+	}
+	if out == nil {
+		out = []Mutation{{Code: "updating_code", Message: message, At: r.WantedAt}}
+	}
+	return out, nil
 }
 
 const (

@@ -65,7 +65,8 @@ func save(ctx context.Context, tx store.Tx, c store.AccessCode) error {
 		VendorRef: c.VendorRef, DesiredGen: c.DesiredGen, AppliedGen: c.AppliedGen, AppliedAt: c.AppliedAt, BlockedGen: c.BlockedGen,
 		WriteGen: c.WriteGen, WriteAt: c.WriteAt, WriteAccepted: c.WriteAccepted, Attempts: c.Attempts, NextAttemptAt: c.NextAttemptAt,
 		RemovingSince: c.RemovingSince, ErrorCode: c.ErrorCode, ErrorMessage: c.ErrorMessage, ErrorAt: c.ErrorAt, ErrorCodeID: c.ErrorCodeID,
-		WarningCode: c.WarningCode, WarningMessage: c.WarningMessage, WarningAt: c.WarningAt})
+		WarningCode: c.WarningCode, WarningMessage: c.WarningMessage, WarningAt: c.WarningAt, Disputes: c.Disputes, DisputedAt: c.DisputedAt,
+		WantedAt: c.WantedAt, AppliedSealed: c.AppliedSealed})
 }
 
 // UpdateCode changes a managed code, and returns the attempt that brings the change to the device; where
@@ -87,17 +88,18 @@ func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (A
 		if !d.Online && !ch.EvenIfOffline {
 			return a, &Error{Kind: Invalid, Type: "device_offline", Message: "The device is offline. Leave attempt_for_offline_device out to have the change made when it returns."}
 		}
-		fields, err := s.change(ctx, tx, d, &c, ch)
+		changes, err := s.change(ctx, tx, d, &c, ch)
 		if err != nil {
 			return a, err
 		}
-		if len(fields) == 0 {
+		if len(changes) == 0 {
 			if err := save(ctx, tx, c); err != nil {
 				return a, err
 			}
 			return s.doneAttempt(ctx, tx, c, UpdateAccessCode)
 		}
 		c.DesiredGen++
+		c.WantedAt = s.opt.Now().UTC()
 		c.Attempts, c.NextAttemptAt = 0, nil
 		if c.AppliedGen == 0 { // not on the device yet: how far it is follows the new time frame
 			c.Status = string(StatusSetting)
@@ -108,7 +110,7 @@ func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (A
 		if err := save(ctx, tx, c); err != nil {
 			return a, err
 		}
-		if err := s.emit(ctx, tx, "access_code.changed", aboutCode(d, c.AccessCodeID).with("change_reason", "requested").with("changed_properties", fields)); err != nil {
+		if err := s.emitRequested(ctx, tx, aboutCode(d, c.AccessCodeID), changes); err != nil {
 			return a, err
 		}
 		if a, err = s.newAttempt(ctx, tx, c, UpdateAccessCode, attemptOptions{}); err != nil {
@@ -118,30 +120,32 @@ func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (A
 	})
 }
 
-// change puts a CodeChange into a row and names the fields that have changed on the device by it.
-func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *store.AccessCode, ch CodeChange) (fields []string, err error) {
+// change puts a CodeChange into a row and returns what it changes of what the device has.
+func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *store.AccessCode, ch CodeChange) ([]codeChange, error) {
 	caps := capabilities(d)
 	if ch.ExternalModificationAllowed != nil {
 		c.ExternalModificationAllowed = *ch.ExternalModificationAllowed
 	}
-	if ch.Name != nil && *ch.Name != text(c.Name) {
-		if err := checkName(*ch.Name, caps); err != nil {
-			return nil, err
-		}
-		c.Name = ch.Name
-		fields = append(fields, "name")
-	}
-	pin, err := s.pinOf(*c)
+	was, err := s.stateOf(*c)
 	if err != nil {
 		return nil, err
 	}
-	if ch.PIN != "" && ch.PIN != pin {
-		if caps.ProviderPIN {
-			return nil, invalid("code", "The vendor of this device invents the codes (cannot_specify_pin_code); delete this one and create another")
-		}
-		if err := checkPIN(ch.PIN, caps); err != nil {
-			return nil, err
-		}
+	named, coded := ch.Name != nil && *ch.Name != text(c.Name), ch.PIN != "" && ch.PIN != text(was.PIN)
+	starts, ends, err := changedTimeFrame(*c, ch, s.opt.Now())
+	violations := []error{err}
+	if named {
+		violations = append(violations, checkName(*ch.Name, caps))
+	}
+	if coded {
+		violations = append(violations, checkChangedPIN(ch.PIN, caps))
+	}
+	if err := all(violations...); err != nil {
+		return nil, err
+	}
+	if named {
+		c.Name = ch.Name
+	}
+	if coded {
 		taken, err := tx.AllCodesOfDevice(ctx, d.DeviceID)
 		if err != nil {
 			return nil, err
@@ -150,17 +154,18 @@ func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *st
 			return nil, err
 		}
 		s.setPIN(c, ch.PIN)
-		fields = append(fields, "code")
 	}
-	starts, ends, err := changedTimeFrame(*c, ch, s.opt.Now())
-	if err != nil {
-		return nil, err
+	c.StartsAt, c.EndsAt = starts, ends
+	now, err := s.stateOf(*c)
+	return was.changes(now), err
+}
+
+// checkChangedPIN says why a device takes no such PIN for a code that it has. It fails with Invalid.
+func checkChangedPIN(pin string, caps Capabilities) error {
+	if caps.ProviderPIN {
+		return invalid("code", "The vendor of this device invents the codes (cannot_specify_pin_code); delete this one and create another")
 	}
-	if !sameTime(starts, c.StartsAt) || !sameTime(ends, c.EndsAt) {
-		c.StartsAt, c.EndsAt = starts, ends
-		fields = append(fields, "time_frame")
-	}
-	return fields, nil
+	return checkPIN(pin, caps)
 }
 
 // changedTimeFrame is the time frame after a change: one end alone is set against the other that stands.
@@ -258,6 +263,11 @@ func (s *Service) remove(ctx context.Context, tx store.Tx, d store.Device, c sto
 		if err := save(ctx, tx, c); err != nil {
 			return a, err
 		}
+		if c.IsManaged {
+			if err := s.emitMutation(ctx, tx, aboutCode(d, c.AccessCodeID), "deleting"); err != nil {
+				return a, err
+			}
+		}
 	}
 	if a, err = s.newAttempt(ctx, tx, c, actionType, attemptOptions{}); err != nil {
 		return a, err
@@ -276,16 +286,16 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 		return err
 	}
 	for _, a := range pending {
-		if a.AccessCodeID != c.AccessCodeID {
+		if idOf(a.AccessCodeID) != c.AccessCodeID {
 			continue
 		}
 		switch a.ActionType {
 		case DeleteAccessCode, DeleteUnmanagedAccessCode:
-			err = finish(ctx, tx, a, Succeeded, "", "")
+			_, err = finish(ctx, tx, a, Succeeded, "", "")
 		case ConvertAccessCode:
 			err = s.failConversion(ctx, tx, d, c, a, "access_code_not_found", "The code is no longer on its device.")
 		default:
-			err = finish(ctx, tx, a, Failed, "access_code_deleted", "The access code was deleted before the device had confirmed.")
+			_, err = finish(ctx, tx, a, Failed, "access_code_deleted", "The access code was deleted before the device had confirmed.")
 		}
 		if err != nil {
 			return err
@@ -299,8 +309,8 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 			return err
 		}
 	}
-	deleted := aboutCode(d, c.AccessCodeID)
-	if deleted.pin, err = s.pinOf(c); err != nil {
+	deleted, err := s.aboutWithPIN(d, c)
+	if err != nil {
 		return err
 	}
 	return s.emit(ctx, tx, "access_code.deleted", deleted)
@@ -322,13 +332,14 @@ func (s *Service) ConvertCode(ctx context.Context, p Principal, id string, exter
 }
 
 func (s *Service) failConversion(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, a store.ActionAttempt, errorType, message string) error {
-	if err := finish(ctx, tx, a, Failed, errorType, message); err != nil {
+	if _, err := finish(ctx, tx, a, Failed, errorType, message); err != nil {
 		return err
 	}
-	problem := []map[string]any{{"error_code": errorType, "message": message, "is_access_code_error": true, "created_at": s.opt.Now().UTC()}}
-	failed := aboutCode(d, c.AccessCodeID).with("access_code_errors", problem)
-	for _, list := range []string{"access_code_warnings", "device_errors", "device_warnings", "connected_account_errors", "connected_account_warnings"} {
-		failed = failed.with(list, []any{})
+	why := []Problem{{Code: errorType, Message: message, Scope: OfCode, At: s.opt.Now()}}
+	failed, err := s.withTrouble(ctx, tx, aboutCode(d, c.AccessCodeID), d)
+	if err != nil {
+		return err
 	}
-	return s.emit(ctx, tx, "access_code.unmanaged.failed_to_convert_to_managed", failed)
+	return s.emit(ctx, tx, "access_code.unmanaged.failed_to_convert_to_managed",
+		failed.with("access_code_errors", problems("error_code", why)).with("access_code_warnings", []any{}))
 }

@@ -62,6 +62,13 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 		if err := s.emit(ctx, tx, "access_code.created", aboutCode(d, r.AccessCodeID)); err != nil {
 			return err
 		}
+		mutation := "creating"
+		if r.Status == string(StatusUnset) {
+			mutation = "deferring_creation"
+		}
+		if err := s.emitMutation(ctx, tx, aboutCode(d, r.AccessCodeID), mutation); err != nil {
+			return err
+		}
 		a = toAttempt(attempt)
 		if c, err = s.toCode(r, d); err != nil {
 			return err
@@ -88,11 +95,8 @@ func (s *Service) newCode(d store.Device, taken []store.AccessCode, n NewCode) (
 	if n.Name != nil {
 		name = *n.Name
 	}
-	if err := checkName(name, caps); err != nil {
-		return r, err
-	}
 	starts, ends, err := parseTimeFrame(n.StartsAt, n.EndsAt, s.opt.Now())
-	if err != nil {
+	if err := all(checkName(name, caps), checkNewPIN(n.PIN, caps), err); err != nil {
 		return r, err
 	}
 	if full(caps, taken) {
@@ -100,17 +104,12 @@ func (s *Service) newCode(d store.Device, taken []store.AccessCode, n NewCode) (
 			Message: fmt.Sprintf("The device holds %d codes and no more. Delete one first.", caps.MaxCodes)}
 	}
 	switch {
-	case caps.ProviderPIN && n.PIN != "":
-		return r, invalid("code", "The vendor of this device invents the codes (cannot_specify_pin_code); leave `code` out")
 	case caps.ProviderPIN:
 	case n.PIN == "":
 		if n.PIN, err = s.generatePIN(d.DeviceID, caps, taken, n.PreferredLength); err != nil {
 			return r, err
 		}
 	default:
-		if err := checkPIN(n.PIN, caps); err != nil {
-			return r, err
-		}
 		if err := s.checkFree(d.DeviceID, taken, uuid.Nil, n.PIN); err != nil {
 			return r, err
 		}
@@ -123,7 +122,20 @@ func (s *Service) newCode(d store.Device, taken []store.AccessCode, n NewCode) (
 	}
 	return store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
 		PinSealed: row.PinSealed, PinMac: row.PinMac, StartsAt: starts, EndsAt: ends, Status: string(status),
-		ExternalModificationAllowed: n.ExternalModificationAllowed, PreferNativeScheduling: n.NativeScheduling}, nil
+		ExternalModificationAllowed: n.ExternalModificationAllowed, PreferNativeScheduling: n.NativeScheduling, WantedAt: s.opt.Now().UTC()}, nil
+}
+
+// checkNewPIN says why a device takes no such PIN for a new code; empty leaves the choice to others.
+// It fails with Invalid.
+func checkNewPIN(pin string, caps Capabilities) error {
+	switch {
+	case pin == "":
+		return nil
+	case caps.ProviderPIN:
+		return invalid("code", "The vendor of this device invents the codes (cannot_specify_pin_code); leave `code` out")
+	default:
+		return checkPIN(pin, caps)
+	}
 }
 
 // defaultNameFor is the name of a code that is given none, short enough for the device.

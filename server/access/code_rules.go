@@ -99,6 +99,13 @@ func checkName(name string, caps Capabilities) error {
 // timeLayouts are the forms of ISO 8601 that clients of this API send; without a zone it is UTC.
 var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02"}
 
+// CheckTime says why a text is no time.
+func CheckTime(text string) *Error {
+	_, err := parseTime("", text)
+	e, _ := asError(err)
+	return e
+}
+
 // parseTime reads a time. It fails with Invalid.
 func parseTime(field, text string) (time.Time, error) {
 	for _, l := range timeLayouts {
@@ -122,12 +129,9 @@ func parseTimeFrame(starts, ends string, now time.Time) (*time.Time, *time.Time,
 		}
 		return nil, nil, invalid(field, "Both starts_at and ends_at must be provided if one is")
 	}
-	s, err := parseTime("starts_at", starts)
-	if err != nil {
-		return nil, nil, err
-	}
-	e, err := parseTime("ends_at", ends)
-	if err != nil {
+	s, startsErr := parseTime("starts_at", starts)
+	e, endsErr := parseTime("ends_at", ends)
+	if err := all(startsErr, endsErr); err != nil {
 		return nil, nil, err
 	}
 	return checkTimeFrame(s, e, now)

@@ -2,6 +2,7 @@ package access
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,9 @@ func TestWebhookURLs(t *testing.T) {
 		"https://user@example.com":                         false,
 		"https://exa mple.com":                             false,
 		"https://example.com/\n":                           false,
+		"https://example.com/\u009b2J":                     false, // clears a terminal
+		"https://example.com/\u202e":                       false, // turns what follows round
+		"https://bücher.example/käufe":                     true,
 		"javascript:alert(1)":                              false,
 		"https://example.com/" + strings.Repeat("a", 2028): true,
 		"https://example.com/" + strings.Repeat("a", 2029): false,
@@ -178,8 +182,27 @@ func TestWebhookURLs(t *testing.T) {
 		"https://example.com/%zz":                          false,
 		"https://example.com/?secret=" + strings.Repeat("x", 5): true,
 	} {
-		if err := checkWebhookURL(url); (err == nil) != ok {
+		if err := CheckWebhookURL(url); (err == nil) != ok {
 			t.Errorf("%.60q: %v", url, err)
 		}
+	}
+}
+
+func TestWebhookAtAnAddressThatNothingIsSentToIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := &Service{opt: Options{RefusedAddress: func(a netip.Addr) bool { return a.IsLoopback() || a.IsPrivate() }}}
+	for url, ok := range map[string]bool{
+		"http://127.0.0.1:8080/x": false, "https://[::1]/": false, "http://10.1.2.3": false, "http://localhost:1": false,
+		"http://LOCALHOST.": false, "http://a.localhost/": false,
+		"https://8.8.8.8/": true, "https://example.com": true, "https://localhost.example.com": true,
+	} {
+		err := s.checkHost(url)
+		if e, _ := asError(err); (err == nil) != ok || !ok && (e.Field != "url" || !strings.Contains(e.Message, "--allow-webhook-prefix")) {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	s.opt.RefusedAddress = func(a netip.Addr) bool { return !a.Is4() }
+	if err := s.checkHost("http://localhost"); err != nil {
+		t.Errorf("one of its addresses is allowed: %v", err)
 	}
 }

@@ -3,6 +3,8 @@ package access
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,6 +33,9 @@ const (
 	DeliveryHeld      DeliveryState = "held"   // the webhook is disabled; replayed it is pending again
 )
 
+// fanOutDeliveries is how many deliveries are made in one transaction at most, or those of one event.
+const fanOutDeliveries = 20_000
+
 // FanOut makes the deliveries of the oldest events of a workspace, at most so many, and wakes their webhooks,
 // which it returns.
 func (s *Service) FanOut(ctx context.Context, h Holder, workspace uuid.UUID, events int32) (woken []uuid.UUID, err error) {
@@ -38,10 +43,27 @@ func (s *Service) FanOut(ctx context.Context, h Holder, workspace uuid.UUID, eve
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		if _, err := tx.LockWebhooksOfWorkspace(ctx, workspace); err != nil {
+		webhooks, err := tx.CountWebhooks(ctx, workspace)
+		if err != nil {
 			return err
 		}
-		ids, err := tx.FanOut(ctx, store.FanOutParams{WorkspaceID: workspace, MaxRows: events})
+		events = min(events, max(1, fanOutDeliveries/max(1, webhooks)))
+		taken, err := tx.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: workspace, MaxRows: events})
+		if err != nil || len(taken) == 0 {
+			return err
+		}
+		arg := store.FanOutParams{}
+		types := map[string]bool{}
+		for _, e := range taken {
+			arg.EventIds = append(arg.EventIds, e.EventID)
+			types[e.EventType] = true
+		}
+		// Webhooks that get none of these are not touched: however many there are, they slow nothing.
+		arg.WebhookIds, err = tx.LockWebhooksFor(ctx, store.LockWebhooksForParams{WorkspaceID: workspace, EventTypes: slices.Collect(maps.Keys(types))})
+		if err != nil || len(arg.WebhookIds) == 0 {
+			return err
+		}
+		ids, err := tx.FanOut(ctx, arg)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
@@ -86,6 +108,7 @@ func (s *Service) DueOutboxes(ctx context.Context, limit int32) ([]uuid.UUID, er
 type Endpoint struct {
 	Webhook
 	WorkspaceID uuid.UUID
+	OldSecret   string        // signs too; empty: there is none, or its time has passed
 	Failures    int           // attempts in a row that failed
 	FailingFor  time.Duration // since the first of them
 	Paused      bool          // nothing is sent for now
@@ -102,8 +125,19 @@ func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, erro
 		return Endpoint{}, fmt.Errorf("read the webhook %s: %w", id, err)
 	}
 	w, err := s.toWebhook(r.Webhook)
-	return Endpoint{Webhook: w, WorkspaceID: r.Webhook.WorkspaceID, Failures: int(r.Webhook.ConsecutiveFailures), Paused: r.Paused, Disabled: r.Webhook.DisabledAt != nil,
-		FailingFor: time.Duration(r.FailingSeconds * float64(time.Second))}, err
+	if err != nil {
+		return Endpoint{}, err
+	}
+	e := Endpoint{Webhook: w, WorkspaceID: r.Webhook.WorkspaceID, Failures: int(r.Webhook.ConsecutiveFailures), Paused: r.Paused, Disabled: w.DisabledAt != nil,
+		FailingFor: time.Duration(r.FailingSeconds * float64(time.Second))}
+	if r.OldSecretSigns {
+		old, err := s.keys.Open(oldSecretPlace(id), r.Webhook.OldSecretSealed)
+		if err != nil {
+			return Endpoint{}, fmt.Errorf("open the old secret of webhook %s: %w", id, err)
+		}
+		e.OldSecret = string(old)
+	}
+	return e, nil
 }
 
 // Delivery is an event that is due at a webhook.

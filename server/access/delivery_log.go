@@ -61,6 +61,9 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 		if err := tx.RecordAttempts(ctx, arg); err != nil {
 			return err
 		}
+		if healthy := w.ConsecutiveFailures == 0 && w.FailingSince == nil && w.PausedUntil == nil; healthy && health.Failures == 0 && health.Pause == 0 && w.DisabledAt == nil {
+			return nil // as before
+		}
 		err = tx.SetEndpointHealth(ctx, store.SetEndpointHealthParams{WebhookID: webhook, Failures: int32(health.Failures),
 			Recovered: health.Recovered, Pause: health.Pause})
 		if err != nil {
@@ -93,83 +96,6 @@ func (s *Service) disable(ctx context.Context, tx store.Tx, w store.Webhook, rea
 	}
 	fields := map[string]any{"webhook_id": w.WebhookID, "disabled_reason": reason}
 	return s.writeEvent(ctx, tx, store.InsertEventParams{EventID: newID(), WorkspaceID: w.WorkspaceID, EventType: WebhookDisabled, Payload: mustJSON(fields)})
-}
-
-// Replay is a set of deliveries to send again. All conditions must hold.
-type Replay struct {
-	EventID      *uuid.UUID      // nil: all
-	States       []DeliveryState // nil: failed and held
-	Since, Until time.Time       // when the deliveries came about; a zero Until is no bound
-}
-
-// ReplayDeliveries sends deliveries again, with the identifiers and bodies they had, and enables the webhook
-// should it be disabled. It returns how many there are, and fails with NotFound.
-func (s *Service) ReplayDeliveries(ctx context.Context, p Principal, webhook string, r Replay) (n int64, err error) {
-	id, err := uuid.Parse(webhook)
-	if err != nil {
-		return 0, webhookNotFound(webhook)
-	}
-	arg := store.ReplayDeliveriesParams{WebhookID: id, EventID: r.EventID, Since: r.Since, Until: r.Until}
-	if arg.Until.IsZero() {
-		arg.Until = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-	}
-	if r.States == nil {
-		r.States = []DeliveryState{DeliveryFailed, DeliveryHeld}
-	}
-	for _, state := range r.States {
-		arg.States = append(arg.States, string(state))
-	}
-	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		w, err := tx.LockWebhook(ctx, id)
-		if err != nil {
-			return err
-		}
-		if w.WorkspaceID != p.WorkspaceID {
-			return webhookNotFound(webhook)
-		}
-		if w.DisabledAt != nil {
-			if err := tx.EnableWebhook(ctx, id); err != nil {
-				return err
-			}
-		}
-		if n, err = tx.ReplayDeliveries(ctx, arg); err != nil {
-			return err
-		}
-		_, err = s.wakeWebhooks(ctx, tx, []uuid.UUID{id})
-		return err
-	})
-	if store.IsNoRows(err) {
-		return 0, webhookNotFound(webhook)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("replay deliveries: %w", err)
-	}
-	return n, nil
-}
-
-// DeliveryLog is what has become of an event at a webhook.
-type DeliveryLog struct {
-	EventID  uuid.UUID
-	State    DeliveryState
-	Attempts int
-	Next     *time.Time // pending: when the next attempt is due
-}
-
-// ListDeliveries lists what has become of events at a webhook, latest first. Of what is not there, it lists nothing.
-func (s *Service) ListDeliveries(ctx context.Context, p Principal, webhook string, limit int32) ([]DeliveryLog, error) {
-	ids := parseIDs(&[]string{webhook})
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	rows, err := s.db.ListDeliveries(ctx, store.ListDeliveriesParams{WorkspaceID: p.WorkspaceID, WebhookID: ids[0], MaxRows: limit})
-	if err != nil {
-		return nil, fmt.Errorf("list the deliveries: %w", err)
-	}
-	out := make([]DeliveryLog, len(rows))
-	for i, r := range rows {
-		out[i] = DeliveryLog{EventID: r.EventID, State: DeliveryState(r.State), Attempts: int(r.Attempts), Next: r.NextAttemptAt}
-	}
-	return out, nil
 }
 
 // ListDeliveryAttempts lists the attempts to deliver an event to a webhook, the first one first.

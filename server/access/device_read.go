@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,6 +20,7 @@ type Found struct {
 	StartsAt, EndsAt *time.Time
 	Confirmed        bool     // it is on the device; otherwise on its way
 	Removing         bool     // it is on its way off
+	Changed          bool     // PIN hidden: somebody has changed it at the device
 	Failure          *Failure // the vendor gave up putting it on the device
 }
 
@@ -33,8 +35,9 @@ func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, se
 				return err
 			}
 		}
+		doubted := read.doubted(found)
 		for _, c := range append([]*store.AccessCode(nil), t.codes...) {
-			if !read.seen[c.AccessCodeID] {
+			if !read.seen[c.AccessCodeID] && doubted == nil {
 				if err := read.missing(ctx, c); err != nil {
 					return err
 				}
@@ -47,11 +50,11 @@ func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, se
 			return err
 		}
 		if !t.d.Online { // it has just answered
-			if err := t.online(ctx, true); err != nil {
+			if _, err := t.online(ctx, true); err != nil {
 				return err
 			}
 		}
-		return t.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: read.again})
+		return t.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: read.again, EmptiedAt: doubted})
 	})
 }
 
@@ -61,6 +64,29 @@ type reading struct {
 	seen    map[uuid.UUID]bool
 	again   *time.Time // when to read once more before believing it
 	changed bool       // something left the device or became another: what was refused may fit now
+}
+
+// doubted is since when the list has been empty although nothing of ours was to leave; nil where that is to be
+// believed. Upstream lists are empty for a moment after a restart, and believing them loses every code.
+func (r *reading) doubted(found []Found) *time.Time {
+	if len(found) > 0 || !slices.ContainsFunc(r.codes, r.expected) {
+		return nil
+	}
+	since := r.d.EmptiedAt
+	if since == nil {
+		since = &r.now
+	}
+	until := since.Add(r.s.opt.EmptyDoubt)
+	if !until.After(r.now) {
+		return nil
+	}
+	r.again = earlier(r.again, until)
+	return since
+}
+
+// expected says whether a code is on the device by all that is known.
+func (r *reading) expected(c *store.AccessCode) bool {
+	return c.VendorRef != nil && !r.leaving(c) && (!c.IsManaged || c.AppliedGen > 0)
 }
 
 // take finds out whose a code on the device is.
@@ -173,7 +199,7 @@ func (r *reading) mac(pin string) []byte {
 
 // same says whether a code on the device is as it should be, as far as the device shows.
 func (r *reading) same(c *store.AccessCode, f Found) bool {
-	if f.PIN != "" && !seal.Equal(c.PinMac, r.mac(f.PIN)) {
+	if f.PIN != "" && !seal.Equal(c.PinMac, r.mac(f.PIN)) || f.Changed {
 		return false
 	}
 	if !nativeSchedule(*c, r.caps) {
@@ -198,7 +224,7 @@ func (r *reading) foreign(ctx context.Context, f Found) error {
 	r.s.setPIN(&row, f.PIN)
 	c, err := r.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID,
 		Name: nonEmpty(f.Name), PinSealed: row.PinSealed, PinMac: row.PinMac, StartsAt: f.StartsAt, EndsAt: f.EndsAt,
-		Status: string(StatusSet), PreferNativeScheduling: true, VendorRef: &f.Ref})
+		Status: string(StatusSet), PreferNativeScheduling: true, VendorRef: &f.Ref, WantedAt: r.now})
 	if err != nil {
 		return err
 	}
@@ -225,6 +251,9 @@ func (r *reading) refresh(c *store.AccessCode, f Found) {
 // modified deals with a managed code that was changed at the device: it is put right, or the change stands
 // where that is allowed.
 func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) error {
+	if f.Changed && c.ExternalModificationAllowed && text(c.WarningCode) == warnExternal {
+		return nil // it stands, and was told
+	}
 	r.changed = true
 	if c.ExternalModificationAllowed {
 		if f.PIN != "" {
@@ -233,13 +262,32 @@ func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) er
 		if nativeSchedule(*c, r.caps) {
 			c.StartsAt, c.EndsAt = f.StartsAt, f.EndsAt
 		}
-		r.warn(c, "external_modification_in_effect", "The code was changed at the device, which is allowed: the change stands.")
+		r.warn(c, warnExternal, "The code was changed at the device, which is allowed: the change stands.")
+		if err := r.confirmed(ctx, c, changedExternally); err != nil {
+			return err
+		}
 	} else {
-		c.AppliedGen = 0
+		c.AppliedGen, c.WantedAt = 0, r.now
 		c.Status = string(StatusSetting)
-		r.setError(c, errExternal, "The code was changed at the device. It is being put right.", uuid.Nil)
+		r.dispute(c, "The code was changed at the device.")
 	}
 	return r.emitTrouble(ctx, "access_code.modified_external_to_seam", c)
+}
+
+// dispute has a code put right that was found otherwise than it had been put: at once, unless that happens again
+// and again. Then somebody else manages it too, or its device does not keep what it confirms, and pauses grow.
+func (t *deviceTx) dispute(c *store.AccessCode, what string) {
+	if c.DisputedAt == nil || c.DisputedAt.Add(disputeMemory).Before(t.now) {
+		c.Disputes = 0
+	}
+	c.Disputes, c.DisputedAt = c.Disputes+1, &t.now
+	if int(c.Disputes) < patience {
+		t.setError(c, errExternal, what+" It is being put right.", uuid.Nil)
+		return
+	}
+	next := t.now.Add(backoff(int(c.Disputes)))
+	c.NextAttemptAt = &next
+	t.setError(c, errExternal, what+" That keeps happening: does another system manage this device? It is put right again from time to time. Stop the other system, or allow external modification.", uuid.Nil)
 }
 
 func (t *deviceTx) warn(c *store.AccessCode, code, message string) {
@@ -302,10 +350,10 @@ func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
 	}
 	if c.ExternalModificationAllowed {
 		c.BlockedGen, c.Status = c.DesiredGen, string(StatusUnset)
-		t.warn(c, "external_modification_in_effect", "The code was deleted at the device, which is allowed: it stays off.")
+		t.warn(c, warnExternal, "The code was deleted at the device, which is allowed: it stays off.")
 	} else {
-		c.Status = string(StatusSetting)
-		t.setError(c, errExternal, "The code was deleted at the device. It is being put back.", uuid.Nil)
+		c.Status, c.WantedAt = string(StatusSetting), t.now
+		t.dispute(c, "The code was deleted at the device.")
 	}
 	return t.emitTrouble(ctx, "access_code.deleted_external_to_seam", c)
 }
@@ -323,13 +371,16 @@ func (t *deviceTx) unblock() {
 // convert makes those unmanaged codes managed that are asked for and are still on the device.
 func (r *reading) convert(ctx context.Context) error {
 	for _, a := range r.pending {
-		c := r.code(a.AccessCodeID)
+		c := r.code(idOf(a.AccessCodeID))
 		if a.ActionType != ConvertAccessCode || c == nil || c.RemovingSince != nil || !r.seen[c.AccessCodeID] {
 			continue
 		}
 		if !c.IsManaged {
 			c.IsManaged = true
 			c.AppliedGen, c.AppliedAt = c.DesiredGen, &r.now
+			if err := r.confirmed(ctx, c, changedExternally); err != nil {
+				return err
+			}
 			c.Status = string(StatusSet)
 			if c.StartsAt != nil && c.StartsAt.After(r.now) {
 				c.Status = string(StatusUnset)

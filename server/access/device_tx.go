@@ -91,7 +91,7 @@ func (t *deviceTx) gone(ctx context.Context, c *store.AccessCode) error {
 
 func without(attempts []store.ActionAttempt, code uuid.UUID) (out []store.ActionAttempt) {
 	for _, a := range attempts {
-		if a.AccessCodeID != code {
+		if idOf(a.AccessCodeID) != code {
 			out = append(out, a)
 		}
 	}
@@ -101,7 +101,7 @@ func without(attempts []store.ActionAttempt, code uuid.UUID) (out []store.Action
 // settle ends the attempts that have waited for the code to reach gen.
 func (t *deviceTx) settle(ctx context.Context, c *store.AccessCode, gen int64, status AttemptStatus, errorType, message string) error {
 	return t.end(ctx, func(a store.ActionAttempt) bool {
-		return a.AccessCodeID == c.AccessCodeID && a.Gen <= gen && (a.ActionType == CreateAccessCode || a.ActionType == UpdateAccessCode)
+		return idOf(a.AccessCodeID) == c.AccessCodeID && a.Gen <= gen && (a.ActionType == CreateAccessCode || a.ActionType == UpdateAccessCode)
 	}, status, errorType, message)
 }
 
@@ -113,7 +113,7 @@ func (t *deviceTx) end(ctx context.Context, match func(store.ActionAttempt) bool
 			rest = append(rest, a)
 			continue
 		}
-		if err := finish(ctx, t.tx, a, status, errorType, message); err != nil {
+		if err := t.s.finishTold(ctx, t.tx, t.d, a, status, errorType, message); err != nil {
 			return err
 		}
 	}
@@ -138,6 +138,9 @@ func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) 
 	if gen != c.DesiredGen { // changed again meanwhile
 		return nil
 	}
+	if err := t.confirmed(ctx, c, changedByRequest); err != nil {
+		return err
+	}
 	event := "access_code.set_on_device"
 	c.Status = string(StatusSet)
 	if c.StartsAt != nil && c.StartsAt.After(t.now) {
@@ -146,9 +149,9 @@ func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) 
 	return t.emitWithPIN(ctx, event, c)
 }
 
-func (t *deviceTx) emitWithPIN(ctx context.Context, event string, c *store.AccessCode) (err error) {
-	a := aboutCode(t.d, c.AccessCodeID)
-	if a.pin, err = t.s.pinOf(*c); err != nil {
+func (t *deviceTx) emitWithPIN(ctx context.Context, event string, c *store.AccessCode) error {
+	a, err := t.s.aboutWithPIN(t.d, *c)
+	if err != nil {
 		return err
 	}
 	return t.s.emit(ctx, t.tx, event, a)
@@ -242,19 +245,16 @@ func clearError(c *store.AccessCode) {
 
 // emitTrouble tells of a problem with the errors and warnings that the code has at the moment.
 func (t *deviceTx) emitTrouble(ctx context.Context, event string, c *store.AccessCode) error {
-	a := aboutCode(t.d, c.AccessCodeID)
-	errs := []map[string]any{}
+	a, err := t.s.withTrouble(ctx, t.tx, aboutCode(t.d, c.AccessCodeID), t.d)
+	if err != nil {
+		return err
+	}
+	var errs, warnings []Problem
 	if c.ErrorCode != nil {
-		errs = append(errs, map[string]any{"error_code": *c.ErrorCode, "message": text(c.ErrorMessage), "is_access_code_error": true, "created_at": at(c.ErrorAt)})
+		errs = append(errs, Problem{Code: *c.ErrorCode, Message: text(c.ErrorMessage), Scope: OfCode, At: at(c.ErrorAt)})
 	}
-	a = a.with("access_code_errors", errs)
-	deviceErrs := []map[string]any{}
-	for _, p := range toDevice(t.d).Errors() {
-		deviceErrs = append(deviceErrs, map[string]any{"error_code": p.Code, "message": p.Message, "is_device_error": true, "created_at": p.At})
+	if c.WarningCode != nil {
+		warnings = append(warnings, Problem{Code: *c.WarningCode, Message: text(c.WarningMessage), Scope: OfCode, At: at(c.WarningAt)})
 	}
-	a = a.with("device_errors", deviceErrs)
-	for _, list := range []string{"access_code_warnings", "device_warnings", "connected_account_errors", "connected_account_warnings"} {
-		a = a.with(list, []any{})
-	}
-	return t.s.emit(ctx, t.tx, event, a)
+	return t.s.emit(ctx, t.tx, event, a.with("access_code_errors", problems("error_code", errs)).with("access_code_warnings", problems("warning_code", warnings)))
 }

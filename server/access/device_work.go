@@ -30,7 +30,9 @@ type DeviceWork struct {
 	Failures   int   // reads in a row that failed
 	Codes      []CodeWork
 	Due        *time.Time // when something becomes due without anything else happening
-	Deadline   *time.Time // when the first of the pending action attempts is given up
+	Deadline   *time.Time // when something is to be told, such as that a pending action attempt is given up
+	Bolt       *BoltWork  // what there is to do about its bolt
+	Doubted    bool       // its bolt is to be looked at: nobody has told why it is where it was seen
 }
 
 // CodeWork is what there is to do about one code.
@@ -53,6 +55,8 @@ const (
 	firstPause = time.Second
 	minPause   = 30 * time.Second
 	maxPause   = 30 * time.Minute
+
+	disputeMemory = 2 * maxPause // after that a dispute is another one
 )
 
 // backoff is the pause after the nth failure in a row, with full jitter once it is long.
@@ -82,7 +86,25 @@ func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w D
 		for _, a := range t.pending {
 			w.Deadline = earlier(w.Deadline, a.DeadlineAt)
 		}
+		tell, err := t.s.tell(ctx, t.tx, &t.d)
+		if err != nil {
+			return err
+		}
+		bolt, poll := t.bolt()
+		doubted, again := t.s.boltDoubted(t.d)
+		w.Bolt, w.Doubted = bolt, doubted
+		for _, due := range []*time.Time{tell, poll, again} {
+			if due != nil {
+				w.Due = earlier(w.Due, *due)
+			}
+		}
+		if tell != nil {
+			w.Deadline = earlier(w.Deadline, *tell)
+		}
 		for _, c := range t.codes {
+			if warning, _, late := t.delay(c); warning != "" {
+				w.Deadline = earlier(w.Deadline, late)
+			}
 			one, due, err := t.work(c)
 			if err != nil {
 				return err
@@ -209,12 +231,14 @@ func (t *deviceTx) tick(ctx context.Context) error {
 	}
 	for _, a := range t.pending {
 		var err error
-		c := t.code(a.AccessCodeID)
+		c := t.code(idOf(a.AccessCodeID))
 		switch {
 		case a.ActionType == ConvertAccessCode && c != nil && !t.caps.Convertible:
 			err = t.failConversion(ctx, c, a, "cannot_be_managed", "Codes on devices of this vendor cannot be converted to managed. The code stays as it is, unmanaged.")
 		case a.ActionType == DeleteUnmanagedAccessCode && c != nil && c.RemovingSince == nil:
 			err = t.end(ctx, is(a), Failed, "cannot_delete_unmanaged_access_code", "The vendor of this device does not let codes be deleted that were not created here.")
+		case !a.DeadlineAt.After(t.now) && movesBolt(a):
+			err = t.end(ctx, is(a), Failed, "action_attempt_expired", "The device did not confirm in time. Look where its bolt is before you try again.")
 		case !a.DeadlineAt.After(t.now) && a.ActionType == ConvertAccessCode && c != nil:
 			err = t.failConversion(ctx, c, a, "action_attempt_expired", t.expired())
 		case !a.DeadlineAt.After(t.now):
@@ -262,6 +286,9 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 		if err := t.failedToRemove(ctx, c, Failure{Class: FailedForNow, Message: "The device did not confirm the removal."}); err != nil {
 			return err
 		}
+	}
+	if err := t.tellDelay(ctx, c); err != nil {
+		return err
 	}
 	if !c.IsManaged || c.RemovingSince != nil {
 		return nil

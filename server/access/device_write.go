@@ -127,7 +127,7 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Fa
 	if f.Class == FailedUnsupported && !c.IsManaged {
 		c.RemovingSince, c.Status = nil, string(StatusSet)
 		return t.end(ctx, func(a store.ActionAttempt) bool {
-			return a.AccessCodeID == c.AccessCodeID && a.ActionType == DeleteUnmanagedAccessCode
+			return idOf(a.AccessCodeID) == c.AccessCodeID && a.ActionType == DeleteUnmanagedAccessCode
 		}, Failed, "cannot_delete_unmanaged_access_code", f.Message)
 	}
 	c.Attempts++
@@ -145,26 +145,27 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Fa
 
 // RecordUnreachable notes that the device could not be read or written: offline, as its vendor says, or for
 // a reason that says nothing about it. No attempt of a code is burnt by that. It returns how often in a row
-// it has happened.
-func (s *Service) RecordUnreachable(ctx context.Context, h Holder, device uuid.UUID, offline bool) (failures int, err error) {
+// it has happened, and when something is to be told of it.
+func (s *Service) RecordUnreachable(ctx context.Context, h Holder, device uuid.UUID, offline bool) (failures int, tell *time.Time, err error) {
 	err = s.onDevice(ctx, h, device, "record a failed read", func(t *deviceTx) error {
 		n, err := t.tx.SetDeviceFailed(ctx, device)
 		failures = int(n)
 		if err != nil || !offline || !t.d.Online {
 			return err
 		}
-		return t.online(ctx, false)
+		tell, err = t.online(ctx, false)
+		return err
 	})
-	return failures, err
+	return failures, tell, err
 }
 
-// online records a transition, with its event.
-func (t *deviceTx) online(ctx context.Context, online bool) error {
-	if err := t.tx.SetDeviceOnline(ctx, store.SetDeviceOnlineParams{DeviceID: t.d.DeviceID, Online: online}); err != nil {
-		return err
+// online records a transition, and says when it is to be told.
+func (t *deviceTx) online(ctx context.Context, online bool) (tell *time.Time, err error) {
+	if err := t.tx.SetDeviceOnline(ctx, store.SetDeviceOnlineParams{DeviceID: t.d.DeviceID, Online: online, OnlineChangedAt: t.now}); err != nil {
+		return nil, err
 	}
 	t.d.Online, t.d.OnlineChangedAt = online, t.now
-	return t.s.emitOnline(ctx, t.tx, t.d)
+	return t.s.tell(ctx, t.tx, &t.d)
 }
 
 // RecordRemoved notes that the account no longer has the device.

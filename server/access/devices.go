@@ -206,3 +206,27 @@ func (s *Service) SimulatedDevice(ctx context.Context, p Principal, id string) (
 	}
 	return d, nil
 }
+
+// BeginSimulation writes the attempt of something that is about to be done to a simulated device by hand.
+func (s *Service) BeginSimulation(ctx context.Context, device uuid.UUID, action string) (a Attempt, err error) {
+	err = s.onDevice(ctx, anybody{}, device, "begin a simulation", func(t *deviceTx) error {
+		r, err := s.newDeviceAttempt(ctx, t.tx, t.d, action, s.opt.BoltPatience)
+		if err != nil {
+			return err
+		}
+		a = toAttempt(r)
+		return s.wakeDevice(ctx, t.tx, t.d.DeviceID, false) // which gives it up should it never end
+	})
+	return a, err
+}
+
+// EndSimulation ends the attempt: well, or with what the device has refused it with.
+func (s *Service) EndSimulation(ctx context.Context, device uuid.UUID, a Attempt, refusal string) (Attempt, error) {
+	a.Status = Succeeded
+	if refusal != "" {
+		a.Status, a.ErrorType, a.Message = Failed, "device_refused", refusal
+	}
+	return a, s.onDevice(ctx, anybody{}, device, "end a simulation", func(t *deviceTx) error {
+		return t.end(ctx, func(r store.ActionAttempt) bool { return r.ActionAttemptID == a.ID }, a.Status, a.ErrorType, a.Message)
+	})
+}

@@ -22,11 +22,38 @@ type Error struct {
 	Message string         // for people: what is wrong and what to do next
 	Field   string         // the parameter it is about, dotted; empty when it is about the whole request
 	Data    map[string]any // what it refers to; may be nil
+	Also    []*Error       // what else of the request is Invalid
 }
 
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
 
+// all is every violation that a request is refused for; what is no violation of a parameter is reported alone.
+func all(errs ...error) error {
+	var first *Error
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		e, ok := asError(err)
+		if !ok || e.Type != invalidInput {
+			return err
+		}
+		if first == nil {
+			c := *e
+			first = &c
+		} else {
+			first.Also = append(first.Also, e)
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return first
+}
+
+const invalidInput = "invalid_input"
+
 // invalid is an error about one parameter; field may be empty.
 func invalid(field, format string, args ...any) *Error {
-	return &Error{Kind: Invalid, Type: "invalid_input", Field: field, Message: fmt.Sprintf(format, args...)}
+	return &Error{Kind: Invalid, Type: invalidInput, Field: field, Message: fmt.Sprintf(format, args...)}
 }

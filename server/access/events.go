@@ -1,10 +1,12 @@
 package access
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +22,7 @@ type Event struct {
 	OccurredAt  time.Time
 	CreatedAt   time.Time
 	Fields      map[string]any
+	PINs        []string // those in Fields, however deep: no log may show them
 }
 
 // about names what an event is about.
@@ -27,7 +30,8 @@ type about struct {
 	workspace, account uuid.UUID
 	device, code       *uuid.UUID
 	fields             map[string]any
-	pin                string // only for the types that carry one
+	secret             map[string]any // fields that have a PIN in them: sealed, never in the payload
+	at                 *time.Time     // when it happened; nil: now
 }
 
 func aboutDevice(d store.Device) about {
@@ -41,16 +45,30 @@ func aboutCode(d store.Device, code uuid.UUID) about {
 }
 
 func (a about) with(field string, value any) about {
-	a.fields = maps.Clone(a.fields)
-	if a.fields == nil {
-		a.fields = map[string]any{}
-	}
-	a.fields[field] = value
+	a.fields = and(a.fields, field, value)
 	return a
 }
 
-// emit writes an event in the transaction of what it reports.
+// hiding is with for a field that has a PIN in it.
+func (a about) hiding(field string, value any) about {
+	a.secret = and(a.secret, field, value)
+	return a
+}
+
+func and(fields map[string]any, field string, value any) map[string]any {
+	fields = maps.Clone(fields)
+	if fields == nil {
+		fields = map[string]any{}
+	}
+	fields[field] = value
+	return fields
+}
+
+// emit writes an event in the transaction of what it reports. Its type must be one of eventFields.
 func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a about) error {
+	if _, known := eventFields[eventType]; !known {
+		return fmt.Errorf("the event type %s is not among eventFields", eventType)
+	}
 	fields := map[string]any{"connected_account_id": a.account}
 	if a.device != nil {
 		fields["device_id"] = *a.device
@@ -60,9 +78,9 @@ func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a abo
 	}
 	maps.Copy(fields, a.fields)
 	arg := store.InsertEventParams{EventID: newID(), WorkspaceID: a.workspace, EventType: eventType, DeviceID: a.device, AccessCodeID: a.code,
-		ConnectedAccountID: &a.account, Payload: mustJSON(fields)}
-	if a.pin != "" {
-		arg.PinSealed = s.keys.Seal(eventPlace(arg.EventID), []byte(a.pin))
+		ConnectedAccountID: &a.account, Payload: mustJSON(fields), OccurredAt: a.at}
+	if len(a.secret) > 0 {
+		arg.PinSealed = s.keys.Seal(eventPlace(arg.EventID), mustJSON(a.secret))
 	}
 	return s.writeEvent(ctx, tx, arg)
 }
@@ -87,13 +105,40 @@ func (s *Service) toEvent(r store.Event) (Event, error) {
 		return e, fmt.Errorf("read the event %s: %w", r.EventID, err)
 	}
 	if r.PinSealed != nil {
-		pin, err := s.keys.Open(eventPlace(r.EventID), r.PinSealed)
+		secret, err := s.keys.Open(eventPlace(r.EventID), r.PinSealed)
 		if err != nil {
 			return e, fmt.Errorf("open the PIN of event %s: %w", r.EventID, err)
 		}
-		e.Fields["code"] = string(pin)
+		if !bytes.HasPrefix(secret, []byte("{")) { // of the first version: the PIN alone
+			secret = mustJSON(map[string]any{"code": string(secret)})
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(secret, &fields); err != nil {
+			return e, fmt.Errorf("read the secret fields of event %s", r.EventID) // err may quote them
+		}
+		maps.Copy(e.Fields, fields)
+		e.PINs = pinsIn(fields)
 	}
 	return e, nil
+}
+
+// pinsIn finds what may be a PIN in fields that were sealed: at least 4 digits and nothing else.
+func pinsIn(value any) (out []string) {
+	switch v := value.(type) {
+	case string:
+		if len(v) >= 4 && !strings.ContainsFunc(v, func(r rune) bool { return r < '0' || r > '9' }) {
+			out = append(out, v)
+		}
+	case []any:
+		for _, one := range v {
+			out = append(out, pinsIn(one)...)
+		}
+	case map[string]any:
+		for _, one := range v {
+			out = append(out, pinsIn(one)...)
+		}
+	}
+	return out
 }
 
 // GetEvent reads an event by its identifier, or the latest of a type on a device.

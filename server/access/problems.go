@@ -33,4 +33,5 @@ const (
 	errFailedToSet = "failed_to_set_on_device"
 	errFailedToRem = "failed_to_remove_from_device"
 	errExternal    = "conflicting_external_modification"
+	warnExternal   = "external_modification_in_effect"
 )

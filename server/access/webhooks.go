@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/google/uuid"
@@ -17,10 +19,12 @@ import (
 
 // Webhook is an endpoint that events are sent to.
 type Webhook struct {
-	ID         uuid.UUID
-	URL        string
-	EventTypes []string // "*" stands for all
-	Secret     string   // whsec_ and base64, as Standard Webhooks describe
+	ID             uuid.UUID
+	URL            string
+	EventTypes     []string   // "*" stands for all
+	Secret         string     // whsec_ and base64, as Standard Webhooks describe
+	DisabledAt     *time.Time // nothing has been sent since; nil: it is enabled
+	DisabledReason string
 }
 
 const (
@@ -30,10 +34,19 @@ const (
 
 func secretPlace(id uuid.UUID) string { return "webhooks.secret/" + id.String() }
 
+func newSecret() string {
+	key := make([]byte, secretBytes)
+	rand.Read(key)
+	return "whsec_" + base64.StdEncoding.EncodeToString(key)
+}
+
 // CreateWebhook makes a webhook; no event types stand for all.
 // It fails with Invalid for a URL or an event type that is none.
 func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string, types []string) (Webhook, error) {
-	if err := checkWebhookURL(address); err != nil {
+	if err := CheckWebhookURL(address); err != nil {
+		return Webhook{}, err
+	}
+	if err := s.checkHost(address); err != nil {
 		return Webhook{}, err
 	}
 	if types == nil {
@@ -43,9 +56,7 @@ func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string
 	if err != nil {
 		return Webhook{}, err
 	}
-	key := make([]byte, secretBytes)
-	rand.Read(key)
-	w := Webhook{ID: newID(), URL: address, EventTypes: types, Secret: "whsec_" + base64.StdEncoding.EncodeToString(key)}
+	w := Webhook{ID: newID(), URL: address, EventTypes: types, Secret: newSecret()}
 	err = s.db.InsertWebhook(ctx, store.InsertWebhookParams{WebhookID: w.ID, WorkspaceID: p.WorkspaceID, Url: w.URL, EventTypes: w.EventTypes,
 		SecretSealed: s.keys.Seal(secretPlace(w.ID), []byte(w.Secret))})
 	if err != nil {
@@ -54,13 +65,14 @@ func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string
 	return w, nil
 }
 
-func checkWebhookURL(address string) error {
+// CheckWebhookURL says why events cannot be sent to an address.
+func CheckWebhookURL(address string) *Error {
 	if len(address) > maxURLLength {
 		return invalid("url", "A webhook's URL has at most %d characters", maxURLLength)
 	}
 	u, err := url.Parse(address)
 	switch {
-	case err != nil || strings.ContainsFunc(address, unicode.IsSpace):
+	case err != nil || strings.ContainsFunc(address, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }):
 		return invalid("url", "Invalid url")
 	case (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
 		return invalid("url", "A webhook's URL begins with https:// or http:// and a host")
@@ -68,6 +80,24 @@ func checkWebhookURL(address string) error {
 		return invalid("url", "A webhook's URL carries no user name or password; deliveries are signed with the webhook's secret")
 	}
 	return nil
+}
+
+// checkHost refuses a host that is an address which nothing is sent to. It is a courtesy: what a name stands for is
+// judged when it is dialled.
+func (s *Service) checkHost(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || s.opt.RefusedAddress == nil || !s.refuses(strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))) {
+		return nil //nolint:nilerr // CheckWebhookURL has said it
+	}
+	return invalid("url", "Nothing is sent to %s, which is no public address. The server sends there when it is started with --allow-webhook-prefix for it", u.Hostname())
+}
+
+func (s *Service) refuses(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // RFC 6761
+		return s.opt.RefusedAddress(netip.AddrFrom4([4]byte{127, 0, 0, 1})) && s.opt.RefusedAddress(netip.IPv6Loopback())
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && s.opt.RefusedAddress(address)
 }
 
 // checkEventTypes takes doubles out and keeps the order.
@@ -79,17 +109,29 @@ func checkEventTypes(types []string) ([]string, error) {
 	var unknown []string
 	for _, t := range types {
 		switch {
-		case t != "*" && !isEventType(t):
+		case CheckEventType(t) != nil:
 			unknown = append(unknown, t)
 		case !slices.Contains(out, t):
 			out = append(out, t)
 		}
 	}
 	if unknown != nil {
-		return nil, &Error{Kind: Invalid, Type: "invalid_event_types", Data: map[string]any{"invalid_event_types": unknown},
-			Message: fmt.Sprintf("No such event type: %s. \"*\" stands for all; the documentation lists the others.", strings.Join(unknown, ", "))}
+		return nil, unknownEventTypes(unknown)
 	}
 	return out, nil
+}
+
+// CheckEventType says why a webhook cannot ask for events of that type.
+func CheckEventType(t string) *Error {
+	if t == "*" || isEventType(t) {
+		return nil
+	}
+	return unknownEventTypes([]string{t})
+}
+
+func unknownEventTypes(unknown []string) *Error {
+	return &Error{Kind: Invalid, Type: "invalid_event_types", Data: map[string]any{"invalid_event_types": unknown},
+		Message: fmt.Sprintf("No such event type: %s. \"*\" stands for all; the documentation lists the others.", strings.Join(unknown, ", "))}
 }
 
 func (s *Service) toWebhook(r store.Webhook) (Webhook, error) {
@@ -97,7 +139,7 @@ func (s *Service) toWebhook(r store.Webhook) (Webhook, error) {
 	if err != nil {
 		return Webhook{}, fmt.Errorf("open the secret of webhook %s: %w", r.WebhookID, err)
 	}
-	return Webhook{ID: r.WebhookID, URL: r.Url, EventTypes: r.EventTypes, Secret: string(secret)}, nil
+	return Webhook{ID: r.WebhookID, URL: r.Url, EventTypes: r.EventTypes, Secret: string(secret), DisabledAt: r.DisabledAt, DisabledReason: text(r.DisabledReason)}, nil
 }
 
 func webhookNotFound(id string) *Error {

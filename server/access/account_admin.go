@@ -1,0 +1,149 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// addressIndex keeps two accounts from having one address.
+const addressIndex = "connected_accounts_address"
+
+// AccountSummary is an account as those who run the server see it.
+type AccountSummary struct {
+	Account
+	Devices int
+	Problem string // why it does not work at the moment; empty: it does, or has not been tried
+}
+
+// ListAllAccounts lists the accounts of all workspaces with their credentials. For administration only.
+func (s *Service) ListAllAccounts(ctx context.Context) ([]AccountSummary, error) {
+	rows, err := s.db.ListAllAccounts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the accounts: %w", err)
+	}
+	out := make([]AccountSummary, len(rows))
+	for i, r := range rows {
+		out[i] = AccountSummary{Devices: int(r.Devices), Problem: text(r.ConnectedAccount.ErrorMessage)}
+		if out[i].Account, err = s.toAccount(r.ConnectedAccount); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// AccountChange is how an account is reached from now on.
+type AccountChange struct {
+	DisplayName string
+	Address     string          // as for ConnectAccount
+	Config      json.RawMessage // as for ConnectAccount
+}
+
+// ChangeAccount changes the name, the address or the credentials of an account. Its devices stay what they are.
+// It fails with NotFound, and with Conflict when another account has the address.
+func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChange) error {
+	var a store.ConnectedAccount
+	err := s.db.InTx(ctx, func(tx store.Tx) (err error) {
+		if a, err = lockAccount(ctx, tx, id); err != nil {
+			return err
+		}
+		n, err := tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: c.DisplayName,
+			ConfigSealed: s.keys.Seal(accountPlace(id), c.Config), AddressMac: s.addressMAC(a.Adapter, c.Address)})
+		if err != nil || n == 0 {
+			return err
+		}
+		return s.waker.Wake(ctx, tx, AccountLane, id)
+	})
+	if store.Violates(err, addressIndex) {
+		return s.AddressConnected(ctx, a.Adapter, c.Address, id)
+	}
+	if err != nil {
+		return fmt.Errorf("change the account %s: %w", id, err)
+	}
+	return nil
+}
+
+// DisconnectAccount ends an account: its credentials are deleted, its devices are removed, what waits for them ends.
+// On the devices themselves nothing is touched: the codes on them go on opening doors. It fails with NotFound.
+func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		a, err := lockAccount(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		devices, err := tx.ListDevicesOfAccount(ctx, id)
+		if err != nil {
+			return err
+		}
+		for _, d := range devices {
+			if d.RemovedAt != nil {
+				continue
+			}
+			if err := s.removeDevice(ctx, tx, d); err != nil {
+				return err
+			}
+		}
+		if err := tx.DeleteAccount(ctx, store.DeleteAccountParams{ConnectedAccountID: id, ConfigSealed: s.keys.Seal(accountPlace(id), []byte("{}"))}); err != nil {
+			return err
+		}
+		if err := s.emit(ctx, tx, "connected_account.deleted", about{workspace: a.WorkspaceID, account: id}); err != nil {
+			return err
+		}
+		return s.waker.Wake(ctx, tx, AccountLane, id)
+	})
+	if err != nil {
+		return fmt.Errorf("disconnect the account %s: %w", id, err)
+	}
+	return nil
+}
+
+func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d store.Device) error {
+	if _, err := tx.LockDevice(ctx, d.DeviceID); err != nil {
+		return err
+	}
+	if err := tx.RemoveDevice(ctx, d.DeviceID); err != nil {
+		return err
+	}
+	if err := s.emit(ctx, tx, "device.removed", aboutDevice(d)); err != nil {
+		return err
+	}
+	return s.waker.Wake(ctx, tx, DeviceLane, d.DeviceID)
+}
+
+func lockAccount(ctx context.Context, tx store.Tx, id uuid.UUID) (store.ConnectedAccount, error) {
+	a, err := tx.LockAccount(ctx, id)
+	if store.IsNoRows(err) || (err == nil && a.DeletedAt != nil) {
+		return a, &Error{Kind: NotFound, Type: "connected_account_not_found", Message: "There is no such account.", Data: map[string]any{"connected_account_id": id}}
+	}
+	return a, err
+}
+
+// AddressConnected fails with Conflict when another account than id has the address; id may be zero.
+func (s *Service) AddressConnected(ctx context.Context, adapter, address string, id uuid.UUID) error {
+	a, err := s.db.GetAccountByAddress(ctx, store.GetAccountByAddressParams{Adapter: adapter, AddressMac: s.addressMAC(adapter, address)})
+	switch {
+	case store.IsNoRows(err) || (err == nil && a.ConnectedAccountID == id):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for the address: %w", err)
+	}
+	return &Error{Kind: Conflict, Type: "connected_account_exists", Data: map[string]any{"connected_account_id": a.ConnectedAccountID},
+		Message: fmt.Sprintf("%s is connected already, as account %s: two accounts would fight over its devices.", address, a.ConnectedAccountID)}
+}
+
+// addressMAC is nil for no address: such accounts are not compared.
+func (s *Service) addressMAC(adapter, address string) []byte {
+	if address == "" {
+		return nil
+	}
+	return s.keys.MAC("connected_accounts.address/"+adapter, []byte(address))
+}
+
+// AccountRests notes that nothing is left to do for an account that was disconnected.
+func (s *Service) AccountRests(ctx context.Context, id uuid.UUID) error {
+	return s.db.AccountRests(ctx, id)
+}

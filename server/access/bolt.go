@@ -1,0 +1,209 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// BoltWork is a bolt that is to be moved.
+type BoltWork struct {
+	Attempt uuid.UUID
+	Lock    bool // otherwise unlock
+	Started bool // the command may have been sent: it is sent once only, what has become of it the device shows
+}
+
+// MoveBolt asks for a door to be locked or unlocked, and returns the attempt, which ends when the device has
+// confirmed. One of a device that is offline has failed already: a door must not open at another time than
+// when somebody asks for it.
+// It fails with NotFound, and with Invalid where the device cannot be moved so from afar.
+func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lock bool) (a Attempt, err error) {
+	id, err := uuid.Parse(deviceID)
+	if err != nil {
+		return a, deviceNotFound("device_id", deviceID)
+	}
+	action := UnlockDoor
+	if lock {
+		action = LockDoor
+	}
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id})
+		if store.IsNoRows(err) {
+			return deviceNotFound("device_id", deviceID)
+		}
+		if err != nil {
+			return err
+		}
+		if err := canMove(capabilities(d), lock); err != nil {
+			return err
+		}
+		r, err := s.newDeviceAttempt(ctx, tx, d, action, s.opt.BoltPatience)
+		if err != nil {
+			return err
+		}
+		if !d.Online {
+			message := "The device is offline. Try again when it is back."
+			if err := s.finishTold(ctx, tx, d, r, Failed, "device_offline", message); err != nil {
+				return err
+			}
+			a = toAttempt(r)
+			a.Status, a.ErrorType, a.Message = Failed, "device_offline", message
+			return nil
+		}
+		a = toAttempt(r)
+		return s.wakeDevice(ctx, tx, d.DeviceID, false)
+	})
+	if _, ok := asError(err); err != nil && !ok {
+		err = fmt.Errorf("move the bolt of device %s: %w", id, err)
+	}
+	return a, err
+}
+
+func canMove(caps Capabilities, lock bool) error {
+	refused := func(what, flag string) error {
+		return &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "device_id",
+			Message: fmt.Sprintf("This device cannot be %s from afar: its %s is false.", what, flag)}
+	}
+	switch {
+	case lock && !caps.Lock:
+		return refused("locked", "can_remotely_lock")
+	case !lock && !caps.Unlock:
+		return refused("unlocked", "can_remotely_unlock")
+	}
+	return nil
+}
+
+// newDeviceAttempt writes an attempt that is about a device and none of its codes.
+func (s *Service) newDeviceAttempt(ctx context.Context, tx store.Tx, d store.Device, action string, patience time.Duration) (store.ActionAttempt, error) {
+	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: newID(), WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID,
+		ActionType: action, Options: mustJSON(attemptOptions{}), Patience: patience})
+	if err != nil {
+		return r, fmt.Errorf("write the action attempt: %w", err)
+	}
+	return r, nil
+}
+
+// finishTold ends an attempt, with the event where its type has one.
+func (s *Service) finishTold(ctx context.Context, tx store.Tx, d store.Device, r store.ActionAttempt, status AttemptStatus, errorType, message string) error {
+	ended, err := finish(ctx, tx, r, status, errorType, message)
+	prefix, told := attemptEvents[r.ActionType]
+	if err != nil || !ended || !told {
+		return err
+	}
+	outcome := ".succeeded"
+	if status == Failed {
+		outcome = ".failed"
+	}
+	a := aboutDevice(d).with("action_attempt_id", r.ActionAttemptID).with("action_type", r.ActionType).with("status", string(status))
+	return s.emit(ctx, tx, prefix+outcome, a)
+}
+
+func movesBolt(a store.ActionAttempt) bool {
+	return a.ActionType == LockDoor || a.ActionType == UnlockDoor
+}
+
+// bolt is the bolt's next work: attempts are done one after another, in the order they were asked for.
+func (t *deviceTx) bolt() (work *BoltWork, poll *time.Time) {
+	for _, a := range t.pending {
+		if !movesBolt(a) {
+			continue
+		}
+		if a.StartedAt != nil {
+			again := t.now.Add(min(max(t.now.Sub(*a.StartedAt)/2, pollFirst), pollLast))
+			poll = &again
+		}
+		return &BoltWork{Attempt: a.ActionAttemptID, Lock: a.ActionType == LockDoor, Started: a.StartedAt != nil}, poll
+	}
+	return nil, nil
+}
+
+// BoltWaits says whether somebody waits for the bolt to be moved, who comes before everything else.
+func (s *Service) BoltWaits(ctx context.Context, device uuid.UUID) (bool, error) {
+	return s.db.BoltWaits(ctx, device)
+}
+
+// RecordBoltStarted notes, before the command is sent, that this is about to happen: after a crash nobody sends it
+// again. It says whether the bolt still is to be moved.
+func (s *Service) RecordBoltStarted(ctx context.Context, h Holder, device uuid.UUID, w BoltWork) (still bool, err error) {
+	err = s.onDevice(ctx, h, device, "record the start of an action", func(t *deviceTx) error {
+		for _, a := range t.pending {
+			if a.ActionAttemptID == w.Attempt && a.StartedAt == nil && a.DeadlineAt.After(t.now) {
+				still = true
+				return t.tx.StartActionAttempt(ctx, store.StartActionAttemptParams{ActionAttemptID: w.Attempt, StartedAt: &t.now})
+			}
+		}
+		return nil
+	})
+	return still, err
+}
+
+// RecordBoltNotStarted notes that the command did not get through after all: it may be sent again.
+func (s *Service) RecordBoltNotStarted(ctx context.Context, h Holder, device uuid.UUID, w BoltWork) error {
+	return s.onDevice(ctx, h, device, "record that an action did not start", func(t *deviceTx) error {
+		return t.tx.StartActionAttempt(ctx, store.StartActionAttemptParams{ActionAttemptID: w.Attempt})
+	})
+}
+
+// RecordBoltMoved notes that the device has confirmed.
+func (s *Service) RecordBoltMoved(ctx context.Context, h Holder, device uuid.UUID, w BoltWork) error {
+	return s.onDevice(ctx, h, device, "record a moved bolt", func(t *deviceTx) error {
+		for _, a := range t.pending {
+			if a.ActionAttemptID == w.Attempt {
+				return t.moved(ctx, a, nil)
+			}
+		}
+		return nil
+	})
+}
+
+// RecordBoltFailed notes that the bolt was not moved, and why.
+func (s *Service) RecordBoltFailed(ctx context.Context, h Holder, device uuid.UUID, w BoltWork, errorType, message string) error {
+	return s.onDevice(ctx, h, device, "record a failed action", func(t *deviceTx) error {
+		return t.end(ctx, func(a store.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt }, Failed, errorType, message)
+	})
+}
+
+// moved ends the attempt well and tells of the bolt; at is when it happened, nil: now.
+func (t *deviceTx) moved(ctx context.Context, a store.ActionAttempt, at *time.Time) error {
+	if err := t.end(ctx, is(a), Succeeded, "", ""); err != nil {
+		return err
+	}
+	told := aboutDevice(t.d).with("method", "remote").with("action_attempt_id", a.ActionAttemptID)
+	told.at = at
+	return t.tellBolt(ctx, a.ActionType == LockDoor, told)
+}
+
+// tellBolt notes where the bolt is, and tells it.
+func (t *deviceTx) tellBolt(ctx context.Context, locked bool, a about) error {
+	if t.d.Locked == nil || *t.d.Locked != locked {
+		t.d.Locked, t.d.LockedChangedAt = &locked, t.now
+		if err := t.tx.SetDeviceLocked(ctx, store.SetDeviceLockedParams{DeviceID: t.d.DeviceID, Locked: &locked, LockedChangedAt: t.now}); err != nil {
+			return err
+		}
+	}
+	t.d.ToldLocked = &locked
+	if err := saveTold(ctx, t.tx, t.d); err != nil {
+		return err
+	}
+	event := "lock.unlocked"
+	if locked {
+		event = "lock.locked"
+	}
+	return t.s.emit(ctx, t.tx, event, a)
+}
+
+// boltDoubted says whether the bolt was seen elsewhere than last told, for so long that its vendor will not
+// tell of it any more, or when that will be.
+func (s *Service) boltDoubted(d store.Device) (doubted bool, again *time.Time) {
+	if d.RemovedAt != nil || d.Locked == nil || d.ToldLocked == nil || *d.Locked == *d.ToldLocked {
+		return false, nil
+	}
+	if until := d.LockedChangedAt.Add(s.opt.OperationLag); until.After(s.opt.Now()) {
+		return false, &until
+	}
+	return true, nil
+}

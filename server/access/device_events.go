@@ -1,0 +1,164 @@
+package access
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// anybody is the Holder of what may be noted at any time, as it is decided by nobody here: what a vendor tells.
+type anybody struct{}
+
+func (anybody) Check(context.Context, store.Tx) error { return nil }
+
+// tell writes the events of what has become of a device since it was last told of, as far as that has lasted, and
+// says when to ask again: a device that comes back soon was never gone. Bolts are told of by package access's
+// operations (see bolt.go).
+func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again *time.Time, err error) {
+	if d.RemovedAt != nil {
+		return nil, nil
+	}
+	was := *d
+	now := s.opt.Now().UTC()
+	switch lasting := d.OnlineChangedAt.Add(s.opt.OfflineDebounce); {
+	case d.Online && !d.ToldOnline:
+		d.ToldOnline = true
+		err = s.emit(ctx, tx, "device.connected", aboutDevice(*d))
+	case !d.Online && d.ToldOnline && lasting.After(now):
+		again = &lasting
+	case !d.Online && d.ToldOnline:
+		d.ToldOnline = false
+		err = s.emitDisconnected(ctx, tx, *d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.tellBattery(ctx, tx, d); err != nil {
+		return nil, err
+	}
+	if d.ToldLocked == nil { // where the bolt was at first is no operation
+		d.ToldLocked = d.Locked
+	}
+	if reflect.DeepEqual(was, *d) {
+		return again, nil
+	}
+	return again, saveTold(ctx, tx, *d)
+}
+
+func saveTold(ctx context.Context, tx store.Tx, d store.Device) error {
+	return tx.SetDeviceTold(ctx, store.SetDeviceToldParams{DeviceID: d.DeviceID, ToldOnline: d.ToldOnline, ToldLocked: d.ToldLocked, ToldBattery: d.ToldBattery})
+}
+
+// emitDisconnected tells that a device was offline for long enough.
+func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, d store.Device) error {
+	a, err := s.withTrouble(ctx, tx, aboutDevice(d), d)
+	if err != nil {
+		return err
+	}
+	a.at = &d.OnlineChangedAt
+	return s.emit(ctx, tx, "device.disconnected", a.with("error_code", "device_disconnected"))
+}
+
+// tellBattery tells of another battery status than the one last told.
+func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *store.Device) error {
+	if d.BatteryLevel == nil {
+		return nil
+	}
+	level := *d.BatteryLevel
+	status := nextBatteryStatus(text(d.ToldBattery), level)
+	if status == text(d.ToldBattery) {
+		return nil
+	}
+	was := text(d.ToldBattery)
+	d.ToldBattery = &status
+	if was == "" { // as it was when the device was found
+		return nil
+	}
+	a := aboutDevice(*d).with("battery_level", level)
+	if lowBattery(status) && !lowBattery(was) {
+		if err := s.emit(ctx, tx, "device.low_battery", a); err != nil {
+			return err
+		}
+	}
+	return s.emit(ctx, tx, "device.battery_status_changed", a.with("battery_status", status))
+}
+
+// BatteryStatus is the battery_status of the API: critical, low, good or full; level is 0 to 1.
+func BatteryStatus(level float64) string {
+	switch {
+	case level < 0.1:
+		return "critical"
+	case level < 0.25:
+		return "low"
+	case level < 0.75:
+		return "good"
+	default:
+		return "full"
+	}
+}
+
+func lowBattery(status string) bool { return status == "critical" || status == "low" }
+
+// nextBatteryStatus is the status that follows was at the level. A level that goes to and fro about a bound, as
+// levels do, changes nothing: it has to rise well above.
+func nextBatteryStatus(was string, level float64) string {
+	const well = 0.05
+	status := BatteryStatus(level)
+	if was != "" && status != was && BatteryStatus(max(level-well, 0)) == was {
+		return was
+	}
+	return status
+}
+
+// withTrouble adds the errors and warnings of a device and its account as they are now.
+func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a about, d store.Device) (about, error) {
+	account, err := tx.GetAccount(ctx, d.ConnectedAccountID)
+	if err != nil {
+		return a, err
+	}
+	return a.with("device_errors", problems("error_code", toDevice(d).Errors())).with("device_warnings", []any{}).
+		withAccountTrouble(account), nil
+}
+
+func (a about) withAccountTrouble(account store.ConnectedAccount) about {
+	var errs []Problem
+	if account.ErrorCode != nil {
+		errs = append(errs, Problem{Code: *account.ErrorCode, Message: text(account.ErrorMessage), Scope: OfAccount, At: at(account.ErrorAt)})
+	}
+	return a.with("connected_account_errors", problems("error_code", errs)).with("connected_account_warnings", []any{})
+}
+
+// problems are errors or warnings in the form that events carry; field is "error_code" or "warning_code".
+func problems(field string, list []Problem) []map[string]any {
+	out := []map[string]any{}
+	for _, p := range list {
+		shown := map[string]any{field: p.Code, "message": p.Message, "created_at": p.At.UTC()}
+		if field == "error_code" {
+			shown["is_"+string(p.Scope)+"_error"] = true
+		}
+		out = append(out, shown)
+	}
+	return out
+}
+
+// RecordDevice takes in one device as its vendor describes it now. What is then still different from what was
+// last told of its bolt was done by somebody of whom the vendor does not tell.
+func (s *Service) RecordDevice(ctx context.Context, h Holder, device uuid.UUID, f FoundDevice) error {
+	return s.onDevice(ctx, h, device, "record the state", func(t *deviceTx) error {
+		if err := t.s.refreshDevice(ctx, t.tx, t.d, f); err != nil {
+			return err
+		}
+		var err error
+		if t.d, err = t.tx.LockDevice(ctx, device); err != nil {
+			return err
+		}
+		if doubted, _ := t.s.boltDoubted(t.d); !doubted {
+			return nil
+		}
+		return t.operated(ctx, Operation{Kind: BoltMoved, Locked: *t.d.Locked, Method: "unknown"})
+	})
+}

@@ -1,0 +1,82 @@
+package access
+
+import "maps"
+
+// eventFields are the event types that are emitted, each with the fields that it must carry beside those of all
+// events: the table of spec/contract.md section 7. Of those that the table names for access codes, devices, locks,
+// accounts and attempts, what is missing has no cause here: there are no backup pools, no codes that a vendor
+// issues offline, no unmanaged devices, no webviews to log in at, and no vendor that reports tampering,
+// subscriptions, privacy modes, keypads of their own or doorbells.
+var eventFields = func() map[string][]string {
+	code := []string{"access_code_id", "device_id", "connected_account_id"}
+	device := []string{"device_id", "connected_account_id"}
+	account := []string{"connected_account_id"}
+	accountTrouble := []string{"connected_account_errors", "connected_account_warnings"}
+	deviceTrouble := append([]string{"device_errors", "device_warnings"}, accountTrouble...)
+	codeTrouble := append([]string{"access_code_errors", "access_code_warnings"}, deviceTrouble...)
+	attempt := []string{"action_attempt_id", "action_type", "status"}
+	table := map[string][]string{
+		"access_code.created":                                with(code),
+		"access_code.changed":                                with(code),
+		"access_code.mutations_requested":                    with(code, "requested_mutations"),
+		"access_code.name_changed":                           with(code, "from", "to", "description"),
+		"access_code.code_changed":                           with(code, "from", "to", "description"),
+		"access_code.time_frame_changed":                     with(code, "from", "to", "description"),
+		"access_code.scheduled_on_device":                    with(code, "code"),
+		"access_code.set_on_device":                          with(code, "code"),
+		"access_code.removed_from_device":                    with(code),
+		"access_code.deleted":                                with(code, "code"),
+		"access_code.delay_in_setting_on_device":             with(code, codeTrouble...),
+		"access_code.failed_to_set_on_device":                with(code, codeTrouble...),
+		"access_code.delay_in_removing_from_device":          with(code, codeTrouble...),
+		"access_code.failed_to_remove_from_device":           with(code, codeTrouble...),
+		"access_code.modified_external_to_seam":              with(code),
+		"access_code.deleted_external_to_seam":               with(code),
+		"access_code.unmanaged.created":                      with(code),
+		"access_code.unmanaged.removed":                      with(code),
+		"access_code.unmanaged.converted_to_managed":         with(code),
+		"access_code.unmanaged.failed_to_convert_to_managed": with(code, codeTrouble...),
+
+		"device.added":                  with(device),
+		"device.removed":                with(device),
+		"device.connected":              with(device),
+		"device.disconnected":           with(device, append([]string{"error_code"}, deviceTrouble...)...),
+		"device.name_changed":           with(device, "device_name"),
+		"device.low_battery":            with(device, "battery_level"),
+		"device.battery_status_changed": with(device, "battery_status", "battery_level"),
+
+		"lock.locked":        with(device, "method"),
+		"lock.unlocked":      with(device, "method"),
+		"lock.access_denied": with(device),
+
+		"connected_account.created":                                 with(account, "connect_webview_id"),
+		"connected_account.connected":                               with(account),
+		"connected_account.deleted":                                 with(account),
+		"connected_account.disconnected":                            with(account, accountTrouble...),
+		"connected_account.completed_first_sync":                    with(account),
+		"connected_account.completed_first_sync_after_reconnection": with(account),
+
+		WebhookDisabled: {"webhook_id", "disabled_reason"},
+	}
+	for _, action := range attemptEvents {
+		table[action+".succeeded"] = with(attempt)
+		table[action+".failed"] = with(attempt)
+	}
+	return table
+}()
+
+func with(fields []string, more ...string) []string {
+	return append(append([]string(nil), fields...), more...)
+}
+
+// attemptEvents are the action types of whose end an event tells, with the beginning of its type.
+var attemptEvents = map[string]string{
+	LockDoor:                "action_attempt.lock_door",
+	UnlockDoor:              "action_attempt.unlock_door",
+	SimulateKeypadCodeEntry: "action_attempt.simulate_keypad_code_entry",
+	SimulateManualLock:      "action_attempt.simulate_manual_lock_via_keypad",
+}
+
+// EmittedEvents are the event types that there are events of, each with the fields that it must carry beside those
+// of all events.
+func EmittedEvents() map[string][]string { return maps.Clone(eventFields) }

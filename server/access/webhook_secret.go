@@ -1,0 +1,54 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+func oldSecretPlace(id uuid.UUID) string { return "webhooks.old_secret/" + id.String() }
+
+// MaxOverlap is how long an old secret may go on signing.
+const MaxOverlap = 30 * 24 * time.Hour
+
+// RotateSecret gives a webhook a new secret, which signs from now on. The one before it signs beside it for the
+// overlap, so that receivers can change over; after that it is forgotten. Without an overlap it ends at once.
+// It returns the webhook with its new secret and the time when the old one ends. It fails with Invalid for an overlap
+// that is none, with NotFound, and with Conflict while the secret of an earlier rotation still signs.
+func (s *Service) RotateSecret(ctx context.Context, p Principal, webhook string, overlap time.Duration) (w Webhook, until *time.Time, err error) {
+	if overlap < 0 || overlap > MaxOverlap {
+		return w, nil, invalid("overlap", "The overlap is between 0 and %d days", int(MaxOverlap.Hours()/24))
+	}
+	id, err := uuid.Parse(webhook)
+	if err != nil {
+		return w, nil, webhookNotFound(webhook)
+	}
+	err = s.onWebhook(ctx, p, id, func(tx store.Tx, row store.Webhook) (err error) {
+		if overlap > 0 && row.OldSecretUntil != nil && row.OldSecretUntil.After(s.Now()) {
+			return &Error{Kind: Conflict, Type: "rotation_in_progress", Message: fmt.Sprintf(
+				"The secret before the present one signs until %s. Rotate again after that, or without an overlap, which ends both at once.",
+				row.OldSecretUntil.UTC().Format(time.RFC3339))}
+		}
+		if w, err = s.toWebhook(row); err != nil {
+			return err
+		}
+		arg := store.RotateWebhookSecretParams{WebhookID: id, Overlap: overlap, OldSecretSealed: []byte{}}
+		if overlap > 0 {
+			arg.OldSecretSealed = s.keys.Seal(oldSecretPlace(id), []byte(w.Secret))
+		}
+		w.Secret = newSecret()
+		arg.SecretSealed = s.keys.Seal(secretPlace(id), []byte(w.Secret))
+		if until, err = tx.RotateWebhookSecret(ctx, arg); err != nil || until == nil {
+			return err
+		}
+		return tx.HastenRetention(ctx, store.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: *until})
+	})
+	if err != nil {
+		return Webhook{}, nil, fmt.Errorf("rotate the secret: %w", err)
+	}
+	return w, until, nil
+}
