@@ -49,6 +49,16 @@ type Adapter interface {
 	Close() error
 }
 
+// Locker is the further ability of an account with devices that can be locked or unlocked from afar (Caps.Lock,
+// Caps.Unlock). Accepted means that the bolt has still to move: Device shows when it has, and LockOperated or
+// Jammed tells, where the vendor tells anything. Repeating either has no further effect on the bolt.
+// Both fail like Device, with Offline, with NotSupported where the device lacks the capability, and with
+// Unconfirmed where nobody knows whether the command got through; with any other error it did not.
+type Locker interface {
+	Lock(ctx context.Context, device DeviceRef) (State, error)
+	Unlock(ctx context.Context, device DeviceRef) (State, error)
+}
+
 // Simulator is the further ability of an account whose devices are simulated: what a person would do to
 // the hardware by hand. It fails with NotSupported on an account of real devices.
 type Simulator interface {
@@ -56,6 +66,10 @@ type Simulator interface {
 	RemoveDevice(ctx context.Context, device DeviceRef) error
 	// AddCode types a code in at the keypad, and names it. It fails with Duplicate, Full or Invalid.
 	AddCode(ctx context.Context, device DeviceRef, name, pin string) (CodeRef, error)
+	// EnterCode types a PIN in at the door, and says whether that has opened it.
+	EnterCode(ctx context.Context, device DeviceRef, pin string) (opened bool, err error)
+	// LockByHand locks the door with the keypad's own button. It fails with Transient where the bolt is jammed.
+	LockByHand(ctx context.Context, device DeviceRef) error
 }
 
 // Device is one device as its vendor describes it.
@@ -132,6 +146,7 @@ type Code struct {
 	StartsAt, EndsAt *time.Time
 	Failed           *Error // the vendor gave up putting it on the device
 	Removing         bool   // a deletion was accepted and is on its way
+	Changed          bool   // PIN hidden: the device has told that others have changed it since it was put
 }
 
 // CodeSpec is a code as it should be.
@@ -160,9 +175,10 @@ const (
 
 // Event is a hint. Device is empty where the whole account should be looked at again.
 type Event struct {
-	Kind   EventKind
-	Device DeviceRef
-	Code   CodeRef // CodesChanged: the code, where known
+	Kind      EventKind
+	Device    DeviceRef
+	Code      CodeRef   // CodesChanged, LockOperated, AccessDenied: the code, where known
+	Operation Operation // LockOperated, AccessDenied, Jammed
 }
 
 type EventKind string
@@ -175,4 +191,27 @@ const (
 	CodesChanged   EventKind = "codes_changed"   // put, changed or deleted, by us or by others
 	StatusChanged  EventKind = "status_changed"  // battery, bolt, name
 	AccountRevoked EventKind = "account_revoked" // the credentials are no longer good
+	LockOperated   EventKind = "lock_operated"   // the bolt was moved, by us or by others
+	AccessDenied   EventKind = "access_denied"   // somebody was not let in
+	Jammed         EventKind = "jammed"          // the bolt could not be moved
+)
+
+// Operation is what somebody did, or tried to do, at a lock. It carries no PIN.
+type Operation struct {
+	ID     string    // the vendor's identifier of it, the same when it is told twice; empty where it has none
+	Locked bool      // LockOperated: where the bolt is now; Jammed: where it was to go
+	Method Method    // LockOperated
+	At     time.Time // by the vendor's clock; zero: now
+}
+
+// Method is how a bolt was moved: the method of the API's lock.locked and lock.unlocked.
+type Method string
+
+const (
+	ByKeycode Method = "keycode"   // a PIN at the keypad; Event.Code says which, where known
+	ByHand    Method = "manual"    // thumbturn, key or a button on the lock
+	Remotely  Method = "remote"    // through the vendor, by us or by an app
+	ByItself  Method = "automatic" // such as an auto-lock timer
+	ByCard    Method = "card"      // a card or a tag
+	ByUnknown Method = "unknown"   //
 )

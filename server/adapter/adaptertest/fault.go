@@ -93,6 +93,12 @@ func offlineRefuses(c *trial) {
 func revokedTold(c *trial) {
 	c.need(c.Revoke != nil, "revoke the account")
 	c.Revoke(c.T)
+	c.until(func() string { // one that has hung up says why when it is dialled again
+		if _, err := c.Adapter.Devices(c.ctx()); err != nil && adapter.ClassOf(err) == adapter.GatewayDown {
+			return "the reason why the gateway has hung up"
+		}
+		return ""
+	})
 	_, err := c.Adapter.Devices(c.ctx())
 	c.fails(err, adapter.AuthRevoked, "Devices")
 	_, err = c.Adapter.Codes(c.ctx(), c.Device, true)
@@ -107,11 +113,12 @@ func droppedSeen(c *trial) {
 	c.need(c.DropNext != nil && c.caps.OnlineCodes, "drop a write")
 	c.DropNext(c.T)
 	spec := c.spec("dropped")
-	result, err := c.tryPut(spec)
-	if err != nil {
-		return // the adapter noticed by itself
+	result, err := c.Adapter.PutCode(c.ctx(), c.Device, spec)
+	if err != nil { // the adapter noticed by itself
+		c.fails(err, adapter.Unconfirmed, "PutCode")
+	} else {
+		c.gone(result.Ref)
 	}
-	c.gone(result.Ref)
 	c.put(spec)
 }
 
@@ -119,11 +126,8 @@ func droppedDeleteSeen(c *trial) {
 	c.need(c.DropNext != nil && c.caps.OnlineCodes, "drop a write")
 	ref := c.put(c.spec("kept")).Ref
 	c.DropNext(c.T)
-	if err := c.write(func() error {
-		_, err := c.Adapter.DeleteCode(c.ctx(), c.Device, ref)
-		return err
-	}); err != nil {
-		return // the adapter noticed by itself
+	if _, err := c.Adapter.DeleteCode(c.ctx(), c.Device, ref); err != nil { // the adapter noticed by itself
+		c.fails(err, adapter.Unconfirmed, "DeleteCode")
 	}
 	c.until(func() string {
 		if code, ok := find(c.read(), ref); !ok || code.Removing {

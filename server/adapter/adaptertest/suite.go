@@ -24,6 +24,10 @@ type Bed struct {
 	AddForeign    func(t testing.TB, name, pin string) adapter.CodeRef // at the keypad
 	ChangeForeign func(t testing.TB, code adapter.CodeRef, pin string) // at the keypad
 	DeleteForeign func(t testing.TB, code adapter.CodeRef)             // at the keypad
+	Enter         func(t testing.TB, pin string)                       // opens the door with a PIN that is good
+	EnterWrong    func(t testing.TB, pin string)                       // tries a PIN that is not
+	LockByHand    func(t testing.TB)                                   // with a button or a thumbturn
+	Jam           func(t testing.TB)                                   // the bolt moves no more
 	Fill          func(t testing.TB)                                   // leaves no room for another code
 	Remove        func(t testing.TB)                                   // from the account
 	Revoke        func(t testing.TB)                                   // the account's credentials
@@ -85,6 +89,16 @@ var checks = []struct {
 	{"a cut connection is made again", reconnected},
 	{"a call ends with its context", contextEnds},
 	{"a stopped gateway is told", stoppedTold},
+
+	{"the bolt is moved and shows it", lockMoved},
+	{"a moved bolt is told", lockTold},
+	{"a bolt that cannot be moved from afar is not supported", lockUnsupported},
+	{"the bolt of an unknown device is not found", lockUnknown},
+	{"the bolt of an offline device is not moved", lockOffline},
+	{"a jammed bolt is told", jamTold},
+	{"the use of a code is told", codeUseTold},
+	{"a wrong code is told", wrongCodeTold},
+	{"locking by hand is told", handTold},
 
 	{"a code put on at the keypad is told and read", foreignAdded},
 	{"a code changed at the keypad is told and read", foreignChanged},

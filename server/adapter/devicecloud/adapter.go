@@ -46,7 +46,7 @@ type Adapter struct {
 	http     *http.Client
 	log      *slog.Logger
 
-	events *events
+	events *adapter.Hints
 
 	mu   sync.Mutex
 	caps map[adapter.DeviceRef]adapter.Caps // of the devices read so far
@@ -54,6 +54,7 @@ type Adapter struct {
 
 var (
 	_ adapter.Adapter   = (*Adapter)(nil)
+	_ adapter.Locker    = (*Adapter)(nil)
 	_ adapter.Simulator = (*Adapter)(nil)
 )
 
@@ -77,7 +78,7 @@ func New(c Config) *Adapter {
 		pushURL:  c.PushURL,
 		http:     &client,
 		log:      c.Log,
-		events:   newEvents(),
+		events:   adapter.NewHints(),
 		caps:     map[adapter.DeviceRef]adapter.Caps{},
 	}
 }
@@ -225,12 +226,38 @@ func (a *Adapter) DeleteCode(ctx context.Context, _ adapter.DeviceRef, code adap
 	}
 }
 
+// Lock implements adapter.Locker.
+func (a *Adapter) Lock(ctx context.Context, device adapter.DeviceRef) (adapter.State, error) {
+	return a.act(ctx, device, "lock", func(c adapter.Caps) bool { return c.Lock })
+}
+
+// Unlock implements adapter.Locker.
+func (a *Adapter) Unlock(ctx context.Context, device adapter.DeviceRef) (adapter.State, error) {
+	return a.act(ctx, device, "unlock", func(c adapter.Caps) bool { return c.Unlock })
+}
+
+// act has the bolt moved. The guide's answer says no more than that the command was taken.
+func (a *Adapter) act(ctx context.Context, device adapter.DeviceRef, action string, can func(adapter.Caps) bool) (adapter.State, error) {
+	caps, err := a.capsOf(ctx, device)
+	switch {
+	case err != nil:
+		return "", err
+	case !can(caps):
+		return "", adapter.Errorf(adapter.NotSupported, "the device cannot %s from afar", action)
+	}
+	body := map[string]string{"action": action}
+	if err := a.do(ctx, call{method: http.MethodPost, path: lockPath(device) + "/actions", body: body}, nil); err != nil {
+		return "", err
+	}
+	return adapter.Accepted, nil
+}
+
 // Events implements adapter.Adapter.
-func (a *Adapter) Events() <-chan adapter.Event { return a.events.out }
+func (a *Adapter) Events() <-chan adapter.Event { return a.events.Events() }
 
 // Close implements adapter.Adapter. The vendor keeps its webhook: another instance may serve it.
 func (a *Adapter) Close() error {
-	a.events.close()
+	a.events.Close()
 	a.http.CloseIdleConnections()
 	return nil
 }

@@ -154,6 +154,22 @@ func (c *cloud) bed() adaptertest.Bed {
 		DeleteForeign: func(t testing.TB, code adapter.CodeRef) {
 			c.control(t, http.MethodDelete, "keypad/codes/"+string(code), nil, nil)
 		},
+		Enter: func(t testing.TB, pin string) {
+			if opened, err := c.adapter.EnterCode(t.Context(), adapter.DeviceRef(c.lock()), pin); err != nil || !opened {
+				t.Fatalf("EnterCode: %v, %v", opened, err)
+			}
+		},
+		EnterWrong: func(t testing.TB, pin string) {
+			if opened, err := c.adapter.EnterCode(t.Context(), adapter.DeviceRef(c.lock()), pin); err != nil || opened {
+				t.Fatalf("EnterCode: %v, %v", opened, err)
+			}
+		},
+		LockByHand: func(t testing.TB) {
+			if err := c.adapter.LockByHand(t.Context(), adapter.DeviceRef(c.lock())); err != nil {
+				t.Fatalf("LockByHand: %v", err)
+			}
+		},
+		Jam: func(t testing.TB) { c.control(t, http.MethodPost, "jam", map[string]bool{"jammed": true}, nil) },
 		Remove: func(t testing.TB) {
 			if err := c.adapter.RemoveDevice(t.Context(), adapter.DeviceRef(c.lock())); err != nil {
 				t.Fatalf("RemoveDevice: %v", err)

@@ -3,15 +3,12 @@ package devicecloud
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"sync/atomic"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -92,11 +89,11 @@ func (a *Adapter) lost(ctx context.Context, c call, sent bool, err error) error 
 	var failure *adapter.Error
 	switch {
 	case sent && c.writes():
-		failure = a.failure(adapter.Unconfirmed, "no answer to a write: "+reason(err))
+		failure = a.failure(adapter.Unconfirmed, "no answer to a write: "+adapter.Reason(err))
 	case sent || errors.Is(err, context.Canceled):
-		failure = a.failure(adapter.Transient, "no answer: "+reason(err))
+		failure = a.failure(adapter.Transient, "no answer: "+adapter.Reason(err))
 	default:
-		failure = a.failure(adapter.GatewayDown, "the vendor cannot be reached: "+reason(err))
+		failure = a.failure(adapter.GatewayDown, "the vendor cannot be reached: "+adapter.Reason(err))
 	}
 	a.log.DebugContext(ctx, "call of the vendor failed", "method", c.method, "path", c.path, "class", failure.Class)
 	if ctx.Err() != nil {
@@ -111,28 +108,4 @@ func (c call) doubt() adapter.Class {
 		return adapter.Unconfirmed
 	}
 	return adapter.Transient
-}
-
-// reason is why a request got no answer, without its URL.
-func reason(err error) string {
-	var (
-		wrapped *url.Error
-		dns     *net.DNSError
-		cert    *tls.CertificateVerificationError
-		timeout net.Error
-	)
-	switch {
-	case errors.Is(err, context.Canceled):
-		return "cancelled"
-	case errors.As(err, &dns):
-		return "its name cannot be resolved"
-	case errors.As(err, &cert):
-		return "its certificate is not trusted"
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return "timeout"
-	case errors.As(err, &wrapped):
-		return wrapped.Err.Error()
-	default:
-		return err.Error()
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
@@ -16,23 +17,35 @@ import (
 // pushLimit bounds one push.
 const pushLimit = 64 << 10
 
-// hints says what each of the vendor's events hints at. Others, such as access_code.used, change nothing
-// that is read from a device. The names are the guide's, and account.revoked is package sandbox's.
+// hints says what each of the vendor's events hints at. Others, such as access_code.used, say nothing that
+// these do not say. The names are the guide's, and account.revoked is package sandbox's.
 var hints = map[string]adapter.EventKind{
-	"device.online":         adapter.DeviceOnline,
-	"device.offline":        adapter.DeviceOffline,
-	"device.added":          adapter.DeviceListed,
-	"device.removed":        adapter.DeviceListed,
-	"device.low_battery":    adapter.StatusChanged,
-	"battery.low":           adapter.StatusChanged,
-	"battery.replaced":      adapter.StatusChanged,
-	"lock.action_completed": adapter.StatusChanged,
-	"access_code.created":   adapter.CodesChanged,
-	"access_code.updated":   adapter.CodesChanged,
-	"access_code.deleted":   adapter.CodesChanged,
-	"bridge.online":         adapter.Resync,
-	"bridge.offline":        adapter.Resync,
-	"account.revoked":       adapter.AccountRevoked,
+	"device.online":                 adapter.DeviceOnline,
+	"device.offline":                adapter.DeviceOffline,
+	"device.added":                  adapter.DeviceListed,
+	"device.removed":                adapter.DeviceListed,
+	"device.low_battery":            adapter.StatusChanged,
+	"battery.low":                   adapter.StatusChanged,
+	"battery.replaced":              adapter.StatusChanged,
+	"lock.action_completed":         adapter.LockOperated,
+	"access_code.created":           adapter.CodesChanged,
+	"access_code.updated":           adapter.CodesChanged,
+	"access_code.deleted":           adapter.CodesChanged,
+	"access_code.incorrect_attempt": adapter.AccessDenied,
+	"bridge.online":                 adapter.Resync,
+	"bridge.offline":                adapter.Resync,
+	"account.revoked":               adapter.AccountRevoked,
+}
+
+// methods are the guide's values of performed_via (section "implementing lock actions"), and auto_lock.
+var methods = map[string]adapter.Method{
+	"pin_code":      adapter.ByKeycode,
+	"mobile_app":    adapter.Remotely,
+	"remote_api":    adapter.Remotely,
+	"bluetooth_key": adapter.Remotely,
+	"fob_card":      adapter.ByCard,
+	"manual_turn":   adapter.ByHand,
+	"auto_lock":     adapter.ByItself,
 }
 
 // subscribed are the events to subscribe to, in the order of their names.
@@ -47,6 +60,7 @@ var subscribed = func() []string {
 
 // push is what the vendor sends. The guide shows it flat, and with the code in an object.
 type push struct {
+	ID       string `json:"event_id"`
 	Type     string `json:"event_type"`
 	DeviceID string `json:"device_id"`
 	LockID   string `json:"lock_id"`
@@ -55,6 +69,11 @@ type push struct {
 		ID     string `json:"access_code_id"`
 		LockID string `json:"lock_id"`
 	} `json:"access_code"`
+	ActionID     string          `json:"action_id"`
+	Action       string          `json:"action"` // lock or unlock
+	PerformedVia string          `json:"performed_via"`
+	Status       string          `json:"status"` // success or failed
+	Timestamp    json.RawMessage `json:"timestamp"`
 }
 
 // event is the hint in the push, false where there is none. Where the vendor leaves out which device, as
@@ -72,8 +91,40 @@ func (p push) event() (adapter.Event, bool) {
 		e.Kind = adapter.Resync
 	case kind == adapter.CodesChanged:
 		e.Code = adapter.CodeRef(cmp.Or(p.CodeID, p.Code.ID))
+	case kind == adapter.AccessDenied:
+		e.Code = adapter.CodeRef(cmp.Or(p.CodeID, p.Code.ID))
+		e.Operation = p.operation()
+	case kind == adapter.LockOperated:
+		e = p.bolt(e)
 	}
 	return e, true
+}
+
+// bolt is the event of an action that has ended; where it does not say which, or how, the lock has to be
+// looked at.
+func (p push) bolt(e adapter.Event) adapter.Event {
+	switch {
+	case p.Action != "lock" && p.Action != "unlock":
+		e.Kind = adapter.StatusChanged
+		return e
+	case p.Status == statusFailed:
+		e.Kind = adapter.Jammed
+		e.Operation = p.operation()
+	default:
+		e.Code = adapter.CodeRef(cmp.Or(p.CodeID, p.Code.ID))
+		e.Operation = p.operation()
+		e.Operation.Method = cmp.Or(methods[p.PerformedVia], adapter.ByUnknown)
+	}
+	e.Operation.Locked = p.Action == "lock"
+	return e
+}
+
+func (p push) operation() adapter.Operation {
+	o := adapter.Operation{ID: cmp.Or(p.ID, p.ActionID)}
+	if json.Unmarshal(p.Timestamp, &o.At) != nil {
+		o.At = time.Time{} // the guide does not say in which form; ours will do
+	}
+	return o
 }
 
 // Receive serves Config.PushURL. It believes every push, as the guide has no signature: the URL should be
@@ -95,7 +146,7 @@ func (a *Adapter) Receive(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	if e, ok := p.event(); ok && !a.events.send(e) {
+	if e, ok := p.event(); ok && !a.events.Send(e) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
@@ -30,6 +31,17 @@ func TestPushesBecomeHints(t *testing.T) {
 		{"added", `{"event_type":"device.added","device_id":"l1"}`, adapter.Event{Kind: adapter.DeviceListed, Device: "l1"}},
 		{"battery", `{"event_type":"battery.low","device_id":"l1","battery_level":15}`, adapter.Event{Kind: adapter.StatusChanged, Device: "l1"}},
 		{"bolt", `{"event_type":"lock.action_completed","device_id":"l1"}`, adapter.Event{Kind: adapter.StatusChanged, Device: "l1"}},
+		{"locked", `{"event_id":"e1","event_type":"lock.action_completed","device_id":"l1","action":"lock","performed_via":"mobile_app","status":"success"}`,
+			adapter.Event{Kind: adapter.LockOperated, Device: "l1", Operation: adapter.Operation{ID: "e1", Locked: true, Method: adapter.Remotely}}},
+		{"opened", `{"event_type":"lock.action_completed","action_id":"a1","lock_id":"l1","action":"unlock","performed_via":"pin_code","access_code_id":"c1","timestamp":"2026-01-02T03:04:05Z"}`,
+			adapter.Event{Kind: adapter.LockOperated, Device: "l1", Code: "c1", Operation: adapter.Operation{ID: "a1", Method: adapter.ByKeycode,
+				At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}},
+		{"in another way", `{"event_type":"lock.action_completed","lock_id":"l1","action":"unlock","performed_via":"crowbar","timestamp":1767323045}`,
+			adapter.Event{Kind: adapter.LockOperated, Device: "l1", Operation: adapter.Operation{Method: adapter.ByUnknown}}},
+		{"jammed", `{"event_id":"e1","event_type":"lock.action_completed","device_id":"l1","action":"lock","status":"failed","error_code":"LOCK_JAMMED"}`,
+			adapter.Event{Kind: adapter.Jammed, Device: "l1", Operation: adapter.Operation{ID: "e1", Locked: true}}},
+		{"denied", `{"event_id":"e1","event_type":"access_code.incorrect_attempt","lock_id":"l1"}`,
+			adapter.Event{Kind: adapter.AccessDenied, Device: "l1", Operation: adapter.Operation{ID: "e1"}}},
 		{"flat", `{"event_type":"access_code.created","device_id":"l1","access_code_id":"c1","code":"4829"}`, adapter.Event{Kind: adapter.CodesChanged, Device: "l1", Code: "c1"}},
 		{"nested", `{"event_type":"access_code.updated","access_code":{"access_code_id":"c1","lock_id":"l1"}}`, adapter.Event{Kind: adapter.CodesChanged, Device: "l1", Code: "c1"}},
 		{"without its device", `{"event_type":"access_code.deleted","access_code_id":"c1"}`, adapter.Event{Kind: adapter.Resync}},

@@ -28,6 +28,20 @@ func (a *Adapter) AddCode(ctx context.Context, device adapter.DeviceRef, name, p
 	return adapter.CodeRef(got.ID), err
 }
 
+// EnterCode implements adapter.Simulator.
+func (a *Adapter) EnterCode(ctx context.Context, device adapter.DeviceRef, pin string) (bool, error) {
+	var got struct {
+		Unlocked bool `json:"unlocked"`
+	}
+	err := a.control(ctx, device, "keypad/enter", map[string]string{"code": pin}, &got)
+	return got.Unlocked, err
+}
+
+// LockByHand implements adapter.Simulator.
+func (a *Adapter) LockByHand(ctx context.Context, device adapter.DeviceRef) error {
+	return a.control(ctx, device, "keypad/lock", struct{}{}, nil)
+}
+
 // control makes a call that only package sandbox answers.
 func (a *Adapter) control(ctx context.Context, device adapter.DeviceRef, what string, body, out any) error {
 	path := "/sandbox/locks/" + url.PathEscape(string(device)) + "/" + what

@@ -1,0 +1,250 @@
+package zigbee2mqtt
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// bridge is what Zigbee2MQTT says of itself.
+type bridge struct {
+	told    bool // whether it runs, since we are connected
+	online  bool
+	listed  bool      // its devices, once
+	known   bool      // its settings, once
+	since   time.Time // when it came online while we were connected; zero: before
+	info    wireInfo
+	reaches map[string]bool // whether a device can be reached, by its friendly name; those that are told of
+}
+
+// reset forgets what was told over an earlier connection, but for what is published only when Zigbee2MQTT starts.
+func (b *bridge) reset() {
+	b.told, b.online, b.since = false, false, time.Time{}
+	b.reaches = map[string]bool{}
+}
+
+// absence is why nothing can be told to Zigbee2MQTT; final, where waiting does not help.
+type absence struct {
+	err   error
+	final bool
+}
+
+// startWithin is how long Zigbee2MQTT takes from its first sign of life until it takes commands.
+const startWithin = 3 * time.Second
+
+func (b *bridge) missing(topic string) *absence {
+	down := func(final bool, format string, args ...any) *absence {
+		return &absence{adapter.Errorf(adapter.GatewayDown, format, args...), final}
+	}
+	switch {
+	case !b.told && !b.listed:
+		return down(false, "nothing is published below %s: is that base_topic of Zigbee2MQTT, is it connected to this broker, and may the user read %s/#?", topic, topic)
+	case b.told && !b.online:
+		return down(true, "Zigbee2MQTT is not running, by what it says in %s/bridge/state", topic)
+	case !b.listed || !b.known:
+		return down(false, "Zigbee2MQTT has published no devices in %s/bridge/devices: restart it, or let the broker keep retained messages", topic)
+	case b.info.Config.Advanced.Output == "attribute":
+		return &absence{adapter.Errorf(adapter.NotSupported, "Zigbee2MQTT publishes single attributes: set advanced.output to json or attribute_and_json"), true}
+	case !b.since.IsZero() && time.Since(b.since) < startWithin:
+		return down(false, "Zigbee2MQTT is starting")
+	}
+	return nil
+}
+
+// receive takes in a message. It is called one after another, in the order of their arrival.
+func (a *Adapter) receive(topic string, payload []byte, retained bool) {
+	topic, ok := strings.CutPrefix(topic, a.config.Topic+"/")
+	if !ok {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch topic {
+	case "bridge/state":
+		a.bridgeState(isOnline(payload), retained)
+	case "bridge/devices":
+		var devices []wireDevice
+		if json.Unmarshal(payload, &devices) == nil {
+			a.bridgeDevices(devices)
+		}
+	case "bridge/info":
+		var info wireInfo
+		if json.Unmarshal(payload, &info) == nil {
+			a.bridge.info, a.bridge.known = info, true
+			a.settings()
+			a.wake()
+		}
+	case "bridge/logging":
+		a.logged(payload)
+	default:
+		if name, ok := strings.CutSuffix(topic, "/availability"); ok {
+			a.reached(name, payload)
+		} else if l := a.named(topic); l != nil && len(payload) > 0 {
+			a.published(l, payload)
+		}
+	}
+}
+
+// isOnline reads {"state":"online"} or, of older versions, the bare word.
+func isOnline(payload []byte) bool {
+	var w struct {
+		State string `json:"state"`
+	}
+	if json.Unmarshal(payload, &w) == nil {
+		return w.State == "online"
+	}
+	return string(payload) == "online"
+}
+
+func (a *Adapter) bridgeState(online, retained bool) {
+	b := &a.bridge
+	was := b.told && b.online
+	b.told, b.online = true, online
+	switch {
+	case online && !retained: // it has started, or has its connection back: what happened meanwhile nobody knows
+		b.since = time.Now()
+		time.AfterFunc(startWithin+time.Millisecond, func() { a.mu.Lock(); a.wake(); a.mu.Unlock() })
+		a.forget()
+	case !online:
+		for _, l := range a.locks {
+			l.fail(adapter.Errorf(adapter.GatewayDown, "Zigbee2MQTT has stopped"))
+		}
+	}
+	switch {
+	case online && (!was || !retained):
+		a.hints.Send(adapter.Event{Kind: adapter.Resync})
+	case !online && was:
+		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // which will fail
+	}
+	a.wake()
+}
+
+// bridgeDevices takes in the complete list of devices.
+func (a *Adapter) bridgeDevices(devices []wireDevice) {
+	a.bridge.listed, a.bridge.since = true, time.Time{}
+	changed := false
+	gone := make(map[adapter.DeviceRef]*lock, len(a.locks))
+	for ref, l := range a.locks {
+		gone[ref] = l
+	}
+	for _, d := range devices {
+		if d.Definition == nil || d.IEEE == "" {
+			continue
+		}
+		able := abilitiesOf(d.Definition.Exposes)
+		if !able.lock {
+			continue
+		}
+		ref := adapter.DeviceRef(d.IEEE)
+		delete(gone, ref)
+		l, ok := a.locks[ref]
+		if !ok {
+			l = newLock(ref)
+			a.locks[ref] = l
+		}
+		if !ok || l.name != d.Name || l.vendor != d.Definition.Vendor || l.model != d.Definition.Model || l.able != able || l.disabled != d.Disabled {
+			changed = true
+		}
+		l.name, l.vendor, l.model, l.able, l.disabled = d.Name, d.Definition.Vendor, d.Definition.Model, able, d.Disabled
+	}
+	for ref, l := range gone {
+		changed = true
+		delete(a.locks, ref)
+		l.fail(adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock any more"))
+	}
+	a.settings()
+	for name, online := range a.bridge.reaches {
+		if l := a.named(name); l != nil {
+			a.reachable(l, &online)
+		}
+	}
+	if changed {
+		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
+	}
+	a.wake()
+}
+
+// settings applies what bridge/info says to the locks.
+func (a *Adapter) settings() {
+	for _, l := range a.locks {
+		visible := a.bridge.known && a.bridge.info.exposesPIN(string(l.ref))
+		if visible == l.visible {
+			continue
+		}
+		l.visible = visible
+		l.forget() // what was read was read with the other setting
+		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
+	}
+}
+
+func (a *Adapter) named(name string) *lock {
+	for _, l := range a.locks {
+		if l.name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// reached takes in an availability. An empty one is of a name that is no more.
+func (a *Adapter) reached(name string, payload []byte) {
+	if len(payload) == 0 {
+		delete(a.bridge.reaches, name)
+		return
+	}
+	online := isOnline(payload)
+	a.bridge.reaches[name] = online
+	if l := a.named(name); l != nil {
+		a.reachable(l, &online)
+	}
+}
+
+// reachable notes what Zigbee2MQTT says of a lock's availability, nil: that it was heard of.
+func (a *Adapter) reachable(l *lock, told *bool) {
+	was := l.online()
+	if told != nil {
+		l.available = told
+	}
+	if told == nil || *told {
+		l.silent = false
+	}
+	a.turned(l, was)
+}
+
+// turned tells of a lock that has gone offline or come back.
+func (a *Adapter) turned(l *lock, was bool) {
+	switch is := l.online(); {
+	case was == is:
+	case is:
+		l.forget()
+		a.hints.Send(adapter.Event{Kind: adapter.DeviceOnline, Device: l.ref})
+	default:
+		a.hints.Send(adapter.Event{Kind: adapter.DeviceOffline, Device: l.ref})
+	}
+}
+
+// logged takes in an error that Zigbee2MQTT logs: it may be about a command of ours.
+func (a *Adapter) logged(payload []byte) {
+	var w wireLog
+	if json.Unmarshal(payload, &w) != nil || w.Level != "error" {
+		return
+	}
+	m := failedPublish.FindStringSubmatch(strings.ReplaceAll(w.Message, "\n", " "))
+	if m == nil {
+		return
+	}
+	l := a.named(m[3])
+	if l == nil || l.waiter == nil || l.waiter.verb != m[1] || !slices.Contains(l.waiter.keys, m[2]) {
+		return
+	}
+	err := failure(m[4])
+	if err.Class == adapter.Offline {
+		was := l.online()
+		l.silent = true
+		a.turned(l, was)
+	}
+	l.fail(err)
+}

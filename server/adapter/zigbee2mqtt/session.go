@@ -1,0 +1,158 @@
+package zigbee2mqtt
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+	"github.com/eclipse/paho.golang/paho"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+const (
+	dialWithin   = 10 * time.Second
+	packetWithin = 10 * time.Second // until the broker acknowledges
+	keepAlive    = 20               // seconds
+)
+
+// session is one connection to the broker.
+type session struct {
+	client *paho.Client
+	topic  string
+	once   sync.Once
+	ended  chan struct{}
+	reason error // why it has ended; to be read after ended is closed
+}
+
+// dial connects to the broker and subscribes to all that Zigbee2MQTT publishes. Receive must not block.
+// It fails with Invalid, GatewayDown or AuthRevoked.
+func dial(ctx context.Context, c Config, receive func(topic string, payload []byte, retained bool)) (*session, error) {
+	b, err := c.broker()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialWithin+packetWithin)
+	defer cancel()
+	conn, err := b.dial(ctx)
+	if err != nil {
+		return nil, unreachable(b, err)
+	}
+	s := &session{topic: c.Topic, ended: make(chan struct{})}
+	s.client = paho.NewClient(paho.ClientConfig{
+		ClientID: "deviceaccess-" + rand.Text(), Conn: packets.NewThreadSafeConn(conn), PacketTimeout: packetWithin,
+		OnClientError:      func(err error) { s.end(err) },
+		OnServerDisconnect: func(*paho.Disconnect) { s.end(errors.New("the broker has closed the connection")) },
+		OnPublishReceived: []func(paho.PublishReceived) (bool, error){func(m paho.PublishReceived) (bool, error) {
+			receive(m.Packet.Topic, m.Packet.Payload, m.Packet.Retain)
+			return true, nil
+		}},
+	})
+	ack, err := s.client.Connect(ctx, &paho.Connect{ClientID: s.client.ClientID(), CleanStart: true, KeepAlive: keepAlive,
+		Username: c.Username, UsernameFlag: c.Username != "", Password: []byte(c.Password), PasswordFlag: c.Password != ""})
+	if err != nil {
+		conn.Close() //nolint:errcheck // the first error counts
+		return nil, refused(b, ack, err)
+	}
+	_, err = s.client.Subscribe(ctx, &paho.Subscribe{Subscriptions: []paho.SubscribeOptions{{Topic: c.Topic + "/#", QoS: 1, NoLocal: true}}})
+	if err != nil {
+		s.close()
+		return nil, adapter.Errorf(adapter.AuthRevoked, "the broker does not let the user read %s/#: allow that in its access rules", c.Topic)
+	}
+	return s, nil
+}
+
+func (b broker) dial(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialWithin)
+	defer cancel()
+	if b.tls != nil {
+		return (&tls.Dialer{Config: b.tls}).DialContext(ctx, "tcp", b.host)
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", b.host)
+}
+
+// unreachable is why nobody could be spoken to.
+func unreachable(b broker, err error) error {
+	var (
+		dns    *net.DNSError
+		cert   *tls.CertificateVerificationError
+		record tls.RecordHeaderError
+		wait   net.Error
+	)
+	why := err.Error()
+	switch {
+	case errors.As(err, &dns):
+		why = "its name cannot be resolved"
+	case errors.As(err, &cert):
+		why = "its certificate is not trusted (" + cert.Err.Error() + "); give the one it is signed with as CA"
+	case errors.As(err, &record):
+		why = "it does not speak TLS there: use mqtt://, or the port of its TLS listener"
+	case errors.As(err, &wait) && wait.Timeout():
+		why = "it does not answer"
+	}
+	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s cannot be reached: %s", b.host, why)
+}
+
+// refused is why the broker did not take the connection. The codes are those of MQTT 5, section 3.2.2.2.
+func refused(b broker, ack *paho.Connack, err error) error {
+	if ack == nil || ack.ReasonCode == 0 {
+		hint := ""
+		if b.tls == nil {
+			hint = "; does it speak MQTT 5, and without TLS, on that port?"
+		}
+		return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s does not answer as one: %s%s", b.host, err, hint)
+	}
+	switch ack.ReasonCode {
+	case packets.ConnackBadUsernameOrPassword, packets.ConnackNotAuthorized, packets.ConnackBadAuthenticationMethod:
+		return adapter.Errorf(adapter.AuthRevoked, "the MQTT broker %s refuses the user name or the password", b.host)
+	case packets.ConnackUnsupportedProtocolVersion:
+		return adapter.Errorf(adapter.NotSupported, "the MQTT broker %s does not speak MQTT 5; Mosquitto does from 1.6 on", b.host)
+	}
+	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s refuses the connection (reason %d)", b.host, ack.ReasonCode)
+}
+
+// end notes why the connection is over.
+func (s *session) end(err error) {
+	s.once.Do(func() {
+		s.reason = err
+		close(s.ended)
+	})
+}
+
+func (s *session) close() {
+	_ = s.client.Disconnect(&paho.Disconnect{ReasonCode: 0})
+	s.end(errors.New("closed"))
+	<-s.client.Done()
+}
+
+// publish sends a command to Zigbee2MQTT and waits until the broker has it. It fails with AuthRevoked, and with
+// Unconfirmed where the broker may have it.
+func (s *session) publish(ctx context.Context, topic string, payload any) error {
+	b, err := json.Marshal(payload)
+	if err != nil {
+		return adapter.Errorf(adapter.Invalid, "the command cannot be written as JSON")
+	}
+	sending, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // the client waits on for an acknowledgement that cannot come
+		select {
+		case <-s.ended:
+			cancel()
+		case <-sending.Done():
+		}
+	}()
+	res, err := s.client.Publish(sending, &paho.Publish{Topic: s.topic + "/" + topic, QoS: 1, Payload: b})
+	switch {
+	case res != nil && res.ReasonCode == packets.PubackNotAuthorized:
+		return adapter.Errorf(adapter.AuthRevoked, "the broker does not let the user write %s/#: allow that in its access rules", s.topic)
+	case err != nil:
+		return lost(ctx, adapter.Unconfirmed, "the broker did not acknowledge the command")
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package zwavejs
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// Codes implements adapter.Adapter. Where it is not to be fresh, and the lock was not read on this connection, it
+// is the gateway's copy. A slot that the lock does not answer for fails the whole: it is neither empty nor not.
+func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh bool) (adapter.Codes, error) {
+	s, n, err := a.find(ctx, device)
+	if err != nil {
+		return adapter.Codes{}, err
+	}
+	if err := a.programmable(n); err != nil {
+		return adapter.Codes{}, err
+	}
+	if !fresh {
+		return a.remembered(n), nil
+	}
+	give, err := a.hold(ctx, n)
+	if err != nil {
+		return adapter.Codes{}, err
+	}
+	defer give()
+	if err := a.awake(ctx, s, n); err != nil {
+		return adapter.Codes{}, err
+	}
+	// What was told before this is answered is taken in by then.
+	if err := a.ask(ctx, s, askWithin, presence, nil, nil); err != nil {
+		return adapter.Codes{}, unsent(err)
+	}
+	if err := a.refresh(ctx, s, n); err != nil {
+		return adapter.Codes{}, unsent(err)
+	}
+	return a.remembered(n), nil
+}
+
+// programmable fails where the lock has no codes, or nobody knows yet.
+func (a *Adapter) programmable(n *node) error {
+	d := a.device(n)
+	switch {
+	case d.Caps.OnlineCodes:
+		return nil
+	case !d.Online:
+		return adapter.Errorf(adapter.Offline, "the lock does not answer the gateway's radio, and its interview is not over")
+	case !n.traits.Load().ready:
+		return adapter.Errorf(adapter.Transient, "the gateway's interview of the lock is not over")
+	default:
+		return adapter.Errorf(adapter.NotSupported, "the lock takes no codes from afar")
+	}
+}
+
+// refresh reads what is in doubt.
+func (a *Adapter) refresh(ctx context.Context, s *session, n *node) error {
+	a.mu.Lock()
+	if !n.tells() {
+		n.codes.doubtAll()
+	}
+	all := n.codes.all || n.named() && len(n.codes.doubts) > 0
+	doubts := slices.Sorted(maps.Keys(n.codes.doubts))
+	a.mu.Unlock()
+	if all {
+		return a.readAll(ctx, s, n)
+	}
+	for _, slot := range doubts {
+		if _, _, err := a.readSlot(ctx, s, n, slot); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAll asks the lock for all it holds.
+func (a *Adapter) readAll(ctx context.Context, s *session, n *node) (err error) {
+	a.mu.Lock()
+	n.codes.begin(0)
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		n.codes.finish(0, err == nil)
+		a.mu.Unlock()
+	}()
+	if n.named() {
+		return a.readUsers(ctx, s, n)
+	}
+	for slot := 1; slot <= n.traits.Load().slots; slot++ {
+		if err := a.readUserCode(ctx, s, n, slot); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSlot asks the lock for one slot.
+func (a *Adapter) readSlot(ctx context.Context, s *session, n *node, slot int) (e entry, occupied bool, err error) {
+	a.mu.Lock()
+	n.codes.begin(slot)
+	a.mu.Unlock()
+	if n.named() {
+		err = a.readCredential(ctx, s, n, slot)
+	} else {
+		err = a.readUserCode(ctx, s, n, slot)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n.codes.finish(slot, err == nil)
+	e, occupied = n.codes.slots[slot]
+	return e, occupied, err
+}
+
+// shown takes in what a lock has shown of a slot; a lock that shows stars has hidden PINs from then on.
+func (a *Adapter) shown(n *node, slot int, e entry, occupied bool) {
+	masked := occupied && isMasked(e.pin)
+	if masked {
+		e.pin = ""
+	}
+	a.mu.Lock()
+	first := masked && !n.masked
+	n.masked = n.masked || masked
+	n.codes.shown(slot, e, occupied)
+	ref := n.ref
+	a.mu.Unlock()
+	if first {
+		a.hints.Send(adapter.Event{Kind: adapter.StatusChanged, Device: ref})
+	}
+}
+
+// remembered is what is known of the lock.
+func (a *Adapter) remembered(n *node) adapter.Codes {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m := &n.codes
+	codes := adapter.Codes{Codes: []adapter.Code{}, Stale: m.all || len(m.doubts) > 0}
+	for _, slot := range m.occupied() {
+		e := m.slots[slot]
+		c := adapter.Code{Ref: codeRef(slot), Key: m.key(slot), PIN: e.pin, Name: e.name, State: adapter.Confirmed, StartsAt: e.starts, EndsAt: e.ends}
+		if n.masked {
+			c.PIN, c.Changed = "", m.touched[slot]
+		}
+		codes.Codes = append(codes.Codes, c)
+	}
+	return codes
+}
+
+func codeRef(slot int) adapter.CodeRef { return adapter.CodeRef(strconv.Itoa(slot)) }

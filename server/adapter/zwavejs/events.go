@@ -1,0 +1,257 @@
+package zwavejs
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// Events of the notification type Access Control (6), from the Z-Wave notification registry.
+const (
+	accessControl = 6
+
+	manualLock, manualUnlock = 1, 2
+	remoteLock, remoteUnlock = 3, 4
+	keypadLock, keypadUnlock = 5, 6
+	autoLock                 = 9
+	lockJammed               = 11
+	allCodesDeleted          = 12
+	codeDeleted, codeAdded   = 13, 14
+	codeDuplicate            = 15
+	keypadOff, tooManyTries  = 16, 19 // "Keypad temporary disabled", "Manual code exceeds code limit"
+	badRemoteUnlock          = 20     // "Unlock by RF with invalid user code"
+	badRemoteLock            = 21
+)
+
+// event takes in what the gateway tells, in order. What is nothing to us falls through.
+func (a *Adapter) event(s *session, e *wireEvent) {
+	switch {
+	case e.Source == "driver" && e.Name == "driver ready": // it has started again: what was listed is no longer so
+		_ = s.conn.CloseNow()
+	case e.Source == "controller" && e.Name == "node removed" && e.Node != nil:
+		a.removed(e.Node.NodeID)
+	case e.Source == "controller" && e.Name == "node added" && e.Node != nil:
+		a.listed(s, e.Node)
+	case e.Source == "node" && e.Name == "ready" && e.NodeState != nil:
+		a.listed(s, e.NodeState)
+	case e.Source == "node":
+		a.mu.Lock()
+		n := a.nodes[e.NodeID]
+		a.mu.Unlock()
+		if n != nil {
+			a.told(n, e)
+		}
+	}
+}
+
+func (a *Adapter) removed(id int) {
+	a.mu.Lock()
+	_, known := a.nodes[id]
+	delete(a.nodes, id)
+	a.mu.Unlock()
+	if known {
+		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
+	}
+}
+
+// listed takes in a node that is new or was interviewed again.
+func (a *Adapter) listed(s *session, w *wireNode) {
+	a.mu.Lock()
+	n := a.node(s, a.nodes[w.NodeID], w)
+	if n != nil {
+		n.codes.doubtAll()
+		a.nodes[w.NodeID] = n
+	}
+	a.mu.Unlock()
+	if n != nil {
+		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
+		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
+	}
+}
+
+// told takes in what is told of one lock.
+func (a *Adapter) told(n *node, e *wireEvent) {
+	switch e.Name {
+	case "dead":
+		a.became(n, nodeDead, adapter.DeviceOffline)
+	case "alive", "wake up":
+		a.became(n, nodeAlive, adapter.DeviceOnline)
+	case "value updated", "value added":
+		var v wireValue
+		if json.Unmarshal(e.Args, &v) == nil {
+			a.valueTold(n, v)
+		}
+	case "credential added", "credential modified", "credential deleted":
+		a.credentialTold(n, e)
+	case "notification":
+		a.notificationTold(n, e)
+	}
+}
+
+// became takes in that a lock is reachable, or no longer. Nobody has heard what was done to it meanwhile.
+func (a *Adapter) became(n *node, status int, kind adapter.EventKind) {
+	a.mu.Lock()
+	was := n.status
+	n.status = status
+	changed := (was == nodeDead) != (status == nodeDead)
+	if changed {
+		n.codes.doubtAll()
+	}
+	a.mu.Unlock()
+	if changed {
+		a.hints.Send(adapter.Event{Kind: kind, Device: n.ref})
+	}
+}
+
+func (a *Adapter) valueTold(n *node, v wireValue) {
+	c, ok := v.change()
+	a.mu.Lock()
+	news := ok && n.codes.hear(c)
+	was := n.locked
+	status := n.note(v)
+	moved := was != nil && *was != *n.locked
+	locked := moved && *n.locked
+	a.mu.Unlock()
+	if moved {
+		a.movedSilently(n, locked)
+	}
+	if news {
+		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref, Code: codeRef(c.slot)})
+	}
+	if v.CC == ccNotification && v.Property == "Access Control" { // what lasts is told as a value: Lock state, Keypad state
+		var state int
+		if json.Unmarshal(v.NewValue, &state) == nil {
+			a.troubleTold(n, state)
+		}
+	}
+	if status || a.lengthTold(n, v) {
+		a.hints.Send(adapter.Event{Kind: adapter.StatusChanged, Device: n.ref})
+	}
+}
+
+// lengthTold takes in a new length of the lock's PINs; the value is told without its label.
+func (a *Adapter) lengthTold(n *node, v wireValue) bool {
+	was := n.traits.Load()
+	var length int
+	if v.CC != ccConfiguration || v.Property != was.lengthProperty || json.Unmarshal(v.NewValue, &length) != nil || length < 4 || length > 10 {
+		return false
+	}
+	t := *was
+	t.length = length
+	return length != was.length && n.traits.CompareAndSwap(was, &t)
+}
+
+// change is what a value of User Code tells of a slot.
+func (v wireValue) change() (c change, ok bool) {
+	slot, isSlot := v.PropertyKey.number()
+	if v.CC != ccUserCode || v.Endpoint != 0 || !isSlot || slot < 1 {
+		return c, false
+	}
+	c.slot = slot
+	switch v.Property {
+	case "userIdStatus":
+		var status int
+		if json.Unmarshal(v.NewValue, &status) != nil {
+			return c, false
+		}
+		occupied := status != slotAvailable
+		c.occupied = &occupied
+	case "userCode":
+		var pin string
+		if json.Unmarshal(v.NewValue, &pin) != nil {
+			return c, false
+		}
+		c.pin = &pin
+	default:
+		return c, false
+	}
+	return c, true
+}
+
+// credentialTold is User Credential's way of telling of a code.
+func (a *Adapter) credentialTold(n *node, e *wireEvent) {
+	var args struct {
+		Type int             `json:"credentialType"`
+		Slot int             `json:"credentialSlot"`
+		Data json.RawMessage `json:"data"`
+	}
+	if !n.named() || json.Unmarshal(e.Args, &args) != nil || args.Type != credentialPIN || args.Slot < 1 {
+		return
+	}
+	c := change{slot: args.Slot}
+	var pin string
+	switch {
+	case e.Name == "credential deleted":
+		occupied := false
+		c.occupied = &occupied
+	case json.Unmarshal(args.Data, &pin) == nil && pin != "":
+		c.pin = &pin
+	default: // told without what it is
+		occupied := true
+		c.occupied = &occupied
+	}
+	a.mu.Lock()
+	news := n.codes.hear(c)
+	a.mu.Unlock()
+	if news {
+		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref, Code: codeRef(c.slot)})
+	}
+}
+
+// notification is what a lock tells of what was done at it.
+type notification struct {
+	Type       int             `json:"type"`
+	Event      int             `json:"event"`
+	Parameters json.RawMessage `json:"parameters"`
+}
+
+// slot is the user that the notification names, which is a slot of User Code; 0 where it names none.
+func (t notification) slot() int {
+	var parameters struct {
+		UserID int `json:"userId"`
+	}
+	_ = json.Unmarshal(t.Parameters, &parameters) // they are of other shapes, too
+	return max(parameters.UserID, 0)
+}
+
+func (a *Adapter) notificationTold(n *node, e *wireEvent) {
+	var t notification
+	if json.Unmarshal(e.Args, &t) != nil || t.Type != accessControl {
+		return
+	}
+	slot := t.slot()
+	if _, moved := moves[t.Event]; moved {
+		a.moveTold(n, t)
+		return
+	}
+	a.troubleTold(n, t.Event)
+	switch t.Event {
+	case allCodesDeleted, codeDeleted, codeAdded:
+		if t.Event == allCodesDeleted || n.named() { // a user's number need not be its code's
+			slot = 0
+		}
+		a.mu.Lock()
+		n.codes.touch(slot)
+		a.mu.Unlock()
+		hint := adapter.Event{Kind: adapter.CodesChanged, Device: n.ref}
+		if slot > 0 {
+			hint.Code = codeRef(slot)
+		}
+		a.hints.Send(hint)
+	case codeDuplicate:
+		a.mu.Lock()
+		n.refused.tell(slot)
+		a.mu.Unlock()
+	}
+}
+
+// troubleTold takes in that a lock could not be moved, or has not let somebody in.
+func (a *Adapter) troubleTold(n *node, event int) {
+	switch event {
+	case lockJammed:
+		a.jamTold(n)
+	case keypadOff, tooManyTries, badRemoteUnlock, badRemoteLock:
+		a.hints.Send(adapter.Event{Kind: adapter.AccessDenied, Device: n.ref, Operation: adapter.Operation{At: time.Now()}})
+	}
+}

@@ -1,0 +1,185 @@
+package zwavejs_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
+)
+
+// script is a gateway that answers with frames as they were captured, for what the real one cannot be brought to.
+// Its one lock is node 2, a User Code lock with four slots.
+type script struct {
+	adapter *zwavejs.Adapter
+	device  adapter.DeviceRef
+
+	mu      sync.Mutex
+	conn    *websocket.Conn
+	product int
+	slots   map[int]string // what "get" answers of a slot; not in it: that it is empty
+	answer  func(c command) string
+	asked   []string
+}
+
+// command is what the adapter sends.
+type command struct {
+	ID     string `json:"messageId"`
+	Name   string `json:"command"`
+	Method string `json:"methodName"`
+	Args   []any  `json:"args"`
+}
+
+func (c command) slot() int {
+	if len(c.Args) == 0 {
+		return 0
+	}
+	slot, _ := c.Args[0].(float64)
+	return int(slot)
+}
+
+const (
+	emptySlot    = `{"response":{"userIdStatus":0,"userCode":""}}`
+	noContent    = `{}`
+	duplicate    = `{"type":"event","event":{"source":"node","event":"notification","nodeId":2,"endpointIndex":0,"ccId":113,"args":{"type":6,"event":15,"label":"Access Control","eventLabel":"New user code not added due to duplicate code"%s}}}`
+	lockedOut    = `{"success":false,"errorCode":"zwave_error","zwaveErrorCode":%d,"zwaveErrorCodeName":%q,"zwaveErrorMessage":"the PIN 864209 is bad (ZW0000)"}`
+	manufacturer = 0x0129
+)
+
+// play starts the script and an adapter for it. What answer leaves empty is answered as a lock in good order would.
+func play(t *testing.T, slots map[int]string, answer func(s *script, c command) string) *script {
+	t.Helper()
+	s := &script{slots: slots, product: 0x0600}
+	s.answer = func(c command) string {
+		if answer == nil {
+			return ""
+		}
+		return answer(s, c)
+	}
+	server := httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(server.Close)
+	a, err := zwavejs.New(zwavejs.Config{URL: "ws" + strings.TrimPrefix(server.URL, "http")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	s.adapter = a
+	devices, err := a.Devices(t.Context())
+	if err != nil || len(devices) != 1 {
+		t.Fatalf("Devices: %d, %v", len(devices), err)
+	}
+	s.device = devices[0].Ref
+	return s
+}
+
+func (s *script) serve(w http.ResponseWriter, r *http.Request) {
+	conn, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer conn.CloseNow()
+	s.mu.Lock()
+	s.conn = conn
+	s.mu.Unlock()
+	s.tell(`{"type":"version","homeId":2119630849,"driverVersion":"15.29.0","serverVersion":"3.10.2","minSchemaVersion":0,"maxSchemaVersion":50}`)
+	for {
+		_, data, err := conn.Read(r.Context())
+		if err != nil {
+			return
+		}
+		var c command
+		if json.Unmarshal(data, &c) != nil {
+			return
+		}
+		go s.reply(c)
+	}
+}
+
+func (s *script) reply(c command) {
+	s.mu.Lock()
+	s.asked = append(s.asked, strings.TrimSpace(c.Name+" "+c.Method))
+	s.mu.Unlock()
+	result := s.answer(c)
+	const get = "get" // of the command class, not of HTTP
+	switch {
+	case result != "":
+	case c.Name == "start_listening":
+		result = `{"state":{"nodes":[` + s.node() + `]}}`
+	case c.Method == get:
+		s.mu.Lock()
+		result = s.slots[c.slot()]
+		s.mu.Unlock()
+		if result == "" {
+			result = emptySlot
+		}
+	case c.Method == "set":
+		s.put(c.slot(), fmt.Sprintf(`{"response":{"userIdStatus":1,"userCode":%q}}`, c.Args[2]))
+	case c.Method == "clear":
+		s.put(c.slot(), emptySlot)
+	}
+	if result == "" {
+		result = noContent
+	}
+	if strings.HasPrefix(result, `{"success":false`) {
+		s.tell(`{"type":"result","messageId":"` + c.ID + `",` + strings.TrimPrefix(result, "{"))
+		return
+	}
+	s.tell(`{"type":"result","success":true,"messageId":"` + c.ID + `","result":` + result + `}`)
+}
+
+func (s *script) put(slot int, content string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slots[slot] = content
+}
+
+// tell sends a frame.
+func (s *script) tell(frame string) {
+	s.mu.Lock()
+	conn := s.conn
+	s.mu.Unlock()
+	_ = conn.Write(context.Background(), websocket.MessageText, []byte(frame))
+}
+
+// node is the lock as it is listed.
+func (s *script) node() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var values []string
+	for slot := 1; slot <= 4; slot++ {
+		values = append(values, fmt.Sprintf(`{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":%d,"value":"","metadata":{"minLength":4,"maxLength":10}}`, slot))
+	}
+	return fmt.Sprintf(`{"nodeId":2,"status":4,"ready":true,"manufacturerId":%d,"productType":1,"productId":%d,"label":"YRD256","deviceConfig":{"manufacturer":"Yale"},`+
+		`"endpoints":[{"index":0,"commandClasses":[{"id":98,"version":4},{"id":99,"version":1},{"id":113,"version":8}]}],"values":[%s]}`,
+		manufacturer, s.product, strings.Join(values, ","))
+}
+
+// count is how often a command was sent since the last look.
+func (s *script) count(name string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, asked := range s.asked {
+		if asked == name {
+			n++
+		}
+	}
+	s.asked = nil
+	return n
+}
+
+const (
+	reads  = "endpoint.invoke_cc_api get"
+	writes = "endpoint.invoke_cc_api set"
+)
+
+func shows(status int, pin string) string {
+	return fmt.Sprintf(`{"response":{"userIdStatus":%d,"userCode":%q}}`, status, pin)
+}

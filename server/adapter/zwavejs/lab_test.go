@@ -1,0 +1,156 @@
+package zwavejs_test
+
+import (
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
+)
+
+// TestGatewayKilledInMidWrite: kill -9 before or after the lock has the code loses nothing and doubles nothing, also
+// where the lock does not show its PINs.
+func TestGatewayKilledInMidWrite(t *testing.T) {
+	t.Parallel()
+	g := lab.Start(t, lab.Plain, lab.Masked)
+	for _, profile := range []lab.Profile{lab.Plain, lab.Masked} {
+		h := newHouse(t, g.Lease(t, profile), g.URL)
+		for _, when := range []string{"before", "after"} {
+			code := spec(when, map[string]string{"before": "864209", "after": "975310"}[when])
+			had := len(h.State(t).Codes)
+			h.Fault(t, lab.Faults{Die: when})
+			_, err := h.adapter.PutCode(t.Context(), h.device, code)
+			failsAs(t, err, adapter.Unconfirmed)
+			g.Ended()
+			g.Restart(t)
+			var codes adapter.Codes
+			until(t, "the gateway is reached again", func() bool {
+				codes, err = h.adapter.Codes(t.Context(), h.device, true)
+				return err == nil
+			})
+			known := false
+			for _, c := range codes.Codes {
+				known = known || c.Key == when
+			}
+			if known != (when == "after") {
+				t.Fatalf("%s, killed %s: known to be there: %v", profile, when, known)
+			}
+			if _, err := h.adapter.PutCode(t.Context(), h.device, code); err != nil {
+				t.Fatal(err)
+			}
+			times := 0
+			for _, c := range h.State(t).Codes {
+				if c.PIN == code.PIN {
+					times++
+				}
+			}
+			if has := len(h.State(t).Codes); times != 1 || has != had+1 {
+				t.Fatalf("%s, killed %s: the code is there %d times, among %d", profile, when, times, has)
+			}
+		}
+	}
+}
+
+// TestIdleLockIsLeftAlone: keymaster #589, batteries emptied by questions every minute. A lock is asked nothing while
+// nothing happens, and once for each slot when nobody has listened for a while.
+func TestIdleLockIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []lab.Profile{lab.Plain, lab.Masked, lab.Users} {
+		t.Run(string(profile), func(t *testing.T) {
+			t.Parallel()
+			h := sharedHouse(t, profile)
+			look := func() {
+				t.Helper()
+				if _, err := h.adapter.Devices(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := h.adapter.Device(t.Context(), h.device); err != nil {
+					t.Fatal(err)
+				}
+				for _, fresh := range []bool{false, true} {
+					if _, err := h.adapter.Codes(t.Context(), h.device, fresh); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			look()
+			asked := h.State(t).Frames
+			for range 60 { // an hour of listing each minute
+				look()
+			}
+			if n := h.State(t).Frames - asked; n != 0 {
+				t.Fatalf("an idle lock was sent %d frames in an hour", n)
+			}
+			h.relay.disconnect()
+			h.ProgramSilently(t, 7, "975310")
+			until(t, "it is connected again", func() bool {
+				codes, err := h.adapter.Codes(t.Context(), h.device, true)
+				return err == nil && len(codes.Codes) == 1 && codes.Codes[0].Ref == "7"
+			})
+			resynced := h.State(t).Frames - asked
+			if resynced > lab.Slots+2 {
+				t.Fatalf("a resync has cost %d frames", resynced)
+			}
+			look()
+			if n := h.State(t).Frames - asked; n != resynced {
+				t.Fatalf("after the resync it was sent %d frames more", n-resynced)
+			}
+		})
+	}
+}
+
+// TestExcludedLockIsGone says that the gateway's own word is enough.
+func TestExcludedLockIsGone(t *testing.T) {
+	t.Parallel()
+	g := lab.Start(t, lab.Plain, lab.Masked)
+	h := newHouse(t, g.Lease(t, lab.Plain), g.URL)
+	h.Remove(t)
+	until(t, "it is not found", func() bool {
+		_, err := h.adapter.Device(t.Context(), h.device)
+		return err != nil && adapter.ClassOf(err) == adapter.NotFound
+	})
+	devices, err := h.adapter.Devices(t.Context())
+	if err != nil || len(devices) != 1 {
+		t.Fatalf("%d locks are left, %v", len(devices), err)
+	}
+}
+
+// TestLockThatReturnsSilently: a lock that the gateway holds for dead, and that says nothing when it is back, is asked.
+func TestLockThatReturnsSilently(t *testing.T) {
+	t.Parallel()
+	h := sharedHouse(t, lab.Plain)
+	h.SetOnline(t, false)
+	_, err := h.adapter.Codes(t.Context(), h.device, true)
+	failsAs(t, err, adapter.Offline)
+	h.Hear(t)
+	if _, err := h.adapter.PutCode(t.Context(), h.device, spec("k", "864209")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOldCopyOverwritesNothing: a lock that the gateway's copy is wrong about is asked before anything is written to it.
+func TestOldCopyOverwritesNothing(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []lab.Profile{lab.Plain, lab.Users} {
+		t.Run(string(profile), func(t *testing.T) {
+			t.Parallel()
+			h := sharedHouse(t, profile)
+			if _, err := h.adapter.Codes(t.Context(), h.device, true); err != nil {
+				t.Fatal(err)
+			}
+			h.ProgramSilently(t, 1, "975310")
+			result, err := h.adapter.PutCode(t.Context(), h.device, spec("k", "864209"))
+			if err != nil || result.Ref != "2" {
+				t.Fatalf("PutCode: %+v, %v", result, err)
+			}
+			put := spec("k", "864201")
+			put.Ref = "2"
+			h.ProgramSilently(t, 2, "")
+			if _, err := h.adapter.PutCode(t.Context(), h.device, put); adapter.ClassOf(err) != adapter.NotFound {
+				t.Fatalf("PutCode of what has vanished: %v", err)
+			}
+			if codes := h.State(t).Codes; len(codes) != 1 || codes[1].PIN != "975310" {
+				t.Fatalf("the lock has %d codes", len(codes))
+			}
+		})
+	}
+}

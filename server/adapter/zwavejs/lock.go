@@ -1,0 +1,173 @@
+package zwavejs
+
+import (
+	"context"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+const (
+	modeSecured   = 255
+	modeUnsecured = 0
+)
+
+// looks are when a lock is asked where its bolt is after it was told to move it. Most report it by themselves, but
+// some only to some controllers.
+var looks = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
+
+// Lock implements adapter.Locker.
+func (a *Adapter) Lock(ctx context.Context, device adapter.DeviceRef) (adapter.State, error) {
+	return a.move(ctx, device, true)
+}
+
+// Unlock implements adapter.Locker.
+func (a *Adapter) Unlock(ctx context.Context, device adapter.DeviceRef) (adapter.State, error) {
+	return a.move(ctx, device, false)
+}
+
+// move tells the lock to move its bolt. That it was told is all that the answer says; it is Confirmed once the
+// lock has shown the bolt where it is to be.
+func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked bool) (adapter.State, error) {
+	s, n, err := a.find(ctx, device)
+	if err != nil {
+		return "", err
+	}
+	if err := a.awake(ctx, s, n); err != nil {
+		return "", err
+	}
+	mode := modeUnsecured
+	if locked {
+		mode = modeSecured
+	}
+	a.mu.Lock()
+	n.operated.command(locked)
+	a.mu.Unlock()
+	var got supervised
+	if err := a.invoke(ctx, s, n, ccDoorLock, "set", []any{mode}, &got); err != nil {
+		return "", err
+	}
+	for _, wait := range looks {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return adapter.Accepted, nil
+		}
+		a.mu.Lock()
+		jammed := n.operated.jammed()
+		a.mu.Unlock()
+		if jammed {
+			return adapter.Accepted, nil // Jammed has told
+		}
+		var is struct {
+			Response *struct {
+				Mode int `json:"currentMode"`
+			} `json:"response"`
+		}
+		if err := a.invoke(ctx, s, n, ccDoorLock, "get", []any{}, &is); err != nil {
+			return adapter.Accepted, nil //nolint:nilerr // it was told to; whether it has is no matter of this answer
+		}
+		if is.Response != nil && is.Response.Mode == mode {
+			return adapter.Confirmed, nil
+		}
+	}
+	return adapter.Accepted, nil
+}
+
+// operation is what a lock's bolt has last been told to do, and has done. It is guarded by Adapter.mu.
+type operation struct {
+	told    time.Time // the last command from here
+	to      bool      // to lock
+	jam     time.Time
+	notice  time.Time // the last notification that the bolt was moved
+	noticed bool      // to locked
+}
+
+func (o *operation) command(locked bool) { o.told, o.to = time.Now(), locked }
+
+// commandWithin is how long after a command what the bolt does is the command's doing.
+const commandWithin = 15 * time.Second
+
+// commanded says whether the bolt was told from here, not long ago, to go there.
+func (o *operation) commanded(locked bool) bool {
+	return o.to == locked && time.Since(o.told) < commandWithin
+}
+
+func (o *operation) jammed() bool { return o.jam.After(o.told) }
+
+// moves are the notifications of a moved bolt: where it is then, and what has moved it.
+var moves = map[int]struct {
+	locked bool
+	method adapter.Method
+}{
+	manualLock: {true, adapter.ByHand}, manualUnlock: {false, adapter.ByHand},
+	remoteLock: {true, adapter.Remotely}, remoteUnlock: {false, adapter.Remotely},
+	keypadLock: {true, adapter.ByKeycode}, keypadUnlock: {false, adapter.ByKeycode},
+	autoLock: {true, adapter.ByItself},
+}
+
+// moveTold takes in a notification of a moved bolt, and of who has moved it.
+func (a *Adapter) moveTold(n *node, t notification) {
+	move := moves[t.Event]
+	a.mu.Lock()
+	changed := n.locked == nil || *n.locked != move.locked
+	n.locked = &move.locked
+	n.operated.notice, n.operated.noticed = time.Now(), move.locked
+	a.mu.Unlock()
+	e := adapter.Event{Kind: adapter.LockOperated, Device: n.ref, Operation: adapter.Operation{Locked: move.locked, Method: move.method, At: time.Now()}}
+	if slot := t.slot(); slot > 0 && move.method == adapter.ByKeycode {
+		e.Code = a.codeOf(n, slot)
+	}
+	a.hints.Send(e)
+	if changed {
+		a.hints.Send(adapter.Event{Kind: adapter.StatusChanged, Device: n.ref})
+	}
+}
+
+// codeOf is the code of a user; empty where it is not known.
+func (a *Adapter) codeOf(n *node, user int) adapter.CodeRef {
+	if !n.named() {
+		return codeRef(user)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, slot := range n.codes.occupied() {
+		if n.codes.slots[slot].user == user {
+			return codeRef(slot)
+		}
+	}
+	return ""
+}
+
+// jamTold takes in that the bolt could not be moved.
+func (a *Adapter) jamTold(n *node) {
+	a.mu.Lock()
+	n.operated.jam = time.Now()
+	to := n.locked == nil || !*n.locked // whoever has tried wanted it elsewhere
+	if time.Since(n.operated.told) < commandWithin {
+		to = n.operated.to
+	}
+	a.mu.Unlock()
+	a.hints.Send(adapter.Event{Kind: adapter.Jammed, Device: n.ref, Operation: adapter.Operation{Locked: to, At: time.Now()}})
+}
+
+// noticeWithin is how long after its report of a moved bolt a lock may say what has moved it, and before.
+const noticeWithin = 2 * time.Second
+
+// movedSilently tells of a moved bolt where the lock itself does not say what has moved it.
+func (a *Adapter) movedSilently(n *node, locked bool) {
+	at := time.Now()
+	time.AfterFunc(noticeWithin, func() {
+		a.mu.Lock()
+		o := n.operated
+		a.mu.Unlock()
+		if o.noticed == locked && o.notice.After(at.Add(-noticeWithin)) {
+			return
+		}
+		method := adapter.ByUnknown
+		if o.commanded(locked) {
+			method = adapter.Remotely
+		}
+		a.hints.Send(adapter.Event{Kind: adapter.LockOperated, Device: n.ref, Operation: adapter.Operation{Locked: locked, Method: method, At: at}})
+	})
+}

@@ -1,0 +1,219 @@
+package zwavejs
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+)
+
+// entry is what a slot of a lock holds.
+type entry struct {
+	pin          string // empty: hidden
+	user         int    // User Credential: whose it is
+	name         string
+	starts, ends *time.Time
+}
+
+func (e entry) shows(pin string) bool { return e.pin == "" || e.pin == pin }
+
+// memory is what is known of a lock's slots: what the lock has shown, kept up by what it and the gateway tell.
+// The zero value knows nothing. It is guarded by Adapter.mu.
+type memory struct {
+	all     bool              // every slot is in doubt
+	doubts  map[int]bool      // slots that are
+	slots   map[int]entry     // those that are occupied
+	others  map[int]bool      // User Credential: users that hold something else than a PIN
+	keys    map[string]put    // codes that were put from here, by their idempotency key
+	pending map[int]entry     // what is being written
+	writes  map[int]time.Time // when slots were last written from here
+	touched map[int]bool      // slots that were changed at the keypad since
+	reading map[int]bool      // slots that are being read; 0: all
+	heard   []change          // what was told of those meanwhile
+}
+
+// put is a code that was sent to a lock.
+type put struct {
+	slot int
+	pin  string
+}
+
+// change is what the gateway tells of a slot: that it is occupied or empty, or its PIN.
+type change struct {
+	slot     int
+	occupied *bool
+	pin      *string // with stars where it is hidden
+}
+
+// agrees says whether the change is what e, or an empty slot, shows already.
+func (c change) agrees(e entry, occupied bool) bool {
+	if c.occupied != nil {
+		return *c.occupied == occupied
+	}
+	switch {
+	case *c.pin == "":
+		return !occupied
+	case isMasked(*c.pin):
+		return occupied
+	default:
+		return occupied && e.pin == *c.pin
+	}
+}
+
+func (m *memory) doubtAll() { m.all = true }
+
+func (m *memory) doubt(slot int) {
+	if m.doubts == nil {
+		m.doubts = map[int]bool{}
+	}
+	m.doubts[slot] = true
+}
+
+// hear takes in a change, and says whether it is news.
+func (m *memory) hear(c change) bool {
+	if m.reading[0] || m.reading[c.slot] { // the read's own echo, most likely; looked at when it is over
+		m.heard = append(m.heard, c)
+		return false
+	}
+	if e, writing := m.pending[c.slot]; writing && (c.agrees(e, true) || c.pin != nil && *c.pin == e.pin) {
+		return false
+	}
+	e, occupied := m.slots[c.slot]
+	if c.agrees(e, occupied) || m.all {
+		return false
+	}
+	m.doubt(c.slot)
+	return true
+}
+
+// begin notes that a slot (0: all) is about to be read.
+func (m *memory) begin(slot int) {
+	if m.reading == nil {
+		m.reading = map[int]bool{}
+	}
+	m.reading[slot] = true
+	if slot == 0 {
+		m.all, m.doubts = false, nil // what is told from now on is told of what was not read yet
+		return
+	}
+	delete(m.doubts, slot)
+}
+
+// shown takes in what a lock has shown of a slot.
+func (m *memory) shown(slot int, e entry, occupied bool) {
+	if m.slots == nil {
+		m.slots = map[int]entry{}
+	}
+	delete(m.slots, slot)
+	if occupied {
+		m.slots[slot] = e
+	}
+}
+
+// finish ends what begin has begun; complete says that the lock has shown all of it.
+func (m *memory) finish(slot int, complete bool) {
+	delete(m.reading, slot)
+	heard := m.heard
+	m.heard = nil
+	for _, c := range heard {
+		m.hear(c)
+	}
+	switch {
+	case complete:
+	case slot == 0:
+		m.doubtAll()
+	default:
+		m.doubt(slot)
+	}
+}
+
+// write notes what is about to be put into a slot, and by which key.
+func (m *memory) write(key string, slot int, e entry) {
+	if m.pending == nil {
+		m.pending, m.keys = map[int]entry{}, map[string]put{}
+	}
+	m.pending[slot] = e
+	m.forget(slot)
+	if key != "" {
+		m.keys[key] = put{slot, e.pin}
+	}
+}
+
+// forget drops the key of what a slot had.
+func (m *memory) forget(slot int) {
+	maps.DeleteFunc(m.keys, func(_ string, p put) bool { return p.slot == slot })
+}
+
+// key is the one that the code in a slot was put with; empty where it is another code.
+func (m *memory) key(slot int) string {
+	for key, p := range m.keys {
+		if e, ok := m.slots[slot]; ok && p.slot == slot && e.shows(p.pin) {
+			return key
+		}
+	}
+	return ""
+}
+
+// occupied are the slots in use, ascending.
+func (m *memory) occupied() []int { return slices.Sorted(maps.Keys(m.slots)) }
+
+// taken says whether a new code cannot go into the slot: it is in use, or a user of that number holds something
+// else.
+func (m *memory) taken(slot int) bool {
+	if _, ok := m.slots[slot]; ok || m.others[slot] {
+		return true
+	}
+	for _, e := range m.slots {
+		if e.user == slot {
+			return true
+		}
+	}
+	return false
+}
+
+// echoWithin is how long after a write a lock may still tell of it as if it were done at its keypad.
+const echoWithin = 15 * time.Second
+
+func (m *memory) written(slot int) {
+	delete(m.pending, slot)
+	if m.writes == nil {
+		m.writes = map[int]time.Time{}
+	}
+	m.writes[slot] = time.Now()
+	delete(m.touched, slot)
+}
+
+// touch notes that a slot (0: any of them) was changed at the lock's keypad.
+func (m *memory) touch(slot int) {
+	if slot == 0 {
+		m.doubtAll()
+		for slot := range m.slots {
+			m.touch(slot)
+		}
+		return
+	}
+	m.doubt(slot)
+	_, writing := m.pending[slot]
+	if writing || time.Since(m.writes[slot]) < echoWithin {
+		return
+	}
+	if m.touched == nil {
+		m.touched = map[int]bool{}
+	}
+	m.touched[slot] = true
+	m.forget(slot)
+}
+
+// seed takes over what the gateway remembers, until the lock is read.
+func (m *memory) seed(values []wireValue) {
+	for _, v := range values {
+		var pin string
+		if slot, ok := v.userCode(); ok && json.Unmarshal(v.Value, &pin) == nil && pin != "" {
+			e := entry{pin: pin, user: slot}
+			if isMasked(pin) {
+				e.pin = ""
+			}
+			m.shown(slot, e, true)
+		}
+	}
+}

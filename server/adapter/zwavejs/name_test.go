@@ -1,0 +1,23 @@
+package zwavejs
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNamesAreCutToWhatTheLockKeeps(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"Guest":                 "Guest",
+		"A guest":               "A guest",
+		strings.Repeat("a", 12): "aaaaaaaaaa",
+		"Göste":                 "Göste",
+		"Gästezimmer":           "Gäste",
+		"Gast🔑":                 "Gast",
+		"Gas🔑!":                 "Gas🔑",
+	} {
+		if got := fitting(name, 10); got != want {
+			t.Errorf("%q is kept as %q, want %q", name, got, want)
+		}
+	}
+}

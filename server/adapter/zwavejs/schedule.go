@@ -1,0 +1,108 @@
+package zwavejs
+
+import (
+	"context"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// The command class Schedule Entry Lock: a time frame for the user of a slot, in whole minutes of the lock's own
+// clock. The first of the slots that a user has is used.
+
+// keepsTime says whether time frames can be left to the lock: it has the command class, and it is known what its
+// clock shows.
+func (n *node) keepsTime(g gateway) bool {
+	return g.zone != nil && n.has(ccScheduleEntryLock) && n.has(ccUserCode)
+}
+
+// acceptableTime fails where a time frame cannot be kept.
+func (a *Adapter) acceptableTime(n *node, spec adapter.CodeSpec) error {
+	switch {
+	case spec.StartsAt == nil && spec.EndsAt == nil:
+		return nil
+	case !n.keepsTime(a.gateway):
+		return adapter.Errorf(adapter.NotSupported, "the lock keeps no time frames, or it is not known what its clock shows")
+	case spec.StartsAt == nil || spec.EndsAt == nil:
+		return adapter.Errorf(adapter.Invalid, "the lock needs both ends of a time frame")
+	case !spec.EndsAt.After(*spec.StartsAt):
+		return adapter.Errorf(adapter.Invalid, "the time frame ends before it starts")
+	case spec.StartsAt.Second() != 0 || spec.EndsAt.Second() != 0:
+		return adapter.Errorf(adapter.Invalid, "the lock keeps whole minutes; a time frame has to start and end with second 0")
+	}
+	return nil
+}
+
+// yearDay is a time frame as the command class has it: local time, years since 2000.
+type yearDay struct {
+	StartYear   *int `json:"startYear"`
+	StartMonth  int  `json:"startMonth"`
+	StartDay    int  `json:"startDay"`
+	StartHour   int  `json:"startHour"`
+	StartMinute int  `json:"startMinute"`
+	StopYear    int  `json:"stopYear"`
+	StopMonth   int  `json:"stopMonth"`
+	StopDay     int  `json:"stopDay"`
+	StopHour    int  `json:"stopHour"`
+	StopMinute  int  `json:"stopMinute"`
+}
+
+func toYearDay(starts, ends time.Time) yearDay {
+	year := starts.Year() - 2000
+	return yearDay{&year, int(starts.Month()), starts.Day(), starts.Hour(), starts.Minute(),
+		ends.Year() - 2000, int(ends.Month()), ends.Day(), ends.Hour(), ends.Minute()}
+}
+
+func (y yearDay) times(zone *time.Location) (starts, ends time.Time) {
+	starts = time.Date(2000+*y.StartYear, time.Month(y.StartMonth), y.StartDay, y.StartHour, y.StartMinute, 0, 0, zone)
+	ends = time.Date(2000+y.StopYear, time.Month(y.StopMonth), y.StopDay, y.StopHour, y.StopMinute, 0, 0, zone)
+	return starts.UTC(), ends.UTC()
+}
+
+func scheduleSlot(user int) map[string]int { return map[string]int{"userId": user, "slotId": 1} }
+
+// readTimeFrame asks the lock for the time frame of an occupied slot.
+func (a *Adapter) readTimeFrame(ctx context.Context, s *session, n *node, e *entry) error {
+	if !n.keepsTime(a.gateway) {
+		return nil
+	}
+	var got struct {
+		Response *yearDay `json:"response"`
+	}
+	if err := a.invoke(ctx, s, n, ccScheduleEntryLock, "getYearDaySchedule", []any{scheduleSlot(e.user)}, &got); err != nil {
+		return err
+	}
+	if got.Response != nil && got.Response.StartYear != nil {
+		starts, ends := got.Response.times(a.zone)
+		e.starts, e.ends = &starts, &ends
+	}
+	return nil
+}
+
+// keepTime brings the time frame of a slot to what is wanted, and has the lock show it.
+func (a *Adapter) keepTime(ctx context.Context, s *session, n *node, slot int, found, wanted entry) error {
+	if sameTime(found.starts, wanted.starts) && sameTime(found.ends, wanted.ends) || !n.keepsTime(a.gateway) {
+		return nil
+	}
+	arguments := []any{scheduleSlot(wanted.user)}
+	if wanted.starts != nil {
+		arguments = append(arguments, toYearDay(wanted.starts.In(a.zone), wanted.ends.In(a.zone)))
+	}
+	var got supervised
+	if err := a.invoke(ctx, s, n, ccScheduleEntryLock, "setYearDaySchedule", arguments, &got); err != nil {
+		a.inDoubt(n, slot)
+		return err
+	}
+	e, occupied, err := a.readSlot(ctx, s, n, slot)
+	switch {
+	case err != nil:
+		return adapter.Errorf(adapter.Unconfirmed, "the lock was not heard to have the time frame: %s", adapter.AsError(err).Message)
+	case got.failed() || !occupied || !sameTime(e.starts, wanted.starts) || !sameTime(e.ends, wanted.ends):
+		return adapter.Errorf(adapter.Unconfirmed, "the lock has not taken the time frame, and did not say why")
+	}
+	return nil
+}
+
+func sameTime(a, b *time.Time) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.Equal(*b)
+}

@@ -1,0 +1,203 @@
+package zwavejs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+const (
+	leastSchema = 32 // earlier ones do not tell errors apart
+	unifiedFrom = 48 // endpoint.access_control
+	mostSchema  = 50 // the last one whose shapes were tried
+
+	dialWithin = 10 * time.Second
+	pingEvery  = 15 * time.Second // the server never pings: only we notice a connection that is half open
+	pongWithin = 5 * time.Second
+	frameLimit = 64 << 20 // the first answer is the whole network, about 40 kB for each lock
+)
+
+// session is one connection to the gateway.
+type session struct {
+	conn   *websocket.Conn
+	home   uint32
+	schema int
+	log    string // the server's version, for the log
+
+	mu      sync.Mutex
+	next    int
+	pending map[string]chan message
+	ended   error // why nothing more can be called
+}
+
+// dial opens a connection and agrees on a schema. It fails with GatewayDown, AuthRevoked or NotSupported.
+func (g gateway) dial(ctx context.Context) (*session, error) {
+	dialing, cancel := context.WithTimeout(ctx, dialWithin)
+	defer cancel()
+	conn, response, err := websocket.Dial(dialing, g.url, &websocket.DialOptions{HTTPClient: g.http}) //nolint:bodyclose // websocket closes it
+	if err != nil {
+		return nil, refused(response, err)
+	}
+	conn.SetReadLimit(frameLimit)
+	s := &session{conn: conn, pending: map[string]chan message{}}
+	var hello message
+	if err := s.receive(dialing, &hello); err != nil || hello.Type != "version" {
+		_ = conn.CloseNow()
+		if websocket.CloseStatus(err) == websocket.StatusTryAgainLater {
+			return nil, adapter.Errorf(adapter.GatewayDown, "the gateway's Z-Wave driver is not ready yet; try again in a minute, and see to its Z-Wave stick if that lasts")
+		}
+		return nil, adapter.Errorf(adapter.GatewayDown, "what answers there is not a zwave-js-server; its port is usually 3000")
+	}
+	if hello.MaxSchema < leastSchema || hello.MinSchema > mostSchema {
+		_ = conn.CloseNow()
+		return nil, adapter.Errorf(adapter.NotSupported, "the gateway's zwave-js-server speaks schema %d to %d, and %d to %d is needed; bring it up to date",
+			hello.MinSchema, hello.MaxSchema, leastSchema, mostSchema)
+	}
+	s.home, s.schema, s.log = hello.HomeID, min(mostSchema, hello.MaxSchema), hello.ServerVersion
+	return s, nil
+}
+
+// refused is the error of a connection that was not made. Its text may not hold the URL's password.
+func refused(response *http.Response, err error) *adapter.Error {
+	if response == nil {
+		return adapter.Errorf(adapter.GatewayDown, "the gateway cannot be reached: %s; is its WebSocket server switched on, and the URL right?", adapter.Reason(err))
+	}
+	switch response.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return adapter.Errorf(adapter.AuthRevoked, "the gateway answered %s: it wants another user or password in the URL", response.Status)
+	default:
+		return adapter.Errorf(adapter.GatewayDown, "the gateway answered %s instead of a WebSocket; the port of its zwave-js-server is usually 3000", response.Status)
+	}
+}
+
+func (s *session) receive(ctx context.Context, m *message) error {
+	_, data, err := s.conn.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if json.Unmarshal(data, m) != nil {
+		return errors.New("the gateway has sent a frame that is not as expected") // it may hold a PIN
+	}
+	return nil
+}
+
+// initialize agrees on the schema; what the gateway shows of its clients is named after us.
+func (s *session) initialize(ctx context.Context) error {
+	return s.call(ctx, "initialize", args{"schemaVersion": s.schema, "additionalUserAgentComponents": map[string]string{"device-access": "1"}}, nil)
+}
+
+// read takes in frames until the connection ends; on is called in their order.
+func (s *session) read(ctx context.Context, on func(*wireEvent)) error {
+	for {
+		var m message
+		if err := s.receive(ctx, &m); err != nil {
+			return err
+		}
+		switch {
+		case m.Type == "result":
+			s.mu.Lock()
+			answer := s.pending[m.MessageID]
+			delete(s.pending, m.MessageID)
+			s.mu.Unlock()
+			if answer != nil {
+				answer <- m
+			}
+		case m.Type == "event" && m.Event != nil:
+			on(m.Event)
+		}
+	}
+}
+
+// alive pings until there is no answer.
+func (s *session) alive(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pingEvery):
+		}
+		waiting, cancel := context.WithTimeout(ctx, pongWithin)
+		err := s.conn.Ping(waiting)
+		cancel()
+		if err != nil {
+			return errors.New("the gateway answers no pings")
+		}
+	}
+}
+
+// end fails what waits for answers.
+func (s *session) end(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended == nil {
+		s.ended = why
+	}
+	for id, answer := range s.pending {
+		close(answer)
+		delete(s.pending, id)
+	}
+}
+
+type args map[string]any
+
+// call makes a command and decodes its result into out, which may be nil. It fails with GatewayDown where
+// the command was not sent; with Unconfirmed where it was and no answer came; otherwise as the gateway says.
+func (s *session) call(ctx context.Context, command string, a args, out any) error {
+	answer := make(chan message, 1)
+	s.mu.Lock()
+	if s.ended != nil {
+		s.mu.Unlock()
+		return adapter.Errorf(adapter.GatewayDown, "the connection to the gateway is lost")
+	}
+	s.next++
+	id := strconv.Itoa(s.next)
+	s.pending[id] = answer
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.pending, id)
+		s.mu.Unlock()
+	}()
+	frame := args{"messageId": id, "command": command}
+	for k, v := range a {
+		frame[k] = v
+	}
+	data, err := json.Marshal(frame)
+	if err != nil {
+		return adapter.Errorf(adapter.Invalid, "%s cannot be written as JSON", command)
+	}
+	// Not with ctx: a write that is cut off ends the connection, for all.
+	if err := s.conn.Write(context.WithoutCancel(ctx), websocket.MessageText, data); err != nil {
+		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost while %s was sent", command)
+	}
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("%w (%w)", adapter.Errorf(adapter.Unconfirmed, "the gateway did not answer %s in time", command), ctx.Err())
+	case m, ok := <-answer:
+		switch {
+		case !ok:
+			return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost before it answered %s", command)
+		case !m.Success:
+			return m.error(command)
+		case out != nil && json.Unmarshal(m.Result, out) != nil:
+			return adapter.Errorf(adapter.Unconfirmed, "the gateway's answer to %s is not as expected", command)
+		}
+		return nil
+	}
+}
+
+// pause is how long to wait before the n-th try to connect again: the gateway is near, so not long.
+func pause(n int) time.Duration {
+	d := min(250*time.Millisecond<<min(n, 5), 5*time.Second)
+	return d/4 + rand.N(d)
+}

@@ -1,0 +1,144 @@
+package zwavejs
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// Command classes of Z-Wave.
+const (
+	ccScheduleEntryLock = 78
+	ccDoorLock          = 98
+	ccUserCode          = 99
+	ccConfiguration     = 112
+	ccNotification      = 113
+	ccBattery           = 128
+	ccUserCredential    = 131
+)
+
+// message is any frame of the server: its version, the result of a command, or an event.
+type message struct {
+	Type string `json:"type"`
+
+	HomeID        uint32 `json:"homeId"`
+	ServerVersion string `json:"serverVersion"`
+	MinSchema     int    `json:"minSchemaVersion"`
+	MaxSchema     int    `json:"maxSchemaVersion"`
+
+	MessageID string          `json:"messageId"`
+	Success   bool            `json:"success"`
+	Result    json.RawMessage `json:"result"`
+	failure
+
+	Event *wireEvent `json:"event"`
+}
+
+// failure is how a command came to nothing. Messages are not passed on: some quote what was sent.
+type failure struct {
+	ErrorCode string `json:"errorCode"`
+	ZWaveCode int    `json:"zwaveErrorCode"`
+	ZWaveName string `json:"zwaveErrorCodeName"`
+}
+
+// error sorts the failure. Codes of zwave-js: packages/core/src/error/ZWaveError.ts. What is unknown is
+// Transient, as wrongly giving up is worse than one more try.
+func (f failure) error(command string) *adapter.Error {
+	what := f.ErrorCode
+	if f.ErrorCode == "zwave_error" && f.ZWaveName != "" {
+		what = f.ZWaveName + " (" + strconv.Itoa(f.ZWaveCode) + ")"
+	}
+	e := adapter.Errorf(adapter.Transient, "the gateway answered %s to %s", what, command)
+	switch f.ErrorCode {
+	case "node_not_found", "endpoint_not_found":
+		e.Class = adapter.NotFound
+	case "unknown_command", "schema_incompatible", "no_longer_supported", "invalid_params_passed_to_command":
+		e.Class = adapter.NotSupported
+	case "zwave_error":
+		switch f.ZWaveCode {
+		case 204: // Controller_CallbackNOK: the node did not acknowledge
+			e.Class, e.Message = adapter.Offline, "the lock does not answer the gateway's radio"
+		case 213: // Controller_NodeRemoved
+			e.Class = adapter.NotFound
+		case 302, 303, 304: // CC_NotSupported, CC_NotImplemented, CC_NoAPI
+			e.Class = adapter.NotSupported
+		case 322: // Argument_Invalid: length or characters of a PIN, number of a slot
+			e.Class = adapter.Invalid
+		}
+	}
+	return e
+}
+
+type wireEvent struct {
+	Source    string          `json:"source"`
+	Name      string          `json:"event"`
+	NodeID    int             `json:"nodeId"`
+	Args      json.RawMessage `json:"args"`
+	NodeState *wireNode       `json:"nodeState"` // of "ready"
+	Node      *wireNode       `json:"node"`      // of "node added" and "node removed"
+}
+
+// Statuses of a node: zwave-js NodeStatus.
+const (
+	nodeDead  = 3
+	nodeAlive = 4
+)
+
+type wireNode struct {
+	NodeID         int    `json:"nodeId"`
+	Name           string `json:"name"`
+	Location       string `json:"location"`
+	Label          string `json:"label"`
+	Status         int    `json:"status"`
+	Ready          bool   `json:"ready"` // its interview is over: what is known of it can be relied on
+	ManufacturerID *int   `json:"manufacturerId"`
+	ProductType    int    `json:"productType"`
+	ProductID      int    `json:"productId"`
+	Manufacturer   string `json:"manufacturer"` // from schema 47 on
+	DeviceConfig   struct {
+		Manufacturer string `json:"manufacturer"`
+		Label        string `json:"label"`
+	} `json:"deviceConfig"`
+	Endpoints []struct {
+		Index          int `json:"index"`
+		CommandClasses []struct {
+			ID      int `json:"id"`
+			Version int `json:"version"`
+		} `json:"commandClasses"`
+	} `json:"endpoints"`
+	Values []wireValue `json:"values"`
+}
+
+// wireValue is one value of a node, as it is listed and as it is told to have changed.
+type wireValue struct {
+	CC          int             `json:"commandClass"`
+	Endpoint    int             `json:"endpoint"`
+	Property    text            `json:"property"`
+	PropertyKey text            `json:"propertyKey"`
+	Value       json.RawMessage `json:"value"`
+	NewValue    json.RawMessage `json:"newValue"`
+	Metadata    struct {
+		Label     string `json:"label"`
+		MinLength int    `json:"minLength"`
+		MaxLength int    `json:"maxLength"`
+	} `json:"metadata"`
+}
+
+// text is a property or its key, which may be a number.
+type text string
+
+func (t *text) UnmarshalJSON(data []byte) error {
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		*t = text(s)
+		return nil
+	}
+	*t = text(data)
+	return nil
+}
+
+func (t text) number() (int, bool) {
+	n, err := strconv.Atoi(string(t))
+	return n, err == nil
+}

@@ -1,0 +1,272 @@
+package zwavejs
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// PutCode implements adapter.Adapter. What is on the lock already as it should be is not written again.
+func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec) (adapter.PutResult, error) {
+	s, n, err := a.find(ctx, device)
+	if err != nil {
+		return adapter.PutResult{}, undone(err)
+	}
+	if err := a.acceptable(n, spec); err != nil {
+		return adapter.PutResult{}, err
+	}
+	give, err := a.hold(ctx, n)
+	if err != nil {
+		return adapter.PutResult{}, undone(err)
+	}
+	defer give()
+	if err := a.awake(ctx, s, n); err != nil {
+		return adapter.PutResult{}, undone(err)
+	}
+	slot, found, occupied, err := a.place(ctx, s, n, spec)
+	if err != nil {
+		return adapter.PutResult{}, undone(err)
+	}
+	if err := a.put(ctx, s, n, slot, spec, found, occupied); err != nil {
+		return adapter.PutResult{}, err
+	}
+	return adapter.PutResult{Ref: codeRef(slot), State: adapter.Confirmed}, nil
+}
+
+// undone is the error of a put before anything was written: as unsent, but a caller whose time is over cannot
+// know how far it had come.
+func undone(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		e := adapter.AsError(err)
+		if e != nil && e.Class != adapter.GatewayDown {
+			return errors.Join(adapter.Errorf(adapter.Unconfirmed, "%s", e.Message), err)
+		}
+	}
+	return unsent(err)
+}
+
+// acceptable fails with Invalid or NotSupported where the lock takes no such code.
+func (a *Adapter) acceptable(n *node, spec adapter.CodeSpec) error {
+	if err := a.programmable(n); err != nil {
+		return err
+	}
+	caps := a.device(n).Caps
+	fits := false
+	for _, length := range caps.CodeLengths {
+		fits = fits || len(spec.PIN) == length
+	}
+	for _, digit := range []byte(spec.PIN) {
+		fits = fits && digit >= '0' && digit <= '9'
+	}
+	shortest, longest := caps.CodeLengths[0], caps.CodeLengths[len(caps.CodeLengths)-1]
+	switch {
+	case !fits && shortest == longest:
+		return adapter.Errorf(adapter.Invalid, "the lock takes PINs of %d digits", shortest)
+	case !fits:
+		return adapter.Errorf(adapter.Invalid, "the lock takes PINs of %d to %d digits", shortest, longest)
+	}
+	return a.acceptableTime(n, spec)
+}
+
+// place is the slot that the code has or is to have, and what is in it: the lock was just asked.
+// It fails with Full, and with NotFound where a code that is to be overwritten is not there.
+func (a *Adapter) place(ctx context.Context, s *session, n *node, spec adapter.CodeSpec) (slot int, e entry, occupied bool, err error) {
+	slots := n.traits.Load().slots
+	if spec.Ref != "" {
+		slot, err := strconv.Atoi(string(spec.Ref))
+		if err != nil || slot < 1 || slot > slots {
+			return 0, e, false, adapter.Errorf(adapter.NotFound, "the lock has no slot of that number")
+		}
+		e, occupied, err := a.readSlot(ctx, s, n, slot)
+		if err == nil && !occupied {
+			err = adapter.Errorf(adapter.NotFound, "slot %d of the lock is empty", slot)
+		}
+		return slot, e, occupied, err
+	}
+	a.mu.Lock()
+	before, known := n.codes.keys[spec.Key]
+	a.mu.Unlock()
+	if known {
+		e, occupied, err := a.readSlot(ctx, s, n, before.slot)
+		if err != nil || occupied && e.shows(before.pin) {
+			return before.slot, e, occupied, err
+		}
+	}
+	for slot := 1; slot <= slots; slot++ {
+		a.mu.Lock()
+		taken := n.codes.taken(slot)
+		a.mu.Unlock()
+		if taken {
+			continue
+		}
+		e, occupied, err := a.readSlot(ctx, s, n, slot)
+		if err != nil || !occupied {
+			return slot, e, false, err
+		}
+	}
+	return 0, e, false, adapter.Errorf(adapter.Full, "all %d slots of the lock are taken", slots)
+}
+
+// put brings a slot to what spec says.
+func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec adapter.CodeSpec, found entry, occupied bool) error {
+	wanted := entry{pin: spec.PIN, user: slot, starts: spec.StartsAt, ends: spec.EndsAt}
+	if n.named() {
+		wanted.name = fitting(spec.Name, n.traits.Load().nameMax)
+		if occupied {
+			wanted.user = found.user
+		}
+	}
+	a.mu.Lock()
+	ours := n.codes.keys[spec.Key]
+	mine := occupied && found.pin == "" && spec.Key != "" && ours == put{slot, spec.PIN} // hidden, and put from here
+	a.mu.Unlock()
+	if !occupied || !mine && found.pin != spec.PIN || found.name != wanted.name {
+		if err := a.write(ctx, s, n, slot, spec.Key, wanted, occupied); err != nil {
+			return err
+		}
+		found = a.known(n, slot)
+	}
+	if err := a.keepTime(ctx, s, n, slot, found, wanted); err != nil {
+		if !occupied { // without its time frame it would be good for ever
+			err = errors.Join(err, a.clear(context.WithoutCancel(ctx), s, n, slot))
+		}
+		return err
+	}
+	return nil
+}
+
+// known is what the lock has last shown of a slot.
+func (a *Adapter) known(n *node, slot int) entry {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return n.codes.slots[slot]
+}
+
+// write puts a PIN into a slot, and has the lock show it.
+func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key string, wanted entry, occupied bool) error {
+	began := time.Now()
+	a.mu.Lock()
+	n.codes.write(key, slot, wanted)
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		delete(n.codes.pending, slot)
+		n.codes.written(slot)
+		a.mu.Unlock()
+	}()
+	var refused bool
+	var err error
+	if n.named() {
+		refused, err = a.setCredential(ctx, s, n, slot, wanted, occupied)
+	} else {
+		refused, err = a.setUserCode(ctx, s, n, slot, wanted.pin)
+	}
+	if err != nil {
+		a.inDoubt(n, slot)
+		return err
+	}
+	e, there, err := a.readSlot(ctx, s, n, slot)
+	switch {
+	case err != nil:
+		return adapter.Errorf(adapter.Unconfirmed, "the lock was not heard to have the code: %s", adapter.AsError(err).Message)
+	case there && !refused && e.shows(wanted.pin):
+		return nil
+	}
+	a.mu.Lock()
+	n.codes.forget(slot)
+	a.mu.Unlock()
+	if conflict, duplicate := a.duplicate(ctx, n, began); duplicate {
+		e := adapter.Errorf(adapter.Duplicate, "the lock has this PIN already")
+		if conflict != slot {
+			e.Conflict = a.conflict(n, conflict, wanted.pin)
+		}
+		return e
+	}
+	return adapter.Errorf(adapter.Unconfirmed, "the lock has not taken the code, and did not say why")
+}
+
+// inDoubt has a slot read before it is believed.
+func (a *Adapter) inDoubt(n *node, slot int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n.codes.doubt(slot)
+}
+
+// conflict is the code that has the PIN: the one that the lock named, or else the one that is known to show it.
+func (a *Adapter) conflict(n *node, slot int, pin string) adapter.CodeRef {
+	if slot > 0 {
+		return codeRef(slot)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, slot := range n.codes.occupied() {
+		if n.codes.slots[slot].pin == pin {
+			return codeRef(slot)
+		}
+	}
+	return ""
+}
+
+// DeleteCode implements adapter.Adapter.
+func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef, code adapter.CodeRef) (adapter.State, error) {
+	s, n, err := a.find(ctx, device)
+	if err != nil {
+		return "", err
+	}
+	if err := a.programmable(n); err != nil {
+		return "", err
+	}
+	slot, err := strconv.Atoi(string(code))
+	if err != nil || slot < 1 || slot > n.traits.Load().slots {
+		return adapter.Confirmed, nil // no code can be there
+	}
+	give, err := a.hold(ctx, n)
+	if err != nil {
+		return "", err
+	}
+	defer give()
+	if err := a.awake(ctx, s, n); err != nil {
+		return "", err
+	}
+	if err := a.clear(ctx, s, n, slot); err != nil {
+		return "", err
+	}
+	return adapter.Confirmed, nil
+}
+
+// clear empties a slot, and has the lock show it.
+func (a *Adapter) clear(ctx context.Context, s *session, n *node, slot int) error {
+	e, occupied, err := a.readSlot(ctx, s, n, slot)
+	switch {
+	case err != nil:
+		return unsent(err)
+	case !occupied:
+		a.mu.Lock()
+		n.codes.forget(slot)
+		a.mu.Unlock()
+		return nil
+	}
+	if n.named() {
+		err = a.removeCredential(ctx, s, n, slot, e)
+	} else {
+		err = a.clearUserCode(ctx, s, n, slot)
+	}
+	if err != nil {
+		a.inDoubt(n, slot)
+		return err
+	}
+	_, occupied, err = a.readSlot(ctx, s, n, slot)
+	switch {
+	case err != nil:
+		return adapter.Errorf(adapter.Unconfirmed, "the lock was not heard to have removed the code: %s", adapter.AsError(err).Message)
+	case occupied:
+		return adapter.Errorf(adapter.Unconfirmed, "the lock has not removed the code, and did not say why")
+	}
+	a.mu.Lock()
+	n.codes.forget(slot)
+	a.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,229 @@
+// Package zwavejs reaches the Z-Wave locks behind a zwave-js-server, the WebSocket that Z-Wave JS UI and Home
+// Assistant's Z-Wave JS app serve (github.com/zwave-js/zwave-js-server, its README and docs). It must not know
+// who owns a code.
+//
+// Where the protocol leaves a choice, this is decided:
+//
+//   - A code is a slot of a lock. A new one goes into the lowest slot that the lock itself, asked just before,
+//     says is free; slot 0, the master code of some locks, is never touched.
+//   - Radio costs a lock its battery. What is on it is read in full once after each connection, and when the
+//     lock was dead; after that the lock and the gateway tell which slots have changed, and only those are
+//     read. A lock that does not tell what is done at its keypad is read in full whenever it is asked.
+//   - A write counts once the lock has shown it. Locks refuse a PIN that they have already with nothing but
+//     a notification, which may follow the answer: it is waited for.
+//   - A lock that shows stars instead of PINs has hidden ones, for good.
+package zwavejs
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// Adapter is one gateway. It is connected all the time, from New to Close.
+type Adapter struct {
+	gateway
+	log    *slog.Logger
+	hints  *adapter.Hints
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex
+	session *session      // nil while there is no connection
+	failed  error         // why the last try to connect failed; nil while it is not over
+	tried   chan struct{} // closed when it is over
+	nodes   map[int]*node // of the network with the session's home identifier
+}
+
+var (
+	_ adapter.Adapter = (*Adapter)(nil)
+	_ adapter.Locker  = (*Adapter)(nil)
+)
+
+// New starts to connect to the gateway, and goes on trying until Close. It fails with Invalid.
+func New(c Config) (*Adapter, error) {
+	g, err := c.gateway()
+	if err != nil {
+		return nil, err
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &Adapter{gateway: g, log: c.Log, hints: adapter.NewHints(), cancel: cancel, done: make(chan struct{}),
+		tried: make(chan struct{}), nodes: map[int]*node{}}
+	go a.run(ctx)
+	return a, nil
+}
+
+// Check connects to the gateway once, and says what is wrong. It fails with Invalid, GatewayDown, AuthRevoked or
+// NotSupported.
+func Check(ctx context.Context, c Config) error {
+	g, err := c.gateway()
+	if err != nil {
+		return err
+	}
+	s, err := g.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.conn.CloseNow() //nolint:errcheck // nothing is on its way
+	reading, cancel := context.WithCancel(ctx)
+	var reads sync.WaitGroup
+	defer reads.Wait()
+	defer cancel()
+	reads.Go(func() { s.end(s.read(reading, func(*wireEvent) {})) })
+	return s.initialize(ctx)
+}
+
+// Events implements adapter.Adapter.
+func (a *Adapter) Events() <-chan adapter.Event { return a.hints.Events() }
+
+// Close implements adapter.Adapter.
+func (a *Adapter) Close() error {
+	a.cancel()
+	<-a.done
+	a.hints.Close()
+	return nil
+}
+
+// run connects again and again.
+func (a *Adapter) run(ctx context.Context) {
+	defer close(a.done)
+	for n := 0; ctx.Err() == nil; n++ {
+		began := time.Now()
+		err := a.serve(ctx)
+		a.down(err)
+		if time.Since(began) > time.Minute {
+			n = 0
+		}
+		select {
+		case <-time.After(pause(n)):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// serve is one connection, from dialling to its end.
+func (a *Adapter) serve(ctx context.Context) error {
+	s, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	defer cancel()
+	defer s.conn.CloseNow() //nolint:errcheck // whatever was on its way is lost
+	listed := make(chan struct{})
+	ended := make(chan error, 2)
+	end := func(err error) {
+		s.end(err)
+		ended <- err
+	}
+	parts.Go(func() {
+		end(s.read(ctx, func(e *wireEvent) {
+			select {
+			case <-listed: // events are about the state that was listed
+				a.event(s, e)
+			case <-ctx.Done():
+			}
+		}))
+	})
+	parts.Go(func() { end(s.alive(ctx)) })
+	if err := s.initialize(ctx); err != nil {
+		return err
+	}
+	var listing struct {
+		State struct {
+			Nodes []*wireNode `json:"nodes"`
+		} `json:"state"`
+	}
+	if err := s.call(ctx, "start_listening", nil, &listing); err != nil {
+		return err
+	}
+	a.up(s, listing.State.Nodes)
+	close(listed)
+	return <-ended
+}
+
+// up takes in the network as the gateway lists it. What is on the locks may have changed while nobody listened.
+func (a *Adapter) up(s *session, nodes []*wireNode) {
+	a.mu.Lock()
+	known := a.nodes
+	a.nodes = map[int]*node{}
+	hints := []adapter.Event{{Kind: adapter.Resync}}
+	for _, w := range nodes {
+		n := a.node(s, known[w.NodeID], w)
+		if n == nil {
+			continue
+		}
+		n.codes.doubtAll()
+		a.nodes[w.NodeID] = n
+		hints = append(hints, adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
+	}
+	a.session, a.failed = s, nil
+	a.over()
+	a.mu.Unlock()
+	a.log.Info("connected to the gateway", "server", s.log, "schema", s.schema, "locks", len(hints)-1)
+	for _, h := range hints {
+		a.hints.Send(h)
+	}
+}
+
+// down notes that there is no connection: until the next try is over where there was one, and why where there
+// was none.
+func (a *Adapter) down(err error) {
+	a.mu.Lock()
+	lost := a.session != nil
+	told := adapter.ClassOf(a.failed)
+	if lost {
+		a.session, a.failed, a.tried = nil, nil, make(chan struct{})
+	} else {
+		a.failed = err
+		a.over()
+	}
+	a.mu.Unlock()
+	switch {
+	case lost:
+		a.log.Warn("the connection to the gateway is lost; it is made again", "reason", adapter.Reason(err))
+	case adapter.ClassOf(err) == adapter.AuthRevoked && told != adapter.AuthRevoked:
+		a.hints.Send(adapter.Event{Kind: adapter.AccountRevoked})
+	default:
+		a.log.Debug("no connection to the gateway", "reason", adapter.Reason(err))
+	}
+}
+
+// over lets those go on who wait for the try to connect.
+func (a *Adapter) over() {
+	select {
+	case <-a.tried:
+	default:
+		close(a.tried)
+	}
+}
+
+// connected is the connection, if need be after the try that is on its way. It fails as that does.
+func (a *Adapter) connected(ctx context.Context) (*session, error) {
+	for {
+		a.mu.Lock()
+		s, err, tried := a.session, a.failed, a.tried
+		a.mu.Unlock()
+		switch {
+		case s != nil:
+			return s, nil
+		case err != nil:
+			return nil, unavailable(err)
+		}
+		select {
+		case <-tried:
+		case <-a.done:
+			return nil, adapter.Errorf(adapter.GatewayDown, "the adapter is closed")
+		case <-ctx.Done():
+			return nil, late(ctx, adapter.GatewayDown, "no connection to the gateway yet")
+		}
+	}
+}

@@ -1,0 +1,41 @@
+// What is done to the locks behind zigbee2mqtt's back, over HTTP: POST /<lock>/<what> with a JSON body.
+"use strict";
+const http = require("node:http");
+const { Radio } = require("./radio.cjs");
+
+const actions = {
+	state: (lock) => lock.dump(),
+	online: (lock, { online }) => { lock.online = online; },
+	keypad: (lock, { slot, pin }) => Radio.current.program(lock, slot, pin || undefined, "keypad"),
+	silently: (lock, { slot, pin }) => { if (pin) lock.pins.set(slot, pin); else lock.pins.delete(slot); Radio.save(); }, // a lock that does not tell
+	enter(lock, { pin }) {
+		const slot = [...lock.pins].find(([, has]) => has === pin)?.[0];
+		if (slot === undefined) Radio.current.tellOperated(lock, "wrong", 0xffff, "keypad");
+		else Radio.current.move(lock, false, "unlock", slot, "keypad");
+	},
+	hand: (lock) => Radio.current.move(lock, true, "manualLock", 0xffff, "manual"),
+	fault: (lock, faults) => { Object.assign(lock.faults, faults); },
+	leave: (lock) => Radio.current.leave(lock),
+	join: (lock) => Radio.current.join(lock),
+	reset(lock) {
+		lock.reset();
+		Radio.save();
+		if (!lock.joined) Radio.current.join(lock);
+	},
+};
+
+module.exports.listen = async () => {
+	const server = http.createServer(async (request, response) => {
+		let body = "";
+		for await (const part of request) body += part;
+		const [, ieee, what] = request.url.split("/");
+		try {
+			response.end(JSON.stringify(actions[what](Radio.locks.find((l) => l.ieee === ieee), body ? JSON.parse(body) : {}) ?? {}));
+		} catch (e) {
+			response.statusCode = 500;
+			response.end(String(e?.stack ?? e));
+		}
+	});
+	await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+	return `http://127.0.0.1:${server.address().port}`;
+};

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package zigbee
+
+import "syscall"
+
+func diesWithUs() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,54 @@
+// What is done to the locks behind the gateway's back, over HTTP: POST /<lock>/<what> with a JSON body.
+"use strict";
+const http = require("node:http");
+const { events } = require("./locks.cjs");
+
+const actions = {
+	async flush(_, __, { driver }) { await driver.destroy(); }, // what was learnt is on disk
+	state: (lock) => lock.dump(),
+	async offline(lock, _, { driver }) { // radio silence, which the gateway notices as soon as it asks
+		lock.faults.deaf = true;
+		await driver.controller.nodes.get(lock.id)?.ping();
+	},
+	async online(lock) {
+		lock.faults.deaf = false;
+		await lock.battery();
+	},
+	hear: (lock) => { lock.faults.deaf = false; }, // without saying so
+	keypad: (lock, { slot, pin, silent }) => lock.keypad(slot, pin, silent),
+	enter: (lock, { pin }) => lock.enter(pin),
+	hand: (lock, { locked }) => lock.move(locked, locked ? events.handLock : events.handUnlock),
+	fault: (lock, faults) => { Object.assign(lock.faults, faults); },
+	heal: (lock) => lock.heal(),
+	async remove(lock, _, { driver }) { // as the driver does it once the controller has told of an exclusion
+		const node = driver.controller.nodes.get(lock.id);
+		await node.ping(); // what was asked of it before is answered
+		lock.faults.deaf = true;
+		driver.controller.emit("node removed", node, 0);
+		driver.controller.nodes.delete(lock.id);
+	},
+	async reset(lock, _, { driver }) {
+		lock.reset();
+		await driver.controller.nodes.get(lock.id).ping();
+	},
+};
+
+async function listen(lab) {
+	const server = http.createServer(async (request, response) => {
+		let body = "";
+		for await (const part of request) body += part;
+		const [, id, what] = request.url.split("/");
+		response.setHeader("content-type", "application/json");
+		try {
+			const result = await actions[what](lab.locks.get(+id), body ? JSON.parse(body) : {}, lab);
+			response.end(JSON.stringify(result ?? {}));
+		} catch (e) {
+			response.statusCode = 500;
+			response.end(JSON.stringify({ error: String(e?.stack ?? e) }));
+		}
+	});
+	await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+	return `http://127.0.0.1:${server.address().port}`;
+}
+
+module.exports = { listen };
