@@ -18,6 +18,10 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 	if err != nil {
 		return 0, err
 	}
+	if account.Deleted {
+		r.adapters.drop(id)
+		return 0, r.access.AccountRests(ctx, id)
+	}
 	a, err := r.adapters.Get(ctx, id)
 	if err != nil {
 		return 0, err
@@ -25,6 +29,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 	devices, err := a.Devices(ctx)
 	switch e := adapter.AsError(err); {
 	case err == nil:
+		r.down.Delete(id)
 		found := make([]access.FoundDevice, len(devices))
 		for i, d := range devices {
 			found[i] = describe(d, account.Adapter == access.SandboxAdapter)
@@ -39,6 +44,15 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 			return 0, err
 		}
 		r.opt.Log.Warn("the vendor refuses the account's credentials", "account", id)
+	case e.Class == adapter.GatewayDown && account.Adapter != access.SandboxAdapter: // what is simulated is down only while we stop
+		since, again := r.down.LoadOrStore(id, time.Now())
+		if down := time.Since(since.(time.Time)); !again || down < r.opt.DownAfter { // it may be restarting
+			return r.opt.DownAfter - down, r.access.ScheduleAccount(ctx, id, account.Seq, r.opt.DownAfter-down)
+		}
+		r.opt.Log.Warn("the account's gateway cannot be reached; it is tried further", "account", id, "error", err)
+		if err := r.access.RecordAccountUnreachable(ctx, lease, id, e.Message); err != nil {
+			return 0, err
+		}
 	default:
 		r.opt.Log.Warn("the account's devices could not be listed; it is repeated", "account", id, "error", err)
 	}

@@ -27,8 +27,13 @@ type Adapters struct {
 	mu     sync.Mutex
 	open   map[uuid.UUID]*opened
 	closed bool
+	stop   chan struct{}
 	hints  sync.WaitGroup
 }
+
+// checkEvery is how often open adapters are compared with what is written down: an account that another
+// instance looks after is changed or disconnected without this one being told.
+const checkEvery = 15 * time.Second
 
 type opened struct {
 	config  []byte
@@ -37,7 +42,9 @@ type opened struct {
 
 // NewAdapters makes the registry; openers are by the name of the adapter.
 func NewAdapters(a *access.Service, openers map[string]Opener, log *slog.Logger) *Adapters {
-	return &Adapters{access: a, openers: openers, log: log, open: map[uuid.UUID]*opened{}}
+	r := &Adapters{access: a, openers: openers, log: log, open: map[uuid.UUID]*opened{}, stop: make(chan struct{})}
+	r.hints.Go(r.watch)
+	return r
 }
 
 // Get is the adapter of an account, as its configuration is now.
@@ -45,6 +52,10 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 	account, err := r.access.GetAccount(ctx, id)
 	if err != nil {
 		return nil, err
+	}
+	if account.Deleted {
+		r.drop(id)
+		return nil, adapter.Errorf(adapter.GatewayDown, "the account was disconnected")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,10 +66,7 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 		if bytes.Equal(o.config, account.Config) {
 			return o.adapter, nil
 		}
-		delete(r.open, id)
-		if err := o.adapter.Close(); err != nil {
-			r.log.Warn("close an adapter", "account", id, "error", err)
-		}
+		r.shut(id)
 	}
 	open, ok := r.openers[account.Adapter]
 	if !ok {
@@ -76,21 +84,89 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 // listen turns what an adapter hints at into wake-ups.
 func (r *Adapters) listen(account uuid.UUID, events <-chan adapter.Event) {
 	for e := range events {
-		ref := string(e.Device)
-		if e.Kind == adapter.DeviceListed || e.Kind == adapter.AccountRevoked || e.Kind == adapter.StatusChanged {
-			ref = "" // the list of devices tells
-		}
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		if err := r.access.Hint(ctx, account, ref); err != nil {
+		if err := r.take(ctx, account, e); err != nil {
 			r.log.Warn("a hint was lost; the account's devices are listed before long", "account", account, "error", err)
 		}
 		cancel()
 	}
 }
 
+// operations are what somebody did at a lock, in the words of package access.
+var operations = map[adapter.EventKind]access.OperationKind{
+	adapter.LockOperated: access.BoltMoved, adapter.Jammed: access.BoltJammed, adapter.AccessDenied: access.AccessDenied,
+}
+
+func (r *Adapters) take(ctx context.Context, account uuid.UUID, e adapter.Event) error {
+	if kind, ok := operations[e.Kind]; ok {
+		return r.access.RecordOperation(ctx, account, string(e.Device), access.Operation{Kind: kind, ID: e.Operation.ID, Locked: e.Operation.Locked,
+			Method: string(e.Operation.Method), CodeRef: string(e.Code), At: e.Operation.At})
+	}
+	ref := string(e.Device)
+	if e.Kind == adapter.DeviceListed || e.Kind == adapter.AccountRevoked || e.Kind == adapter.StatusChanged {
+		ref = "" // the list of devices tells
+	}
+	if e.Kind == adapter.Resync {
+		return r.access.Resync(ctx, account)
+	}
+	return r.access.Hint(ctx, account, ref)
+}
+
+// drop closes the adapter of an account, if it is open.
+func (r *Adapters) drop(id uuid.UUID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shut(id)
+}
+
+// shut is drop for those who hold the lock.
+func (r *Adapters) shut(id uuid.UUID) {
+	o, ok := r.open[id]
+	if !ok {
+		return
+	}
+	delete(r.open, id)
+	if err := o.adapter.Close(); err != nil {
+		r.log.Warn("close an adapter", "account", id, "error", err)
+	}
+}
+
+// watch drops the adapters of accounts that have ended or are reached otherwise by now.
+func (r *Adapters) watch() {
+	tick := time.NewTicker(checkEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-tick.C:
+			r.check()
+		}
+	}
+}
+
+func (r *Adapters) check() {
+	r.mu.Lock()
+	configs := map[uuid.UUID][]byte{}
+	for id, o := range r.open {
+		configs[id] = o.config
+	}
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), checkEvery)
+	defer cancel()
+	for id, config := range configs {
+		if account, err := r.access.GetAccount(ctx, id); err == nil && (account.Deleted || !bytes.Equal(config, account.Config)) {
+			r.drop(id)
+		}
+	}
+}
+
 // Close ends all adapters.
 func (r *Adapters) Close() error {
 	r.mu.Lock()
+	if !r.closed {
+		close(r.stop)
+	}
 	r.closed = true
 	var errs []error
 	for _, o := range r.open {

@@ -32,6 +32,7 @@ type bed struct {
 	access     *access.Service
 	rec        *reconcile.Reconciler
 	db         *store.DB
+	waker      *work.Waker
 	keys       *seal.Keys
 	cloud      *httptest.Server
 	token      string
@@ -69,13 +70,13 @@ func start(t *testing.T, o options) *bed {
 		}
 	}))
 	t.Cleanup(b.cloud.Close)
-	waker, err := work.NewWaker(db)
+	b.waker, err = work.NewWaker(db)
 	b.must(err)
-	b.access = access.New(db, b.keys, waker, o.access)
+	b.access = access.New(db, b.keys, b.waker, o.access)
 	w, err := b.access.CreateWorkspace(ctx, "w", "c", true)
 	b.must(err)
 	b.p = access.Principal{WorkspaceID: w.ID}
-	b.account, err = b.access.ConnectAccount(ctx, w.ID, access.SandboxAdapter, "locks", json.RawMessage(`{}`))
+	b.account, err = b.access.ConnectAccount(ctx, w.ID, access.SandboxAdapter, "locks", "", json.RawMessage(`{}`))
 	b.must(err)
 	b.startEngine()
 	b.until("the device appears", func() bool {
@@ -105,7 +106,7 @@ func (b *bed) startEngine() {
 		},
 	}, log)
 	b.rec = reconcile.New(b.access, adapters, reconcile.Options{Log: log})
-	engine, err := work.NewEngine(b.db, work.Options{Sweep: 100 * time.Millisecond, LeaseTTL: 2 * time.Second, Workers: 20, Log: slog.New(slog.DiscardHandler)}, b.rec.Lanes()...)
+	engine, err := work.NewEngine(b.waker, work.Options{Sweep: 100 * time.Millisecond, LeaseTTL: 2 * time.Second, Workers: 20, Log: slog.New(slog.DiscardHandler)}, b.rec.Lanes()...)
 	b.must(err)
 	b.must(engine.Start(b.Context()))
 	stopped := false
@@ -251,6 +252,23 @@ func (b *bed) succeeded(a access.Attempt) {
 	if a = b.ended(a); a.Status != access.Succeeded {
 		b.Fatalf("%s: %s %s", a.Type, a.ErrorType, a.Message)
 	}
+}
+
+// told lists the events of some types by their types, oldest first.
+func (b *bed) told(types ...string) (out []string) {
+	b.Helper()
+	for _, e := range b.tales(types...) {
+		out = append(out, e.Type)
+	}
+	return out
+}
+
+// tales lists the events of some types, oldest first.
+func (b *bed) tales(types ...string) []access.Event {
+	b.Helper()
+	es, err := b.access.ListEvents(b.Context(), b.p, access.EventFilter{Since: "2020-01-01", Types: types, Limit: 1000})
+	b.must(err)
+	return es
 }
 
 // events lists the types of the events about a code, oldest first.

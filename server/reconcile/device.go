@@ -33,7 +33,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	if w.Device.Removed {
 		return 0, r.access.ScheduleDevice(ctx, id, w.Seq, nil)
 	}
-	if !w.ReadNeeded && len(w.Codes) == 0 {
+	if idle(w) && w.Bolt == nil && !w.Doubted {
 		return r.again(ctx, w)
 	}
 	a, err := r.adapters.Get(ctx, w.Device.AccountID)
@@ -42,6 +42,22 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	}
 	p := &pass{Reconciler: r, lease: lease, adapter: a, device: w.Device, ref: adapter.DeviceRef(w.Device.Ref),
 		gap: w.Device.Capabilities.WriteGap}
+	if w.Bolt != nil || w.Doubted { // somebody stands before the door: codes can wait
+		bolt := p.status
+		if w.Bolt != nil {
+			bolt = func(ctx context.Context) error { return p.bolt(ctx, *w.Bolt) }
+		}
+		if err := bolt(ctx); err != nil {
+			return p.unreachable(ctx, w, err)
+		}
+		seq := w.Seq
+		if w, err = r.access.LookAtDevice(ctx, lease, id); err != nil {
+			return 0, err
+		}
+		if w.Seq = seq; idle(w) {
+			return r.left(ctx, w)
+		}
+	}
 	// No write before a good read: what is on the device decides what is to be written.
 	if err := p.read(ctx, w.Seq); err != nil {
 		return p.unreachable(ctx, w, err)
@@ -57,15 +73,26 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 		return 0, err
 	}
 	left.Seq = w.Seq // what has been asked for since the writes were decided is still to be done
-	if ready(left) { // its time has come while others were written
-		now := r.access.Now()
-		left.Due = &now
-	}
-	return r.again(ctx, left)
+	return r.left(ctx, left)
 }
 
-// ready says whether there is something to write that waits for nothing.
+// left says when to look again at a device of which this is left to do.
+func (r *Reconciler) left(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
+	if ready(w) { // its time has come while others were written
+		now := r.access.Now()
+		w.Due = &now
+	}
+	return r.again(ctx, w)
+}
+
+// idle says whether there is nothing to do about the device's codes.
+func idle(w access.DeviceWork) bool { return !w.ReadNeeded && len(w.Codes) == 0 }
+
+// ready says whether there is something to do that waits for nothing.
 func ready(w access.DeviceWork) bool {
+	if w.Doubted || (w.Bolt != nil && !w.Bolt.Started) {
+		return true
+	}
 	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })
 	return slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool {
 		return c.Action == access.Delete || (c.Action == access.Put && (!leaving || !c.New))
@@ -100,7 +127,7 @@ func (p *pass) read(ctx context.Context, seq int64) error {
 	found := make([]access.Found, len(codes.Codes))
 	for i, c := range codes.Codes {
 		found[i] = access.Found{Ref: string(c.Ref), Key: c.Key, PIN: c.PIN, Name: c.Name, StartsAt: c.StartsAt, EndsAt: c.EndsAt,
-			Confirmed: c.State == adapter.Confirmed, Removing: c.Removing}
+			Confirmed: c.State == adapter.Confirmed, Removing: c.Removing, Changed: c.Changed}
 		if c.Failed != nil {
 			found[i].Failure = fail(c.Failed)
 		}
@@ -109,25 +136,24 @@ func (p *pass) read(ctx context.Context, seq int64) error {
 }
 
 // write does what there is to do, removals first. A code that needs the place or the PIN of one that is
-// still leaving waits for that. It stops at the first error that says the device cannot be reached.
+// still leaving waits for that. It stops at the first error that says the device cannot be reached, and when
+// somebody stands before the door: the rest is done after that.
 func (p *pass) write(ctx context.Context, w access.DeviceWork) error {
-	leaving := false
-	for _, c := range w.Codes {
-		leaving = leaving || c.Leaving
-		if c.Action != access.Delete {
-			continue
-		}
-		if err := p.delete(ctx, c); err != nil {
-			return err
-		}
-	}
-	puts := slices.DeleteFunc(slices.Clone(w.Codes), func(c access.CodeWork) bool { return c.Action != access.Put })
-	for _, c := range puts {
-		if leaving && c.New {
-			continue // looked at again as soon as the removals show
-		}
-		if err := p.put(ctx, c); err != nil {
-			return err
+	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })
+	for _, step := range []struct {
+		action access.Action
+		do     func(context.Context, access.CodeWork) error
+	}{{access.Delete, p.delete}, {access.Put, p.put}} {
+		for _, c := range w.Codes {
+			if c.Action != step.action || (c.Action == access.Put && leaving && c.New) {
+				continue // the latter is looked at again as soon as the removals show
+			}
+			if waits, err := p.access.BoltWaits(ctx, p.device.ID); err != nil || waits {
+				return err
+			}
+			if err := step.do(ctx, c); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -213,9 +239,12 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 			return 0, err
 		}
 	}
-	failures, err := p.access.RecordUnreachable(ctx, p.lease, p.device.ID, offline)
+	failures, tell, err := p.access.RecordUnreachable(ctx, p.lease, p.device.ID, offline)
 	if err != nil {
 		return 0, err
+	}
+	if tell != nil && (w.Deadline == nil || tell.Before(*w.Deadline)) {
+		w.Deadline = tell
 	}
 	pause := min(time.Second<<min(failures, 10), p.opt.OfflineEvery)
 	if offline || e.Class == adapter.AuthRevoked {
@@ -224,7 +253,7 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 	pause = max(pause/2+rand.N(pause), e.RetryAfter)
 	log.Info("the device could not be reached", "reason", e.Class, "failures", failures, "pause", pause)
 	due := p.access.Now().Add(pause)
-	if w.Deadline != nil && w.Deadline.Before(due) { // somebody waits for an answer
+	if w.Deadline != nil && w.Deadline.Before(due) { // somebody waits to be told
 		due = *w.Deadline
 	}
 	w.Due = &due

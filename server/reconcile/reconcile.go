@@ -8,6 +8,7 @@ package reconcile
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,6 +22,7 @@ import (
 type Options struct {
 	AccountEvery time.Duration // how often an account's devices are listed, should its vendor not tell of changes; 0: 1 min
 	OfflineEvery time.Duration // how often a device that is offline is tried, should nobody tell of its return; 0: 5 min
+	DownAfter    time.Duration // how long a gateway may be away before that is told; 0: 10 s
 	Log          *slog.Logger
 }
 
@@ -29,6 +31,7 @@ type Reconciler struct {
 	access   *access.Service
 	adapters *Adapters
 	opt      Options
+	down     sync.Map // since when gateways cannot be reached, by their account
 }
 
 // New makes a Reconciler; adapters reaches the vendors.
@@ -38,6 +41,9 @@ func New(a *access.Service, adapters *Adapters, opt Options) *Reconciler {
 	}
 	if opt.OfflineEvery == 0 {
 		opt.OfflineEvery = 5 * time.Minute
+	}
+	if opt.DownAfter == 0 {
+		opt.DownAfter = 10 * time.Second
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)

@@ -1,8 +1,10 @@
 package reconcile_test
 
 import (
+	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
@@ -33,8 +35,9 @@ func TestCodeIsSetChangedAndRemovedOnTheLock(t *testing.T) {
 	if _, err := b.access.GetCode(t.Context(), b.p, true, c.ID.String(), "", ""); err == nil {
 		t.Fatal("the code is still there")
 	}
-	want := []string{"access_code.created", "access_code.set_on_device", "access_code.changed", "access_code.set_on_device",
-		"access_code.removed_from_device", "access_code.deleted"}
+	want := []string{"access_code.created", "access_code.mutations_requested", "access_code.set_on_device",
+		"access_code.mutations_requested", "access_code.changed", "access_code.code_changed", "access_code.set_on_device",
+		"access_code.mutations_requested", "access_code.removed_from_device", "access_code.deleted"}
 	if got := b.events(c.ID); !slices.Equal(got, want) {
 		t.Fatalf("events %v", got)
 	}
@@ -104,4 +107,29 @@ func TestVendorInventsThePINAndKeepsItWhenTheNameChanges(t *testing.T) {
 	if got := b.code(c.ID); *got.PIN != *set.PIN || !b.onLock(*set.PIN) {
 		t.Error("the PIN has changed")
 	}
+}
+
+// A code whose device is offline says what is still to be changed on it, from what to what.
+func TestChangesThatWaitAreShown(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "yale"})
+	c, a := b.create("74628351")
+	b.succeeded(a)
+	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
+	name, starts, ends := "Friend", time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
+	_, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), Name: &name, PIN: "74628352",
+		StartsAt: starts.Format(time.RFC3339), EndsAt: ends.Format(time.RFC3339), EvenIfOffline: true})
+	b.must(err)
+	got := map[string]access.Mutation{}
+	for _, m := range b.code(c.ID).Mutations {
+		got[m.Code] = m
+	}
+	for code, field := range map[string]string{"updating_name": "name", "updating_code": "code", "updating_time_frame": "ends_at"} {
+		m, ok := got[code]
+		if !ok || m.Message == "" || m.At.Before(c.CreatedAt) || reflect.DeepEqual(m.From[field], m.To[field]) {
+			t.Errorf("%s: shown %v, of %d mutations", code, ok, len(got))
+		}
+	}
+	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
+	b.until("nothing is left to do", func() bool { return len(b.code(c.ID).Mutations) == 0 })
 }

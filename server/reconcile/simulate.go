@@ -66,6 +66,41 @@ func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, d
 	return c, err
 }
 
+// EnterCode types a PIN in at a simulated device. Whether that has opened the door is told by an event, as it is of
+// a real one. It fails like SetOnline.
+func (r *Reconciler) EnterCode(ctx context.Context, p access.Principal, deviceID, pin string) (access.Attempt, error) {
+	return r.attempted(ctx, p, deviceID, access.SimulateKeypadCodeEntry, func(ctx context.Context, sim adapter.Simulator, d adapter.DeviceRef) error {
+		_, err := sim.EnterCode(ctx, d, pin)
+		return err
+	})
+}
+
+// LockByHand locks a simulated device with the keypad's own button. It fails like SetOnline.
+func (r *Reconciler) LockByHand(ctx context.Context, p access.Principal, deviceID string) (access.Attempt, error) {
+	return r.attempted(ctx, p, deviceID, access.SimulateManualLock, func(ctx context.Context, sim adapter.Simulator, d adapter.DeviceRef) error {
+		return sim.LockByHand(ctx, d)
+	})
+}
+
+// attempted makes the simulation an action attempt. One that is cut off in the middle is given up in time.
+func (r *Reconciler) attempted(ctx context.Context, p access.Principal, deviceID, action string, do func(context.Context, adapter.Simulator, adapter.DeviceRef) error) (a access.Attempt, err error) {
+	d, sim, err := r.simulated(ctx, p, deviceID)
+	if err != nil {
+		return a, err
+	}
+	if a, err = r.access.BeginSimulation(ctx, d.ID, action); err != nil {
+		return a, err
+	}
+	problem := do(ctx, sim, adapter.DeviceRef(d.Ref))
+	message := ""
+	if e := adapter.AsError(problem); e != nil {
+		message = e.Message
+	} else if problem != nil {
+		return a, problem
+	}
+	return r.access.EndSimulation(ctx, d.ID, a, message)
+}
+
 func (r *Reconciler) simulated(ctx context.Context, p access.Principal, deviceID string) (access.Device, adapter.Simulator, error) {
 	d, err := r.access.SimulatedDevice(ctx, p, deviceID)
 	if err != nil {

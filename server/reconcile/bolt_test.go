@@ -1,0 +1,316 @@
+package reconcile_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// door asks for the door to be locked or unlocked.
+func (b *bed) door(lock bool) access.Attempt {
+	b.Helper()
+	a, err := b.access.MoveBolt(b.Context(), b.p, b.device, lock)
+	b.must(err)
+	return a
+}
+
+func (b *bed) locked() *bool {
+	b.Helper()
+	d, err := b.access.GetDevice(b.Context(), b.p, b.device, "")
+	b.must(err)
+	return d.Locked
+}
+
+// commands counts what is sent to a lock, and lets answer decide about each.
+func commands(n *atomic.Int32, answer func(w http.ResponseWriter, nth int32) bool) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/actions") {
+			return false
+		}
+		return answer(w, n.Add(1))
+	}
+}
+
+// deaf takes the vendor's pushes away: nothing is subscribed to.
+func deaf(w http.ResponseWriter, r *http.Request) bool {
+	if r.URL.Path != "/webhooks" {
+		return false
+	}
+	_, _ = io.WriteString(w, `{"webhooks":[],"webhook_id":"wh","status":"active"}`)
+	return true
+}
+
+func TestDoorIsUnlockedAndLockedAndTellsOfItOnce(t *testing.T) {
+	t.Parallel()
+	for name, vendor := range map[string]func(http.ResponseWriter, *http.Request) bool{
+		"a vendor that tells": nil, "a vendor that tells nothing": deaf,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, options{profile: "august", vendor: vendor})
+			for _, lock := range []bool{false, true} {
+				b.succeeded(b.door(lock))
+				if got := b.locked(); got == nil || *got != lock {
+					t.Errorf("the device shows %v, want %v", got, lock)
+				}
+			}
+			b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true)) // whatever is still to be told is told before
+			events := b.tales("lock.locked", "lock.unlocked", "action_attempt.lock_door.succeeded", "action_attempt.unlock_door.succeeded")
+			var types []string
+			for _, e := range events {
+				types = append(types, e.Type)
+				if strings.HasPrefix(e.Type, "lock.") && (e.Fields["method"] != "remote" || e.Fields["action_attempt_id"] == nil) {
+					t.Errorf("%s: %v", e.Type, e.Fields)
+				}
+			}
+			want := []string{"action_attempt.unlock_door.succeeded", "lock.unlocked", "action_attempt.lock_door.succeeded", "lock.locked"}
+			if !slices.Equal(types, want) {
+				t.Errorf("events %v", types)
+			}
+		})
+	}
+}
+
+func TestCommandsAreDoneInTheirOrder(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	attempts := []access.Attempt{b.door(false), b.door(true), b.door(false)}
+	for _, a := range attempts {
+		b.succeeded(a)
+	}
+	if got := b.locked(); got == nil || *got {
+		t.Errorf("at the end the device shows %v", got)
+	}
+}
+
+// Whoever stands before the door does not wait until all codes are on it.
+func TestCommandGoesAheadOfCodes(t *testing.T) {
+	t.Parallel()
+	began, asked, sent := make(chan struct{}), make(chan struct{}), make(chan string, 10)
+	var codes atomic.Int32
+	b := start(t, options{profile: "august", vendor: func(w http.ResponseWriter, r *http.Request) bool {
+		what := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+		if r.Method != http.MethodPost || what == "webhooks" || strings.HasPrefix(r.URL.Path, "/sandbox/") {
+			return false
+		}
+		if what == "access_codes" && codes.Add(1) == 1 {
+			close(began)
+			<-asked
+		}
+		sent <- what
+		return false
+	}})
+	b.stopEngine()
+	for _, pin := range []string{"2580", "2581", "2582"} {
+		b.create(pin)
+	}
+	b.startEngine()
+	<-began
+	a := b.door(false)
+	close(asked)
+	b.succeeded(a)
+	b.until("the codes are on the lock", func() bool { return b.onLock("2580") && b.onLock("2581") && b.onLock("2582") })
+	var order []string
+	for len(sent) > 0 {
+		order = append(order, <-sent)
+	}
+	if want := []string{"access_codes", "actions", "access_codes", "access_codes"}; !slices.Equal(order, want) {
+		t.Errorf("sent %v", order)
+	}
+}
+
+func TestCommandWhoseAnswerIsLostIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int32
+	b := start(t, options{profile: "august", access: access.Options{BoltPatience: 700 * time.Millisecond},
+		vendor: commands(&sent, func(http.ResponseWriter, int32) bool { panic(http.ErrAbortHandler) })})
+	a := b.ended(b.door(false))
+	if a.Status != access.Failed || a.ErrorType != "action_attempt_expired" || sent.Load() != 1 {
+		t.Errorf("%s %s after %d commands", a.Status, a.ErrorType, sent.Load())
+	}
+}
+
+func TestCommandThatWasUnderWayInACrashIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int32
+	crash := make(chan struct{})
+	b := start(t, options{profile: "august", vendor: commands(&sent, func(w http.ResponseWriter, nth int32) bool {
+		close(crash)
+		return false // it gets through; nobody is there to hear that
+	})})
+	a := b.door(false)
+	<-crash
+	b.stopEngine()
+	b.startEngine()
+	b.succeeded(a)
+	if sent.Load() != 1 {
+		t.Errorf("%d commands", sent.Load())
+	}
+}
+
+func TestCommandThatIsRefusedForNowIsSentAgain(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int32
+	b := start(t, options{profile: "august", vendor: commands(&sent, func(w http.ResponseWriter, nth int32) bool {
+		if nth > 1 {
+			return false
+		}
+		w.WriteHeader(http.StatusLocked)
+		_, _ = io.WriteString(w, `{"error_code":"DEVICE_BUSY","message":"busy"}`)
+		return true
+	})})
+	b.succeeded(b.door(false))
+	if sent.Load() != 2 {
+		t.Errorf("%d commands", sent.Load())
+	}
+}
+
+func TestCommandsThatComeToNothingSayWhy(t *testing.T) {
+	t.Parallel()
+	refuse := func(status int, body string) func(http.ResponseWriter, *http.Request) bool {
+		return commands(new(atomic.Int32), func(w http.ResponseWriter, _ int32) bool {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+			return true
+		})
+	}
+	for name, c := range map[string]struct {
+		vendor func(http.ResponseWriter, *http.Request) bool
+		before func(*bed)
+		want   string
+	}{
+		"offline":             {before: func(b *bed) { b.must(b.rec.SetOnline(b.Context(), b.p, b.device, false)) }, want: "device_offline"},
+		"offline, not known":  {vendor: refuse(409, `{"error_code":"DEVICE_OFFLINE","message":"offline"}`), want: "device_offline"},
+		"jammed":              {before: func(b *bed) { b.control(http.MethodPost, "jam", map[string]any{"jammed": true}) }, want: "lock_jammed"},
+		"not supported":       {vendor: refuse(400, `{"error_code":"NOT_SUPPORTED","message":"no motor"}`), want: "device_type_not_supported"},
+		"refused":             {vendor: refuse(400, `{"error_code":"INVALID_REQUEST","message":"no"}`), want: "device_refused"},
+		"credentials revoked": {vendor: refuse(401, `{"error_code":"UNAUTHORIZED","message":"no"}`), want: "account_disconnected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, options{profile: "august", vendor: c.vendor})
+			if c.before != nil {
+				c.before(b)
+			}
+			a := b.ended(b.door(false))
+			if a.Status != access.Failed || a.ErrorType != c.want || a.Message == "" {
+				t.Errorf("%s: %s %q", a.Status, a.ErrorType, a.Message)
+			}
+			if got := b.told("action_attempt.unlock_door.failed"); len(got) != 1 {
+				t.Errorf("events %v", got)
+			}
+			if got := b.told("lock.unlocked"); len(got) != 0 {
+				t.Errorf("events %v of a bolt that did not move", got)
+			}
+		})
+	}
+}
+
+func TestOperationThatIsToldTwiceIsTold(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	told := func(o access.Operation) {
+		t.Helper()
+		o.Kind = access.BoltMoved
+		b.must(b.access.RecordOperation(t.Context(), b.account, b.lock, o))
+	}
+	told(access.Operation{ID: "e1", Method: "manual"})
+	told(access.Operation{ID: "e1", Method: "manual"})
+	told(access.Operation{ID: "e2", Method: "manual"})
+	told(access.Operation{Locked: true, Method: "manual"})
+	told(access.Operation{Locked: true, Method: "manual"})
+	told(access.Operation{Locked: true, Method: "automatic"})
+	want := []string{"lock.unlocked", "lock.unlocked", "lock.locked", "lock.locked"}
+	if got := b.told("lock.locked", "lock.unlocked"); !slices.Equal(got, want) {
+		t.Errorf("events %v", got)
+	}
+}
+
+// A bolt that somebody has moved without its vendor telling is told of all the same, once.
+func TestBoltThatNobodyToldOfIsToldOf(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august", vendor: deaf, access: access.Options{OperationLag: 50 * time.Millisecond}})
+	b.control(http.MethodPost, "keypad/enter", map[string]any{"code": b.memory()[0].Code})
+	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.until("that is told", func() bool { return len(b.told("lock.unlocked")) > 0 })
+	for range 3 {
+		b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
+	}
+	events := b.tales("lock.locked", "lock.unlocked")
+	if len(events) != 1 || events[0].Fields["method"] != "unknown" {
+		t.Errorf("events %+v", events)
+	}
+}
+
+func TestDeviceThatFlapsIsNotToldOf(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august", access: access.Options{OfflineDebounce: time.Hour}})
+	for range 3 {
+		b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
+		b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
+	}
+	b.set() // the device has been looked at since
+	if got := b.told("device.connected", "device.disconnected"); !slices.Equal(got, []string{"device.connected"}) {
+		t.Errorf("events %v", got)
+	}
+}
+
+func TestDeviceThatStaysOfflineIsToldOfOnce(t *testing.T) {
+	t.Parallel()
+	var ahead atomic.Int64
+	b := start(t, options{profile: "august", access: access.Options{OfflineDebounce: time.Minute,
+		Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}})
+	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
+	if got := b.told("device.disconnected"); len(got) != 0 {
+		t.Fatalf("at once: %v", got)
+	}
+	for minute := range 60 {
+		ahead.Store(int64(time.Duration(minute+1) * time.Minute))
+		b.must(b.access.Hint(t.Context(), b.account, b.lock))
+		if minute == 1 {
+			b.until("that is told", func() bool { return len(b.told("device.disconnected")) == 1 })
+		}
+	}
+	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
+	want := []string{"device.connected", "device.disconnected", "device.connected"}
+	if got := b.told("device.connected", "device.disconnected"); !slices.Equal(got, want) {
+		t.Errorf("events %v", got)
+	}
+}
+
+func TestEventsHoldNoPINAtRest(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "yale"})
+	c, a := b.create("74628351")
+	b.succeeded(a)
+	a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "74628352", EvenIfOffline: true})
+	b.must(err)
+	b.succeeded(a)
+	b.control(http.MethodPost, "keypad/enter", map[string]any{"code": "74628352"})
+	b.until("the use is told", func() bool { return len(b.told("lock.unlocked")) == 1 })
+	var rows []byte
+	b.must(b.db.Pool.QueryRow(t.Context(), `select jsonb_agg(to_jsonb(e))::text from events e`).Scan(&rows))
+	if bytes.Contains(rows, []byte("7462835")) {
+		t.Error("a PIN is in the table of events")
+	}
+	changed := b.tales("access_code.code_changed")
+	if len(changed) != 1 {
+		t.Fatalf("%d changes of the PIN", len(changed))
+	}
+	from, _ := changed[0].Fields["from"].(map[string]any)
+	to, _ := changed[0].Fields["to"].(map[string]any)
+	if from["code"] != "74628351" || to["code"] != "74628352" {
+		t.Error("the change does not carry both PINs")
+	}
+	if used := b.tales("lock.unlocked")[0]; used.Fields["code"] != "74628352" || used.Fields["access_code_id"] != c.ID.String() ||
+		used.Fields["method"] != "keycode" || used.Fields["access_code_is_managed"] != true {
+		t.Errorf("the use lacks something; it has %d fields", len(used.Fields))
+	}
+}

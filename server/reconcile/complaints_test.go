@@ -1,0 +1,243 @@
+package reconcile_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// What people complain about in programs that do this job (spec/adapters.md section 5), each named after it. They are
+// told by hand what is on the lock, in the order that hurts; what needs a real gateway is tested beside its adapter.
+func TestComplaints(t *testing.T) {
+	t.Parallel()
+	for complaint, test := range map[string]func(b byHand, clock *testClock){
+		"infinite loop on a duplicate PIN": func(b byHand, clock *testClock) {
+			b.read(found("k1", "2580"))
+			c, _ := b.create("9988")
+			w := b.work(c)
+			b.begin(w)
+			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "k1"}})
+			b.quiet(c, clock, 24*time.Hour)
+			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "duplicate_code_on_device" || got.Errors[0].Other != b.unmanaged()[0].ID {
+				b.Errorf("it shows %v", got.Errors)
+			}
+		},
+		"infinite loop on a masked PIN": func(b byHand, clock *testClock) {
+			c := b.on("2580", "k1")
+			for range 3 {
+				clock.pass(time.Hour)
+				b.read(found("k1", ""))
+			}
+			b.quiet(c, clock, time.Hour)
+			if got := b.events(c.ID); slices.Contains(got, "access_code.modified_external_to_seam") {
+				b.Errorf("a hidden PIN counts as another: %v", got)
+			}
+		},
+		"occupied but unreadable slot is rewritten": func(b byHand, clock *testClock) {
+			b.read(found("k1", ""))
+			u := b.unmanaged()[0]
+			b.read(found("k1", ""))
+			if w := b.work(u); w.Action != access.Nothing || b.unmanaged()[0].ID != u.ID {
+				b.Errorf("there is %q to do about a code of somebody else's", w.Action)
+			}
+		},
+		"permanent error is taken for offline": func(b byHand, clock *testClock) {
+			c, a := b.create("2580")
+			w := b.work(c)
+			b.begin(w)
+			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "beyond the lock's capacity"}})
+			if got := b.attempt(a); got.Status != access.Failed {
+				b.Errorf("the attempt is %s", got.Status)
+			}
+			b.quiet(c, clock, 24*time.Hour)
+		},
+		"unknown error right after boot is taken for permanent": func(b byHand, clock *testClock) {
+			c, _ := b.create("2580")
+			w := b.work(c)
+			b.begin(w)
+			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "?"}})
+			clock.pass(time.Minute)
+			if w := b.work(c); w.Action != access.Put {
+				b.Errorf("there is %q to do", w.Action)
+			}
+		},
+		"list still empty after a code was added": func(b byHand, clock *testClock) {
+			c := b.on("2580", "k1")
+			clock.pass(time.Second)
+			b.read()
+			b.quiet(c, clock, 0)
+			clock.pass(time.Second)
+			b.read(found("k1", "2580"))
+			if got := b.code(c.ID); got.Status != access.StatusSet {
+				b.Errorf("it is %s", got.Status)
+			}
+		},
+		"upstream list briefly empty wipes all codes": func(b byHand, clock *testClock) {
+			mine := b.on("2580", "k1")
+			b.read(found("k1", "2580"), found("k2", "4711"))
+			clock.pass(time.Hour)
+			before := b.unmanaged()[0].ID
+			b.read()
+			b.quiet(mine, clock, 0)
+			if again := b.look().Due; again == nil || again.Sub(clock.now()) > time.Minute {
+				b.Errorf("it is read again at %v", again)
+			}
+			clock.pass(5 * time.Second)
+			b.read()
+			b.quiet(mine, clock, 0)
+			clock.pass(5 * time.Second)
+			b.read(found("k1", "2580"), found("k2", "4711"))
+			if got := b.unmanaged(); len(got) != 1 || got[0].ID != before {
+				b.Errorf("the code of somebody else's was lost: %v", got)
+			}
+			if got := b.events(mine.ID); slices.Contains(got, "access_code.deleted_external_to_seam") {
+				b.Errorf("events %v", got)
+			}
+			b.read() // and now they are really gone
+			clock.pass(time.Minute)
+			b.read()
+			if w := b.work(mine); w.Action != access.Put || len(b.unmanaged()) != 0 {
+				b.Errorf("a lock that stays empty is not believed: %q, %d", w.Action, len(b.unmanaged()))
+			}
+		},
+		"codes vanish seconds after they were set": func(b byHand, clock *testClock) {
+			c := b.on("2580", "k1")
+			b.read(found("k0", "1111"), found("k1", "2580"))
+			clock.pass(time.Minute)
+			b.read(found("k0", "1111"))
+			if w := b.work(c); w.Action != access.Put {
+				b.Errorf("there is %q to do", w.Action)
+			}
+			if got := b.code(c.ID); got.Status != access.StatusSetting {
+				b.Errorf("it is said to be %s", got.Status)
+			}
+		},
+		"stuck in setting forever": func(b byHand, clock *testClock) {
+			c, a := b.create("2580")
+			for range 4 {
+				w := b.work(c)
+				b.begin(w)
+				b.end(w, access.PutOutcome{Ref: "k1"})
+				b.read()
+				clock.pass(2 * time.Hour)
+				b.look()
+				clock.pass(time.Hour)
+			}
+			got := b.code(c.ID)
+			if len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_set_on_device" || b.attempt(a).Status != access.Failed {
+				b.Errorf("it says %v, the attempt %s", got.Errors, b.attempt(a).Status)
+			}
+		},
+		"stuck in removing forever": func(b byHand, clock *testClock) {
+			c := b.on("2580", "k1")
+			b.deleteCode(c)
+			for range 4 {
+				b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), b.work(c), false, nil))
+				b.read(found("k1", "2580"))
+				clock.pass(2 * time.Hour)
+				b.look()
+				clock.pass(time.Hour)
+			}
+			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_remove_from_device" {
+				b.Errorf("it says %v", got.Errors)
+			}
+			b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), b.work(c), true, nil))
+			b.read()
+			if len(b.managed()) > 0 {
+				b.Error("it is not gone although the lock is empty")
+			}
+		},
+		"guest locked out because codes were moved between slots": func(b byHand, clock *testClock) {
+			one := b.on("2580", "k1")
+			b.deleteCode(one)
+			two, _ := b.create("2580")
+			if w := b.work(two); w.Action == access.Put {
+				b.Error("the PIN is put while it is still elsewhere on the lock")
+			}
+			b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), b.work(one), true, nil))
+			b.read()
+			if w := b.work(two); w.Action != access.Put {
+				b.Errorf("there is %q to do", w.Action)
+			}
+		},
+		"change of the dates is not propagated": func(b byHand, clock *testClock) {
+			c := b.on("2580", "k1")
+			from, to := clock.now().Add(time.Hour), clock.now().Add(2*time.Hour)
+			b.update(access.CodeChange{ID: c.ID.String(), StartsAt: from.Format(time.RFC3339), EndsAt: to.Format(time.RFC3339)})
+			if w := b.work(c); w.Action != access.Put || w.Ref != "k1" || w.EndsAt == nil || !w.EndsAt.Equal(to.Truncate(time.Second)) {
+				b.Errorf("there is %q of %q to do, until %v", w.Action, w.Ref, w.EndsAt)
+			}
+		},
+		"two controllers fighting": func(b byHand, clock *testClock) { fight(b, clock, found("k1", "9999")) },
+		"set and clear churn": func(b byHand, clock *testClock) {
+			f := found("k1", "2580") // the device keeps a time frame that nobody asked for
+			from := clock.now().Add(-time.Hour)
+			f.StartsAt, f.EndsAt = &from, nil
+			fight(b, clock, f)
+		},
+	} {
+		t.Run(complaint, func(t *testing.T) {
+			t.Parallel()
+			clock := &testClock{at: time.Now()}
+			b := hand(t, options{profile: "august", access: access.Options{Now: clock.now, ListLag: 2 * time.Second}})
+			test(b, clock)
+		})
+	}
+}
+
+// fight has a code found otherwise, as often as it is put right.
+func fight(b byHand, clock *testClock, otherwise access.Found) {
+	b.Helper()
+	c := b.on("2580", "k1")
+	writes := 0
+	end := clock.now().Add(24 * time.Hour)
+	for clock.now().Before(end) {
+		clock.pass(10 * time.Second)
+		b.read(otherwise)
+		w := b.work(c)
+		if w.Action != access.Put {
+			due := b.look().Due
+			if due == nil {
+				b.Fatal("it is given up")
+			}
+			clock.to(*due)
+			continue
+		}
+		b.begin(w)
+		b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+		writes++
+	}
+	if writes < 10 || writes > 120 {
+		b.Errorf("it was put right %d times in a day", writes)
+	}
+	b.read(otherwise)
+	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "conflicting_external_modification" {
+		b.Errorf("it says %v", got.Errors)
+	}
+}
+
+// quiet asks that nothing is written about a code, now and for a while.
+func (b byHand) quiet(c access.Code, clock *testClock, period time.Duration) {
+	b.Helper()
+	for range 3 {
+		if w := b.work(c); w.Action == access.Put || w.Action == access.Delete {
+			b.Errorf("there is %q to do", w.Action)
+		}
+		clock.pass(period / 3)
+	}
+}
+
+// testClock is one that a test sets.
+type testClock struct{ at time.Time }
+
+func (c *testClock) now() time.Time { return c.at }
+
+func (c *testClock) pass(d time.Duration) { c.at = c.at.Add(d) }
+
+func (c *testClock) to(t time.Time) {
+	if t.After(c.at) {
+		c.at = t
+	}
+}

@@ -1,0 +1,134 @@
+package reconcile_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// between creates a code that is to open from one time to another.
+func (b byHand) between(pin string, from, to time.Time) access.Code {
+	b.Helper()
+	c, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin, NativeScheduling: true, EvenIfOffline: true,
+		StartsAt: from.Format(time.RFC3339Nano), EndsAt: to.Format(time.RFC3339Nano)})
+	b.must(err)
+	return c
+}
+
+func timeBound(t *testing.T, profile string) (byHand, *testClock) {
+	t.Helper()
+	clock := &testClock{at: time.Now().Truncate(time.Second)}
+	return hand(t, options{profile: profile, access: access.Options{Now: clock.now}}), clock
+}
+
+// A lock that keeps time frames has its codes three days ahead; another one, an hour.
+func TestTimeBoundCodeIsProgrammedAheadOfItsStart(t *testing.T) {
+	t.Parallel()
+	for profile, ahead := range map[string]time.Duration{"august": 72 * time.Hour, "smartthings": time.Hour} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			b, clock := timeBound(t, profile)
+			from := clock.now().Add(100 * time.Hour)
+			c := b.between("2580", from, from.Add(time.Hour))
+			if w := b.look(); len(w.Codes) > 0 || w.Due == nil || !w.Due.Equal(from.Add(-ahead)) {
+				t.Fatalf("due at %v, want %v", w.Due, from.Add(-ahead))
+			}
+			clock.to(from.Add(-ahead))
+			w := b.work(c)
+			if native := profile == "august"; w.Action != access.Put || (w.StartsAt != nil) != native {
+				t.Fatalf("there is %q to do, from %v", w.Action, w.StartsAt)
+			}
+			b.begin(w)
+			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+			if got := b.code(c.ID); got.Status != access.StatusUnset {
+				t.Errorf("before its time it is %s", got.Status)
+			}
+			clock.to(from)
+			b.look()
+			if got := b.code(c.ID); got.Status != access.StatusSet {
+				t.Errorf("in its time it is %s", got.Status)
+			}
+			if got := b.events(c.ID); !slices.Contains(got, "access_code.scheduled_on_device") || !slices.Contains(got, "access_code.set_on_device") {
+				t.Errorf("events %v", got)
+			}
+		})
+	}
+}
+
+// The lock was offline when the time was over: the code is the first thing that is done about it afterwards, and until
+// then it is told that it may still open.
+func TestCodeIsTakenOffALockThatWasOfflineAtItsEnd(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "smartthings")
+	c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+	later, _ := b.create("4711")
+	clock.pass(time.Hour)
+	if w := b.work(c); w.Action != access.Delete {
+		t.Fatalf("there is %q to do", w.Action)
+	}
+	for range 10 {
+		if _, _, err := b.access.RecordUnreachable(t.Context(), holder{}, b.id(), true); err != nil {
+			t.Fatal(err)
+		}
+		clock.pass(10 * time.Minute)
+		b.look()
+	}
+	got := b.code(c.ID)
+	if got.Status != access.StatusRemoving || len(got.Errors)+len(got.Warnings) == 0 {
+		t.Errorf("it is %s with %v and %v", got.Status, got.Errors, got.Warnings)
+	}
+	late := slices.Index(b.events(c.ID), "access_code.delay_in_removing_from_device")
+	if late < 0 || slices.Contains(b.events(c.ID)[late+1:], "access_code.delay_in_removing_from_device") {
+		t.Errorf("events %v", b.events(c.ID))
+	}
+	b.read(found("k1", ""))
+	if w := b.work(c); w.Action != access.Delete {
+		t.Errorf("there is %q to do once it is back", w.Action)
+	}
+	if w := b.work(later); w.Action != access.Put || !w.New {
+		t.Errorf("there is %q to do about the other", w.Action)
+	}
+	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), true, nil))
+	b.read()
+	if slices.ContainsFunc(b.managed(), func(m access.Code) bool { return m.ID == c.ID }) {
+		t.Error("it is still there")
+	}
+}
+
+// Its removal is confirmed or it is not gone.
+func TestCodeThatCannotBeRemovedInTimeIsAnErrorAndAnEvent(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+	clock.pass(time.Hour)
+	tries := 0
+	for range 6 {
+		w := b.work(c)
+		if w.Action != access.Delete {
+			t.Fatalf("there is %q to do", w.Action)
+		}
+		b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false, &access.Failure{Class: access.FailedForNow, Message: "the lock jammed."}))
+		tries++
+		clock.pass(time.Hour)
+	}
+	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_remove_from_device" {
+		t.Errorf("after %d tries it says %v", tries, got.Errors)
+	}
+	n := 0
+	for _, e := range b.events(c.ID) {
+		if e == "access_code.failed_to_remove_from_device" {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("that is told %d times", n)
+	}
+}
