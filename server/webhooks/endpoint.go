@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -15,7 +16,7 @@ import (
 )
 
 const (
-	readAhead = 4 * healthyWidth // deliveries kept at hand for one endpoint
+	readAhead = 4 * healthyWidth // deliveries kept at hand for one endpoint, and sent ones that wait to be recorded
 	glance    = time.Second      // how often a busy endpoint is looked at for what other instances have made due
 )
 
@@ -25,13 +26,21 @@ type pass struct {
 	lease    *work.Lease
 	endpoint access.Endpoint
 	since    time.Time // when endpoint.FailingFor was read
+	read     time.Time // when endpoint was
 
-	ready   []access.Delivery
-	flying  map[uuid.UUID]access.Delivery
-	landed  chan answer
-	news    chan struct{}
-	looked  bool // all that is due is ready or flying
-	stopped bool // nothing more is sent in this pass
+	ready    []access.Delivery
+	flying   map[uuid.UUID]access.Delivery // sent and not recorded yet
+	air      int                           // of these, requests without an answer
+	landed   chan answer
+	answers  []answer    // to be recorded next
+	records  chan record // one at a time
+	busy     bool        // one is being written
+	troubled bool        // an answer that is not recorded yet is a failure: nothing is sent until it is
+	news     chan struct{}
+	looked   bool // all that is due is ready or flying
+	stopped  bool // nothing more is sent in this pass
+	window   int  // requests at once, as far as its answers have earned them
+	begun    time.Time
 }
 
 // drainEndpoint sends what is due at an endpoint, and says when to look again.
@@ -43,8 +52,9 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *work.Lease, id uui
 	if err != nil {
 		return 0, err
 	}
-	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), flying: map[uuid.UUID]access.Delivery{},
-		landed: make(chan answer, healthyWidth), news: make(chan struct{}, 1), stopped: endpoint.Disabled || endpoint.Paused}
+	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), flying: map[uuid.UUID]access.Delivery{},
+		landed: make(chan answer, healthyWidth), records: make(chan record, 1), news: make(chan struct{}, 1), stopped: endpoint.Disabled || endpoint.Paused,
+		window: firstWidth, begun: time.Now()}
 	d.news.Store(id, p.news)
 	defer d.news.CompareAndDelete(id, p.news)
 	if err := p.run(ctx); err != nil {
@@ -62,21 +72,30 @@ func isGone(err error) bool {
 	return ok && e.Kind == access.NotFound
 }
 
-// run keeps as many requests in the air as the endpoint's health allows, until nothing is due.
+// run keeps as many requests in the air as the endpoint's health allows, until nothing is due. Meanwhile the answers that
+// have come back are written down, all at once those that came while the ones before were being written.
 func (p *pass) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var senders sync.WaitGroup
-	defer senders.Wait()
+	var others sync.WaitGroup
+	defer others.Wait()
 	defer cancel() // before the wait: on an error what is in the air is cut off
 	for {
 		if err := p.refill(ctx); err != nil {
 			return err
 		}
-		for !p.stopped && len(p.ready) > 0 && len(p.flying) < width(p.endpoint.Failures) {
-			next := p.ready[0]
+		for p.free() && len(p.ready) > 0 {
+			next, endpoint := p.ready[0], p.endpoint // which may be read anew meanwhile
 			p.ready = p.ready[1:]
 			p.flying[next.Event.ID] = next
-			senders.Go(func() { p.landed <- p.send(ctx, p.endpoint.Webhook, next.Event) })
+			p.air++
+			others.Go(func() { p.landed <- p.send(ctx, endpoint, next.Event) })
+		}
+		if len(p.answers) > 0 && !p.busy {
+			r := p.next()
+			others.Go(func() {
+				r.err = p.access.RecordDeliveries(ctx, p.lease, r.webhook, r.attempts, r.health)
+				p.records <- r
+			})
 		}
 		if len(p.flying) == 0 {
 			return ctx.Err()
@@ -87,11 +106,22 @@ func (p *pass) run(ctx context.Context) error {
 	}
 }
 
+// free says whether one more request may be sent.
+func (p *pass) free() bool {
+	return !p.stopped && !p.troubled && p.air < p.room() && len(p.flying) < readAhead
+}
+
+// room is how many requests may be in the air.
+func (p *pass) room() int { return min(p.window, width(p.endpoint.Failures)) }
+
 // refill reads what is due, unless that is at hand.
 func (p *pass) refill(ctx context.Context) error {
-	p.stopped = p.stopped || p.stopping.Load()
-	if p.stopped || p.looked || len(p.ready) > 0 || len(p.flying) >= width(p.endpoint.Failures) {
+	p.stopped = p.stopped || p.stopping.Load() || time.Since(p.begun) > p.opt.Turn
+	if !p.free() || p.looked || len(p.ready) > 0 {
 		return nil
+	}
+	if err := p.lookAgain(ctx); err != nil || p.stopped {
+		return err
 	}
 	limit := readAhead
 	if width(p.endpoint.Failures) == 1 {
@@ -105,22 +135,38 @@ func (p *pass) refill(ctx context.Context) error {
 	return nil
 }
 
-// wait is for an answer, or for more to send.
+// lookAgain reads the endpoint once more, should that be a while ago: its secret may have been rotated, or nothing may
+// be sent there any more.
+func (p *pass) lookAgain(ctx context.Context) error {
+	if time.Since(p.read) < glance {
+		return nil
+	}
+	endpoint, err := p.access.GetEndpoint(ctx, p.endpoint.ID)
+	switch {
+	case isGone(err):
+		p.stopped = true
+	case err != nil:
+		return err
+	default:
+		p.endpoint, p.since, p.read = endpoint, time.Now(), time.Now()
+		p.stopped = p.stopped || endpoint.Disabled || endpoint.Paused
+	}
+	return nil
+}
+
+// wait is for an answer, for what is written down, or for more to send.
 func (p *pass) wait(ctx context.Context) error {
 	timer := time.NewTimer(glance)
 	defer timer.Stop()
 	select {
 	case a := <-p.landed:
-		answers := []answer{a}
-		for {
-			select {
-			case a = <-p.landed:
-				answers = append(answers, a)
-				continue
-			default:
-			}
-			return p.record(ctx, answers)
+		p.land(a)
+		for len(p.landed) > 0 {
+			p.land(<-p.landed)
 		}
+		return nil
+	case r := <-p.records:
+		return p.recorded(r)
 	case <-p.news:
 	case <-timer.C:
 	case <-ctx.Done():
@@ -130,36 +176,65 @@ func (p *pass) wait(ctx context.Context) error {
 	return nil
 }
 
-// record writes down what has come back.
-func (p *pass) record(ctx context.Context, answers []answer) error {
-	answers = slices.DeleteFunc(answers, func(a answer) bool { return a.cut })
-	if len(answers) == 0 {
-		return ctx.Err()
+func (p *pass) land(a answer) {
+	p.air--
+	switch {
+	case a.cut: // sent again by whoever comes next
+	case a.ok():
+		p.window = min(p.window+1, healthyWidth)
+		p.answers = append(p.answers, a)
+	default:
+		p.troubled = true
+		p.answers = append(p.answers, a)
 	}
-	attempts := make([]access.DeliveryAttempt, len(answers))
-	for i, a := range answers {
-		attempts[i] = p.opt.next(a, p.flying[a.event].Step)
-		delete(p.flying, a.event)
+}
+
+// record is what is written down together.
+type record struct {
+	webhook  uuid.UUID
+	attempts []access.DeliveryAttempt
+	health   access.Health
+	problem  string // the last one
+	err      error
+}
+
+// next is the record of all answers that have come back.
+func (p *pass) next() record {
+	r := record{webhook: p.endpoint.ID, attempts: make([]access.DeliveryAttempt, len(p.answers))}
+	for i, a := range p.answers {
+		r.attempts[i] = p.opt.next(a, p.flying[a.event].Step)
+		r.problem = cmp.Or(a.problem, r.problem)
+		p.opt.Observe(outcome(a, r.attempts[i].State), a.latency)
 	}
-	health := p.opt.health(p.endpoint.Failures, p.endpoint.FailingFor+time.Since(p.since), answers)
-	err := p.access.RecordDeliveries(ctx, p.lease, p.endpoint.ID, attempts, health)
-	if isGone(err) { // deleted: what is in the air is the last of it
+	r.health = p.opt.health(p.endpoint.Failures, p.endpoint.FailingFor+time.Since(p.since), p.answers)
+	p.answers, p.busy = nil, true
+	return r
+}
+
+// recorded goes by what is now written down.
+func (p *pass) recorded(r record) error {
+	p.busy = false
+	for _, a := range r.attempts {
+		delete(p.flying, a.EventID)
+	}
+	p.troubled = slices.ContainsFunc(p.answers, func(a answer) bool { return !a.ok() })
+	if isGone(r.err) { // deleted: what is in the air is the last of it
 		p.stopped = true
 		return nil
 	}
-	if err != nil {
-		return err
+	if r.err != nil {
+		return r.err
 	}
-	if p.endpoint.Failures = health.Failures; health.Recovered {
+	if p.endpoint.Failures = r.health.Failures; r.health.Recovered {
 		p.endpoint.FailingFor, p.since = 0, time.Now()
 	}
 	log := p.opt.Log.With("webhook", p.endpoint.ID)
 	switch {
-	case health.Disable != "":
-		log.Error("the webhook is disabled; its events are kept and can be replayed", "reason", health.Disable)
-	case health.Failures > 0:
-		log.Info("a webhook's endpoint fails", "failures", health.Failures, "problem", answers[len(answers)-1].problem)
+	case r.health.Disable != "":
+		log.Error("the webhook is disabled; its events are kept and can be replayed", "reason", r.health.Disable)
+	case r.health.Failures > 0:
+		log.Info("a webhook's endpoint fails", "failures", r.health.Failures, "problem", r.problem)
 	}
-	p.stopped = p.stopped || health.Disable != "" || health.Pause > 0
+	p.stopped = p.stopped || r.health.Disable != "" || r.health.Pause > 0
 	return nil
 }

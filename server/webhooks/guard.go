@@ -23,10 +23,20 @@ func newGuard(allow []netip.Prefix) *ssrf.Guardian {
 	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
 }
 
+// Refuses says whether nothing is sent to an address, since it is neither public nor allowed.
+func (o Options) Refuses(address netip.Addr) bool {
+	address = address.Unmap() // as it would be dialled
+	network := "tcp6"
+	if address.Is4() {
+		network = "tcp4"
+	}
+	return newGuard(o.AllowPrefixes).Safe(network, netip.AddrPortFrom(address, 443).String(), nil) != nil
+}
+
 // newClient makes a client behind a guard, which judges the address that is really dialled: a name cannot be
-// made to point elsewhere after it was looked at.
-func newClient(allow []netip.Prefix) *http.Client {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: newGuard(allow).Safe}
+// made to point elsewhere after it was looked at. A nil resolver is the machine's own.
+func newClient(allow []netip.Prefix, resolver *net.Resolver) *http.Client {
+	dialer := &net.Dialer{Resolver: resolver, Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: newGuard(allow).Safe}
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  nil, // it would dial in the guard's place

@@ -3,11 +3,15 @@ package webhooks_test
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 )
 
@@ -78,8 +82,17 @@ func TestGoneDisablesAndKeepsEvents(t *testing.T) {
 		t.Errorf("%d messages", n)
 	}
 	repaired.Store(true)
-	if n, err := b.access.ReplayDeliveries(t.Context(), b.p, w.ID.String(), access.Replay{}); n != 2 || err != nil {
-		t.Fatalf("replayed %d: %v", n, err)
+	if _, err := b.access.ReplayDeliveries(t.Context(), b.p, w.ID, access.DeliveryFilter{}, uuid.Nil); err == nil || !strings.Contains(err.Error(), "410 Gone") {
+		t.Errorf("replayed to a disabled webhook: %v", err)
+	}
+	if was, err := b.access.EnableWebhook(t.Context(), b.p, w.ID); !was || err != nil {
+		t.Fatalf("it was disabled: %v, %v", was, err)
+	}
+	if was, err := b.access.EnableWebhook(t.Context(), b.p, w.ID); was || err != nil {
+		t.Errorf("it is enabled: %v, %v", !was, err)
+	}
+	if n := b.replay(w, access.DeliveryFilter{}, uuid.Nil); n != 2 {
+		t.Fatalf("replayed %d", n)
 	}
 	b.until("both are delivered", b.is(w, 2, access.DeliveryDelivered))
 	if got := ids(s.messages()); !slices.Contains(got, first) || !slices.Contains(got, second) {
@@ -127,4 +140,58 @@ func TestSuccessEndsTheTimeOfFailure(t *testing.T) {
 	if err != nil || e.Disabled || e.Failures != 8 || e.FailingFor <= 0 {
 		t.Errorf("%+v, %v", e, err)
 	}
+}
+
+// What is in the air when an endpoint's turn ends is waited for, and not sent a second time.
+func TestEndpointThatIsBusyAllTheTimeReceivesEachEventOnce(t *testing.T) {
+	t.Parallel()
+	o := quick()
+	o.Turn = time.Millisecond
+	b := start(t, o)
+	s := newSink(t, nil)
+	w := b.hook(s.URL)
+	for range 200 {
+		b.emit(b.p, "device.connected", "")
+	}
+	b.until("all are delivered", b.is(w, 200, access.DeliveryDelivered))
+	if n := len(s.messages()); n != 200 {
+		t.Errorf("%d messages", n)
+	}
+}
+
+func TestEndpointThatDoesNotAnswerHoldsFewRequests(t *testing.T) {
+	t.Parallel()
+	b := start(t, webhooks.Options{AllowPrefixes: loopback})
+	released := make(chan struct{})
+	s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-released })
+	prompt := newSink(t, nil)
+	w := b.hook(s.URL)
+	wPrompt := b.hook(prompt.URL)
+	for range 40 {
+		b.emit(b.p, "device.connected", "")
+	}
+	b.until("another has everything", b.is(wPrompt, 40, access.DeliveryDelivered))
+	b.until("it is tried", s.got(8))
+	if n := len(s.messages()); n != 8 {
+		t.Errorf("%d requests at once", n)
+	}
+	close(released)
+	b.until("once it answers it has everything", b.is(w, 40, access.DeliveryDelivered))
+}
+
+// Somebody is long about a webhook, which therefore is locked.
+func TestWebhookThatDoesNotAskForAnEventDoesNotDelayIt(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	s := newSink(t, nil)
+	w := b.hook(s.URL, "device.connected")
+	busy := b.hook(s.URL, "device.added")
+	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
+		if _, err := tx.LockWebhook(t.Context(), busy.ID); err != nil {
+			return err
+		}
+		b.emit(b.p, "device.connected", "")
+		b.until("it is delivered meanwhile", b.is(w, 1, access.DeliveryDelivered))
+		return nil
+	}))
 }

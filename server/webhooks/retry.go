@@ -12,7 +12,8 @@ import (
 var schedule = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour}
 
 const (
-	healthyWidth = 32        // requests to one endpoint at once
+	healthyWidth = 32        // requests to one endpoint at once, when it answers
+	firstWidth   = 8         // those before it has: an endpoint that hangs holds few connections; each success makes it one more
 	failingAfter = 5         // failures in a row, from which on one at a time is tried, with ever longer pauses
 	maxObeyed    = time.Hour // what an endpoint can ask for with Retry-After
 )
@@ -52,12 +53,25 @@ func (o Options) next(a answer, step int) access.DeliveryAttempt {
 	return out
 }
 
+// outcome is what metrics call it.
+func outcome(a answer, state access.DeliveryState) string {
+	switch {
+	case a.ok():
+		return "delivered"
+	case a.status == http.StatusGone:
+		return "gone"
+	case state == access.DeliveryFailed:
+		return "given_up"
+	}
+	return "retry"
+}
+
 // health is what answers, in the order in which they came, show about an endpoint.
 func (o Options) health(failures int, failingFor time.Duration, answers []answer) access.Health {
 	h := access.Health{Failures: failures}
 	for _, a := range answers {
 		if a.ok() {
-			h.Failures, h.Recovered, h.Pause, h.Disable = 0, true, 0, ""
+			h.Failures, h.Recovered, h.Pause = 0, true, 0
 			continue
 		}
 		h.Failures++

@@ -1,15 +1,9 @@
 package webhooks
 
 import (
-	"errors"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
-	"strings"
 	"testing"
 	"time"
-
-	"code.dny.dev/ssrf"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
@@ -17,11 +11,11 @@ import (
 // The vector of spec/contract.md section 7, which the verifier of the receivers accepts.
 func TestSignatureIsThatOfStandardWebhooks(t *testing.T) {
 	t.Parallel()
-	got, err := sign("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	got, err := sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
-	if _, err := sign("whsec_-_-_", "", time.Time{}, nil); err == nil {
+	if _, err := sign("", time.Time{}, nil, "whsec_-_-_"); err == nil {
 		t.Error("a secret that is no base64 signs")
 	}
 }
@@ -98,51 +92,14 @@ func TestFailingEndpointIsProbedEverLessOften(t *testing.T) {
 	}
 }
 
-func TestOnlyPublicAddressesAreDialled(t *testing.T) {
+// Requests that were in the air meanwhile may still succeed, before or after it.
+func TestGoneIsNotTakenBackByASuccess(t *testing.T) {
 	t.Parallel()
-	guard := newGuard([]netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd12::/16")})
-	for address, public := range map[string]bool{
-		"127.0.0.1": false, "127.8.8.8": false, "::1": false, "::ffff:127.0.0.1": false, "::ffff:10.1.0.1": false, "0.0.0.0": false, "::": false,
-		"10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false, "fd00:ec2::254": false,
-		"100.64.0.1": false, "100.100.100.200": false, "64:ff9b::7f00:1": false, "64:ff9b:1::1": false, "fe80::1": false, "fe80::1%eth0": false,
-		"192.0.2.1": false, "198.51.100.1": false, "203.0.113.1": false, "2001:db8::1": false, "198.18.0.1": false,
-		"224.0.0.1": false, "ff02::1": false, "255.255.255.255": false, "240.0.0.1": false, "2002:7f00:1::": false, "2001::1": false,
-		"8.8.8.8": true, "2606:4700:4700::1111": true, "10.1.2.3": true, "fd12::1": true,
-	} {
-		network := "tcp4"
-		if strings.Contains(address, ":") {
-			network, address = "tcp6", "["+address+"]"
+	o := New(nil, Options{}).opt
+	ok, gone := answer{status: 200}, answer{status: http.StatusGone, problem: "gone"}
+	for _, answers := range [][]answer{{gone}, {ok, gone}, {gone, ok}} {
+		if h := o.health(0, 0, answers); h.Disable == "" {
+			t.Errorf("%+v do not disable", answers)
 		}
-		if err := guard.Safe(network, address+":8080", nil); (err == nil) != public {
-			t.Errorf("%s: %v", address, err)
-		}
-	}
-	if guard.Safe("udp4", "8.8.8.8:80", nil) == nil {
-		t.Error("something else than TCP passes")
-	}
-}
-
-// The server listens at the addresses that the names stand for: it is the guard that keeps the request away.
-func TestNameOfAPrivateAddressIsNotDialled(t *testing.T) {
-	t.Setenv("HTTP_PROXY", "http://proxy.invalid")
-	reached := 0
-	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
-	defer s.Close()
-	port := s.URL[strings.LastIndex(s.URL, ":"):]
-	for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "127.1"} {
-		res, err := newClient(nil).Get("http://" + host + port)
-		if err == nil {
-			t.Errorf("%s answers %s", host, res.Status)
-			continue
-		}
-		if numeric := strings.HasPrefix(host, "2") || strings.HasPrefix(host, "0x") || host == "127.1"; !numeric && !errors.Is(err, ssrf.ErrProhibitedIP) {
-			t.Errorf("%s: %v", host, err)
-		}
-	}
-	if reached > 0 {
-		t.Errorf("reached %d times", reached)
-	}
-	if res, err := newClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}).Get(s.URL); err != nil || res.StatusCode != http.StatusOK {
-		t.Errorf("an address that is allowed: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"code.dny.dev/ssrf"
 	"github.com/google/uuid"
@@ -33,13 +34,14 @@ type answer struct {
 	retryAfter time.Duration // as the endpoint asks; 0: it does not
 	abort      bool          // the endpoint does not want this event again
 	latency    time.Duration
-	cut        bool // this program has ended it: nothing was learnt
+	cause      error // why there was no answer
+	cut        bool  // this program has ended it: nothing was learnt
 }
 
 func (a answer) ok() bool { return a.problem == "" }
 
 // send makes one attempt.
-func (d *Deliverer) send(ctx context.Context, w access.Webhook, e access.Event) (a answer) {
+func (d *Deliverer) send(ctx context.Context, w access.Endpoint, e access.Event) (a answer) {
 	begin := time.Now()
 	a.event = e.ID
 	defer func() { a.latency = time.Since(begin) }()
@@ -52,9 +54,10 @@ func (d *Deliverer) send(ctx context.Context, w access.Webhook, e access.Event) 
 	}
 	res, err := d.client.Do(req)
 	if err != nil {
-		a.cut = ctx.Err() != nil
+		a.cut, a.cause = ctx.Err() != nil, err
 		a.problem = explain(err, secrets)
 		if limited.Err() != nil {
+			a.cause = limited.Err()
 			a.problem = fmt.Sprintf("The endpoint did not answer within %s.", d.opt.Timeout)
 		}
 		return a
@@ -62,9 +65,12 @@ func (d *Deliverer) send(ctx context.Context, w access.Webhook, e access.Event) 
 	defer res.Body.Close()
 	a.status = res.StatusCode
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		a.problem = "The endpoint answered " + strconv.Itoa(res.StatusCode) + " " + http.StatusText(res.StatusCode) + "."
+		a.problem = "The endpoint answered " + strings.TrimSpace(strconv.Itoa(res.StatusCode)+" "+http.StatusText(res.StatusCode)) + "."
 		a.retryAfter = retryAfter(res.Header.Get("Retry-After"), time.Now())
 		a.abort = res.Header.Get("webhook-delivery") == "abort-message"
+	}
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		return a // its connection is ours now, and no deadline would end the reading of it
 	}
 	read, _ := io.ReadAll(io.LimitReader(res.Body, drainSize)) // it has answered, whatever becomes of the rest
 	a.excerpt = redact(string(read), secrets, excerptSize)
@@ -72,20 +78,21 @@ func (d *Deliverer) send(ctx context.Context, w access.Webhook, e access.Event) 
 }
 
 // request makes the request, and names what of it no log may show.
-func request(ctx context.Context, w access.Webhook, e access.Event, at time.Time) (_ *http.Request, secrets []string, err error) {
+func request(ctx context.Context, w access.Endpoint, e access.Event, at time.Time) (_ *http.Request, secrets []string, err error) {
 	content, err := body(e)
 	if err != nil {
 		return nil, nil, err
 	}
 	id := e.ID.String()
-	signature, err := sign(w.Secret, id, at, content)
+	signature, err := sign(id, at, content, w.Secret, w.OldSecret)
 	if err != nil {
 		return nil, nil, err
 	}
-	secrets = []string{w.Secret, strings.TrimPrefix(w.Secret, "whsec_"), signature}
-	if pin, ok := e.Fields["code"].(string); ok && pin != "" {
-		secrets = append(secrets, pin)
+	secrets = append(strings.Fields(signature), w.Secret, strings.TrimPrefix(w.Secret, "whsec_"))
+	if w.OldSecret != "" {
+		secrets = append(secrets, w.OldSecret, strings.TrimPrefix(w.OldSecret, "whsec_"))
 	}
+	secrets = append(secrets, e.PINs...)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(content))
 	if err != nil {
 		return nil, secrets, err
@@ -98,15 +105,27 @@ func request(ctx context.Context, w access.Webhook, e access.Event, at time.Time
 	return req, secrets, nil
 }
 
-// explain says why there was no answer, without the URL, which may carry a token.
+// isProhibited says that the guard has kept the request away.
+func isProhibited(err error) bool {
+	return errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork)
+}
+
+// explain says why there was no answer, without the URL, which may carry a token, and without control characters,
+// which the endpoint may have sent for the terminal of whoever reads it.
 func explain(err error, secrets []string) string {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) {
+	if isProhibited(err) {
 		return "The endpoint's address is not public. The server sends there once it is started with --allow-webhook-prefix for it."
 	}
-	return redact(err.Error(), secrets, problemSize)
+	printable := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '?'
+		}
+		return r
+	}, err.Error())
+	return redact(printable, secrets, problemSize)
 }
 
 // redact blanks secrets out, before it cuts: the half of one is a secret too.

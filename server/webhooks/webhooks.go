@@ -29,7 +29,12 @@ type Options struct {
 	Schedule      []time.Duration // pauses between attempts; nil: those of spec/contract.md section 7
 	ProbePause    time.Duration   // how long an endpoint that keeps failing is left alone at first, later up to 60 times that; 0: 1 s
 	DisableAfter  time.Duration   // how long an endpoint may do nothing but fail; 0: five days
+	Turn          time.Duration   // after which an endpoint that is busy all the time lets others have its place; 0: five minutes
+	Retention     time.Duration   // how long events are kept, and deliveries that have come to rest; 0: for ever
 	Log           *slog.Logger
+
+	// Observe is told of each attempt: delivered, retry, given_up or gone, and how long it took. nil: nobody.
+	Observe func(outcome string, took time.Duration)
 }
 
 // Deliverer brings events to webhooks.
@@ -55,14 +60,22 @@ func New(a *access.Service, opt Options) *Deliverer {
 	if opt.DisableAfter == 0 {
 		opt.DisableAfter = 5 * 24 * time.Hour
 	}
+	if opt.Turn == 0 {
+		opt.Turn = 5 * time.Minute
+	}
+	if opt.Observe == nil {
+		opt.Observe = func(string, time.Duration) {}
+	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Deliverer{access: a, client: newClient(opt.AllowPrefixes), opt: opt}
+	return &Deliverer{access: a, client: newClient(opt.AllowPrefixes, nil), opt: opt}
 }
 
 // Lanes are the kinds of work that an engine has to be given.
-func (d *Deliverer) Lanes() []work.Lane { return []work.Lane{outboxLane{d}, endpointLane{d}} }
+func (d *Deliverer) Lanes() []work.Lane {
+	return []work.Lane{outboxLane{d}, endpointLane{d}, retentionLane{d}}
+}
 
 // Quiesce begins nothing new from now on, so that an engine has an end of the work in hand to wait for.
 func (d *Deliverer) Quiesce() { d.stopping.Store(true) }

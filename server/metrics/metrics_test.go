@@ -1,0 +1,101 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/metrics"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m) }
+
+func scrape(t *testing.T, url string) string {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %v", res.Status, err)
+	}
+	return string(body)
+}
+
+// A server at work tells of it, at an address of its own, without naming anybody.
+func TestServerTellsHowItDoes(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.MetricsListen = "127.0.0.1:0" })
+	good := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+	for _, e := range []*httptest.Server{good, gone, broken} {
+		defer e.Close()
+		s.Post(t, "/webhooks/create", map[string]any{"url": e.URL, "event_types": []string{"access_code.created"}}, nil)
+	}
+	s.Post(t, "/access_codes/create", map[string]any{"device_id": s.Device(t, "august")}, nil)
+	s.Post(t, "/webhooks/get", map[string]any{"webhook_id": "x"}, nil)
+	s.Post(t, "/no/such/path", struct{}{}, nil)
+	var told string
+	wanted := []string{
+		`deviceaccess_webhook_attempts_total{outcome="delivered"} 1`, `deviceaccess_webhook_attempts_total{outcome="gone"} 1`,
+		`deviceaccess_webhook_attempts_total{outcome="retry"} 1`, `deviceaccess_webhook_attempts_total{outcome="given_up"} 0`,
+		`deviceaccess_webhook_attempt_seconds_count{result="success"} 1`, `deviceaccess_webhook_attempt_seconds_count{result="failure"} 2`,
+		`deviceaccess_webhook_deliveries_pending{endpoint="failing"} 1`, `deviceaccess_webhook_deliveries_pending{endpoint="healthy"} 0`,
+		`deviceaccess_webhook_oldest_due_seconds{endpoint="failing"} 0`, "deviceaccess_webhooks_disabled 1", "deviceaccess_outbox_events 0", "deviceaccess_outbox_oldest_seconds 0",
+		"deviceaccess_database_up 1", `deviceaccess_keys_busy{lane="endpoint"}`, `deviceaccess_keys_busy{lane="device"}`,
+		`deviceaccess_http_requests_total{operation="/webhooks/create",status="200"} 3`, `deviceaccess_http_requests_total{operation="/webhooks/get",status="404"} 1`,
+		`deviceaccess_http_requests_total{operation="unknown",status="404"} 1`, `deviceaccess_http_request_seconds_count{operation="/webhooks/create"} 3`, "go_goroutines",
+	}
+	var missing string
+	apptest.Until(t, "all is told", func() bool {
+		told = scrape(t, s.App.MetricsURL)
+		for _, w := range wanted {
+			if !strings.Contains(told, w) {
+				missing = w
+				return false
+			}
+		}
+		return true
+	})
+	if missing != "" && t.Failed() {
+		t.Logf("missing was %s", missing)
+	}
+	for _, secret := range []string{s.WorkspaceID, s.APIKey, s.Device(t, "august"), good.URL, "whsec_"} {
+		if strings.Contains(told, secret) {
+			t.Errorf("the metrics name %q", secret)
+		}
+	}
+	if status := s.Post(t, "/metrics", struct{}{}, nil); status != http.StatusNotFound {
+		t.Errorf("the API's own address has metrics: %d", status)
+	}
+}
+
+func TestDatabaseIsAskedRarelyAndMayFail(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	m := metrics.New(metrics.Sources{Log: slog.New(slog.DiscardHandler), Busy: func() map[string]int { return map[string]int{"device": 2} },
+		Backlog: func(context.Context) (access.Backlog, error) { asked.Add(1); return access.Backlog{}, errors.New("no") }})
+	s := httptest.NewServer(m.Handler())
+	defer s.Close()
+	for range 5 {
+		told := scrape(t, s.URL+"/metrics")
+		if !strings.Contains(told, "deviceaccess_database_up 0") || !strings.Contains(told, `deviceaccess_keys_busy{lane="device"} 2`) || strings.Contains(told, "deviceaccess_outbox_events 0") {
+			t.Fatalf("without the database:\n%s", told)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}

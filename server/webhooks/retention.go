@@ -1,0 +1,55 @@
+package webhooks
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// retentionPause is between two looks at a workspace, or less where the retention is shorter.
+const retentionPause = time.Hour
+
+// retentionLane removes what was kept long enough, for one workspace at a time.
+type retentionLane struct{ *Deliverer }
+
+func (retentionLane) Name() string { return access.RetentionLane }
+
+func (l retentionLane) Due(ctx context.Context, workspace uuid.UUID) (bool, error) {
+	if l.stopping.Load() {
+		return false, nil
+	}
+	return l.access.RetentionDue(ctx, workspace)
+}
+
+func (l retentionLane) Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error) {
+	return l.access.DueRetentions(ctx, limit)
+}
+
+func (l retentionLane) Drain(ctx context.Context, lease *work.Lease, workspace uuid.UUID) (time.Duration, error) {
+	if err := l.access.DropOldSecrets(ctx, workspace); err != nil {
+		return 0, err
+	}
+	pause := retentionPause
+	if l.opt.Retention > 0 {
+		pause = min(pause, l.opt.Retention)
+		var events, deliveries int64
+		for d := (access.Dropped{More: true}); d.More; {
+			if l.stopping.Load() {
+				return 0, nil // another instance goes on with it
+			}
+			var err error
+			if d, err = l.access.DropOld(ctx, lease, workspace, l.opt.Retention, d.Last); err != nil {
+				return 0, err
+			}
+			events, deliveries = events+d.Events, deliveries+d.Deliveries
+		}
+		if events+deliveries > 0 {
+			l.opt.Log.Info("what was kept long enough is removed", "workspace", workspace, "events", events, "deliveries", deliveries)
+		}
+	}
+	return 0, l.access.ScheduleRetention(ctx, workspace, pause)
+}

@@ -1,0 +1,71 @@
+package webhooks_test
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
+)
+
+func TestTrialTellsWhatToMend(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	tls := httptest.NewUnstartedServer(http.NotFoundHandler())
+	tls.Config.ErrorLog = log.New(io.Discard, "", 0)
+	tls.StartTLS()
+	defer tls.Close()
+	plain := newSink(t, nil)
+	answering := func(code int) string { return newSink(t, status(code)).URL }
+	hanging := newSink(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
+	for name, c := range map[string]struct{ url, problem, advice string }{
+		"works":            {plain.URL, "", ""},
+		"redirect":         {answering(http.StatusPermanentRedirect), "308", "Redirects are not followed"},
+		"forbidden":        {answering(http.StatusForbidden), "403", "signatures"},
+		"wrong path":       {answering(http.StatusNotFound), "404", "POST at this path"},
+		"gone":             {answering(http.StatusGone), "410", "disables the webhook"},
+		"too many":         {answering(http.StatusTooManyRequests), "429", "Retry-After"},
+		"broken":           {answering(http.StatusBadGateway), "502", "its own log"},
+		"teapot":           {answering(http.StatusTeapot), "418", "2xx"},
+		"slow":             {hanging.URL, "within 200ms", "afterwards"},
+		"nobody there":     {"http://127.0.0.1:1/", "refused", "Nothing listens"},
+		"unknown name":     {"http://nowhere.invalid/", "nowhere.invalid", "name"},
+		"wrong authority":  {tls.URL, "certificate", "SSL_CERT_FILE"},
+		"no TLS":           {strings.Replace(plain.URL, "http://", "https://", 1), "HTTPS", "no TLS"},
+		"private":          {"http://10.255.255.1/", "not public", "--allow-webhook-prefix"},
+		"with its own key": {plain.URL + "?token=hush", "", ""},
+	} {
+		w := b.hook(c.url, "device.added")
+		e, err := b.access.GetEndpoint(t.Context(), w.ID)
+		b.must(err)
+		d := webhooks.New(b.access, webhooks.Options{AllowPrefixes: loopback, Timeout: 200 * time.Millisecond})
+		if name != "slow" {
+			d = webhooks.New(b.access, webhooks.Options{AllowPrefixes: loopback})
+		}
+		got := d.Try(t.Context(), e)
+		if !strings.Contains(got.Problem, c.problem) || !strings.Contains(got.Advice, c.advice) || (got.Problem == "") != (c.problem == "") || got.Latency <= 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if n := len(b.deliveries(access.Webhook{ID: w.ID})); n != 0 {
+			t.Errorf("%s: %d deliveries are recorded", name, n)
+		}
+	}
+	m := plain.messages()[0]
+	if m.eventType(t) != webhooks.TestEvent || !strings.Contains(string(m.body), m.id()) {
+		t.Errorf("received %s", m.body)
+	}
+	all, err := b.access.ListWebhooks(t.Context(), b.p)
+	b.must(err)
+	var verified bool
+	for _, w := range all {
+		verified = verified || m.verifies(w.Secret)
+	}
+	if !verified {
+		t.Error("the test event is not signed with the webhook's secret")
+	}
+}
