@@ -33,6 +33,8 @@ type Config struct {
 	Work       work.Options
 	Wrap       func(http.Handler) http.Handler // around everything; nil: nothing
 	Log        *slog.Logger
+
+	MetricsListen string // host:port of the metrics; empty: there are none
 }
 
 // App is a running server.
@@ -41,9 +43,12 @@ type App struct {
 	Access  *access.Service
 	Sandbox *Sandbox
 
+	MetricsURL string // where metrics are, if anywhere
+
 	db       *openDatabase
 	engine   *work.Engine
 	delivery *delivery
+	metering *metering
 	vendors  *vendors
 	adapters *reconcile.Adapters
 	http     *http.Server
@@ -57,6 +62,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	c.Access.Log, c.Reconcile.Log, c.Webhooks.Log, c.Work.Log = c.Log, c.Log, c.Log, c.Log
+	c.Access.RefusedAddress = c.Webhooks.Refuses
 	a := &App{log: c.Log, served: make(chan error, 1)}
 	defer func() {
 		if err != nil {
@@ -80,29 +86,34 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if a.db, err = openDB(ctx, c.Database, true, c.Log); err != nil {
 		return nil, err
 	}
-	if a.Access, err = a.db.service(c.Access); err != nil {
-		return nil, err
-	}
+	a.Access = a.db.service(c.Access)
 	if a.Sandbox, err = newSandbox(ctx, a.Access, c.Sandboxing, filepath.Join(c.DataDir, "sandbox"), c.Log); err != nil {
 		return nil, err
 	}
 	if a.vendors, err = newVendors(ctx, a.Access, a.Sandbox, a.URL, c.Log); err != nil {
 		return nil, err
 	}
+	if a.metering, err = a.newMetering(ctx, c.MetricsListen, c.Log); err != nil {
+		return nil, err
+	}
+	var observeRequest func(string, int, time.Duration)
+	if a.metering != nil {
+		c.Webhooks.Observe, observeRequest = a.metering.Attempt, a.metering.Request
+	}
 	a.adapters = reconcile.NewAdapters(a.Access, a.vendors.openers(), c.Log)
 	a.vendors.adapters = a.adapters
 	r := reconcile.New(a.Access, a.adapters, c.Reconcile)
-	if a.engine, err = work.NewEngine(a.db.store, c.Work, r.Lanes()...); err != nil {
+	if a.engine, err = work.NewEngine(a.db.waker, c.Work, r.Lanes()...); err != nil {
 		return nil, err
 	}
-	if a.delivery, err = newDelivery(a.db.store, a.Access, c); err != nil {
+	if a.delivery, err = newDelivery(a.db.waker, a.Access, c); err != nil {
 		return nil, err
 	}
 	cursorKey, err := a.Access.ServerKey(ctx, "page_cursors")
 	if err != nil {
 		return nil, err
 	}
-	api, err := rest.NewHandler(rest.Options{Access: a.Access, Simulator: r, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Logger: c.Log})
+	api, err := rest.NewHandler(rest.Options{Access: a.Access, Simulator: r, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Logger: c.Log, Observe: observeRequest})
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +134,9 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err := a.delivery.start(ctx); err != nil {
 		return nil, err
 	}
+	if a.metering != nil {
+		a.metering.start()
+	}
 	if c.Sandbox {
 		if err := a.Sandbox.ensureWorkspace(ctx); err != nil {
 			return nil, err
@@ -142,6 +156,9 @@ func (a *App) Stop(ctx context.Context) error {
 		if err := a.http.Shutdown(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("wait for the requests in hand: %w", err), a.http.Close())
 		}
+	}
+	if a.metering != nil {
+		errs = append(errs, a.metering.stop(ctx))
 	}
 	if a.engine != nil {
 		errs = append(errs, a.engine.Stop(ctx))

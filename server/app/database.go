@@ -47,6 +47,7 @@ func DefaultDataDir() string {
 type openDatabase struct {
 	store *store.DB
 	keys  *seal.Keys
+	waker *work.Waker
 	own   *pglocal.Cluster // run by this process for as long as it lives
 	lent  *pglocal.Handle  // for a command
 }
@@ -86,6 +87,9 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 	if db.store, err = store.Open(ctx, dsn, c.MaxConns); err != nil {
 		return nil, err
 	}
+	if db.waker, err = work.NewWaker(db.store); err != nil {
+		return nil, err
+	}
 	return db, nil
 }
 
@@ -103,12 +107,8 @@ func openKeys(c Database) (*seal.Keys, error) {
 	return seal.New(master)
 }
 
-func (db *openDatabase) service(opt access.Options) (*access.Service, error) {
-	waker, err := work.NewWaker(db.store)
-	if err != nil {
-		return nil, err
-	}
-	return access.New(db.store, db.keys, waker, opt), nil
+func (db *openDatabase) service(opt access.Options) *access.Service {
+	return access.New(db.store, db.keys, db.waker, opt)
 }
 
 // failed carries why the server cannot go on: its listener has ended, or its private database has.
@@ -158,11 +158,7 @@ func OpenAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error
 	if err != nil {
 		return nil, err
 	}
-	s, err := db.service(access.Options{Log: log})
-	if err != nil {
-		return nil, errors.Join(err, db.close(ctx))
-	}
-	return &Admin{Access: s, db: db}, nil
+	return &Admin{Access: db.service(access.Options{Log: log}), db: db}, nil
 }
 
 // Close ends the command's way to the data.

@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
-// endpointWorkers is how many endpoints may hang at once before others wait: each costs a goroutine, and no
-// connection of the database.
-const endpointWorkers = 1000
+// endpointWorkers is how many endpoints may hang at once before others wait. Each costs a few requests in the
+// air and no connection of the database. One that goes on hanging is tried for 15 s and then left alone for up
+// to a minute, so that several times as many can be dead for good.
+const endpointWorkers = 2000
 
 // delivery is the sending of events. It has an engine of its own, so that endpoints which hang keep no
 // worker from a device.
@@ -21,11 +21,11 @@ type delivery struct {
 	started   bool
 }
 
-func newDelivery(db *store.DB, a *access.Service, c Config) (*delivery, error) {
+func newDelivery(w *work.Waker, a *access.Service, c Config) (*delivery, error) {
 	d := &delivery{deliverer: webhooks.New(a, c.Webhooks)}
 	c.Work.Workers = endpointWorkers
 	var err error
-	d.engine, err = work.NewEngine(db, c.Work, d.deliverer.Lanes()...)
+	d.engine, err = work.NewEngine(w, c.Work, d.deliverer.Lanes()...)
 	return d, err
 }
 

@@ -105,7 +105,7 @@ func (s *Sandbox) ensureWorkspace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.access.ConnectAccount(ctx, w.ID, access.SandboxAdapter, "Simulated locks", config); err != nil {
+	if _, err := s.access.ConnectAccount(ctx, w.ID, access.SandboxAdapter, "Simulated locks", "", config); err != nil {
 		return err
 	}
 	s.WorkspaceID = w.ID

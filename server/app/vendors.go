@@ -17,6 +17,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 )
 
@@ -46,22 +48,42 @@ func newVendors(ctx context.Context, a *access.Service, s *Sandbox, url string, 
 }
 
 func (v *vendors) openers() map[string]reconcile.Opener {
-	return map[string]reconcile.Opener{"devicecloud": v.openDeviceCloud, access.SandboxAdapter: v.openSandbox}
+	return map[string]reconcile.Opener{access.SandboxAdapter: v.openSandbox, "devicecloud": v.openDeviceCloud,
+		"zwavejs": v.openZWaveJS, "zigbee2mqtt": v.openZigbee2MQTT}
 }
 
-// deviceCloudConfig is what an account of a device cloud is reached with.
-type deviceCloudConfig struct {
-	BaseURL  string `json:"base_url"`
-	Token    string `json:"token"`
-	Provider string `json:"provider,omitempty"`
+// opened reads how the account is reached.
+func opened[C any](account access.Account) (c C, err error) {
+	if err := json.Unmarshal(account.Config, &c); err != nil {
+		return c, fmt.Errorf("read how account %s is reached: it is not as it was written", account.ID)
+	}
+	return c, nil
 }
 
 func (v *vendors) openDeviceCloud(_ context.Context, account access.Account) (adapter.Adapter, error) {
-	var c deviceCloudConfig
-	if err := json.Unmarshal(account.Config, &c); err != nil {
-		return nil, fmt.Errorf("read the address of account %s: it is not as it was written", account.ID)
+	c, err := opened[DeviceCloud](account)
+	if err != nil {
+		return nil, err
 	}
 	return v.deviceCloud(account.ID, c), nil
+}
+
+func (v *vendors) openZWaveJS(_ context.Context, account access.Account) (adapter.Adapter, error) {
+	c, err := opened[zwavejs.Config](account)
+	if err != nil {
+		return nil, err
+	}
+	c.Log = v.log.With("account", account.ID)
+	return zwavejs.New(c)
+}
+
+func (v *vendors) openZigbee2MQTT(_ context.Context, account access.Account) (adapter.Adapter, error) {
+	c, err := opened[zigbee2mqtt.Config](account)
+	if err != nil {
+		return nil, err
+	}
+	c.Log = v.log.With("account", account.ID)
+	return zigbee2mqtt.New(c)
 }
 
 // openSandbox reaches the simulated cloud over HTTP, like any other.
@@ -70,10 +92,10 @@ func (v *vendors) openSandbox(_ context.Context, account access.Account) (adapte
 	if err != nil {
 		return nil, err
 	}
-	return v.deviceCloud(account.ID, deviceCloudConfig{BaseURL: v.url + strings.TrimSuffix(sandboxPath, "/"), Token: token}), nil
+	return v.deviceCloud(account.ID, DeviceCloud{BaseURL: v.url + strings.TrimSuffix(sandboxPath, "/"), Token: token}), nil
 }
 
-func (v *vendors) deviceCloud(account uuid.UUID, c deviceCloudConfig) adapter.Adapter {
+func (v *vendors) deviceCloud(account uuid.UUID, c DeviceCloud) adapter.Adapter {
 	a := devicecloud.New(devicecloud.Config{BaseURL: c.BaseURL, Token: c.Token, Provider: c.Provider,
 		PushURL: v.url + vendorsPath + account.String() + "/" + v.secret(account), Log: v.log})
 	go v.subscribe(account, a)

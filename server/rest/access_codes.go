@@ -43,6 +43,7 @@ func (h *handlers) CreateAccessCode(ctx context.Context, r CreateAccessCodeReque
 
 // refuseUnavailable keeps a caller from believing that something was done that was not.
 func refuseUnavailable(body *api.CreateAccessCodeRequest) error {
+	var issues []issue
 	for _, unavailable := range []struct {
 		field string
 		asked bool
@@ -54,8 +55,11 @@ func refuseUnavailable(body *api.CreateAccessCodeRequest) error {
 		{"use_backup_access_code_pool", body.UseBackupAccessCodePool},
 	} {
 		if unavailable.asked {
-			return invalid([]issue{{path: []string{unavailable.field}, message: "Not available yet"}})
+			issues = append(issues, issue{path: []string{unavailable.field}, message: "Not available yet"})
 		}
+	}
+	if issues != nil {
+		return invalid(issues)
 	}
 	return nil
 }
@@ -135,5 +139,5 @@ func typeOfCode(c access.Code) api.AccessCodeType {
 }
 
 func toMutation(m access.Mutation) api.PendingMutation {
-	return api.PendingMutation{CreatedAt: m.At, Message: m.Message, MutationCode: m.Code, ScheduledAt: m.ScheduledAt}
+	return api.PendingMutation{CreatedAt: m.At, Message: m.Message, MutationCode: m.Code, ScheduledAt: m.ScheduledAt, From: m.From, To: m.To}
 }

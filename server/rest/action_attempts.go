@@ -93,6 +93,9 @@ func (h *handlers) toAttempts(ctx context.Context, attempts []access.Attempt) ([
 			if code, ok := codes[a.CodeID.String()]; ok && carriesCode(a) {
 				result["access_code"] = code
 			}
+			if a.Type == access.LockDoor || a.Type == access.UnlockDoor { // it succeeds in no other way
+				result["was_confirmed_by_device"] = true
+			}
 			out.Result = result
 		case access.Failed:
 			out.Error = &api.ActionAttemptError{Type: a.ErrorType, Message: a.Message}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -59,7 +60,7 @@ func (e *edge) admit(x *exchange, r *http.Request) ([]byte, error) {
 	}
 	maps.Copy(params, given)
 	body, issues := canonical(x.operation.body, params, true)
-	if len(issues) > 0 {
+	if slices.ContainsFunc(issues, func(i issue) bool { return !i.domain }) {
 		return nil, invalid(issues)
 	}
 	if x.operation.hasPages {

@@ -15,6 +15,7 @@ import (
 type issue struct {
 	path    []string
 	message string
+	domain  bool // the domain reports it too, in its own way
 }
 
 // maxIssues bounds the answer to a request that is wrong in very many places.
@@ -38,8 +39,13 @@ func canonical(s *shape, params map[string]any, withDefaults bool) ([]byte, []is
 }
 
 func (c *checker) report(format string, args ...any) {
+	c.add(issue{message: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) add(i issue) {
 	if len(c.issues) < maxIssues {
-		c.issues = append(c.issues, issue{path: slices.Clone(c.path), message: fmt.Sprintf(format, args...)})
+		i.path = slices.Clone(c.path)
+		c.issues = append(c.issues, i)
 	}
 }
 
@@ -122,16 +128,18 @@ func typeOf(v any) string {
 func options(enum []string) string { return "'" + strings.Join(enum, "' | '") + "'" }
 
 func (c *checker) text(s *shape, v string) {
-	if n := utf8.RuneCountInString(v); n < s.minLength {
+	switch n := utf8.RuneCountInString(v); {
+	case n < s.minLength:
 		c.report("String must contain at least %d character(s)", s.minLength)
-	} else if n > s.maxLength {
+	case n > s.maxLength:
 		c.report("String must contain at most %d character(s)", s.maxLength)
+	case s.format != nil:
+		if problem := s.format.problem(v); problem != "" {
+			c.add(issue{message: problem, domain: s.format.domain})
+		}
 	}
 	if s.pattern != nil && !s.pattern.MatchString(v) {
 		c.report("Invalid, must match %s", s.pattern)
-	}
-	if s.format != nil && !s.format(v) {
-		c.report("%s", s.formatMessage)
 	}
 	if s.enum != nil && !slices.Contains(s.enum, v) {
 		c.report("Invalid enum value. Expected %s", options(s.enum))

@@ -14,7 +14,12 @@ var providerNames = []struct{ name, display string }{
 	{"tedee", "Tedee"},
 	{"ttlock", "TTLock"},
 	{"yale", "Yale"},
+	{"zigbee2mqtt", "Zigbee2MQTT"},
+	{"zwave_js", "Z-Wave JS"},
 }
+
+// gateways are those whose devices are not simulated.
+var gateways = map[string]bool{"zigbee2mqtt": true, "zwave_js": true}
 
 // providerCategory is the kind of all vendors so far.
 const providerCategory = "consumer_smartlocks"
@@ -22,10 +27,11 @@ const providerCategory = "consumer_smartlocks"
 func deviceProviders() []api.DeviceProvider {
 	var out []api.DeviceProvider
 	for _, p := range providerNames {
+		simulated := !gateways[p.name]
 		out = append(out, api.DeviceProvider{
 			DeviceProviderName: p.name, DisplayName: p.display, ProviderCategories: []string{"stable", providerCategory},
 			CanProgramOnlineAccessCodes: new(true), CanRemotelyLock: new(true), CanRemotelyUnlock: new(true), CanUnlockWithCode: new(true),
-			CanSimulateConnection: new(true), CanSimulateDisconnection: new(true), CanSimulateRemoval: new(true),
+			CanSimulateConnection: new(simulated), CanSimulateDisconnection: new(simulated), CanSimulateRemoval: new(simulated),
 		})
 	}
 	return out

@@ -125,22 +125,9 @@ func toProperties(d access.Device) api.DeviceProperties {
 		}),
 	}
 	if d.BatteryLevel != nil {
-		p.Battery = api.DeviceBattery{Level: *d.BatteryLevel, Status: batteryStatus(*d.BatteryLevel)}
+		p.Battery = api.DeviceBattery{Level: *d.BatteryLevel, Status: api.DeviceBatteryStatus(access.BatteryStatus(*d.BatteryLevel))}
 	}
 	return p
-}
-
-func batteryStatus(level float64) api.DeviceBatteryStatus {
-	switch {
-	case level < 0.1:
-		return api.Critical
-	case level < 0.25:
-		return api.Low
-	case level < 0.75:
-		return api.Good
-	default:
-		return api.Full
-	}
 }
 
 // stableName is how the API writes the name of a manufacturer or a provider.

@@ -99,7 +99,7 @@ func TestEveryMethodOfTheContractIsCanonical(t *testing.T) {
 		"array default":        {request{method: "POST", path: "/webhooks/create", body: `{"url":"https://x.test/h"}`}, `{"event_types":["*"],"url":"https://x.test/h"}`},
 		"boolean defaults":     {request{method: "POST", path: "/access_codes/create", body: `{"device_id":"` + someID + `"}`}, `{"attempt_for_offline_device":true,"device_id":"` + someID + `","prefer_native_scheduling":true}`},
 		"generous booleans":    {request{method: "POST", path: "/access_codes/create?device_id=" + someID + "&attempt_for_offline_device=No&prefer_native_scheduling=0&sync=YES"}, `{"attempt_for_offline_device":false,"device_id":"` + someID + `","prefer_native_scheduling":false,"sync":true}`},
-		"integer without name": {request{method: "GET", path: "/events/list?since=x&unstable_offset=0"}, `{"limit":500,"since":"x"}`},
+		"integer without name": {request{method: "GET", path: "/events/list?since=2026-11-21&unstable_offset=0"}, `{"limit":500,"since":"2026-11-21"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

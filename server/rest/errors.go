@@ -62,15 +62,18 @@ func failureOf(err error) *failure {
 
 func failureOfDomain(err *access.Error) *failure {
 	f := &failure{status: statuses[err.Kind], kind: err.Type, message: err.Message, data: err.Data}
-	if err.Type == invalidInput {
+	if err.Type != invalidInput {
+		return f
+	}
+	for _, err := range append([]*access.Error{err}, err.Also...) {
 		var path []string
 		if err.Field != "" {
 			path = strings.Split(err.Field, ".")
 		}
-		f.issues = []issue{{path: path, message: err.Message}}
-		if err.Message == required {
-			f.message = sentence(f.issues[0])
-		}
+		f.issues = append(f.issues, issue{path: path, message: err.Message})
+	}
+	if len(f.issues) > 1 || err.Message == required {
+		f.message = invalid(f.issues).message
 	}
 	return f
 }

@@ -107,6 +107,9 @@ func (e *edge) log(x *exchange, duration time.Duration) {
 	if x.operation != nil {
 		route = x.operation.path
 	}
+	if e.observed != nil {
+		e.observed(route, x.status, duration)
+	}
 	attributes := []slog.Attr{
 		slog.String("request_id", x.id),
 		slog.String("method", x.request.Method),

@@ -5,16 +5,45 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// formats are the string formats that requests are checked for, with the messages that zod has for them.
-var formats = map[string]struct {
-	valid   func(string) bool
-	message string
-}{
-	"uuid":      {isUUID, "Invalid uuid"},
-	"date-time": {isDateTime, "Invalid datetime"},
-	"uri":       {isURL, "Invalid url"},
+// format is a string format that requests are checked for: what is wrong with a text, empty when nothing is.
+type format struct {
+	problem func(string) string
+	// domain is whether package access says the same, with an error type of its own: the edge only adds it to
+	// what else is wrong.
+	domain bool
+}
+
+// formats are by the name that the contract has for them. Where zod has a message, it is zod's.
+var formats = map[string]format{
+	"uuid":        {problem: unless(isUUID, "Invalid uuid")},
+	"date-time":   {problem: unless(isDateTime, "Invalid datetime")},
+	"uri":         {problem: unless(isURL, "Invalid url")},
+	"timestamp":   {problem: messageOf(access.CheckTime)},
+	"webhook-url": {problem: messageOf(access.CheckWebhookURL)},
+	"event-type":  {problem: messageOf(access.CheckEventType), domain: true},
+}
+
+func unless(valid func(string) bool, message string) func(string) string {
+	return func(s string) string {
+		if valid(s) {
+			return ""
+		}
+		return message
+	}
+}
+
+// messageOf lets the domain judge, so that what it refuses is reported along with everything else.
+func messageOf(check func(string) *access.Error) func(string) string {
+	return func(s string) string {
+		if err := check(s); err != nil {
+			return err.Message
+		}
+		return ""
+	}
 }
 
 // isUUID accepts the plain form only; the parser would also take braces, a URN and no hyphens.

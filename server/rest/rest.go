@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -33,6 +34,9 @@ type Options struct {
 	TrustForwarded bool
 
 	Logger *slog.Logger // nil: none
+
+	// Observe is told of each request: its operation, a path of the contract or "unknown", and its status. nil: nobody.
+	Observe func(operation string, status int, took time.Duration)
 }
 
 // Simulator does by hand what a person would do to a simulated device. It fails with an access.Error of kind NotFound,
@@ -40,6 +44,8 @@ type Options struct {
 type Simulator interface {
 	SetOnline(ctx context.Context, p access.Principal, deviceID string, online bool) error
 	RemoveDevice(ctx context.Context, p access.Principal, deviceID string) error
+	EnterCode(ctx context.Context, p access.Principal, deviceID, pin string) (access.Attempt, error)
+	LockByHand(ctx context.Context, p access.Principal, deviceID string) (access.Attempt, error)
 	AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (access.Code, error)
 }
 
@@ -59,7 +65,7 @@ func NewHandler(o Options) (http.Handler, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return newEdge(&handlers{access: o.Access, simulator: o.Simulator, pager: pager, logger: o.Logger}, o.Access.Authenticate, o.Logger)
+	return newEdge(&handlers{access: o.Access, simulator: o.Simulator, pager: pager, logger: o.Logger}, o.Access.Authenticate, o.Logger, o.Observe)
 }
 
 // edge is everything between HTTP and the handlers.
@@ -67,15 +73,16 @@ type edge struct {
 	operations   map[string]*operation // by path
 	authenticate authenticate
 	logger       *slog.Logger
+	observed     func(operation string, status int, took time.Duration) // nil: nobody is told
 }
 
 // newEdge puts the edge around the handlers. It fails when the contract asks for what requests are not checked for.
-func newEdge(handlers StrictServerInterface, authenticate authenticate, logger *slog.Logger) (http.Handler, error) {
+func newEdge(handlers StrictServerInterface, authenticate authenticate, logger *slog.Logger, observed func(string, int, time.Duration)) (http.Handler, error) {
 	doc, err := Document()
 	if err != nil {
 		return nil, err
 	}
-	e := &edge{authenticate: authenticate, logger: logger}
+	e := &edge{authenticate: authenticate, logger: logger, observed: observed}
 	if e.operations, err = compileOperations(doc); err != nil {
 		return nil, err
 	}

@@ -91,6 +91,24 @@ type ServerInterface interface {
 	// GetHealthByName Whether the service and what it depends on work.
 	// (POST /health/get_health)
 	GetHealthByName(w http.ResponseWriter, r *http.Request)
+	// GetLock Read one lock, by its identifier or by its name.
+	// (POST /locks/get)
+	GetLock(w http.ResponseWriter, r *http.Request)
+	// ListLocks The locks of the workspace.
+	// (POST /locks/list)
+	ListLocks(w http.ResponseWriter, r *http.Request)
+	// LockDoor Lock a door.
+	// (POST /locks/lock_door)
+	LockDoor(w http.ResponseWriter, r *http.Request)
+	// SimulateKeypadCodeEntry Type a code in at the keypad of a simulated device.
+	// (POST /locks/simulate/keypad_code_entry)
+	SimulateKeypadCodeEntry(w http.ResponseWriter, r *http.Request)
+	// SimulateManualLockViaKeypad Lock a simulated device with its keypad's own button.
+	// (POST /locks/simulate/manual_lock_via_keypad)
+	SimulateManualLockViaKeypad(w http.ResponseWriter, r *http.Request)
+	// UnlockDoor Unlock a door.
+	// (POST /locks/unlock_door)
+	UnlockDoor(w http.ResponseWriter, r *http.Request)
 	// CreateWebhook Create a webhook, which receives events from then on.
 	// (POST /webhooks/create)
 	CreateWebhook(w http.ResponseWriter, r *http.Request)
@@ -259,6 +277,42 @@ func (_ Unimplemented) GetHealth(w http.ResponseWriter, r *http.Request) {
 // GetHealthByName Whether the service and what it depends on work.
 // (POST /health/get_health)
 func (_ Unimplemented) GetHealthByName(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetLock Read one lock, by its identifier or by its name.
+// (POST /locks/get)
+func (_ Unimplemented) GetLock(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListLocks The locks of the workspace.
+// (POST /locks/list)
+func (_ Unimplemented) ListLocks(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// LockDoor Lock a door.
+// (POST /locks/lock_door)
+func (_ Unimplemented) LockDoor(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SimulateKeypadCodeEntry Type a code in at the keypad of a simulated device.
+// (POST /locks/simulate/keypad_code_entry)
+func (_ Unimplemented) SimulateKeypadCodeEntry(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SimulateManualLockViaKeypad Lock a simulated device with its keypad's own button.
+// (POST /locks/simulate/manual_lock_via_keypad)
+func (_ Unimplemented) SimulateManualLockViaKeypad(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UnlockDoor Unlock a door.
+// (POST /locks/unlock_door)
+func (_ Unimplemented) UnlockDoor(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -649,6 +703,90 @@ func (siw *ServerInterfaceWrapper) GetHealthByName(w http.ResponseWriter, r *htt
 	handler.ServeHTTP(w, r)
 }
 
+// GetLock operation middleware
+func (siw *ServerInterfaceWrapper) GetLock(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetLock(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListLocks operation middleware
+func (siw *ServerInterfaceWrapper) ListLocks(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListLocks(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// LockDoor operation middleware
+func (siw *ServerInterfaceWrapper) LockDoor(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.LockDoor(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SimulateKeypadCodeEntry operation middleware
+func (siw *ServerInterfaceWrapper) SimulateKeypadCodeEntry(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SimulateKeypadCodeEntry(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SimulateManualLockViaKeypad operation middleware
+func (siw *ServerInterfaceWrapper) SimulateManualLockViaKeypad(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SimulateManualLockViaKeypad(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UnlockDoor operation middleware
+func (siw *ServerInterfaceWrapper) UnlockDoor(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UnlockDoor(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // CreateWebhook operation middleware
 func (siw *ServerInterfaceWrapper) CreateWebhook(w http.ResponseWriter, r *http.Request) {
 
@@ -904,6 +1042,24 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/devices/simulate/remove", wrapper.SimulateRemoveDevice)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/locks/list", wrapper.ListLocks)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/locks/get", wrapper.GetLock)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/locks/lock_door", wrapper.LockDoor)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/locks/unlock_door", wrapper.UnlockDoor)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/locks/simulate/keypad_code_entry", wrapper.SimulateKeypadCodeEntry)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/locks/simulate/manual_lock_via_keypad", wrapper.SimulateManualLockViaKeypad)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/access_codes/create", wrapper.CreateAccessCode)
@@ -2550,6 +2706,376 @@ func (response GetHealthByName503JSONResponse) VisitGetHealthByNameResponse(w ht
 	return err
 }
 
+type GetLockRequestObject struct {
+	Body *GetLockJSONRequestBody
+}
+
+type GetLockResponseObject interface {
+	VisitGetLockResponse(w http.ResponseWriter) error
+}
+
+type GetLock200JSONResponse LockResponse
+
+func (response GetLock200JSONResponse) VisitGetLockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLock400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetLock400JSONResponse) VisitGetLockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLock401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetLock401JSONResponse) VisitGetLockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLock404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetLock404JSONResponse) VisitGetLockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListLocksRequestObject struct {
+	Body *ListLocksJSONRequestBody
+}
+
+type ListLocksResponseObject interface {
+	VisitListLocksResponse(w http.ResponseWriter) error
+}
+
+type ListLocks200JSONResponse LocksResponse
+
+func (response ListLocks200JSONResponse) VisitListLocksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListLocks400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListLocks400JSONResponse) VisitListLocksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListLocks401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListLocks401JSONResponse) VisitListLocksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LockDoorRequestObject struct {
+	Body *LockDoorJSONRequestBody
+}
+
+type LockDoorResponseObject interface {
+	VisitLockDoorResponse(w http.ResponseWriter) error
+}
+
+type LockDoor200JSONResponse ActionAttemptResponse
+
+func (response LockDoor200JSONResponse) VisitLockDoorResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LockDoor400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response LockDoor400JSONResponse) VisitLockDoorResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LockDoor401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response LockDoor401JSONResponse) VisitLockDoorResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LockDoor404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response LockDoor404JSONResponse) VisitLockDoorResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateKeypadCodeEntryRequestObject struct {
+	Body *SimulateKeypadCodeEntryJSONRequestBody
+}
+
+type SimulateKeypadCodeEntryResponseObject interface {
+	VisitSimulateKeypadCodeEntryResponse(w http.ResponseWriter) error
+}
+
+type SimulateKeypadCodeEntry200JSONResponse ActionAttemptResponse
+
+func (response SimulateKeypadCodeEntry200JSONResponse) VisitSimulateKeypadCodeEntryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateKeypadCodeEntry400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SimulateKeypadCodeEntry400JSONResponse) VisitSimulateKeypadCodeEntryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateKeypadCodeEntry401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SimulateKeypadCodeEntry401JSONResponse) VisitSimulateKeypadCodeEntryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateKeypadCodeEntry404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SimulateKeypadCodeEntry404JSONResponse) VisitSimulateKeypadCodeEntryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateManualLockViaKeypadRequestObject struct {
+	Body *SimulateManualLockViaKeypadJSONRequestBody
+}
+
+type SimulateManualLockViaKeypadResponseObject interface {
+	VisitSimulateManualLockViaKeypadResponse(w http.ResponseWriter) error
+}
+
+type SimulateManualLockViaKeypad200JSONResponse ActionAttemptResponse
+
+func (response SimulateManualLockViaKeypad200JSONResponse) VisitSimulateManualLockViaKeypadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateManualLockViaKeypad400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SimulateManualLockViaKeypad400JSONResponse) VisitSimulateManualLockViaKeypadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateManualLockViaKeypad401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SimulateManualLockViaKeypad401JSONResponse) VisitSimulateManualLockViaKeypadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateManualLockViaKeypad404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SimulateManualLockViaKeypad404JSONResponse) VisitSimulateManualLockViaKeypadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlockDoorRequestObject struct {
+	Body *UnlockDoorJSONRequestBody
+}
+
+type UnlockDoorResponseObject interface {
+	VisitUnlockDoorResponse(w http.ResponseWriter) error
+}
+
+type UnlockDoor200JSONResponse ActionAttemptResponse
+
+func (response UnlockDoor200JSONResponse) VisitUnlockDoorResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlockDoor400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UnlockDoor400JSONResponse) VisitUnlockDoorResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlockDoor401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UnlockDoor401JSONResponse) VisitUnlockDoorResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnlockDoor404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UnlockDoor404JSONResponse) VisitUnlockDoorResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CreateWebhookRequestObject struct {
 	Body *CreateWebhookJSONRequestBody
 }
@@ -3016,6 +3542,24 @@ type StrictServerInterface interface {
 	// GetHealthByName Whether the service and what it depends on work.
 	// (POST /health/get_health)
 	GetHealthByName(ctx context.Context, request GetHealthByNameRequestObject) (GetHealthByNameResponseObject, error)
+	// GetLock Read one lock, by its identifier or by its name.
+	// (POST /locks/get)
+	GetLock(ctx context.Context, request GetLockRequestObject) (GetLockResponseObject, error)
+	// ListLocks The locks of the workspace.
+	// (POST /locks/list)
+	ListLocks(ctx context.Context, request ListLocksRequestObject) (ListLocksResponseObject, error)
+	// LockDoor Lock a door.
+	// (POST /locks/lock_door)
+	LockDoor(ctx context.Context, request LockDoorRequestObject) (LockDoorResponseObject, error)
+	// SimulateKeypadCodeEntry Type a code in at the keypad of a simulated device.
+	// (POST /locks/simulate/keypad_code_entry)
+	SimulateKeypadCodeEntry(ctx context.Context, request SimulateKeypadCodeEntryRequestObject) (SimulateKeypadCodeEntryResponseObject, error)
+	// SimulateManualLockViaKeypad Lock a simulated device with its keypad's own button.
+	// (POST /locks/simulate/manual_lock_via_keypad)
+	SimulateManualLockViaKeypad(ctx context.Context, request SimulateManualLockViaKeypadRequestObject) (SimulateManualLockViaKeypadResponseObject, error)
+	// UnlockDoor Unlock a door.
+	// (POST /locks/unlock_door)
+	UnlockDoor(ctx context.Context, request UnlockDoorRequestObject) (UnlockDoorResponseObject, error)
 	// CreateWebhook Create a webhook, which receives events from then on.
 	// (POST /webhooks/create)
 	CreateWebhook(ctx context.Context, request CreateWebhookRequestObject) (CreateWebhookResponseObject, error)
@@ -3848,6 +4392,198 @@ func (sh *strictHandler) GetHealthByName(w http.ResponseWriter, r *http.Request)
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetHealthByNameResponseObject); ok {
 		if err := validResponse.VisitGetHealthByNameResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetLock operation middleware
+func (sh *strictHandler) GetLock(w http.ResponseWriter, r *http.Request) {
+	var request GetLockRequestObject
+
+	var body GetLockJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetLock(ctx, request.(GetLockRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetLock")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetLockResponseObject); ok {
+		if err := validResponse.VisitGetLockResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListLocks operation middleware
+func (sh *strictHandler) ListLocks(w http.ResponseWriter, r *http.Request) {
+	var request ListLocksRequestObject
+
+	var body ListLocksJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListLocks(ctx, request.(ListLocksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListLocks")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListLocksResponseObject); ok {
+		if err := validResponse.VisitListLocksResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// LockDoor operation middleware
+func (sh *strictHandler) LockDoor(w http.ResponseWriter, r *http.Request) {
+	var request LockDoorRequestObject
+
+	var body LockDoorJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.LockDoor(ctx, request.(LockDoorRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "LockDoor")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(LockDoorResponseObject); ok {
+		if err := validResponse.VisitLockDoorResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SimulateKeypadCodeEntry operation middleware
+func (sh *strictHandler) SimulateKeypadCodeEntry(w http.ResponseWriter, r *http.Request) {
+	var request SimulateKeypadCodeEntryRequestObject
+
+	var body SimulateKeypadCodeEntryJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SimulateKeypadCodeEntry(ctx, request.(SimulateKeypadCodeEntryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SimulateKeypadCodeEntry")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SimulateKeypadCodeEntryResponseObject); ok {
+		if err := validResponse.VisitSimulateKeypadCodeEntryResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SimulateManualLockViaKeypad operation middleware
+func (sh *strictHandler) SimulateManualLockViaKeypad(w http.ResponseWriter, r *http.Request) {
+	var request SimulateManualLockViaKeypadRequestObject
+
+	var body SimulateManualLockViaKeypadJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SimulateManualLockViaKeypad(ctx, request.(SimulateManualLockViaKeypadRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SimulateManualLockViaKeypad")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SimulateManualLockViaKeypadResponseObject); ok {
+		if err := validResponse.VisitSimulateManualLockViaKeypadResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UnlockDoor operation middleware
+func (sh *strictHandler) UnlockDoor(w http.ResponseWriter, r *http.Request) {
+	var request UnlockDoorRequestObject
+
+	var body UnlockDoorJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UnlockDoor(ctx, request.(UnlockDoorRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UnlockDoor")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UnlockDoorResponseObject); ok {
+		if err := validResponse.VisitUnlockDoorResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -191,7 +191,7 @@ func setup(t *testing.T, adjust ...func(*answers)) bundle {
 		f(&a)
 	}
 	log := &lockedBuffer{}
-	handler, err := newEdge(a, knownKeys, slog.New(slog.NewTextHandler(log, nil)))
+	handler, err := newEdge(a, knownKeys, slog.New(slog.NewTextHandler(log, nil)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

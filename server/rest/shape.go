@@ -37,8 +37,7 @@ type shape struct {
 	// Of text.
 	minLength, maxLength int
 	pattern              *regexp.Regexp
-	format               func(string) bool
-	formatMessage        string
+	format               *format
 	enum                 []string
 
 	// Of numbers.
@@ -122,7 +121,7 @@ func (s *shape) compileText(schema *openapi3.Schema) (err error) {
 		if !ok {
 			return fmt.Errorf("a request has the unknown format %q", schema.Format)
 		}
-		s.format, s.formatMessage = check.valid, check.message
+		s.format = &check
 	}
 	return nil
 }

@@ -46,5 +46,7 @@ func (h *handlers) DeleteWebhook(ctx context.Context, r DeleteWebhookRequestObje
 }
 
 func toWebhook(w access.Webhook) api.Webhook {
-	return api.Webhook{WebhookID: w.ID.String(), URL: w.URL, EventTypes: w.EventTypes, Secret: w.Secret}
+	disabled := w.DisabledAt != nil
+	return api.Webhook{WebhookID: w.ID.String(), URL: w.URL, EventTypes: w.EventTypes, Secret: w.Secret,
+		Disabled: &disabled, DisabledAt: w.DisabledAt, DisabledReason: w.DisabledReason}
 }

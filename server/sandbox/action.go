@@ -28,7 +28,12 @@ func (l *lock) act(name, customID string) (action, *problem) {
 	e := event{
 		Type: "lock.action_completed", ActionID: a.id, CustomID: customID, Action: name, PerformedVia: "remote_api",
 	}
-	l.box.sched.at(time.Now().Add(l.drawLatency()), func() {
+	at := time.Now().Add(l.drawLatency())
+	if at.Before(l.actedAt) {
+		at = l.actedAt
+	}
+	l.actedAt = at
+	l.box.sched.at(at, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.mem.Online {

@@ -15,12 +15,14 @@ func controls(r chi.Router) {
 		r.Post("/online", control(func(r *http.Request, l *lock) (any, *problem) { return done, l.setOnline(true) }))
 		r.Post("/offline", control(func(r *http.Request, l *lock) (any, *problem) { return done, l.setOnline(false) }))
 		r.Post("/remove", control(func(r *http.Request, l *lock) (any, *problem) { return done, l.remove() }))
+		r.Post("/name", control(rename))
 		r.Post("/battery", control(setBattery))
 		r.Post("/jam", control(setJammed))
 		r.Post("/keypad/codes", control(keypadAdd))
 		r.Patch("/keypad/codes/{code}", control(keypadChange))
 		r.Delete("/keypad/codes/{code}", control(keypadDelete))
 		r.Post("/keypad/enter", control(keypadEnter))
+		r.Post("/keypad/lock", control(func(_ *http.Request, l *lock) (any, *problem) { return done, l.lockByHand() }))
 		r.Get("/faults", control(func(_ *http.Request, l *lock) (any, *problem) { return l.getFaults(), nil }))
 		r.Put("/faults", control(putFaults))
 	})
@@ -72,6 +74,22 @@ func setBattery(r *http.Request, l *lock) (any, *problem) {
 		return nil, refuse(invalidRequest, "battery_level must be 0 to 100.")
 	}
 	return done, l.setBattery(*req.BatteryLevel)
+}
+
+// rename is the owner giving the lock another name in the vendor's app, of which the cloud tells nobody.
+func rename(r *http.Request, l *lock) (any, *problem) {
+	var req struct {
+		Name string `json:"name"`
+	}
+	if p := read(r, &req); p != nil {
+		return nil, p
+	}
+	if req.Name == "" {
+		return nil, refuse(invalidRequest, "name is needed.")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return done, l.commit(func(m *memory) *problem { m.Name = req.Name; return nil })
 }
 
 func setJammed(r *http.Request, l *lock) (any, *problem) {

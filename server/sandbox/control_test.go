@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -51,6 +52,20 @@ func TestACodeOpensInItsTimeFrameByTheLocksClock(t *testing.T) {
 	}
 }
 
+func TestTheKeypadsButtonLocks(t *testing.T) {
+	t.Parallel()
+	b := open(t, sandbox.Options{Seed: 7}, "august")
+	e := b.subscribe(t)
+	b.ok(t, http.MethodPost, b.controlPath("keypad/lock"), nil)
+	if done := e.next(t, "lock.action_completed"); done["action"] != "lock" || done["performed_via"] != "manual_turn" {
+		t.Errorf("announced as %v", done)
+	}
+	b.ok(t, http.MethodPost, b.controlPath("jam"), object{"jammed": true})
+	if answer := b.refuses(t, "LOCK_JAMMED", http.MethodPost, b.controlPath("keypad/lock"), nil); answer == nil {
+		t.Error("a jammed lock was locked")
+	}
+}
+
 func TestActionsMoveTheBoltOnceForOneCustomID(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")
@@ -74,6 +89,23 @@ func TestActionsMoveTheBoltOnceForOneCustomID(t *testing.T) {
 	b.refuses(t, "INVALID_REQUEST", http.MethodPost, path, object{"action": "explode"})
 	b.ok(t, http.MethodPost, b.controlPath("offline"), object{})
 	b.refuses(t, "DEVICE_OFFLINE", http.MethodPost, path, object{"action": "lock"})
+}
+
+func TestActionsAreDoneInTheOrderTheyWereAskedFor(t *testing.T) {
+	t.Parallel()
+	b := open(t, sandbox.Options{Seed: 7}, "august")
+	e := b.subscribe(t)
+	b.faults(t, sandbox.Faults{LatencyMS: &sandbox.Range{Min: 1, Max: 500}})
+	var asked, done []any
+	for i := range 20 {
+		asked = append(asked, b.ok(t, http.MethodPost, "/locks/"+b.lock()+"/actions", object{"action": []string{"lock", "unlock"}[i%2]})["action_id"])
+	}
+	for range asked {
+		done = append(done, e.next(t, "lock.action_completed")["action_id"])
+	}
+	if !slices.Equal(asked, done) {
+		t.Errorf("asked for %v, done %v", asked, done)
+	}
 }
 
 func TestAnOfflineLockKeepsItsKeypadAndTellsLater(t *testing.T) {

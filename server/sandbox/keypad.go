@@ -84,3 +84,10 @@ func (l *lock) enter(pin string) (*stored, *problem) {
 	e := event{Type: "lock.action_completed", Action: "unlock", PerformedVia: "pin_code", AccessCodeID: c.ID}
 	return c, l.move(e, false)
 }
+
+// lockByHand is somebody pressing the keypad's button. It fails with LOCK_JAMMED.
+func (l *lock) lockByHand() *problem {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.move(event{Type: "lock.action_completed", Action: "lock", PerformedVia: "manual_turn"}, true)
+}

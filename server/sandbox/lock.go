@@ -25,6 +25,7 @@ type lock struct {
 	lastAt  time.Time           // no write overtakes an earlier one
 	failed  map[string]*failure // by access code: what became of the last write
 	actions []action            // the last lock and unlock commands, oldest first
+	actedAt time.Time           // no command overtakes an earlier one
 	faults  Faults
 	rng     *rand.Rand
 }

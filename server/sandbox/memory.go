@@ -14,6 +14,7 @@ import (
 // memory is what a lock remembers by itself, whatever becomes of its cloud. It is also the file's format.
 type memory struct {
 	LockID       string   `json:"lock_id"`
+	Name         string   `json:"name,omitempty"` // given by its owner; empty: the profile's
 	Online       bool     `json:"online"`
 	Removed      bool     `json:"removed,omitempty"`
 	Locked       bool     `json:"locked"`

@@ -54,12 +54,14 @@
 //	POST   /sandbox/account/revoke | restore          the token stops, starts being accepted
 //	GET    /sandbox/locks/{lock}/memory               what is really on the lock, with PINs
 //	POST   /sandbox/locks/{lock}/online | offline | remove
+//	POST   /sandbox/locks/{lock}/name                 {name}
 //	POST   /sandbox/locks/{lock}/battery              {battery_level: 0–100}
 //	POST   /sandbox/locks/{lock}/jam                  {jammed: bool}
 //	POST   /sandbox/locks/{lock}/keypad/codes         {name, code}: add a code by hand, at once
 //	PATCH  /sandbox/locks/{lock}/keypad/codes/{code}  {name, code}
 //	DELETE /sandbox/locks/{lock}/keypad/codes/{code}
 //	POST   /sandbox/locks/{lock}/keypad/enter         {code} → {unlocked, access_code_id, name}
+//	POST   /sandbox/locks/{lock}/keypad/lock          the button on the keypad that locks
 //	GET    /sandbox/locks/{lock}/faults               the fault knobs, type Faults
 //	PUT    /sandbox/locks/{lock}/faults
 //

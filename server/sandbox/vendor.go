@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -193,7 +194,7 @@ func (l *lock) wire() (wireLock, bool) {
 	defer l.mu.Unlock()
 	return wireLock{
 		LockID: l.id, DeviceID: l.id, DeviceType: "smart_lock",
-		Name: l.name, Model: l.prof.Model, DeviceModel: l.prof.Model, Manufacturer: l.prof.Manufacturer,
+		Name: cmp.Or(l.mem.Name, l.name), Model: l.prof.Model, DeviceModel: l.prof.Model, Manufacturer: l.prof.Manufacturer,
 		SerialNumber: "SBX-" + strings.ToUpper(l.id[:8]), Address: "1 Sandbox Street",
 		Online: l.mem.Online, BatteryLevel: l.mem.BatteryLevel, LockState: lockState(l.mem),
 		Timezone: "UTC", DeviceTime: l.now().UTC(),

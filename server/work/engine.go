@@ -28,6 +28,7 @@ type Options struct {
 
 // Engine is this instance's part in the work.
 type Engine struct {
+	waker  *Waker
 	db     *store.DB
 	opt    Options
 	holder uuid.UUID
@@ -36,22 +37,25 @@ type Engine struct {
 
 	sweeping  context.Context // ends when no new work is taken
 	stopSweep context.CancelFunc
-	local     context.Context // ends when the work in hand is cut off
+	working   context.Context // ends when the work in hand is cut off
 	cutOff    context.CancelFunc
-	running   sync.WaitGroup // sweep and local looks
-	timers    sync.Map       // wakeUp → *time.Timer
-	slots     chan struct{}  // bounds the local looks
+	running   sync.WaitGroup           // the sweep and those who look
+	timers    sync.Map                 // wakeUp → *time.Timer
+	slots     map[string]chan struct{} // lane → bounds those at work
 	mu        sync.Mutex
-	looking   map[wakeUp]bool // local looks, waiting or at work
+	looking   map[wakeUp]bool // keys that somebody here looks at or waits for a slot to look at; true: asked for again meanwhile
 }
 
 const (
-	jobTimeout = 10 * time.Minute // a holder lets others have the worker after that
-	batch      = 1000             // keys woken by one sweep
+	turn         = time.Minute      // after which a key that is still due lets others have its slot
+	drainTimeout = 10 * time.Minute // after which a holder is cut off: lanes end their drains long before
+	batch        = 1000             // keys woken by one sweep
+	fetchers     = 100              // jobs taken up at once
 )
 
-// NewEngine makes an engine for lanes, which must all have different names.
-func NewEngine(db *store.DB, opt Options, lanes ...Lane) (*Engine, error) {
+// NewEngine makes an engine for lanes, which must all have different names. From Start on, what waker wakes of
+// them is looked at in this process.
+func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 	if opt.Workers == 0 {
 		opt.Workers = 200
 	}
@@ -64,26 +68,25 @@ func NewEngine(db *store.DB, opt Options, lanes ...Lane) (*Engine, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{db: db, opt: opt, holder: uuid.New(), lanes: map[string]Lane{},
-		slots: make(chan struct{}, opt.Workers), looking: map[wakeUp]bool{}}
+	e := &Engine{waker: waker, db: waker.db, opt: opt, holder: uuid.New(), lanes: map[string]Lane{},
+		slots: map[string]chan struct{}{}, looking: map[wakeUp]bool{}}
 	queues := map[string]river.QueueConfig{}
 	for _, l := range lanes {
 		e.lanes[l.Name()] = l
-		queues[l.Name()] = river.QueueConfig{MaxWorkers: opt.Workers}
+		e.slots[l.Name()] = make(chan struct{}, opt.Workers)
+		queues[l.Name()] = river.QueueConfig{MaxWorkers: fetchers}
 	}
 	workers := river.NewWorkers()
-	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[wakeUp]) error {
-		e.look(ctx, job.Args)
+	river.AddWorker(workers, river.WorkFunc(func(_ context.Context, job *river.Job[wakeUp]) error {
+		e.here(job.Args) // the job has done its part: should this process end now, the sweep of another finds the key
 		return nil
 	}))
 	var err error
-	e.client, err = river.NewClient(riverpgxv5.New(db.Pool), &river.Config{
+	e.client, err = river.NewClient(riverpgxv5.New(e.db.Pool), &river.Config{
 		Queues:                      queues,
 		Workers:                     workers,
 		FetchCooldown:               10 * time.Millisecond,  // its default of 100 ms bounds throughput and adds to latency
 		FetchPollInterval:           100 * time.Millisecond, // for wake-ups that nobody was told of
-		JobTimeout:                  jobTimeout,
-		RescueStuckJobsAfter:        2 * jobTimeout,
 		CompletedJobRetentionPeriod: 10 * time.Minute,
 		CancelledJobRetentionPeriod: 10 * time.Minute,
 		DiscardedJobRetentionPeriod: 10 * time.Minute,
@@ -98,17 +101,24 @@ func NewEngine(db *store.DB, opt Options, lanes ...Lane) (*Engine, error) {
 // Start begins the work, until Stop.
 func (e *Engine) Start(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
+	e.working, e.cutOff = context.WithCancel(ctx)
+	e.sweeping, e.stopSweep = context.WithCancel(e.working)
 	if err := e.client.Start(ctx); err != nil {
+		e.cutOff()
 		return fmt.Errorf("start the job queue: %w", err)
 	}
-	e.local, e.cutOff = context.WithCancel(ctx)
-	e.sweeping, e.stopSweep = context.WithCancel(e.local)
+	for name := range e.lanes {
+		e.waker.engines.Store(name, e)
+	}
 	e.running.Go(e.sweep)
 	return nil
 }
 
 // Stop takes no new work and waits for the work in hand; when ctx ends, that is cut off.
 func (e *Engine) Stop(ctx context.Context) error {
+	for name := range e.lanes {
+		e.waker.engines.CompareAndDelete(name, e)
+	}
 	e.mu.Lock() // nothing begins here after that
 	e.stopSweep()
 	e.mu.Unlock()
@@ -131,22 +141,28 @@ func (e *Engine) Stop(ctx context.Context) error {
 	return nil
 }
 
-// look works on a key for as long as it is due, unless somebody else does.
-func (e *Engine) look(ctx context.Context, w wakeUp) {
-	lane, ok := e.lanes[w.Lane]
-	if !ok {
-		return // of a version of the program that had it
+// Busy counts the keys that this engine works on, by lane.
+func (e *Engine) Busy() map[string]int {
+	out := map[string]int{}
+	for lane, taken := range e.slots {
+		out[lane] = len(taken)
 	}
+	return out
+}
+
+// look works on a key for as long as it is due, unless somebody else does. More is true when its turn is over.
+func (e *Engine) look(ctx context.Context, w wakeUp) (more bool) {
+	lane := e.lanes[w.Lane]
 	log := e.opt.Log.With("lane", w.Lane, "id", w.ID)
-	for ctx.Err() == nil {
+	for begin := time.Now(); ctx.Err() == nil; {
 		again, held, err := e.drain(ctx, lane, w.ID)
 		if err != nil && ctx.Err() == nil {
 			log.Error("work failed; it is taken up again", "error", err)
 			e.after(w, e.opt.Sweep)
-			return
+			return false
 		}
 		if !held { // the holder looks once more after letting go, so nothing is missed
-			return
+			return false
 		}
 		if again > 0 {
 			e.after(w, again)
@@ -156,9 +172,13 @@ func (e *Engine) look(ctx context.Context, w wakeUp) {
 			log.Error("could not look once more; the sweep will", "error", err)
 		}
 		if err != nil || !due {
-			return
+			return false
+		}
+		if time.Since(begin) > turn {
+			return true
 		}
 	}
+	return false
 }
 
 // drain takes the lease, lets the lane do what is due, and releases. Held is false when it did not get it.
@@ -167,7 +187,9 @@ func (e *Engine) drain(ctx context.Context, lane Lane, id uuid.UUID) (again time
 	if err != nil || lease == nil {
 		return 0, false, err
 	}
-	working, cancel := context.WithCancelCause(ctx)
+	limited, end := context.WithTimeout(ctx, drainTimeout)
+	defer end()
+	working, cancel := context.WithCancelCause(limited)
 	var keeping sync.WaitGroup
 	keeping.Go(func() { lease.keep(working, e.opt.LeaseTTL, cancel) })
 	again, err = drain(working, lane, lease, id)
@@ -201,30 +223,48 @@ func (e *Engine) after(w wakeUp, d time.Duration) {
 	}
 }
 
-// here looks at a key in this process, without a job: what the sweep and the timers ask for need not
-// outlive it.
+// here has a key looked at in this process. Whatever is committed before it is called will be seen.
 func (e *Engine) here(w wakeUp) {
+	if _, ok := e.lanes[w.Lane]; !ok {
+		return // of a version of the program that had it
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.sweeping.Err() != nil || e.looking[w] {
+	if e.sweeping.Err() != nil {
 		return
 	}
-	e.looking[w] = true
+	if _, ok := e.looking[w]; ok {
+		e.looking[w] = true
+		return
+	}
+	e.looking[w] = false
 	e.running.Go(func() {
-		defer func() {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			delete(e.looking, w)
-		}()
-		select {
-		case e.slots <- struct{}{}:
-			defer func() { <-e.slots }()
-			ctx, cancel := context.WithTimeout(e.local, jobTimeout)
-			defer cancel()
-			e.look(ctx, w)
-		case <-e.local.Done():
+		for e.inTurn(w) {
+			continue
 		}
 	})
+}
+
+// inTurn waits for a slot and looks at a key. It says whether to do so again.
+func (e *Engine) inTurn(w wakeUp) (again bool) {
+	slots := e.slots[w.Lane]
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-e.working.Done():
+		return false
+	}
+	e.mu.Lock()
+	e.looking[w] = false
+	e.mu.Unlock()
+	more := e.look(e.working, w)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if (more || e.looking[w]) && e.sweeping.Err() == nil {
+		return true
+	}
+	delete(e.looking, w)
+	return false
 }
 
 func (e *Engine) sweep() {

@@ -1,15 +1,16 @@
 // Package work does keyed work: one holder at a time looks after one key (a device, an account, an
 // endpoint), on whichever instance of the server it happens to be.
 //
-// A job of the queue is only a wake-up, "look at this key"; what there is to do stands in the rows of the
-// key and is found by looking. So a wake-up may be lost, doubled or late without harm: whoever takes the
-// key's lease drains what is due, releases, and looks once more, and a sweep wakes keys that are due and
-// held by nobody. The package must not know what devices and endpoints are.
+// A wake-up says only "look at this key"; what there is to do stands in the rows of the key and is found by
+// looking. So a wake-up may be lost, doubled or late without harm: whoever takes the key's lease drains what
+// is due, releases, and looks once more, and a sweep wakes keys that are due and held by nobody. The package
+// must not know what devices and endpoints are.
 package work
 
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,7 +34,7 @@ type Lane interface {
 	Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error)
 }
 
-// wakeUp is the job: look at this key.
+// wakeUp says: look at this key. Between processes it travels as a job.
 type wakeUp struct {
 	Lane string    `json:"lane"`
 	ID   uuid.UUID `json:"id"`
@@ -41,8 +42,12 @@ type wakeUp struct {
 
 func (wakeUp) Kind() string { return "wake_up" }
 
-// Waker inserts wake-ups. It works without a running engine: whoever runs one gets to them.
-type Waker struct{ client *river.Client[pgx.Tx] }
+// Waker wakes keys. It works without a running engine: whoever runs one gets to them.
+type Waker struct {
+	db      *store.DB
+	client  *river.Client[pgx.Tx]
+	engines sync.Map // lane → *Engine of this process that is at work on it
+}
 
 // NewWaker makes a Waker on db.
 func NewWaker(db *store.DB) (*Waker, error) {
@@ -51,11 +56,16 @@ func NewWaker(db *store.DB) (*Waker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}
-	return &Waker{c}, nil
+	return &Waker{db: db, client: c}, nil
 }
 
-// Wake asks, in the transaction of a change, for the key to be looked at once the change is committed.
+// Wake asks, in the transaction of a change, for the key to be looked at once the change is committed. An
+// engine of this process is told without a job, which would cost the database more than most changes do.
 func (w *Waker) Wake(ctx context.Context, tx store.Tx, lane string, id uuid.UUID) error {
+	if e, ok := w.engines.Load(lane); ok {
+		tx.Then(func() { e.(*Engine).here(wakeUp{lane, id}) })
+		return nil
+	}
 	if _, err := w.client.InsertTx(ctx, tx.Tx, wakeUp{lane, id}, &river.InsertOpts{Queue: lane, MaxAttempts: 1}); err != nil {
 		return fmt.Errorf("wake %s %s: %w", lane, id, err)
 	}

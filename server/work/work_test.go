@@ -97,9 +97,20 @@ func open(t *testing.T) *store.DB {
 	return db
 }
 
-func start(t *testing.T, db *store.DB, opt work.Options, lane work.Lane) {
+func newWaker(t *testing.T, db *store.DB) *work.Waker {
 	t.Helper()
-	e, err := work.NewEngine(db, opt, lane)
+	w, err := work.NewWaker(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// start runs an engine as another process would, and returns the waker with which it has its own.
+func start(t *testing.T, db *store.DB, opt work.Options, lane work.Lane) *work.Waker {
+	t.Helper()
+	w := newWaker(t, db)
+	e, err := work.NewEngine(w, opt, lane)
 	if err == nil {
 		err = e.Start(t.Context())
 	}
@@ -113,15 +124,12 @@ func start(t *testing.T, db *store.DB, opt work.Options, lane work.Lane) {
 			t.Errorf("stop: %v", err)
 		}
 	})
+	return w
 }
 
-func wake(t *testing.T, db *store.DB, id uuid.UUID) {
+func wake(t *testing.T, db *store.DB, w *work.Waker, id uuid.UUID) {
 	t.Helper()
-	w, err := work.NewWaker(db)
-	if err == nil {
-		err = db.InTx(t.Context(), func(tx store.Tx) error { return w.Wake(t.Context(), tx, "counter", id) })
-	}
-	if err != nil {
+	if err := db.InTx(t.Context(), func(tx store.Tx) error { return w.Wake(t.Context(), tx, "counter", id) }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -150,8 +158,11 @@ func TestOneHolderPerKeyAndNoWakeUpIsLost(t *testing.T) {
 		<-time.After(time.Millisecond) // long enough for others to come in between
 		return nil
 	}
-	start(t, db, work.Options{Sweep: never, Workers: 20}, c)
-	start(t, db, work.Options{Sweep: never, Workers: 20}, c) // another instance
+	wakers := []*work.Waker{
+		start(t, db, work.Options{Sweep: never, Workers: 20}, c),
+		start(t, db, work.Options{Sweep: never, Workers: 20}, c),
+		newWaker(t, db), // of a process that does not do the work
+	}
 	ids := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 	var wg sync.WaitGroup
 	for range 8 {
@@ -159,7 +170,7 @@ func TestOneHolderPerKeyAndNoWakeUpIsLost(t *testing.T) {
 			for i := range 30 {
 				id := ids[i%len(ids)]
 				c.want(id)
-				wake(t, db, id)
+				wake(t, db, wakers[i/len(ids)%len(wakers)], id)
 			}
 		})
 	}
@@ -167,6 +178,54 @@ func TestOneHolderPerKeyAndNoWakeUpIsLost(t *testing.T) {
 	until(t, "all that was asked for is done", c.finished)
 	if n := c.overlaps.Load(); n > 0 {
 		t.Fatalf("%d times two held the same key", n)
+	}
+}
+
+func TestEngineOfTheSameProcessIsWokenWithoutAJob(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newCounter()
+	w := start(t, db, work.Options{Sweep: never}, c)
+	id := uuid.New()
+	c.want(id)
+	wake(t, db, w, id)
+	until(t, "it is done", c.finished)
+	var jobs int
+	if err := db.Pool.QueryRow(t.Context(), "select count(*) from river_job").Scan(&jobs); err != nil || jobs != 0 {
+		t.Errorf("%d jobs, %v", jobs, err)
+	}
+}
+
+// One slot, and a key that is always due: the other key comes first before it is looked at again.
+func TestKeysThatWaitComeBeforeOneThatHasHadItsTurn(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newCounter()
+	busy, waits := uuid.New(), uuid.New()
+	var w *work.Waker
+	begun := make(chan struct{})
+	var order []uuid.UUID
+	c.during = func(_ context.Context, _ *work.Lease, id uuid.UUID) error {
+		if order = append(order, id); len(order) == 1 {
+			<-begun // woken again while it is at work, after the other
+		}
+		return nil
+	}
+	w = start(t, db, work.Options{Sweep: never, Workers: 1}, c)
+	c.want(busy)
+	wake(t, db, w, busy)
+	until(t, "the first is at work", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.inside[busy] == 1 })
+	c.want(waits)
+	wake(t, db, w, waits)
+	wake(t, db, w, busy)
+	close(begun)
+	until(t, "both are done", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.done[waits] == 1 && c.inside[busy]+c.inside[waits] == 0 && len(order) == 3
+	})
+	if order[1] != waits {
+		t.Errorf("in the order %v", order)
 	}
 }
 
@@ -186,10 +245,10 @@ func TestDrainIsRepeatedWhenItSaysSo(t *testing.T) {
 	var runs atomic.Int32
 	c.again = 10 * time.Millisecond
 	c.during = func(context.Context, *work.Lease, uuid.UUID) error { runs.Add(1); return nil }
-	start(t, db, work.Options{Sweep: never}, c)
+	w := start(t, db, work.Options{Sweep: never}, c)
 	id := uuid.New()
 	c.want(id)
-	wake(t, db, id)
+	wake(t, db, w, id)
 	until(t, "it runs three times", func() bool { return runs.Load() >= 3 })
 }
 
@@ -204,10 +263,10 @@ func TestFailedDrainIsTakenUpAgain(t *testing.T) {
 		}
 		return nil
 	}
-	start(t, db, work.Options{Sweep: 20 * time.Millisecond}, c)
+	w := start(t, db, work.Options{Sweep: 20 * time.Millisecond}, c)
 	id := uuid.New()
 	c.want(id)
-	wake(t, db, id)
+	wake(t, db, w, id)
 	until(t, "it is done at the second try", c.finished)
 }
 
@@ -231,10 +290,10 @@ func TestHolderWhoseLeaseRanOutIsCutOffAndRecordsNothing(t *testing.T) {
 		recorded <- db.InTx(context.WithoutCancel(ctx), func(tx store.Tx) error { return lease.Check(context.WithoutCancel(ctx), tx) })
 		return ctx.Err()
 	}
-	start(t, db, work.Options{Sweep: 20 * time.Millisecond, LeaseTTL: 100 * time.Millisecond}, c)
+	w := start(t, db, work.Options{Sweep: 20 * time.Millisecond, LeaseTTL: 100 * time.Millisecond}, c)
 	id := uuid.New()
 	c.want(id)
-	wake(t, db, id)
+	wake(t, db, w, id)
 	<-frozen
 	select {
 	case err := <-recorded:
@@ -253,7 +312,8 @@ func TestStopWaitsForTheWorkInHand(t *testing.T) {
 	c := newCounter()
 	begun, release := make(chan struct{}), make(chan struct{})
 	c.during = func(context.Context, *work.Lease, uuid.UUID) error { close(begun); <-release; return nil }
-	e, err := work.NewEngine(db, work.Options{Sweep: never}, c)
+	w := newWaker(t, db)
+	e, err := work.NewEngine(w, work.Options{Sweep: never}, c)
 	if err == nil {
 		err = e.Start(t.Context())
 	}
@@ -262,7 +322,7 @@ func TestStopWaitsForTheWorkInHand(t *testing.T) {
 	}
 	id := uuid.New()
 	c.want(id)
-	wake(t, db, id)
+	wake(t, db, w, id)
 	<-begun
 	stopped := make(chan error, 1)
 	go func() { stopped <- e.Stop(context.Background()) }()

@@ -67,6 +67,11 @@ func WithAttemptPatience(d time.Duration) Option {
 	return func(c *app.Config) { c.Access.AttemptPatience = d }
 }
 
+// WithAccess changes the rules that the domain goes by.
+func WithAccess(change func(*access.Options)) Option {
+	return func(c *app.Config) { change(&c.Access) }
+}
+
 // WithWebhooks delivers events by other rules; loopback addresses stay allowed.
 func WithWebhooks(o webhooks.Options) Option {
 	return func(c *app.Config) {
@@ -86,6 +91,7 @@ func Start(t testing.TB, opts ...Option) *Server {
 		Database: app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 10},
 		Listen:   "127.0.0.1:0", Sandbox: true, Sandboxing: app.Sandboxing{Speed: 50, Dir: "memory"},
 		Work: work.Options{Workers: 20, Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second}, Wrap: s.record,
+		Access:   access.Options{OfflineDebounce: 50 * time.Millisecond, OperationLag: 300 * time.Millisecond},
 		Webhooks: webhooks.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		Log:      slog.New(slog.DiscardHandler),
 	}

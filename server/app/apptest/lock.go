@@ -71,6 +71,14 @@ func (l *Lock) Has(t testing.TB, pin string) bool {
 	return false
 }
 
+// Account turns a knob of the lock's vendor account: "revoke" or "restore" its credentials.
+func (l *Lock) Account(t testing.TB, what string) {
+	t.Helper()
+	if status := send(t, http.MethodPost, l.s.URL+"/sandbox/cloud/sandbox/account/"+what, l.token, nil, nil); status >= 300 {
+		t.Fatalf("%s the account: %d", what, status)
+	}
+}
+
 // Control turns a knob of the lock: method and path below its own of the simulated cloud's controls, which
 // package sandbox describes.
 func (l *Lock) Control(t testing.TB, method, path string, body any) {

@@ -33,10 +33,15 @@ func serveCommand() *cli.Command {
 				Usage: "once requests are answered, write {\"url\",\"api_key\",\"workspace_id\"} to `FILE`, readable by its owner only"},
 			&cli.DurationFlag{Name: "attempt-timeout", Sources: env("DEVICEACCESS_ATTEMPT_TIMEOUT"), Value: 10 * time.Minute, Category: "Server",
 				Usage: "`TIME` after which an action attempt that its device has not confirmed ends in an error"},
+			&cli.DurationFlag{Name: "offline-debounce", Sources: env("DEVICEACCESS_OFFLINE_DEBOUNCE"), Value: 30 * time.Second, Category: "Server",
+				Usage: "`TIME` that a device has to be offline until device.disconnected tells of it; one that comes back before was never gone"},
 			&cli.DurationFlag{Name: "shutdown-timeout", Sources: env("DEVICEACCESS_SHUTDOWN_TIMEOUT"), Value: 20 * time.Second, Category: "Server",
 				Usage: "`TIME` that requests and work in hand have to end when the server stops"},
-			&cli.StringSliceFlag{Name: "allow-webhook-prefix", Sources: env("DEVICEACCESS_ALLOW_WEBHOOK_PREFIX"), Category: "Server",
-				Usage: "`CIDR` of addresses that webhooks may be sent to although they are not public, such as 10.0.0.0/8; repeatable"},
+			allowFlag(),
+			&cli.DurationFlag{Name: "delivery-retention", Sources: env("DEVICEACCESS_DELIVERY_RETENTION"), Value: 30 * 24 * time.Hour, Category: "Server", Validator: notNegative,
+				Usage: "`TIME` for which events are kept, and deliveries that ended or are held; what is still to be sent stays. 0 keeps all for ever"},
+			&cli.StringFlag{Name: "metrics-listen", Sources: env("DEVICEACCESS_METRICS_LISTEN"), Category: "Server",
+				Usage: "`HOST:PORT` to serve metrics for Prometheus on, at /metrics and for whoever can reach it; without it there are none"},
 			&cli.IntFlag{Name: "max-connections", Sources: env("DEVICEACCESS_MAX_CONNECTIONS"), Value: 16, Category: "Data",
 				Usage: "`NUMBER` of database connections this server uses at most", Validator: atLeast(4)},
 			&cli.BoolFlag{Name: "sandbox", Sources: env("DEVICEACCESS_SANDBOX"), Category: "Sandbox",
@@ -59,6 +64,13 @@ func atLeast(least int) func(int) error {
 	}
 }
 
+func notNegative(d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("%v is less than 0", d)
+	}
+	return nil
+}
+
 func positive(f float64) error {
 	if f <= 0 {
 		return fmt.Errorf("%v is not more than 0", f)
@@ -76,10 +88,15 @@ func serve(ctx context.Context, c *cli.Command) error {
 	a, err := app.Start(ctx, app.Config{
 		Database: withConnections(database(c), c.Int("max-connections")), Listen: c.String("listen"), PublicURL: c.String("public-url"), TrustProxy: c.Bool("trust-proxy"),
 		Sandbox: c.Bool("sandbox"), Sandboxing: app.Sandboxing{LocksPerProfile: c.Int("sandbox-locks"), Speed: c.Float("sandbox-speed")},
-		Access: access.Options{AttemptPatience: c.Duration("attempt-timeout")}, Webhooks: webhooks.Options{AllowPrefixes: allow}, Log: log,
+		Access:        access.Options{AttemptPatience: c.Duration("attempt-timeout"), OfflineDebounce: max(c.Duration("offline-debounce"), 1)},
+		Webhooks:      webhooks.Options{AllowPrefixes: allow, Retention: c.Duration("delivery-retention")},
+		MetricsListen: c.String("metrics-listen"), Log: log,
 	})
 	if err != nil {
 		return err
+	}
+	if a.MetricsURL != "" {
+		log.Info("metrics", "url", a.MetricsURL)
 	}
 	log.Info("ready", "url", a.URL, "after", time.Since(begin).Round(time.Millisecond))
 	err = announce(ctx, a, c.String("ready-file"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -12,110 +13,162 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 )
 
 func webhooksCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "webhooks",
-		Usage: "see what became of deliveries, and send them again; the server may run meanwhile",
+		Usage: "see what became of deliveries, send them again, try and mend webhooks; the server may run meanwhile",
 		Commands: []*cli.Command{
 			{
-				Name: "deliveries", Usage: "list the latest deliveries to a webhook; with --event the attempts to deliver that one", ArgsUsage: "WEBHOOK_ID",
-				Flags: append([]cli.Flag{
-					&cli.StringFlag{Name: "event", Usage: "`ID` of an event"},
-					&cli.IntFlag{Name: "limit", Value: 50, Usage: "`NUMBER` of deliveries at most"},
-				}, databaseFlags()...),
-				Action: onWebhook(func(ctx context.Context, c *cli.Command, a *app.Admin, p access.Principal, id uuid.UUID) error {
-					if c.String("event") == "" {
-						return listDeliveries(ctx, a, p, id, c.Int("limit"))
-					}
-					event, err := uuid.Parse(c.String("event"))
-					if err != nil {
-						return fmt.Errorf("--event: %q is no event id", c.String("event"))
-					}
-					return listAttempts(ctx, a, p, id, event)
-				}),
+				Name: "list", Usage: "list the webhooks of all workspaces, and whether they receive", Flags: databaseFlags(),
+				Action: func(ctx context.Context, c *cli.Command) error {
+					return withAdmin(ctx, c, func(a *app.Admin) error { return listWebhooks(ctx, a) })
+				},
 			},
 			{
-				Name: "replay", Usage: "send deliveries again that were given up or held back; a disabled webhook is enabled by it", ArgsUsage: "WEBHOOK_ID",
-				Flags: append([]cli.Flag{
-					&cli.StringFlag{Name: "event", Usage: "`ID` of the only event to send; without it all"},
-					&cli.StringSliceFlag{Name: "state", Value: []string{"failed", "held"}, Usage: "send deliveries in this `STATE`: failed, held or delivered; repeatable"},
-					&cli.TimestampFlag{Name: "since", Usage: "send deliveries made at this `TIME` or later, written like 2026-01-02T15:04:05Z", Config: cli.TimestampConfig{Layouts: []string{time.RFC3339}}},
-					&cli.TimestampFlag{Name: "until", Usage: "send deliveries made before this `TIME`", Config: cli.TimestampConfig{Layouts: []string{time.RFC3339}}},
-				}, databaseFlags()...),
-				Action: onWebhook(replay),
+				Name: "deliveries", Usage: "list the latest deliveries, to one webhook or to all; with --event also the attempts", ArgsUsage: "[WEBHOOK_ID]",
+				Flags:  append(append(deliveryFlags(), &cli.IntFlag{Name: "limit", Value: 50, Usage: "`NUMBER` of deliveries at most, of each webhook", Validator: atLeast(1)}), databaseFlags()...),
+				Action: onDeliveries(listDeliveries),
+			},
+			{
+				Name: "replay", Usage: "send deliveries again, by default those that were given up or held; a webhook that is disabled is enabled by it", ArgsUsage: "[WEBHOOK_ID]",
+				Flags: append(append(deliveryFlags(),
+					&cli.BoolFlag{Name: "dry-run", Usage: "count what would be sent, and end"},
+					&cli.BoolFlag{Name: "yes", Usage: "do not ask"},
+					&cli.StringFlag{Name: "after", Usage: "go on after this `PLACE`, which a replay that was broken off has named"}), databaseFlags()...),
+				Action: onDeliveries(replay),
+			},
+			{
+				Name: "test", Usage: "send a signed event of type " + webhooks.TestEvent + " to one webhook now, from this machine, and tell what comes of it", ArgsUsage: "WEBHOOK_ID",
+				Flags:  append([]cli.Flag{allowFlag()}, databaseFlags()...),
+				Action: onWebhook(try),
+			},
+			{
+				Name: "enable", Usage: "send events to a disabled webhook again, from now on", ArgsUsage: "WEBHOOK_ID", Flags: databaseFlags(),
+				Action: onWebhook(enable),
+			},
+			{
+				Name: "rotate-secret", Usage: "give a webhook a new secret and print it; the old one signs beside it for a while", ArgsUsage: "WEBHOOK_ID",
+				Flags: append([]cli.Flag{&cli.DurationFlag{Name: "overlap", Value: 24 * time.Hour,
+					Usage: "`TIME` in which both secrets sign; 0 ends the old one at once, as when it has become known"}}, databaseFlags()...),
+				Action: onWebhook(rotate),
 			},
 		},
 	}
 }
 
-// onWebhook opens the data and finds the workspace of the webhook that the command names.
-func onWebhook(act func(context.Context, *cli.Command, *app.Admin, access.Principal, uuid.UUID) error) cli.ActionFunc {
+func allowFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "allow-webhook-prefix", Sources: env("DEVICEACCESS_ALLOW_WEBHOOK_PREFIX"), Category: "Server",
+		Usage: "`CIDR` of addresses that webhooks may be sent to although they are not public, such as 10.0.0.0/8; repeatable"}
+}
+
+// onWebhook opens the data and finds the webhook that the command names.
+func onWebhook(act func(context.Context, *cli.Command, *app.Admin, access.Endpoint) error) cli.ActionFunc {
 	return func(ctx context.Context, c *cli.Command) error {
 		id, err := uuid.Parse(c.Args().First())
 		if err != nil {
-			return fmt.Errorf("name the webhook by its webhook_id")
+			return fmt.Errorf("name the webhook by its webhook_id; `deviceaccess-server webhooks list` shows them")
 		}
 		return withAdmin(ctx, c, func(a *app.Admin) error {
 			e, err := a.Access.GetEndpoint(ctx, id)
 			if err != nil {
 				return err
 			}
-			return act(ctx, c, a, access.Principal{WorkspaceID: e.WorkspaceID}, id)
+			return act(ctx, c, a, e)
 		})
 	}
 }
 
-func listDeliveries(ctx context.Context, a *app.Admin, p access.Principal, webhook uuid.UUID, limit int) error {
-	all, err := a.Access.ListDeliveries(ctx, p, webhook.String(), int32(min(max(limit, 1), 1<<30)))
+// in is the workspace of a webhook, as one who may do everything there.
+func in(e access.Endpoint) access.Principal { return access.Principal{WorkspaceID: e.WorkspaceID} }
+
+func listWebhooks(ctx context.Context, a *app.Admin) error {
+	all, err := a.Access.ListEndpoints(ctx)
 	if err != nil {
 		return err
 	}
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "EVENT\tSTATE\tATTEMPTS\tNEXT")
-	for _, d := range all {
-		next := ""
-		if d.Next != nil {
-			next = d.Next.Format(time.DateTime)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", d.EventID, d.State, d.Attempts, next)
+	fmt.Fprintln(t, "WEBHOOK\tWORKSPACE\tURL\tEVENT TYPES\tSTATE")
+	for _, e := range all {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.ID, e.WorkspaceID, withoutQuery(e.URL), strings.Join(e.EventTypes, ","), health(e))
 	}
 	return t.Flush()
 }
 
-func listAttempts(ctx context.Context, a *app.Admin, p access.Principal, webhook, event uuid.UUID) error {
-	all, err := a.Access.ListDeliveryAttempts(ctx, p, webhook, event)
-	if err != nil {
-		return err
+// withoutQuery leaves out what may be a token.
+func withoutQuery(url string) string {
+	plain, _, found := strings.Cut(url, "?")
+	if found {
+		plain += "?…"
 	}
-	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "ATTEMPT\tSTATUS\tLATENCY\tPROBLEM\tRESPONSE")
-	for i, d := range all {
-		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%.80q\n", i+1, d.Status, d.Latency.Round(time.Millisecond), d.Error, d.Excerpt)
-	}
-	return t.Flush()
+	return plain
 }
 
-func replay(ctx context.Context, c *cli.Command, a *app.Admin, p access.Principal, webhook uuid.UUID) error {
-	r := access.Replay{Since: c.Timestamp("since"), Until: c.Timestamp("until")}
-	for _, s := range c.StringSlice("state") {
-		if err := oneOf("failed", "held", "delivered")(s); err != nil {
-			return fmt.Errorf("--state: %w", err)
-		}
-		r.States = append(r.States, access.DeliveryState(s))
+func health(e access.Endpoint) string {
+	switch {
+	case e.DisabledAt != nil:
+		return "disabled since " + e.DisabledAt.UTC().Format(time.RFC3339) + ": " + e.DisabledReason
+	case e.Failures > 0:
+		return fmt.Sprintf("failing for %s: %d attempts in a row", e.FailingFor.Round(time.Second), e.Failures)
 	}
-	if text := c.String("event"); text != "" {
-		event, err := uuid.Parse(text)
-		if err != nil {
-			return fmt.Errorf("--event: %q is no event id", text)
-		}
-		r.EventID = &event
-	}
-	n, err := a.Access.ReplayDeliveries(ctx, p, webhook.String(), r)
+	return "enabled"
+}
+
+func enable(ctx context.Context, _ *cli.Command, a *app.Admin, e access.Endpoint) error {
+	was, err := a.Access.EnableWebhook(ctx, in(e), e.ID)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d deliveries are due again\n", n)
+	if !was {
+		fmt.Println("The webhook was enabled already.")
+		return nil
+	}
+	held, err := a.Access.CountDeliveries(ctx, in(e), e.ID, access.DeliveryFilter{States: []access.DeliveryState{access.DeliveryHeld}}, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	fmt.Println("The webhook receives events from now on.")
+	if n := held[access.DeliveryHeld]; n > 0 {
+		fmt.Printf("Held meanwhile: %d. `deviceaccess-server webhooks replay --state held %s` sends them.\n", n, e.ID)
+	}
+	return nil
+}
+
+func rotate(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint) error {
+	w, until, err := a.Access.RotateSecret(ctx, in(e), e.ID.String(), c.Duration("overlap"))
+	if err != nil {
+		return err
+	}
+	if until == nil {
+		fmt.Fprintln(os.Stderr, "The old secret has ended. The new one:")
+	} else {
+		fmt.Fprintf(os.Stderr, "The old secret signs too until %s; give the receiver the new one before. It is:\n", until.UTC().Format(time.RFC3339))
+	}
+	fmt.Println(w.Secret)
+	return nil
+}
+
+func try(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint) error {
+	allow, err := prefixes(c.StringSlice("allow-webhook-prefix"))
+	if err != nil {
+		return err
+	}
+	got := webhooks.New(a.Access, webhooks.Options{AllowPrefixes: allow}).Try(ctx, e)
+	fmt.Printf("Sent     %s %s to %s\nLatency  %s\n", webhooks.TestEvent, got.EventID, withoutQuery(e.URL), got.Latency.Round(time.Millisecond))
+	if got.Status != 0 {
+		fmt.Printf("Status   %d\n", got.Status)
+	}
+	if got.Excerpt != "" {
+		fmt.Printf("Answer   %.200q\n", got.Excerpt)
+	}
+	if e.Disabled {
+		fmt.Printf("The webhook is disabled: %s `deviceaccess-server webhooks enable %s` ends that.\n", e.DisabledReason, e.ID)
+	}
+	if got.Problem != "" {
+		return fmt.Errorf("the webhook does not work: %s\n%s", got.Problem, got.Advice)
+	}
+	fmt.Println("The webhook works.")
 	return nil
 }

@@ -1,58 +1,236 @@
 package main
 
 import (
+	"bufio"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
-func TestHeldDeliveriesAreReplayedByCommand(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t)
-	var repaired atomic.Bool
-	var received atomic.Int32
-	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if !repaired.Load() {
-			w.WriteHeader(http.StatusGone)
-			return
-		}
-		received.Add(1)
+// hooked is a running server with a webhook, whose endpoint answers as it is told.
+type hooked struct {
+	*program
+	ready
+	stopServer  func()
+	url, secret string
+	webhook     string
+	device      string
+	answer      atomic.Int32 // status
+	mu          sync.Mutex
+	headers     []http.Header
+}
+
+func newHooked(t *testing.T) *hooked {
+	t.Helper()
+	h := &hooked{program: newProgram(t)}
+	h.answer.Store(http.StatusGone)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.mu.Lock()
+		h.headers = append(h.headers, r.Header)
+		h.mu.Unlock()
+		w.WriteHeader(int(h.answer.Load()))
 	}))
-	defer endpoint.Close()
-	if _, err := p.run("serve", "--allow-webhook-prefix", "anywhere"); err == nil || !strings.Contains(err.Error(), "--allow-webhook-prefix") {
-		t.Errorf("a prefix that is none: %v", err)
-	}
-	r, _ := p.serve("--allow-webhook-prefix", "127.0.0.0/8", "--sandbox-speed", "50")
+	t.Cleanup(endpoint.Close)
+	r, cmd := h.serve("--allow-webhook-prefix", "127.0.0.0/8", "--sandbox-speed", "50")
+	h.ready, h.url, h.stopServer = r, endpoint.URL, func() { h.stop(cmd) }
 	var hook struct {
 		Webhook struct {
-			ID string `json:"webhook_id"`
+			ID     string `json:"webhook_id"`
+			Secret string `json:"secret"`
 		}
 	}
-	p.post(r, r.APIKey, "/webhooks/create", `{"url":"`+endpoint.URL+`","event_types":["access_code.created"]}`, &hook)
+	h.post(r, r.APIKey, "/webhooks/create", `{"url":"`+endpoint.URL+`/in?token=hush-hush","event_types":["access_code.created"]}`, &hook)
+	h.webhook, h.secret = hook.Webhook.ID, hook.Webhook.Secret
 	var devices struct {
 		Devices []struct {
 			ID string `json:"device_id"`
 		}
 	}
-	p.until("there are locks", func() bool {
-		p.post(r, r.APIKey, "/devices/list", `{}`, &devices)
+	h.until("there are locks", func() bool {
+		h.post(r, r.APIKey, "/devices/list", `{}`, &devices)
 		return len(devices.Devices) > 0
 	})
-	p.post(r, r.APIKey, "/access_codes/create", `{"device_id":"`+devices.Devices[0].ID+`"}`, nil)
-	p.until("the delivery is held", func() bool { return strings.Contains(p.ok("webhooks", "deliveries", hook.Webhook.ID), "held") })
-	repaired.Store(true)
-	if out := p.ok("webhooks", "replay", hook.Webhook.ID); out != "1 deliveries are due again" {
-		t.Errorf("%s", out)
+	h.device = devices.Devices[0].ID
+	return h
+}
+
+func (h *hooked) received() []http.Header {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]http.Header(nil), h.headers...)
+}
+
+// event makes something happen that the webhook asks for.
+func (h *hooked) event() {
+	h.Helper()
+	if status := h.post(h.ready, h.APIKey, "/access_codes/create", `{"device_id":"`+h.device+`"}`, nil); status != http.StatusOK {
+		h.Fatalf("create a code: %d", status)
 	}
-	p.until("it is received", func() bool { return received.Load() == 1 })
-	event := strings.Fields(strings.Split(p.ok("webhooks", "deliveries", hook.Webhook.ID), "\n")[1])[0]
-	p.until("the log has both attempts", func() bool {
-		out := p.ok("webhooks", "deliveries", "--event", event, hook.Webhook.ID)
-		return strings.Contains(out, "410") && strings.Contains(out, "200")
+}
+
+// fails runs a command that must fail, and returns all it says.
+func (h *hooked) fails(args ...string) string {
+	h.Helper()
+	out, err := h.run(args...)
+	if err == nil {
+		h.Fatalf("%v succeeds and says %s", args, out)
+	}
+	return out + err.Error()
+}
+
+func (h *hooked) says(text string, wanted ...string) {
+	h.Helper()
+	for _, w := range wanted {
+		if !strings.Contains(text, w) {
+			h.Errorf("no word of %q in:\n%s", w, text)
+		}
+	}
+	if strings.Contains(text, "hush-hush") || strings.Contains(text, h.secret) {
+		h.Error("a token of the URL or the secret is shown")
+	}
+}
+
+func TestHeldDeliveriesAreReplayedByCommand(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.event()
+	h.until("the delivery is held", func() bool { return strings.Contains(h.ok("webhooks", "deliveries", h.webhook), "held") })
+	h.says(h.ok("webhooks", "list"), h.webhook, "access_code.created", "disabled since 20", "410 Gone", h.url+"/in?…")
+	h.says(h.ok("webhooks", "replay", "--dry-run"), h.webhook, "1 held", "will be enabled")
+	h.says(h.fails("webhooks", "replay", h.webhook), "1 held", "--yes") // nobody answers
+	h.says(h.ok("webhooks", "replay", "--yes", "--state", "failed"), "nothing to replay")
+	h.says(h.ok("webhooks", "replay", "--yes", "--type", "device.added"), "nothing to replay")
+	h.says(h.ok("webhooks", "replay", "--yes", "--until", "1h"), "nothing to replay")
+	if n := len(h.received()); n != 1 {
+		t.Errorf("%d requests before the replay", n)
+	}
+	h.answer.Store(http.StatusOK)
+	h.says(h.ok("webhooks", "replay", "--yes", "--since", "1h", h.webhook), "1 deliveries are due again")
+	h.until("it is received", func() bool { return len(h.received()) == 2 })
+	h.until("and recorded", func() bool {
+		return strings.Contains(h.ok("webhooks", "deliveries", "--state", "delivered"), "delivered")
 	})
-	if _, err := p.run("webhooks", "replay", "--state", "lost", hook.Webhook.ID); err == nil {
-		t.Error("an unknown state is taken")
+	event := strings.Fields(strings.Split(h.ok("webhooks", "deliveries", h.webhook), "\n")[1])[1]
+	out := h.ok("webhooks", "deliveries", "--event", event)
+	h.says(out, "access_code.created", "ATTEMPT", "410", "200")
+	h.says(h.ok("webhooks", "replay", "--dry-run", "--state", "delivered", "--after", h.webhook+"/"+event), "nothing to replay")
+	for _, wrong := range [][]string{
+		{"--state", "lost"}, {"--event", "x"}, {"--type", "door.exploded"}, {"--since", "yesterday"}, {"--until", "-5m"}, {"--after", "somewhere"}, {"00000000-0000-0000-0000-000000000000"}, {"x"},
+	} {
+		h.fails(append([]string{"webhooks", "replay", "--dry-run"}, wrong...)...)
+	}
+}
+
+func TestReplayGoesOnWhenOneOfTheWebhooksIsDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	var second struct {
+		Webhook struct {
+			ID string `json:"webhook_id"`
+		}
+	}
+	h.post(h.ready, h.APIKey, "/webhooks/create", `{"url":"`+h.url+`","event_types":["access_code.created"]}`, &second)
+	h.event()
+	h.until("both are held", func() bool { return strings.Count(h.ok("webhooks", "deliveries"), "held") == 2 })
+	h.answer.Store(http.StatusOK)
+	cmd := h.command("webhooks", "replay")
+	answer, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	says, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	asks := bufio.NewReader(says)
+	if _, err := asks.ReadString(']'); err != nil { // [y/N]
+		t.Fatal(err)
+	}
+	h.post(h.ready, h.APIKey, "/webhooks/delete", `{"webhook_id":"`+h.webhook+`"}`, nil)
+	io.WriteString(answer, "y\n")
+	told, _ := io.ReadAll(asks)
+	if err := cmd.Wait(); err == nil {
+		t.Error("it is a success")
+	}
+	h.says(string(told), h.webhook+" has been deleted")
+	h.until("the other one is delivered", func() bool {
+		return strings.Contains(h.ok("webhooks", "deliveries", second.Webhook.ID), "delivered")
+	})
+}
+
+func TestDeliveriesThatAreNoneSayWhy(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.says(h.ok("webhooks", "deliveries", "--event", "00000000-0000-7000-8000-000000000000", h.webhook), "no such deliveries", "event_types", "--delivery-retention")
+}
+
+func TestWebhookIsTriedEnabledAndItsSecretRotatedByCommand(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	allow := []string{"webhooks", "test", "--allow-webhook-prefix", "127.0.0.0/8", h.webhook}
+	h.says(h.fails(allow...), "webhook.test", "410", "disables the webhook")
+	h.says(h.fails("webhooks", "test", h.webhook), "not public", "--allow-webhook-prefix")
+	h.event()
+	h.until("it is disabled", func() bool { return strings.Contains(h.ok("webhooks", "list"), "disabled since") })
+	h.answer.Store(http.StatusOK)
+	h.says(h.ok(allow...), "Status   200", "The webhook works.", "webhooks enable "+h.webhook)
+	h.says(h.ok("webhooks", "enable", h.webhook), "receives events from now on", "Held meanwhile: 1", "webhooks replay --state held "+h.webhook)
+	h.says(h.ok("webhooks", "enable", h.webhook), "enabled already")
+	before := len(h.received())
+	h.event()
+	h.until("what comes now is received", func() bool { return len(h.received()) > before })
+
+	rotated := h.ok("webhooks", "rotate-secret", h.webhook)
+	if !strings.HasPrefix(rotated, "whsec_") || rotated == h.secret || strings.Contains(rotated, "\n") {
+		t.Error("the command does not print a new secret and nothing else")
+	}
+	if out := h.fails("webhooks", "rotate-secret", h.webhook); !strings.Contains(out, "signs until 20") {
+		t.Errorf("again: %s", out)
+	}
+	h.fails("webhooks", "rotate-secret", "--overlap", "-1h", h.webhook)
+	h.stopServer()
+	before = len(h.received())
+	h.ok(allow...) // also without the server
+	last := h.received()[before]
+	if n := len(strings.Fields(last.Get("webhook-signature"))); n != 2 {
+		t.Errorf("%d signatures during the overlap", n)
+	}
+	h.ok("webhooks", "rotate-secret", "--overlap", "0", h.webhook)
+	h.says(h.ok("webhooks", "replay", "--yes"), "due again") // for the next start
+}
+
+func TestMoments(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"2026-01-02T15:04:05Z": time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC), "90m": now.Add(-90 * time.Minute), "7d": now.Add(-7 * 24 * time.Hour), "0.5d": now.Add(-12 * time.Hour),
+	} {
+		if got, err := moment(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "d", "yesterday", "-1h", "5", "2026-01-02"} {
+		if got, err := moment(text, now); err == nil {
+			t.Errorf("%q is taken for %s", text, got)
+		}
+	}
+}
+
+func TestServeRefusesWebhookSettingsThatAreNone(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	for _, c := range [][]string{{"--allow-webhook-prefix", "anywhere"}, {"--delivery-retention", "-1h"}, {"--metrics-listen", "nowhere"}} {
+		out, err := p.run(append([]string{"serve", "--listen", "127.0.0.1:0"}, c...)...)
+		if err == nil || !strings.Contains(out+err.Error(), strings.TrimPrefix(c[0], "--")) {
+			t.Errorf("%v: %v", c, err)
+		}
 	}
 }

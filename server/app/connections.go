@@ -1,0 +1,143 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
+)
+
+// Connection says how a vendor or a gateway is reached. As JSON it is what an account is kept as.
+type Connection interface {
+	// Adapter is the protocol, such as "zigbee2mqtt".
+	Adapter() string
+	// Address is what is reached, without any credential, such as "mqtts://broker:8883 zigbee2mqtt".
+	Address() string
+	// Check reaches it once. Its error says what to do.
+	Check(ctx context.Context) error
+}
+
+// connections make an empty Connection for each protocol that an account can be connected with.
+var connections = map[string]func() Connection{
+	"devicecloud": func() Connection { return &DeviceCloud{} },
+	"zwavejs":     func() Connection { return &ZWaveJS{} },
+	"zigbee2mqtt": func() Connection { return &Zigbee2MQTT{} },
+}
+
+// DeviceCloud is a vendor's cloud that follows the contract in package sandbox.
+type DeviceCloud struct {
+	BaseURL  string `json:"base_url"`
+	Token    string `json:"token"`
+	Provider string `json:"provider,omitempty"`
+}
+
+func (DeviceCloud) Adapter() string   { return "devicecloud" }
+func (c DeviceCloud) Address() string { return c.BaseURL }
+
+func (c DeviceCloud) Check(ctx context.Context) error {
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil {
+		return adapter.Errorf(adapter.Invalid, "the cloud's URL must look like https://locks.example.com/api, and hold no credential")
+	}
+	a := devicecloud.New(devicecloud.Config{BaseURL: c.BaseURL, Token: c.Token})
+	defer a.Close() //nolint:errcheck // nothing was opened
+	_, err = a.Devices(ctx)
+	return err
+}
+
+// ZWaveJS is a zwave-js-server.
+type ZWaveJS struct{ zwavejs.Config }
+
+func (ZWaveJS) Adapter() string                   { return "zwavejs" }
+func (c ZWaveJS) Check(ctx context.Context) error { return zwavejs.Check(ctx, c.Config) }
+
+// Address leaves out the user and the password of a proxy.
+func (c ZWaveJS) Address() string {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host + strings.TrimRight(u.Path, "/")
+}
+
+// Zigbee2MQTT is a Zigbee2MQTT behind an MQTT broker.
+type Zigbee2MQTT struct{ zigbee2mqtt.Config }
+
+func (Zigbee2MQTT) Adapter() string                   { return "zigbee2mqtt" }
+func (c Zigbee2MQTT) Address() string                 { return c.Config.Address() }
+func (c Zigbee2MQTT) Check(ctx context.Context) error { return zigbee2mqtt.Check(ctx, c.Config) }
+
+// ConnectedAccount is an account and how it is reached; Connection is nil for simulated ones.
+type ConnectedAccount struct {
+	access.AccountSummary
+	Connection Connection
+}
+
+// Accounts lists the accounts of all workspaces.
+func (a *Admin) Accounts(ctx context.Context) ([]ConnectedAccount, error) {
+	rows, err := a.Access.ListAllAccounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]ConnectedAccount, len(rows))
+	for i, r := range rows {
+		out[i].AccountSummary = r
+		if out[i].Connection, err = connection(r.Account); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// connection is how the account is reached, nil for those that no command makes.
+func connection(account access.Account) (Connection, error) {
+	blank, ok := connections[account.Adapter]
+	if !ok {
+		return nil, nil
+	}
+	c := blank()
+	if err := json.Unmarshal(account.Config, c); err != nil {
+		return nil, fmt.Errorf("read how account %s is reached: it is not as it was written", account.ID)
+	}
+	return c, nil
+}
+
+// Connect checks a connection and makes an account of it, whose devices appear by themselves.
+// It fails with an *adapter.Error where it does not work, and with an *access.Error where it is connected already.
+func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c Connection) (uuid.UUID, error) {
+	if err := a.Access.AddressConnected(ctx, c.Adapter(), c.Address(), uuid.Nil); err != nil {
+		return uuid.Nil, err
+	}
+	if err := c.Check(ctx); err != nil {
+		return uuid.Nil, err
+	}
+	config, err := json.Marshal(c)
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("write how the account is reached: %w", err)
+	}
+	return a.Access.ConnectAccount(ctx, workspace, c.Adapter(), name, c.Address(), config)
+}
+
+// Reconnect checks a connection and has the account be reached by it from now on. It fails like Connect.
+func (a *Admin) Reconnect(ctx context.Context, account uuid.UUID, name string, c Connection) error {
+	if err := a.Access.AddressConnected(ctx, c.Adapter(), c.Address(), account); err != nil {
+		return err
+	}
+	if err := c.Check(ctx); err != nil {
+		return err
+	}
+	config, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("write how the account is reached: %w", err)
+	}
+	return a.Access.ChangeAccount(ctx, account, access.AccountChange{DisplayName: name, Address: c.Address(), Config: config})
+}

@@ -1,0 +1,93 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zigbee"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m) }
+
+// Two instances are connected to one gateway; each code is put on the lock once.
+func TestTwoInstancesShareAGateway(t *testing.T) {
+	t.Parallel()
+	g := zigbee.Start(t, zigbee.Plain)
+	lock := g.Lease(t, zigbee.Plain)
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	again := s.Again(t)
+	ctx := t.Context()
+	w, err := s.App.Access.CreateWorkspace(ctx, "Home", "Home", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _, err := s.App.Access.IssueCredential(ctx, access.NewCredential{Kind: access.APIKey, Name: "test", WorkspaceIDs: []uuid.UUID{w.ID}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, password := g.User(t)
+	config, err := json.Marshal(zigbee2mqtt.Config{Broker: g.Broker, Topic: zigbee.Topic, Username: user, Password: password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	account, err := s.App.Access.ConnectAccount(ctx, w.ID, "zigbee2mqtt", "Locks", g.Broker, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var devices struct {
+		Devices []struct {
+			ID string `json:"device_id"`
+		} `json:"devices"`
+	}
+	apptest.Until(t, "the lock appears", func() bool {
+		s.PostAs(t, key, "/devices/list", map[string]any{}, &devices)
+		return len(devices.Devices) == 1
+	})
+	want := map[string]int{}
+	for n := range 6 {
+		pin := fmt.Sprintf("6021%04d", 6000+n)
+		want[pin] = 1
+		instance := []*apptest.Server{s, again}[n%2]
+		if status := instance.PostAs(t, key, "/access_codes/create", map[string]any{"device_id": devices.Devices[0].ID, "code": pin}, nil); status != http.StatusOK {
+			t.Fatalf("create a code: %d", status)
+		}
+	}
+	apptest.Until(t, "each code is on the lock", func() bool {
+		found := map[string]int{}
+		for _, pin := range lock.State(t).Codes {
+			found[pin]++
+		}
+		for pin := range want {
+			if found[pin] > 1 {
+				t.Fatal("a code is on the lock twice")
+			}
+			if found[pin] == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	if err := again.App.Access.DisconnectAccount(ctx, account); err != nil {
+		t.Fatal(err)
+	}
+	s.PostAs(t, key, "/devices/list", map[string]any{}, &devices)
+	if len(devices.Devices) != 0 {
+		t.Error("the lock is still there")
+	}
+	for pin := range want {
+		found := false
+		for _, on := range lock.State(t).Codes {
+			found = found || on == pin
+		}
+		if !found {
+			t.Error("disconnecting has taken a code off the lock")
+		}
+	}
+}

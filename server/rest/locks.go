@@ -1,0 +1,80 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// ListLocks lists all that meet the conditions, in one answer: the contract gives this list no pages. All devices
+// are locks.
+func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (ListLocksResponseObject, error) {
+	list, _, err := h.access.ListDevices(ctx, principal(ctx), access.DeviceFilter{
+		IDs:           r.Body.DeviceIds,
+		AccountIDs:    both(r.Body.ConnectedAccountID, r.Body.ConnectedAccountIds),
+		CreatedBefore: r.Body.CreatedBefore,
+		Types:         valuesOf(both(r.Body.DeviceType, r.Body.DeviceTypes)),
+		Manufacturer:  r.Body.Manufacturer,
+		IncludeIf:     r.Body.IncludeIf,
+		ExcludeIf:     r.Body.ExcludeIf,
+		Metadata:      r.Body.CustomMetadataHas,
+		Search:        r.Body.Search,
+		// There are no webviews, customers, spaces or users here, so no device belongs to one.
+		Nothing: r.Body.ConnectWebviewID+r.Body.CustomerKey+r.Body.SpaceID+r.Body.UserIdentifierKey != "",
+	}, access.Page{Limit: cmp.Or(r.Body.Limit, 1<<29)})
+	if err != nil {
+		return nil, err
+	}
+	shown := each(list, toDevice)
+	return ListLocks200JSONResponse{Ok: true, Devices: shown, Locks: shown}, nil
+}
+
+func (h *handlers) GetLock(ctx context.Context, r GetLockRequestObject) (GetLockResponseObject, error) {
+	d, err := h.access.GetDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
+	if err != nil {
+		return nil, err
+	}
+	shown := toDevice(d)
+	return GetLock200JSONResponse{Ok: true, Device: shown, Lock: shown}, nil
+}
+
+func (h *handlers) LockDoor(ctx context.Context, r LockDoorRequestObject) (LockDoorResponseObject, error) {
+	answer, err := h.moveBolt(ctx, r.Body, true)
+	if err != nil {
+		return nil, err
+	}
+	return LockDoor200JSONResponse(answer), nil
+}
+
+func (h *handlers) UnlockDoor(ctx context.Context, r UnlockDoorRequestObject) (UnlockDoorResponseObject, error) {
+	answer, err := h.moveBolt(ctx, r.Body, false)
+	if err != nil {
+		return nil, err
+	}
+	return UnlockDoor200JSONResponse(answer), nil
+}
+
+func (h *handlers) moveBolt(ctx context.Context, body *api.BoltRequest, lock bool) (api.ActionAttemptResponse, error) {
+	attempt, err := h.access.MoveBolt(ctx, principal(ctx), body.DeviceID, lock)
+	return h.attempted(ctx, attempt, err, body.Sync)
+}
+
+func (h *handlers) SimulateKeypadCodeEntry(ctx context.Context, r SimulateKeypadCodeEntryRequestObject) (SimulateKeypadCodeEntryResponseObject, error) {
+	attempt, err := h.simulator.EnterCode(ctx, principal(ctx), r.Body.DeviceID, r.Body.Code)
+	answer, err := h.attempted(ctx, attempt, err, false)
+	if err != nil {
+		return nil, err
+	}
+	return SimulateKeypadCodeEntry200JSONResponse(answer), nil
+}
+
+func (h *handlers) SimulateManualLockViaKeypad(ctx context.Context, r SimulateManualLockViaKeypadRequestObject) (SimulateManualLockViaKeypadResponseObject, error) {
+	attempt, err := h.simulator.LockByHand(ctx, principal(ctx), r.Body.DeviceID)
+	answer, err := h.attempted(ctx, attempt, err, false)
+	if err != nil {
+		return nil, err
+	}
+	return SimulateManualLockViaKeypad200JSONResponse(answer), nil
+}
