@@ -5,6 +5,8 @@ import (
 	"context"
 	"flag"
 	"log"
+	"os"
+	"runtime/debug"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
@@ -14,12 +16,23 @@ import (
 // version is set by the build.
 var version = "dev"
 
+// What the provider needs at once is little, and what it throws away is much: with the runtime's own setting the
+// collector runs all the time. It runs rarely until there is much to collect.
+const (
+	collectAt   = 400      // percent of what is needed
+	memoryLimit = 72 << 20 // bytes, from where on the collector runs as often as it must; the program itself comes on top
+)
+
 func main() {
-	debug := flag.Bool("debug", false, "wait for a debugger, and print how Terraform attaches to this process")
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(collectAt)
+		debug.SetMemoryLimit(memoryLimit)
+	}
+	debugged := flag.Bool("debug", false, "wait for a debugger, and print how Terraform attaches to this process")
 	flag.Parse()
 	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
 		Address: "registry.terraform.io/deviceaccess/deviceaccess",
-		Debug:   *debug,
+		Debug:   *debugged,
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -15,16 +15,20 @@ import (
 
 const actionImport = "Import access code"
 
-// ImportState takes two forms. <device_id>/<access_code_id> changes nothing: Read looks the code up, and apply
+// ImportState takes three forms. <device_id>/<access_code_id> and an identity change nothing: Read looks the code up, and apply
 // converts it if need be. A bare <access_code_id> converts an unmanaged code at once, which the setting
 // convert_on_import can forbid: import blocks are imported while planning.
 func (r *accessCodeResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	if req.ID == "" {
+		r.importIdentity(ctx, req, resp)
+		return
+	}
 	deviceID, id, hasDevice := strings.Cut(req.ID, "/")
 	if !hasDevice {
 		id = req.ID
 	}
 	if id == "" || hasDevice && deviceID == "" || strings.ContainsAny(id, "/ ") {
-		resp.Diagnostics.AddError(actionImport,
+		refuse(&resp.Diagnostics, actionImport,
 			fmt.Sprintf("%q is neither `<access_code_id>` nor `<device_id>/<access_code_id>`.", req.ID))
 		return
 	}
@@ -58,14 +62,14 @@ func (r *accessCodeResource) importBare(ctx context.Context, id string, diags *d
 		report(diags, actionImport, err)
 		return ""
 	case unmanaged == nil:
-		diags.AddError(actionImport, "There is no access code "+id+" in the workspace of the API key, neither managed nor unmanaged.")
+		refuse(diags, actionImport, "There is no access code "+id+" in the workspace of the API key, neither managed nor unmanaged.")
 		return ""
 	case unmanaged.CannotBeManaged:
 		reportNext(diags, actionImport, errCannotBeManaged, notImported)
 		return ""
 	}
 	if !r.convertOnImport {
-		diags.AddError(actionImport, fmt.Sprintf("The code %s is not managed by the workspace, and convert_on_import is off. Import %s/%s instead: "+
+		refuse(diags, actionImport, fmt.Sprintf("The code %s is not managed by the workspace, and convert_on_import is off. Import %s/%s instead: "+
 			"that changes nothing by itself, the plan shows the conversion, and apply does it.", id, deviceOf(unmanaged), id))
 		return ""
 	}
@@ -84,7 +88,7 @@ func (r *accessCodeResource) convertNow(ctx context.Context, client *api.Client,
 		reportNext(diags, "Convert access code to managed", err, next)
 		return ""
 	}
-	diags.AddWarning("Access code converted to managed during import",
+	warn(diags, "Access code converted to managed during import",
 		fmt.Sprintf("The code %s was not managed by the workspace, and is from now on. To see a conversion in the plan before it happens, import %s/%s.",
 			id, code.DeviceID, id))
 	return code.DeviceID

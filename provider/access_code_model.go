@@ -15,6 +15,8 @@ type accessCodeModel struct {
 	DeviceID                      types.String   `tfsdk:"device_id"`
 	Name                          types.String   `tfsdk:"name"`
 	Code                          types.String   `tfsdk:"code"`
+	CodeWO                        types.String   `tfsdk:"code_wo"`
+	CodeWOVersion                 types.Int64    `tfsdk:"code_wo_version"`
 	StartsAt                      instant        `tfsdk:"starts_at"`
 	EndsAt                        instant        `tfsdk:"ends_at"`
 	IsExternalModificationAllowed types.Bool     `tfsdk:"is_external_modification_allowed"`
@@ -22,6 +24,7 @@ type accessCodeModel struct {
 	Status                        types.String   `tfsdk:"status"`
 	IsManaged                     types.Bool     `tfsdk:"is_managed"`
 	CreatedAt                     types.String   `tfsdk:"created_at"`
+	WaitForSet                    types.Bool     `tfsdk:"wait_for_set"`
 	Timeouts                      timeouts.Value `tfsdk:"timeouts"`
 }
 
@@ -53,17 +56,32 @@ func (m *accessCodeModel) fillUnmanaged(code *api.UnmanagedAccessCode) {
 	m.CreatedAt = timestamp(code.CreatedAt)
 }
 
-// fillPIN keeps the PIN that is known where the server does not tell it: that does not mean it has changed.
+// fillPIN keeps the PIN that is known where the server does not tell it: that does not mean it has changed. A PIN
+// that was written only does not get into the state.
 func (m *accessCodeModel) fillPIN(pin *string) {
-	if pin != nil || m.Code.IsUnknown() {
+	if m.writesOnly() {
+		m.Code = types.StringNull()
+	} else if pin != nil || m.Code.IsUnknown() {
 		m.Code = types.StringPointerValue(pin)
 	}
+}
+
+// writesOnly says whether the PIN is given by code_wo.
+func (m *accessCodeModel) writesOnly() bool { return !m.CodeWOVersion.IsNull() }
+
+// pin is the PIN that is asked for, "" if the server is to make one.
+func (m *accessCodeModel) pin() string {
+	if m.writesOnly() {
+		return m.CodeWO.ValueString()
+	}
+	return m.Code.ValueString()
 }
 
 // applied is the state after the plan was applied. What was planned has come true, as Terraform demands; should
 // the server see it otherwise, the next refresh shows it.
 func (m *accessCodeModel) applied(code *api.AccessCode) *accessCodeModel {
 	state := *m
+	state.CodeWO = types.StringNull() // what is written only is never kept
 	state.fill(code)
 	if !m.Name.IsUnknown() {
 		state.Name = m.Name
@@ -89,7 +107,7 @@ func (m *accessCodeModel) createRequest() api.CreateAccessCodeRequest {
 	return api.CreateAccessCodeRequest{
 		DeviceID:                      m.DeviceID.ValueString(),
 		Name:                          m.Name.ValueString(),
-		Code:                          m.Code.ValueString(),
+		Code:                          m.pin(),
 		StartsAt:                      m.StartsAt.ValueString(),
 		EndsAt:                        m.EndsAt.ValueString(),
 		IsExternalModificationAllowed: known(m.IsExternalModificationAllowed),
@@ -109,8 +127,8 @@ func (m *accessCodeModel) updateRequest(state *accessCodeModel) (request api.Upd
 	if planned(m.Name, state.Name) {
 		request.Name, changes = m.Name.ValueStringPointer(), true
 	}
-	if planned(m.Code, state.Code) {
-		request.Code, changes = m.Code.ValueString(), true
+	if planned(m.Code, state.Code) || m.writesOnly() && !m.CodeWOVersion.Equal(state.CodeWOVersion) {
+		request.Code, changes = m.pin(), true
 	}
 	if planned(m.IsExternalModificationAllowed, state.IsExternalModificationAllowed) {
 		request.IsExternalModificationAllowed, changes = known(m.IsExternalModificationAllowed), true

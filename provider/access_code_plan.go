@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -39,10 +40,15 @@ const (
 func (r *accessCodeResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var config accessCodeModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	starts, errStarts := time.Parse(time.RFC3339, config.StartsAt.ValueString())
-	ends, errEnds := time.Parse(time.RFC3339, config.EndsAt.ValueString())
+	checkTimeFrame(config.StartsAt, config.EndsAt, &resp.Diagnostics)
+}
+
+// checkTimeFrame refuses a time frame that ends before it starts.
+func checkTimeFrame(startsAt, endsAt instant, diags *diag.Diagnostics) {
+	starts, errStarts := time.Parse(time.RFC3339, startsAt.ValueString())
+	ends, errEnds := time.Parse(time.RFC3339, endsAt.ValueString())
 	if errStarts == nil && errEnds == nil && !ends.After(starts) {
-		resp.Diagnostics.AddAttributeError(path.Root("ends_at"), "Check the time frame", "The code would end before it starts: `ends_at` must be after `starts_at`.")
+		refuseAt(diags, path.Root("ends_at"), "Check the time frame", "The code would end before it starts: `ends_at` must be after `starts_at`.")
 	}
 }
 
@@ -55,6 +61,9 @@ func (r *accessCodeResource) ModifyPlan(ctx context.Context, req resource.Modify
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	if resp.Diagnostics.HasError() {
 		return
+	}
+	if plan.writesOnly() {
+		plan.Code = types.StringNull()
 	}
 	plan.Type = types.StringUnknown()
 	if !plan.StartsAt.IsUnknown() && !plan.EndsAt.IsUnknown() {
@@ -84,10 +93,10 @@ func (r *accessCodeResource) planConversion(ctx context.Context, req resource.Mo
 	refused, diags := req.Private.GetKey(ctx, cannotBeManagedKey)
 	resp.Diagnostics.Append(diags...)
 	if string(refused) == "true" {
-		resp.Diagnostics.AddAttributeWarning(path.Root("is_managed"), "Access code cannot be converted to managed",
+		warnAt(&resp.Diagnostics, path.Root("is_managed"), "Access code cannot be converted to managed",
 			"Applying this plan will fail: "+errCannotBeManaged.Error()+".\n\n"+stayUnmanaged)
 	} else {
-		resp.Diagnostics.AddAttributeWarning(path.Root("is_managed"), "Access code will be converted to managed",
+		warnAt(&resp.Diagnostics, path.Root("is_managed"), "Access code will be converted to managed",
 			"The code "+plan.AccessCodeID.ValueString()+" is on the lock already and is not managed by the workspace. Applying this plan converts it: "+
 				"from then on Terraform changes it, and destroying it takes the PIN off the lock.")
 	}
@@ -95,7 +104,7 @@ func (r *accessCodeResource) planConversion(ctx context.Context, req resource.Mo
 	if plan.Name.IsNull() {
 		plan.Name = types.StringUnknown()
 	}
-	if plan.Code.IsNull() {
+	if plan.Code.IsNull() && !plan.writesOnly() {
 		plan.Code = types.StringUnknown()
 	}
 	if plan.IsExternalModificationAllowed.IsNull() {

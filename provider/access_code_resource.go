@@ -11,6 +11,7 @@ import (
 )
 
 var (
+	_ resource.ResourceWithIdentity       = (*accessCodeResource)(nil)
 	_ resource.ResourceWithImportState    = (*accessCodeResource)(nil)
 	_ resource.ResourceWithModifyPlan     = (*accessCodeResource)(nil)
 	_ resource.ResourceWithValidateConfig = (*accessCodeResource)(nil)
@@ -28,6 +29,7 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 	const action = "Create access code"
 	var plan accessCodeModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(plan.readWriteOnly(ctx, req.Config)...)
 	timeout, diags := plan.Timeouts.Create(ctx, defaultTimeout)
 	resp.Diagnostics.Append(diags...)
 	client := r.client(&resp.Diagnostics)
@@ -47,11 +49,20 @@ func (r *accessCodeResource) Create(ctx context.Context, req resource.CreateRequ
 	}
 	// From here on there is a code: should anything fail, Terraform must know of it to delete it.
 	created := plan.applied(&answer.AccessCode)
+	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, answer.AccessCode.WorkspaceID)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, created)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, created.identity())...)
 
+	if !r.waitsForSet(&plan) {
+		return
+	}
 	code, err := awaitLock(ctx, client, answer.AccessCode.AccessCodeID, answer.ActionAttempt)
+	if errors.Is(err, context.Canceled) {
+		warnInterrupted(&resp.Diagnostics, action, answer.AccessCode.AccessCodeID)
+		return
+	}
 	if err != nil {
-		reportNext(&resp.Diagnostics, action, hiding(err, created.Code.ValueString()), creationAdvice(err, answer.AccessCode.AccessCodeID))
+		reportNext(&resp.Diagnostics, action, hiding(err, created.Code.ValueString(), plan.pin()), creationAdvice(err, answer.AccessCode.AccessCodeID))
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan.applied(code))...)
@@ -61,26 +72,35 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 	const action = "Read access code"
 	var model accessCodeModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	// Also for what turns out to be gone: the framework insists, and Terraform before 1.12 stores no identity.
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
+	if !model.Type.IsNull() && r.readsLater(&resp.Diagnostics) {
+		return
+	}
 	client := r.client(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	deviceID := model.DeviceID.ValueString()
-	managed, unmanaged, err := findCode(ctx, client, deviceID, model.AccessCodeID.ValueString())
+	managed, unmanaged, err := r.refreshCode(ctx, client, deviceID, model.AccessCodeID.ValueString())
 	switch {
 	case err != nil:
 		report(&resp.Diagnostics, action, err)
 		return
 	case managed != nil:
 		model.fill(managed)
+		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, managed.WorkspaceID)...)
 	case unmanaged != nil:
 		model.fillUnmanaged(unmanaged)
+		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, unmanaged.WorkspaceID)...)
 	default:
-		resp.State.RemoveResource(ctx)
+		if r.mayForget(ctx, req.Private, action, &resp.Diagnostics) {
+			resp.State.RemoveResource(ctx)
+		}
 		return
 	}
 	if model.DeviceID.ValueString() != deviceID {
-		resp.Diagnostics.AddError(action, fmt.Sprintf("The code %s is on the device %s, not on %s. Import it as %[2]s/%[1]s.",
+		refuse(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s, not on %s. Import it as %[2]s/%[1]s.",
 			model.AccessCodeID.ValueString(), model.DeviceID.ValueString(), deviceID))
 		return
 	}
@@ -94,6 +114,8 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	var plan, state accessCodeModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity())...)
+	resp.Diagnostics.Append(plan.readWriteOnly(ctx, req.Config)...)
 	timeout, diags := plan.Timeouts.Update(ctx, defaultTimeout)
 	resp.Diagnostics.Append(diags...)
 	client := r.client(&resp.Diagnostics)
@@ -106,16 +128,16 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	if !state.IsManaged.ValueBool() {
 		code, err := convertPlanned(ctx, client, &plan, &state)
 		if err != nil {
-			reportNext(&resp.Diagnostics, "Convert access code to managed", hiding(err, plan.Code.ValueString(), state.Code.ValueString()), conversionAdvice(err))
+			reportNext(&resp.Diagnostics, "Convert access code to managed", hiding(err, plan.pin(), state.Code.ValueString()), conversionAdvice(err))
 			return
 		}
 		// Should the rest fail, the next apply must not convert again.
 		state.fill(code)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
-	code, err := changePlanned(ctx, client, &plan, &state)
+	code, err := changePlanned(ctx, client, &plan, &state, r.waitsForSet(&plan))
 	if err != nil {
-		reportNext(&resp.Diagnostics, action, hiding(err, plan.Code.ValueString(), state.Code.ValueString()), changeAdvice(err))
+		reportNext(&resp.Diagnostics, action, hiding(err, plan.pin(), state.Code.ValueString()), changeAdvice(err))
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan.applied(code))...)
@@ -134,11 +156,22 @@ func (r *accessCodeResource) Delete(ctx context.Context, req resource.DeleteRequ
 	defer cancel()
 
 	deviceID, id := model.DeviceID.ValueString(), model.AccessCodeID.ValueString()
-	if err := deleteCode(ctx, client, deviceID, id); err != nil {
+	switch err := deleteCode(ctx, client, deviceID, id); {
+	case errors.Is(err, errGone):
+		r.mayForget(ctx, req.Private, "Delete access code", &resp.Diagnostics)
+	case err != nil:
 		// Terraform does not say which resource an error of a destroy is about.
 		text := fmt.Sprintf("the access code %s %q on the device %s: %v", id, model.Name.ValueString(), deviceID, err)
 		reportNext(&resp.Diagnostics, "Delete access code", hiding(&explained{text, err}, model.Code.ValueString()), deletionAdvice(err))
 	}
+}
+
+// waitsForSet says whether to wait until the lock has the code.
+func (r *accessCodeResource) waitsForSet(plan *accessCodeModel) bool {
+	if plan.WaitForSet.IsNull() {
+		return r.waitForSet
+	}
+	return plan.WaitForSet.ValueBool()
 }
 
 // creationAdvice is what can be done when the lock has not taken a new code.
@@ -146,7 +179,8 @@ func creationAdvice(err error, id string) string {
 	advice := "The access code " + id + " exists and is marked as tainted: the next apply deletes it and creates another. "
 	if errors.Is(err, context.DeadlineExceeded) {
 		return advice + "If the lock is offline or slow, the server keeps trying: to keep the code, run `terraform untaint` on the resource " +
-			"when it is set. For a lock that always takes longer, raise `timeouts { create }`."
+			"when it is set. For a lock that always takes longer, raise `timeouts { create }`; for a server whose codes never get to `set`, " +
+			"set `wait_for_set = false`."
 	}
 	return advice + "Correct what the message names first."
 }
@@ -155,7 +189,7 @@ func creationAdvice(err error, id string) string {
 func changeAdvice(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "The change stays with the server, which keeps trying: nothing has to be repeated when the lock is back. " +
-			"For a lock that always takes longer, raise `timeouts { update }`."
+			"For a lock that always takes longer, raise `timeouts { update }`; for a server whose codes never get to `set`, set `wait_for_set = false`."
 	}
 	return nextStep(err)
 }

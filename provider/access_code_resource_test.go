@@ -135,11 +135,11 @@ func TestAccessCodeConfigurationIsCheckedBeforeTheServerIsAsked(t *testing.T) {
 	cases := map[string]struct{ attributes, problem string }{
 		"letters":       {`code = "12a4"`, "`code` must be 4 to 12 digits"},
 		"three digits":  {`code = "124"`, "`code` must be 4 to 12 digits"},
-		"start only":    {`starts_at = "2030-01-01T00:00:00Z"`, `Attribute "ends_at" must be specified`},
-		"end only":      {`ends_at = "2030-01-01T00:00:00Z"`, `Attribute "starts_at" must be specified`},
+		"start only":    {`starts_at = "2030-01-01T00:00:00Z"`, "`starts_at` goes together with `ends_at`, which is not set. Set both"},
+		"end only":      {`ends_at = "2030-01-01T00:00:00Z"`, "`ends_at` goes together with `starts_at`, which is not set. Set both"},
 		"no zone":       {"starts_at = \"2030-01-01T00:00:00\"\n  ends_at = \"2030-01-02T00:00:00\"", "is not a time in RFC 3339. Write it with its time zone"},
 		"ends first":    {"starts_at = \"2030-01-01T00:00:00Z\"\n  ends_at = \"2030-01-01T01:00:00+02:00\"", "The code would end before it starts"},
-		"an empty name": {`name = ""`, "at least 1"},
+		"an empty name": {`name = ""`, "`name` is empty. Give it a name, or leave it out"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

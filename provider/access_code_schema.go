@@ -32,34 +32,51 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			"device_id": schema.StringAttribute{
 				Required:            true,
 				MarkdownDescription: "The lock that the code is on. Changing it makes a new code and deletes the old one.",
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators:          []validator.String{isNotEmpty{"Name a lock; the data source deviceaccess_devices lists those there are."}},
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
 			"name": schema.StringAttribute{
 				Optional: true, Computed: true,
 				MarkdownDescription: "The name of the code, as the app of the lock shows it. By default the server makes one.",
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators:          []validator.String{isNotEmpty{"Give it a name, or leave it out: then the server makes one."}},
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
 			"code": schema.StringAttribute{
 				Optional: true, Computed: true, Sensitive: true,
 				MarkdownDescription: "The PIN: 4 to 12 digits, of which many locks take fewer lengths. By default the server makes one. It is kept in " +
-					"the state, so use a backend that encrypts. Null where the lock's vendor does not tell it.",
-				Validators:    []validator.String{isPIN{}},
-				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+					"the state, so use a backend that encrypts, or `code_wo`. Null with `code_wo`, and where the lock's vendor does not tell it.",
+				Validators:    []validator.String{isPIN{}, stringvalidator.ConflictsWith(path.MatchRoot("code_wo"))},
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+			},
+			"code_wo": schema.StringAttribute{
+				Optional: true, Sensitive: true, WriteOnly: true,
+				MarkdownDescription: "The PIN, instead of `code`, where it must not get into the plan or the state. Needs Terraform 1.11 or newer, and " +
+					"`code_wo_version`. What the PIN is on the server cannot be compared then, so one that was changed elsewhere is not noticed: raise the " +
+					"version to write it again.",
+				Validators: []validator.String{isPIN{}, goesWith{"code_wo_version", "Set it to 1, and raise it to write the PIN again."}},
+			},
+			"code_wo_version": schema.Int64Attribute{
+				Optional:            true,
+				MarkdownDescription: "The version of `code_wo`, a number of your own. The PIN is written when it changes, and only then.",
+				Validators:          []validator.Int64{goesWith{"code_wo", "Set it to the PIN, or leave the version out."}},
+			},
+			"wait_for_set": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "Whether creating and changing the code waits until the lock has it. By default what the provider's `wait_for_set` says, " +
+					"else `true`. With `false`, apply ends when the server has taken it over, and the lock may still be without it.",
 			},
 			"starts_at": schema.StringAttribute{
 				Optional: true, CustomType: instantType{},
 				MarkdownDescription: "From when the code opens, in RFC 3339 with a time zone, such as `2026-11-21T15:00:00Z`. Goes together with `ends_at`; " +
 					"without both the code opens always. A code of the future is not on the lock yet when apply ends, but scheduled.",
-				Validators:    []validator.String{stringvalidator.AlsoRequires(path.MatchRoot("ends_at"))},
+				Validators:    []validator.String{goesWith{"ends_at", "Set both, or leave both out for a code that opens always."}},
 				PlanModifiers: []planmodifier.String{keepsSpelling{}},
 			},
 			"ends_at": schema.StringAttribute{
 				Optional: true, CustomType: instantType{},
 				MarkdownDescription: "Until when the code opens, in RFC 3339 with a time zone. Afterwards the server deletes the code, and Terraform plans to " +
 					"create it again: take it out of the configuration, or move its time frame.",
-				Validators:    []validator.String{stringvalidator.AlsoRequires(path.MatchRoot("starts_at"))},
+				Validators:    []validator.String{goesWith{"starts_at", "Set both, or leave both out for a code that opens always."}},
 				PlanModifiers: []planmodifier.String{keepsSpelling{}},
 			},
 			"is_external_modification_allowed": schema.BoolAttribute{
@@ -79,7 +96,7 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			},
 			"is_managed": schema.BoolAttribute{
 				Computed: true,
-				MarkdownDescription: "Whether the workspace manages the code. `false` after an import as `<device_id>/<access_code_id>`, or when somebody gave " +
+				MarkdownDescription: "Whether the workspace manages the code. `false` after an import as `<device_id>/<access_code_id>` or by identity, or when somebody gave " +
 					"up its management; the next apply then converts it.",
 				PlanModifiers: []planmodifier.Bool{alwaysManaged{}},
 			},

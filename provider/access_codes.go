@@ -3,14 +3,12 @@ package provider
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
 // What follows are the operations on access codes that take more than one request.
-
-// pageSize is how many records are asked for at once, so that no answer gets too long.
-const pageSize = 500
 
 // managedCode reads a managed code. It fails with api.IsNotFound when there is none.
 func managedCode(ctx context.Context, client *api.Client, id string) (*api.AccessCode, error) {
@@ -48,14 +46,9 @@ func unmanagedCode(ctx context.Context, client *api.Client, deviceID, id string)
 
 // unmanagedCodes lists the unmanaged codes of a device.
 func unmanagedCodes(ctx context.Context, client *api.Client, deviceID string) ([]api.UnmanagedAccessCode, error) {
-	return api.Collect(api.Pages(func(cursor string) ([]api.UnmanagedAccessCode, api.Pagination, error) {
-		request := api.ListUnmanagedAccessCodesRequest{DeviceID: deviceID, Limit: pageSize, PageCursor: cursor}
-		answer, err := api.Call[api.UnmanagedAccessCodesResponse](ctx, client.ListUnmanagedAccessCodes, request)
-		if err != nil {
-			return nil, api.Pagination{}, err
-		}
-		return answer.AccessCodes, answer.Pagination, nil
-	}))
+	codes, err := api.Collect(client.UnmanagedAccessCodes(ctx, deviceID))
+	// Some servers list the codes of all devices, whichever was asked for.
+	return slices.DeleteFunc(codes, func(code api.UnmanagedAccessCode) bool { return code.DeviceID != deviceID }), err
 }
 
 // findCode reads a code, managed or not. Where there is none, both are nil.
@@ -68,6 +61,18 @@ func findCode(ctx context.Context, client *api.Client, deviceID, id string) (*ap
 	return nil, unmanaged, err
 }
 
+// refreshCode is findCode for reading many codes: lists answer most of it. What they do not tell is asked for by
+// itself before it is called gone.
+func (c *connection) refreshCode(ctx context.Context, client *api.Client, deviceID, id string) (*api.AccessCode, *api.UnmanagedAccessCode, error) {
+	if managed := c.reads.AccessCode(ctx, deviceID, id); managed != nil {
+		return managed, nil, nil
+	}
+	if unmanaged := c.reads.UnmanagedAccessCode(ctx, deviceID, id); unmanaged != nil {
+		return nil, unmanaged, nil
+	}
+	return findCode(ctx, client, deviceID, id)
+}
+
 // errCannotBeManaged is what convertCode fails with when the vendor does not allow it.
 var errCannotBeManaged = errors.New("the vendor of this lock does not let existing codes be converted to managed, as igloohome, Kwikset and SmartThings do not")
 
@@ -75,6 +80,11 @@ var errCannotBeManaged = errors.New("the vendor of this lock does not let existi
 // all the same, so the code itself is asked before an error is believed.
 func convertCode(ctx context.Context, client *api.Client, request api.ConvertAccessCodeRequest) (*api.AccessCode, error) {
 	answer, err := api.Call[api.ActionAttemptResponse](ctx, client.ConvertUnmanagedAccessCode, request)
+	if api.IsNoRoute(err) { // older servers convert by an update
+		answer, err = api.Call[api.ActionAttemptResponse](ctx, client.UpdateUnmanagedAccessCode, api.UpdateUnmanagedAccessCodeRequest{
+			AccessCodeID: request.AccessCodeID, IsManaged: true, IsExternalModificationAllowed: request.IsExternalModificationAllowed,
+		})
+	}
 	if err == nil {
 		err = client.Await(ctx, answer.ActionAttempt)
 	}
@@ -109,8 +119,9 @@ func convertPlanned(ctx context.Context, client *api.Client, plan, state *access
 	return convertCode(ctx, client, plan.convertRequest())
 }
 
-// changePlanned changes what the plan changes, and answers the code as it is then.
-func changePlanned(ctx context.Context, client *api.Client, plan, state *accessCodeModel) (*api.AccessCode, error) {
+// changePlanned changes what the plan changes, and answers the code as it is then: on its lock, if that is to be
+// waited for.
+func changePlanned(ctx context.Context, client *api.Client, plan, state *accessCodeModel, wait bool) (*api.AccessCode, error) {
 	id := state.AccessCodeID.ValueString()
 	request, changes := plan.updateRequest(state)
 	if !changes {
@@ -120,8 +131,14 @@ func changePlanned(ctx context.Context, client *api.Client, plan, state *accessC
 	if err != nil {
 		return nil, err
 	}
+	if !wait {
+		return managedCode(ctx, client, id)
+	}
 	return awaitLock(ctx, client, id, answer.ActionAttempt)
 }
+
+// errGone is what deleteCode fails with when the server does not know the code.
+var errGone = errors.New("the server does not know the access code")
 
 var errCannotBeDeleted = errors.New("the vendor of this lock does not let codes be deleted that the workspace does not manage")
 
@@ -140,10 +157,10 @@ func deleteCode(ctx context.Context, client *api.Client, deviceID, id string) er
 	case unmanaged != nil:
 		answer, err = api.Call[api.ActionAttemptResponse](ctx, client.DeleteUnmanagedAccessCode, api.DeleteUnmanagedAccessCodeRequest{AccessCodeID: id})
 	}
-	if answer == nil || err != nil { // gone before, or refused
-		if api.IsNotFound(err) {
-			return nil
-		}
+	if api.IsNotFound(err) || answer == nil && err == nil {
+		return errGone
+	}
+	if err != nil {
 		return err
 	}
 	return awaitGone(ctx, client, deviceID, id, answer.ActionAttempt)

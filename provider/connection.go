@@ -19,13 +19,21 @@ const (
 	envEndpoint        = "DEVICEACCESS_ENDPOINT"
 	envWorkspaceID     = "DEVICEACCESS_WORKSPACE_ID"
 	envConvertOnImport = "DEVICEACCESS_CONVERT_ON_IMPORT"
+
+	// What clients of other servers of this API have set already, read where ours are not.
+	envOtherAPIKey   = "SEAM_API_KEY"
+	envOtherEndpoint = "SEAM_ENDPOINT"
 )
 
 // connection is what the provider's settings come to.
 type connection struct {
 	api             *api.Client // nil while a setting is unknown
+	reads           *api.Reads  // of api; nil with it
 	unknown         string      // that setting
+	asked           asked
+	changes         webhookChanges
 	convertOnImport bool
+	waitForSet      bool
 }
 
 // client is the API, or nil and an error in diags: settings may be unknown while Terraform plans, which only
@@ -36,17 +44,28 @@ func (c *connection) client(diags *diag.Diagnostics) *api.Client {
 		if c != nil {
 			setting = c.unknown
 		}
-		diags.AddError("Connect to the server", fmt.Sprintf("The provider's setting %q depends on something that is not known yet, "+
-			"so the server cannot be asked. Apply what it depends on first, with -target, or set the value directly.", setting))
+		refuse(diags, "Connect to the server", fmt.Sprintf("The provider's setting %q depends on something that is not known yet, "+
+			"so the server cannot be asked. Apply what it depends on first, with -target, or set the value directly. A data source waits for apply "+
+			"where its `depends_on` names what the setting depends on.", setting))
 		return nil
 	}
 	return c.api
 }
 
+// readsLater says that the server cannot be asked yet, so that what the state says stands until apply.
+func (c *connection) readsLater(diags *diag.Diagnostics) bool {
+	if c == nil || c.unknown == "" {
+		return false
+	}
+	warn(diags, "Not refreshed", fmt.Sprintf("The provider's setting %q depends on something that is not known yet, so the server was not asked: "+
+		"this plan takes the state for true. Run Terraform again after apply to see what has changed elsewhere.", c.unknown))
+	return true
+}
+
 // connect makes the connection. Settings that are not configured come from the environment.
 func (s settings) connect(ctx context.Context, userAgent string) (*connection, diag.Diagnostics) {
 	var diags diag.Diagnostics
-	conn := &connection{convertOnImport: s.convertOnImport(&diags)}
+	conn := &connection{convertOnImport: s.convertOnImport(&diags), waitForSet: s.WaitForSet.IsNull() || s.WaitForSet.ValueBool()}
 	switch {
 	case s.APIKey.IsUnknown():
 		conn.unknown = "api_key"
@@ -60,11 +79,13 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 	}
 
 	config := api.Config{
-		Credential:  orEnvironment(s.APIKey, envAPIKey),
-		Endpoint:    orEnvironment(s.Endpoint, envEndpoint),
+		Credential:  orEnvironment(s.APIKey, envAPIKey, envOtherAPIKey),
+		Endpoint:    orEnvironment(s.Endpoint, envEndpoint, envOtherEndpoint),
 		WorkspaceID: orEnvironment(s.WorkspaceID, envWorkspaceID),
 		UserAgent:   userAgent,
-		Transport:   logged{api.NewTransport()},
+		Log:         logTry,
+
+		MaxConcurrentRequests: int(s.MaxConcurrentRequests.ValueInt64()),
 	}
 	checkSettings(config, &diags)
 	if diags.HasError() {
@@ -72,49 +93,49 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 	}
 	client, err := api.New(config)
 	if err != nil {
-		diags.AddError("Connect to the server", sentence(err.Error()))
+		refuse(&diags, "Connect to the server", sentence(err.Error()))
 		return nil, diags
 	}
+	conn.api, conn.reads = client, api.NewReads(client)
 	if config.WorkspaceID != "" {
-		checkWorkspace(ctx, client, config.WorkspaceID, &diags)
+		conn.checkWorkspace(ctx, config.WorkspaceID, &diags)
 	}
-	conn.api = client
 	return conn, diags
 }
 
 func checkSettings(config api.Config, diags *diag.Diagnostics) {
 	const hint = "\n\nFor a server of your own, `make server` starts one and prints the export lines for both."
 	if config.Credential == "" {
-		diags.AddAttributeError(path.Root("api_key"), "Connect to the server",
-			"There is no API key. Set `api_key` in the provider block, or the environment variable "+envAPIKey+"."+hint)
+		refuseAt(diags, path.Root("api_key"), "Connect to the server",
+			"There is no API key. Set `api_key` in the provider block, or the environment variable "+envAPIKey+" (else "+envOtherAPIKey+" is read)."+hint)
 	}
 	// What holds a credential is not pointed to, because Terraform would show the line.
 	if config.Endpoint == "" {
-		diags.AddAttributeError(path.Root("endpoint"), "Connect to the server",
-			"There is no endpoint. Set `endpoint` in the provider block, or the environment variable "+envEndpoint+"."+hint)
+		refuseAt(diags, path.Root("endpoint"), "Connect to the server",
+			"There is no endpoint. Set `endpoint` in the provider block, or the environment variable "+envEndpoint+" (else "+envOtherEndpoint+" is read)."+hint)
 	} else if err := api.CheckEndpoint(config.Endpoint); err != nil {
-		diags.AddError("Connect to the server", sentence(err.Error())+"\n\nCorrect `endpoint` in the provider block, or the environment variable "+envEndpoint+".")
+		refuse(diags, "Connect to the server", sentence(err.Error())+"\n\nCorrect `endpoint` in the provider block, or the environment variable "+envEndpoint+".")
 	}
 	if strings.ContainsFunc(config.Credential, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		diags.AddError("Connect to the server",
+		refuse(diags, "Connect to the server",
 			"The API key holds a blank, a line break or another character that no key has. Copy it again.")
 	}
 	if api.NeedsWorkspace(config.Credential) && config.WorkspaceID == "" {
-		diags.AddAttributeError(path.Root("workspace_id"), "Connect to the server",
+		refuseAt(diags, path.Root("workspace_id"), "Connect to the server",
 			"A personal access token is not bound to a workspace. Set `workspace_id` in the provider block, or the environment variable "+
 				envWorkspaceID+".")
 	}
 }
 
 // checkWorkspace refuses a credential of another workspace, with which everything would look deleted.
-func checkWorkspace(ctx context.Context, client *api.Client, wanted string, diags *diag.Diagnostics) {
-	answer, err := api.Call[api.WorkspaceResponse](ctx, client.GetWorkspace, api.EmptyRequest{})
+func (c *connection) checkWorkspace(ctx context.Context, wanted string, diags *diag.Diagnostics) {
+	actual, err := c.workspace(ctx)
 	if err != nil {
 		report(diags, "Read the workspace of the API key", err)
 		return
 	}
-	if actual := answer.Workspace; !strings.EqualFold(actual.WorkspaceID, wanted) {
-		diags.AddAttributeError(path.Root("workspace_id"), "Connect to the server", fmt.Sprintf(
+	if !strings.EqualFold(actual.WorkspaceID, wanted) {
+		refuseAt(diags, path.Root("workspace_id"), "Connect to the server", fmt.Sprintf(
 			"The API key belongs to workspace %s (%s), but `workspace_id` says %s. Nothing was read or changed. "+
 				"Use a key of that workspace, or correct `workspace_id`.", actual.WorkspaceID, actual.Name, wanted))
 	}
@@ -128,15 +149,21 @@ func (s settings) convertOnImport(diags *diag.Diagnostics) bool {
 	}
 	convert, err := strconv.ParseBool(value)
 	if err != nil {
-		diags.AddAttributeError(path.Root("convert_on_import"), "Connect to the server",
+		refuseAt(diags, path.Root("convert_on_import"), "Connect to the server",
 			fmt.Sprintf("The environment variable %s is neither true nor false. Set it to one of them, or leave it out.", envConvertOnImport))
 	}
 	return convert
 }
 
-func orEnvironment(value types.String, name string) string {
-	if value.IsNull() {
-		return os.Getenv(name)
+// orEnvironment is the value, or that of the first of these variables that is set.
+func orEnvironment(value types.String, names ...string) string {
+	if !value.IsNull() {
+		return value.ValueString()
 	}
-	return value.ValueString()
+	for _, name := range names {
+		if found := os.Getenv(name); found != "" {
+			return found
+		}
+	}
+	return ""
 }

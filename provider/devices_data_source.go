@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
@@ -19,9 +20,6 @@ func (d *devicesDataSource) Metadata(_ context.Context, req datasource.MetadataR
 }
 
 func (d *devicesDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	text := func(description string) schema.Attribute {
-		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
-	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The devices of the workspace: all of them, or those that match every condition given.",
 		Attributes: map[string]schema.Attribute{
@@ -31,31 +29,40 @@ func (d *devicesDataSource) Schema(_ context.Context, _ datasource.SchemaRequest
 			"devices": schema.ListNestedAttribute{
 				Computed:            true,
 				MarkdownDescription: "The devices, first seen first.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"device_id":            text("The identifier of the device."),
-					"device_type":          text("Its type, such as `august_lock`."),
-					"display_name":         text("Its name."),
-					"connected_account_id": text("The account at a vendor through which it is reached."),
-					"manufacturer":         text("Who makes it. Null if that is not known."),
-					"model":                text("Its model. Null if that is not known."),
-					"location_name":        text("The place it is in. Null if that is not known."),
-					"time_zone":            text("The time zone it is in, such as `Europe/Paris`. Null if that is not known."),
-					"created_at":           text("When it was first seen."),
-					"online":               schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it could be reached when it was last heard of."},
-					"can_program_online_access_codes": schema.BoolAttribute{
-						Computed: true, MarkdownDescription: "Whether access codes can be set on it. Null where the server does not say.",
-					},
-					"supported_code_lengths": schema.ListAttribute{
-						Computed: true, ElementType: types.Int64Type,
-						MarkdownDescription: "How many digits a PIN may have, ascending. Empty where the server does not say.",
-					},
-					"max_active_codes_supported": schema.Int64Attribute{
-						Computed: true, MarkdownDescription: "How many access codes it holds. Null where the server does not say.",
-					},
-				}},
+				NestedObject:        schema.NestedAttributeObject{Attributes: deviceAttributes()},
 			},
 		},
 	}
+}
+
+// deviceAttributes are what deviceModel holds.
+func deviceAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"device_id":            computedText("The identifier of the device."),
+		"device_type":          computedText("Its type, such as `august_lock`."),
+		"display_name":         computedText("The name of the device."),
+		"connected_account_id": computedText("The account at a vendor through which it is reached."),
+		"manufacturer":         computedText("Who makes it. Null if that is not known."),
+		"model":                computedText("Its model. Null if that is not known."),
+		"location_name":        computedText("The place it is in. Null if that is not known."),
+		"time_zone":            computedText("The time zone it is in, such as `Europe/Paris`. Null if that is not known."),
+		"created_at":           computedText("When it was first seen."),
+		"online":               schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it could be reached when it was last heard of."},
+		"can_program_online_access_codes": schema.BoolAttribute{
+			Computed: true, MarkdownDescription: "Whether access codes can be set on it. Null where the server does not say.",
+		},
+		"supported_code_lengths": schema.ListAttribute{
+			Computed: true, ElementType: types.Int64Type,
+			MarkdownDescription: "How many digits a PIN may have, ascending. Empty where the server does not say.",
+		},
+		"max_active_codes_supported": schema.Int64Attribute{
+			Computed: true, MarkdownDescription: "How many access codes it holds. Null where the server does not say.",
+		},
+	}
+}
+
+func computedText(description string) schema.Attribute {
+	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }
 
 func (d *devicesDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
@@ -65,19 +72,11 @@ func (d *devicesDataSource) Read(ctx context.Context, req datasource.ReadRequest
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	devices, err := api.Collect(api.Pages(func(cursor string) ([]api.Device, api.Pagination, error) {
-		request := model.request()
-		request.PageCursor = cursor
-		answer, err := api.Call[api.DevicesResponse](ctx, client.ListDevices, request)
-		if err != nil {
-			return nil, api.Pagination{}, err
-		}
-		return answer.Devices, answer.Pagination, nil
-	}))
+	devices, err := api.Collect(client.Devices(ctx, model.request()))
 	if err != nil {
 		report(&resp.Diagnostics, "List devices", err)
 		return
 	}
-	model.fill(devices)
+	model.fill(slices.DeleteFunc(devices, model.excludes))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }

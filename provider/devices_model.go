@@ -34,8 +34,14 @@ func (m *devicesModel) request() api.ListDevicesRequest {
 		DeviceType:         m.DeviceType.ValueString(),
 		ConnectedAccountID: m.ConnectedAccountID.ValueString(),
 		Search:             m.Search.ValueString(),
-		Limit:              pageSize,
 	}
+}
+
+// excludes says of a device that it was not asked for: some servers ignore conditions. Names are left to the server,
+// which may search more than them.
+func (m *devicesModel) excludes(device api.Device) bool {
+	return !m.DeviceType.IsNull() && device.DeviceType != m.DeviceType.ValueString() ||
+		!m.ConnectedAccountID.IsNull() && device.ConnectedAccountID != m.ConnectedAccountID.ValueString()
 }
 
 func (m *devicesModel) fill(devices []api.Device) {

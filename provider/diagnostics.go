@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +17,33 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
+// Every diagnostic is made by the four functions that follow. The summary is the action, or what was checked; the
+// detail begins with what is wrong and ends with what to do.
+
+// refuse adds an error.
+func refuse(diags *diag.Diagnostics, summary, detail string) { diags.AddError(summary, detail) }
+
+// refuseAt adds an error that points to an attribute. Terraform shows the line of the configuration that it points to,
+// so those that hold a secret are not pointed to.
+func refuseAt(diags *diag.Diagnostics, attribute path.Path, summary, detail string) {
+	if slices.Contains(secrets, attribute.String()) {
+		diags.AddError(summary, detail)
+		return
+	}
+	diags.AddAttributeError(attribute, summary, detail)
+}
+
+// warn adds a warning.
+func warn(diags *diag.Diagnostics, summary, detail string) { diags.AddWarning(summary, detail) }
+
+// warnAt adds a warning that points to an attribute.
+func warnAt(diags *diag.Diagnostics, attribute path.Path, summary, detail string) {
+	diags.AddAttributeWarning(attribute, summary, detail)
+}
+
+// secrets are the attributes whose lines are not shown.
+var secrets = []string{"api_key", "code", "code_wo"}
+
 // report adds what kept an action from being done: the summary is the action, the detail what the server says
 // and what can be done about it. It points to the attribute that the server complains about.
 func report(diags *diag.Diagnostics, action string, err error) {
@@ -31,10 +57,10 @@ func reportNext(diags *diag.Diagnostics, action string, err error, next string) 
 		detail += "\n\n" + next
 	}
 	if field, ok := blamed(err); ok {
-		diags.AddAttributeError(path.Root(field), action, detail)
+		refuseAt(diags, path.Root(field), action, detail)
 		return
 	}
-	diags.AddError(action, detail)
+	refuse(diags, action, detail)
 }
 
 // reportCreate is report for a request that creates something, which may have happened although it failed.
@@ -47,6 +73,13 @@ func reportCreate(diags *diag.Diagnostics, action string, err error) {
 	reportNext(diags, action, err, next)
 }
 
+// warnInterrupted says that Terraform was interrupted while it waited for a lock. It is no error: that would taint the
+// code, and the next apply would replace it for nothing.
+func warnInterrupted(diags *diag.Diagnostics, action, id string) {
+	warn(diags, action, "Terraform was interrupted while it waited for the lock to take the access code "+id+". The code is in the state, and the "+
+		"server keeps trying; the next plan shows its status.")
+}
+
 // mayHaveHappened says of a failed request that the server may have carried it out.
 func mayHaveHappened(err error) bool {
 	if status := api.StatusOf(err); status != 0 {
@@ -55,22 +88,21 @@ func mayHaveHappened(err error) bool {
 	return !notConnected(err)
 }
 
-// notConnected says that no connection was made over which the request could have gone.
+// notConnected says that the request has not gone out, as a rule because no connection was made.
 func notConnected(err error) bool {
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
-		return true
-	}
 	broken, ok := errors.AsType[*net.OpError](err)
-	return ok && broken.Op == "dial"
+	return api.IsUntrusted(err) || api.IsNotSent(err) || ok && broken.Op == "dial"
 }
 
 // hasID guards against an answer that names nothing.
 func hasID(kind, id string) error {
 	if id == "" {
-		return fmt.Errorf("the server's answer names no %s", kind)
+		return &explained{"the server's answer names no " + kind, errNameless}
 	}
 	return nil
 }
+
+var errNameless = errors.New("the server's answer names nothing")
 
 // sameID guards against an answer about something else.
 func sameID(kind, got, wanted string) error {
@@ -111,7 +143,7 @@ func blamed(err error) (string, bool) {
 // nextStep is what can be done about an error, as far as the error alone tells.
 func nextStep(err error) string {
 	if errors.Is(err, context.Canceled) {
-		return ""
+		return "Terraform was interrupted. Run it again: it finishes what is left."
 	}
 	switch status := api.StatusOf(err); {
 	case status == http.StatusUnauthorized:
@@ -125,12 +157,28 @@ func nextStep(err error) string {
 	case api.IsNoRoute(err):
 		return "Check `endpoint` (or " + envEndpoint + "): what answers there does not know this operation."
 	case status == http.StatusTooManyRequests:
-		return "The server asks to be asked less often. Run Terraform again with a lower -parallelism, or later."
+		return "The server asks to be asked less often. Lower the provider's `max_concurrent_requests`, or run Terraform again later."
+	case status == http.StatusOK || errors.Is(err, errNameless):
+		return "Check `endpoint` (or " + envEndpoint + "): what answers there does not speak this API."
 	case status >= http.StatusInternalServerError:
 		return "The server has failed; its log tells more under the request above. Run Terraform again when it is well."
 	}
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		return "Check `endpoint` (or " + envEndpoint + "): that server speaks plain http, so the address begins with http://."
+	}
+	if api.IsUntrusted(err) {
+		return "The server's TLS certificate is not trusted, so nothing was sent. Correct the name in `endpoint` (or " + envEndpoint + "), or let " +
+			"SSL_CERT_FILE name the certificate of the authority that has signed it."
+	}
+	if api.IsNotSent(err) {
+		return "It was not its turn in time. Raise the provider's `max_concurrent_requests`, or the resource's `timeouts`."
+	}
 	if notConnected(err) {
 		return "Check that the server is running, and that `endpoint` (or " + envEndpoint + ") is its address."
+	}
+	if api.IsBadAnswer(err) {
+		return "Something at `endpoint` (or " + envEndpoint + ") answers, but its answer broke off, was too slow or too long. Check that it is the " +
+			"server itself, and what is between it and here, such as a proxy; then run Terraform again."
 	}
 	return ""
 }

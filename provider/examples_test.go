@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,17 +8,20 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
+// byIdentity is an example that only newer versions of Terraform take.
+const byIdentity = "import-by-identity.tf"
+
 func TestExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	var folders []string
-	for _, pattern := range []string{"provider", "demo", "resources/*", "data-sources/*"} {
+	for _, pattern := range []string{"provider", "demo", "tested-module", "resources/*", "data-sources/*", "ephemeral-resources/*"} {
 		found, err := filepath.Glob(filepath.Join("../examples", pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("there are no examples in %s: %v", pattern, err)
 		}
 		folders = append(folders, found...)
 	}
-	if want := 2 + len(models); len(folders) != want {
+	if want := 3 + len(models); len(folders) != want {
 		t.Errorf("there are %d folders of examples, want %d: %q", len(folders), want, folders)
 	}
 	for _, folder := range folders {
@@ -29,32 +31,21 @@ func TestExamplesAreValid(t *testing.T) {
 				t.Fatalf("no files: %v", err)
 			}
 			contents := map[string]string{}
-			all := ""
 			for _, file := range files {
-				content, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				contents[filepath.Base(file)] = string(content)
-				all += string(content)
+				contents[filepath.Base(file)] = read(t, file)
 			}
-			if !strings.Contains(all, "required_providers") {
-				contents["required.tf"] = required
+			if _, there := contents[byIdentity]; there && !cliKnows(t, "1.12", "import by identity") {
+				delete(contents, byIdentity)
 			}
-			w := newWorkspace(t, contents)
-			w.expect(true, "fmt", "-check")
-			w.expect(true, "validate")
+			valid(t, contents)
 		})
 	}
 }
 
 func TestWebhookDocumentationListsEveryEventType(t *testing.T) {
-	page, err := os.ReadFile("../docs/resources/webhook.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := read(t, "../docs/resources/webhook.md")
 	for _, eventType := range access.EventTypes() {
-		if !strings.Contains(string(page), "`"+eventType+"`") {
+		if !strings.Contains(page, "`"+eventType+"`") {
 			t.Errorf("docs/resources/webhook.md does not name %s", eventType)
 		}
 	}

@@ -52,7 +52,7 @@ func (f *fake) takeEffect() {
 func (f *fake) unmanaged(code fakeCode) (id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	id = uuid.NewString()
+	id = f.newID()
 	code.device = fakeDevice
 	if code.status == "" {
 		code.status = "set"
@@ -102,21 +102,21 @@ func utc(value any) string {
 // onCode answers 404 for codes there are not, or that the operation is not for.
 func (f *fake) onCode(w http.ResponseWriter, r *http.Request, body map[string]any, do func(id string, c *fakeCode) map[string]any) {
 	id, _ := body["access_code_id"].(string)
-	if uuid.Validate(id) != nil {
+	if !f.anyID && uuid.Validate(id) != nil {
 		answerRaw(http.StatusBadRequest, "application/json", `{"ok": false, "error": {"type": "invalid_input", "message": "Invalid uuid for \"access_code_id\"",
 			"validation_errors": {"_errors": [], "access_code_id": {"_errors": ["Invalid uuid"]}}}}`)(w, r)
 		return
 	}
 	c := f.codes[id]
 	if c == nil || c.managed == strings.Contains(r.URL.Path, "/unmanaged/") {
-		answerError(404, "access_code_not_found", "Could not find an access_code with device_id or access_code_id")(w, r)
+		f.answerNotFound("access_code_not_found", "Could not find an access_code with device_id or access_code_id")(w, r)
 		return
 	}
 	answer(do(id, c))(w, r)
 }
 
 func (f *fake) createCode(w http.ResponseWriter, r *http.Request, body map[string]any) {
-	id := uuid.NewString()
+	id := f.newID()
 	c := &fakeCode{device: body["device_id"].(string), name: body["name"], code: body["code"], startsAt: body["starts_at"],
 		endsAt: body["ends_at"], managed: true, status: "setting"}
 	c.external, _ = body["is_external_modification_allowed"].(bool)
@@ -128,12 +128,15 @@ func (f *fake) createCode(w http.ResponseWriter, r *http.Request, body map[strin
 	}
 	f.codes[id] = c
 	made := map[string]any{"access_code": f.codeJSON(id)}
-	f.attempt(made, "CREATE_ACCESS_CODE", func() { settle(c) })
+	f.attempt(made, "CREATE_ACCESS_CODE", func() { f.settle(c) })
 	answer(made)(w, r)
 }
 
 // settle is what the lock does: codes of the future wait.
-func settle(c *fakeCode) {
+func (f *fake) settle(c *fakeCode) {
+	if f.neverSet {
+		return
+	}
 	c.status = "set"
 	if starts, err := time.Parse(time.RFC3339, asText(c.startsAt)); err == nil && starts.After(time.Now()) {
 		c.status = "unset"
@@ -164,7 +167,7 @@ func (f *fake) updateCode(w http.ResponseWriter, r *http.Request, body map[strin
 		}
 		c.status = "setting"
 		done := map[string]any{}
-		f.attempt(done, "UPDATE_ACCESS_CODE", func() { settle(c) })
+		f.attempt(done, "UPDATE_ACCESS_CODE", func() { f.settle(c) })
 		return done
 	})
 }
@@ -190,21 +193,6 @@ func (f *fake) deleteCode(w http.ResponseWriter, r *http.Request, body map[strin
 	})
 }
 
-func (f *fake) listUnmanaged(w http.ResponseWriter, r *http.Request, body map[string]any) {
-	var ids []string
-	for id, c := range f.codes {
-		if !c.managed && c.device == body["device_id"] {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	codes := []map[string]any{}
-	for _, id := range ids {
-		codes = append(codes, f.codeJSON(id))
-	}
-	f.answerPage(w, r, "access_codes", codes, body)
-}
-
 // attempt adds an action attempt to an answer, and takes effect when it has succeeded.
 func (f *fake) attempt(answer map[string]any, actionType string, effect func()) {
 	if f.noAttempts {
@@ -216,7 +204,7 @@ func (f *fake) attempt(answer map[string]any, actionType string, effect func()) 
 	if f.nextAttempt != nil {
 		f.nextAttempt(a)
 	}
-	id := uuid.NewString()
+	id := f.newID()
 	f.attempts[id] = a
 	answer["action_attempt"] = f.attemptJSON(id)
 }

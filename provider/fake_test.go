@@ -1,12 +1,15 @@
 package provider
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -32,15 +35,25 @@ type fake struct {
 	effects  []fakeEffect
 	devices  []map[string]any
 
-	expandsWildcard bool // stores the list of all event types instead of "*"
-	secretOnce      bool // tells a webhook's secret only at creation
-	noAttempts      bool // answers without action_attempt
-	laterBy         int  // and takes effect only after so many more requests
-	noPagination    bool // answers lists without pagination
-	noUnmanagedGet  bool // does not have that operation
+	expandsWildcard bool     // stores the list of all event types instead of "*"
+	secretOnce      bool     // tells a webhook's secret only at creation
+	noAttempts      bool     // answers without action_attempt
+	laterBy         int      // and takes effect only after so many more requests
+	noPagination    bool     // answers lists without pagination
+	noUnmanagedGet  bool     // does not have that operation
+	plainNotFound   bool     // gives no reason for a 404
+	listsAllDevices bool     // ignores device_id
+	neverSet        bool     // leaves codes at "setting"
+	lacks           []string // operations
+	anyID           bool     // takes identifiers that are no UUIDs
+	newID           func() string
+	elsewhere       bool // does not know what a workspace is
 	pageSize        int  // at most so many records on a page
 
-	nextAttempt func(*fakeAttempt) // changes the attempts to come
+	workspace string // of the key
+
+	nextAttempt func(*fakeAttempt)               // changes the attempts to come
+	front       atomic.Pointer[http.HandlerFunc] // stands before this server
 }
 
 type fakeCall struct {
@@ -51,6 +64,8 @@ type fakeCall struct {
 type fakeWebhook struct {
 	url        string
 	eventTypes []string
+	secret     string         // empty: fakeSecret
+	more       map[string]any // what else it answers
 }
 
 var allEventTypes = []string{"access_code.created", "device.connected", "device.disconnected"}
@@ -59,9 +74,15 @@ func startFake(t *testing.T) *fake {
 	t.Helper()
 	f := &fake{
 		odd: map[string][]http.HandlerFunc{}, webhooks: map[string]*fakeWebhook{}, codes: map[string]*fakeCode{},
-		attempts: map[string]*fakeAttempt{}, pageSize: 1000,
+		attempts: map[string]*fakeAttempt{}, pageSize: 1000, workspace: fakeWorkspace, newID: uuid.NewString,
 	}
-	server := httptest.NewServer(f)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if front := f.front.Load(); front != nil {
+			(*front)(w, r)
+			return
+		}
+		f.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	f.URL = server.URL
 	return f
@@ -152,12 +173,16 @@ func (f *fake) route(path string) fakeHandler {
 		"/webhooks/delete":     f.deleteWebhook,
 		"/access_codes/create": f.createCode, "/access_codes/get": f.getCode, "/access_codes/update": f.updateCode,
 		"/access_codes/delete": f.deleteCode, "/access_codes/unmanaged/list": f.listUnmanaged,
-		"/access_codes/unmanaged/convert_to_managed": f.convertCode, "/access_codes/unmanaged/delete": f.deleteCode,
+		converting: f.convertCode, oldConverting: f.convertCode, deleting: f.deleteCode,
+	}
+	if f.elsewhere {
+		delete(routes, "/workspaces/get")
 	}
 	if !f.noUnmanagedGet {
 		routes["/access_codes/unmanaged/get"] = f.getCode
 	}
-	if handler, ok := routes[path]; ok {
+	maps.Copy(routes, f.lists())
+	if handler, ok := routes[path]; ok && !f.isMissing(path) {
 		return handler
 	}
 	return func(w http.ResponseWriter, r *http.Request, _ map[string]any) {
@@ -167,7 +192,7 @@ func (f *fake) route(path string) fakeHandler {
 
 func (f *fake) getWorkspace(w http.ResponseWriter, r *http.Request, _ map[string]any) {
 	answer(map[string]any{"workspace": map[string]any{
-		"workspace_id": fakeWorkspace, "name": "Sandbox", "company_name": "Acme", "connect_partner_name": nil, "is_sandbox": true,
+		"workspace_id": f.workspace, "name": "Sandbox", "company_name": "Acme", "connect_partner_name": nil, "is_sandbox": true,
 	}})(w, r)
 }
 
@@ -198,10 +223,18 @@ func (f *fake) answerPage(w http.ResponseWriter, r *http.Request, name string, r
 }
 
 func (f *fake) createWebhook(w http.ResponseWriter, r *http.Request, body map[string]any) {
-	id := uuid.NewString()
+	id := f.newID()
 	f.webhooks[id] = &fakeWebhook{url: body["url"].(string)}
 	f.setEventTypes(id, body)
 	answer(map[string]any{"webhook": f.webhookJSON(id, true)})(w, r)
+}
+
+// answerNotFound is the 404 of this server.
+func (f *fake) answerNotFound(errorType, message string) http.HandlerFunc {
+	if f.plainNotFound {
+		return answerRaw(http.StatusNotFound, "text/plain", "")
+	}
+	return answerError(http.StatusNotFound, errorType, message)
 }
 
 func (f *fake) setEventTypes(id string, body map[string]any) {
@@ -219,8 +252,9 @@ func (f *fake) setEventTypes(id string, body map[string]any) {
 func (f *fake) webhookJSON(id string, created bool) map[string]any {
 	webhook := map[string]any{"webhook_id": id, "url": f.webhooks[id].url, "event_types": f.webhooks[id].eventTypes}
 	if created || !f.secretOnce {
-		webhook["secret"] = fakeSecret
+		webhook["secret"] = cmp.Or(f.webhooks[id].secret, fakeSecret)
 	}
+	maps.Copy(webhook, f.webhooks[id].more)
 	return webhook
 }
 
@@ -228,7 +262,7 @@ func (f *fake) webhookJSON(id string, created bool) map[string]any {
 func (f *fake) onWebhook(w http.ResponseWriter, r *http.Request, body map[string]any, do func(id string) map[string]any) {
 	id, _ := body["webhook_id"].(string)
 	if f.webhooks[id] == nil {
-		answerError(404, "webhook_not_found", "Could not find webhook")(w, r)
+		f.answerNotFound("webhook_not_found", "Could not find webhook")(w, r)
 		return
 	}
 	answer(do(id))(w, r)
@@ -239,6 +273,10 @@ func (f *fake) getWebhook(w http.ResponseWriter, r *http.Request, body map[strin
 }
 
 func (f *fake) updateWebhook(w http.ResponseWriter, r *http.Request, body map[string]any) {
+	if body["event_types"] == nil {
+		answerError(http.StatusBadRequest, "invalid_input", "event_types is required")(w, r)
+		return
+	}
 	f.onWebhook(w, r, body, func(id string) map[string]any { f.setEventTypes(id, body); return map[string]any{} })
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
@@ -18,9 +19,16 @@ import (
 var models = map[string]any{
 	"deviceaccess_access_code":            accessCodeModel{},
 	"deviceaccess_webhook":                webhookModel{},
+	"deviceaccess_access_code_set":        accessCodeSetModel{},
+	"deviceaccess_exclusive_access_codes": exclusiveAccessCodesModel{},
 	"deviceaccess_devices":                devicesModel{},
 	"deviceaccess_unmanaged_access_codes": unmanagedAccessCodesModel{},
 	"deviceaccess_workspace":              workspaceModel{},
+	"deviceaccess_device":                 namedDeviceModel{},
+	"deviceaccess_device_providers":       deviceProvidersModel{},
+	"deviceaccess_access_codes":           accessCodesModel{},
+	"deviceaccess_webhooks":               webhooksModel{},
+	"ephemeral deviceaccess_access_code":  ephemeralAccessCodeModel{},
 }
 
 // schemas are the types that the schemas of all resources, data sources and of the provider demand.
@@ -53,6 +61,17 @@ func schemas(t *testing.T) map[string]attr.TypeWithAttributeTypes {
 		}
 		found[name.TypeName] = schema.Schema.Type().(attr.TypeWithAttributeTypes)
 	}
+	for _, create := range p.(provider.ProviderWithEphemeralResources).EphemeralResources(t.Context()) {
+		var name ephemeral.MetadataResponse
+		var schema ephemeral.SchemaResponse
+		made := create()
+		made.Metadata(t.Context(), ephemeral.MetadataRequest{ProviderTypeName: "deviceaccess"}, &name)
+		made.Schema(t.Context(), ephemeral.SchemaRequest{}, &schema)
+		if diags := schema.Schema.ValidateImplementation(t.Context()); diags.HasError() {
+			t.Errorf("%s: %v", name.TypeName, diags)
+		}
+		found["ephemeral "+name.TypeName] = schema.Schema.Type().(attr.TypeWithAttributeTypes)
+	}
 	return found
 }
 
@@ -72,8 +91,10 @@ func TestModelsAndSchemasAgree(t *testing.T) {
 func agree(t *testing.T, where string, model reflect.Type, schema attr.TypeWithAttributeTypes) {
 	t.Helper()
 	attributes := schema.AttributeTypes()
-	for i := range model.NumField() {
-		field := model.Field(i)
+	for _, field := range reflect.VisibleFields(model) {
+		if field.Anonymous {
+			continue // its fields are visited by themselves
+		}
 		name := field.Tag.Get("tfsdk")
 		wanted, ok := attributes[name]
 		if !ok {
@@ -107,6 +128,14 @@ func TestEverythingIsDescribed(t *testing.T) {
 		var schema resource.SchemaResponse
 		create().Schema(t.Context(), resource.SchemaRequest{}, &schema)
 		described(t, "resource", schema.Schema.MarkdownDescription)
+		for name, attribute := range schema.Schema.Attributes {
+			described(t, name, attribute.GetMarkdownDescription())
+		}
+	}
+	for _, create := range p.(provider.ProviderWithEphemeralResources).EphemeralResources(t.Context()) {
+		var schema ephemeral.SchemaResponse
+		create().Schema(t.Context(), ephemeral.SchemaRequest{}, &schema)
+		described(t, "ephemeral resource", schema.Schema.MarkdownDescription)
 		for name, attribute := range schema.Schema.Attributes {
 			described(t, name, attribute.GetMarkdownDescription())
 		}

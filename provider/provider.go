@@ -9,9 +9,12 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
@@ -22,11 +25,16 @@ func New(version string) func() provider.Provider {
 
 type deviceAccess struct{ version string }
 
+var _ provider.ProviderWithListResources = (*deviceAccess)(nil)
+
 type settings struct {
 	APIKey          types.String `tfsdk:"api_key"`
 	Endpoint        types.String `tfsdk:"endpoint"`
 	WorkspaceID     types.String `tfsdk:"workspace_id"`
 	ConvertOnImport types.Bool   `tfsdk:"convert_on_import"`
+	WaitForSet      types.Bool   `tfsdk:"wait_for_set"`
+
+	MaxConcurrentRequests types.Int64 `tfsdk:"max_concurrent_requests"`
 }
 
 func (p *deviceAccess) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -40,17 +48,18 @@ func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp 
 			"api_key": schema.StringAttribute{
 				Optional: true, Sensitive: true,
 				MarkdownDescription: "The API key (`seam_…`), or a personal access token (`seam_at…`) together with `workspace_id`. " +
-					"By default the environment variable `DEVICEACCESS_API_KEY`.",
+					"By default the environment variable `DEVICEACCESS_API_KEY`, else `SEAM_API_KEY`.",
 			},
 			"endpoint": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "The address of the server, such as `http://127.0.0.1:8500`. " +
-					"By default the environment variable `DEVICEACCESS_ENDPOINT`.",
+					"By default the environment variable `DEVICEACCESS_ENDPOINT`, else `SEAM_ENDPOINT`.",
 			},
 			"workspace_id": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "The workspace that the key must belong to. With it, a key of another workspace is refused before " +
-					"anything is read; without it, such a key makes everything look deleted. A personal access token needs it. " +
+					"anything is read or created. Without it, what is in the state already is not taken to be deleted because of such a key, but " +
+					"new resources are created in the wrong workspace. A personal access token needs it. " +
 					"By default the environment variable `DEVICEACCESS_WORKSPACE_ID`.",
 			},
 			"convert_on_import": schema.BoolAttribute{
@@ -58,6 +67,17 @@ func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp 
 				MarkdownDescription: "Whether importing an unmanaged access code by its bare `access_code_id` converts it to managed at once. " +
 					"Where it is `false`, such an import is refused, and only `<device_id>/<access_code_id>` can be imported, which changes " +
 					"nothing until apply. By default the environment variable `DEVICEACCESS_CONVERT_ON_IMPORT`, else `true`.",
+			},
+			"wait_for_set": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "Whether creating, changing and converting an access code waits until the lock has it. By default `true`. Set it to " +
+					"`false` for a server whose codes never get to the status `set`; each resource can set it for itself.",
+			},
+			"max_concurrent_requests": schema.Int64Attribute{
+				Optional: true,
+				MarkdownDescription: "How many requests are sent to the server at the same time; further ones wait for their turn. By default `10`, " +
+					"which is how many resources Terraform works on at once. Lower it for a server that answers 429.",
+				Validators: []validator.Int64{isAtLeastOne{}},
 			},
 		},
 	}
@@ -72,6 +92,7 @@ func (p *deviceAccess) Configure(ctx context.Context, req provider.ConfigureRequ
 	conn, diags := config.connect(ctx, userAgent(p.version, req.TerraformVersion))
 	resp.Diagnostics.Append(diags...)
 	resp.ResourceData, resp.DataSourceData = conn, conn
+	resp.EphemeralResourceData, resp.ListResourceData = conn, conn
 }
 
 func userAgent(version, terraform string) string {
@@ -79,9 +100,20 @@ func userAgent(version, terraform string) string {
 }
 
 func (p *deviceAccess) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{newWebhookResource, newAccessCodeResource}
+	return []func() resource.Resource{newWebhookResource, newAccessCodeResource, newAccessCodeSetResource, newExclusiveAccessCodesResource}
+}
+
+func (p *deviceAccess) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
+	return []func() ephemeral.EphemeralResource{newEphemeralAccessCode}
 }
 
 func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{newWorkspaceDataSource, newDevicesDataSource, newUnmanagedAccessCodesDataSource}
+	return []func() datasource.DataSource{
+		newWorkspaceDataSource, newDevicesDataSource, newDeviceDataSource, newDeviceProvidersDataSource,
+		newUnmanagedAccessCodesDataSource, newAccessCodesDataSource, newWebhooksDataSource,
+	}
+}
+
+func (p *deviceAccess) ListResources(context.Context) []func() list.ListResource {
+	return []func() list.ListResource{newAccessCodeList, newWebhookList}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/echoprovider"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -25,8 +26,9 @@ import (
 
 // TestMain keeps the machine's own settings of Terraform and of the provider out of the tests.
 func TestMain(m *testing.M) {
+	sweepInstead(m)
 	os.Setenv("TF_CLI_CONFIG_FILE", os.DevNull)
-	for _, name := range []string{envAPIKey, envEndpoint, envWorkspaceID, envConvertOnImport} {
+	for _, name := range []string{envAPIKey, envEndpoint, envWorkspaceID, envConvertOnImport, envOtherAPIKey, envOtherEndpoint} {
 		os.Unsetenv(name)
 	}
 	dir, err := os.MkdirTemp("", "deviceaccess-mirror-")
@@ -51,6 +53,7 @@ func play(t *testing.T, test resource.TestCase) {
 	test.IsUnitTest = true // needs no account anywhere, so it always runs
 	test.ProtoV6ProviderFactories = map[string]func() (tfprotov6.ProviderServer, error){
 		"deviceaccess": providerserver.NewProtocol6WithError(New("test")()),
+		"echo":         echoprovider.NewProviderServer(), // shows what ephemeral resources hold
 	}
 	resource.Test(t, test)
 }
@@ -113,7 +116,7 @@ func TestMissingAndWrongSettingsSayWhatToDo(t *testing.T) {
 		"nothing":             {``, []string{"no API key", "DEVICEACCESS_API_KEY", "make server", "no endpoint", "DEVICEACCESS_ENDPOINT", "make server"}},
 		"endpoint, no key":    {`endpoint = "` + f.URL + `"`, []string{"There is no API key"}},
 		"endpoint no URL":     {`endpoint = "localhost:8500", api_key = "` + key + `"`, []string{"is not an http or https URL; write it like", "Correct `endpoint`", "DEVICEACCESS_ENDPOINT"}},
-		"endpoint https":      {`endpoint = "` + strings.Replace(f.URL, "http:", "https:", 1) + `", api_key = "` + key + `"`, []string{"HTTP response to HTTPS client", "that `endpoint`"}},
+		"endpoint https":      {`endpoint = "` + strings.Replace(f.URL, "http:", "https:", 1) + `", api_key = "` + key + `"`, []string{"HTTP response to HTTPS client", "Check `endpoint`", "begins with http://"}},
 		"key in endpoint":     {`endpoint = "http://k:pw123456@localhost:1", api_key = "` + key + `"`, []string{"must have no user name"}},
 		"key with newline":    {`endpoint = "` + f.URL + `", api_key = "` + key + `\n"`, []string{"a line break or another character that no key has"}},
 		"key not accepted":    {`endpoint = "` + f.URL + `", api_key = "seam_other"`, []string{"API Key not found", "Check `api_key`", "DEVICEACCESS_API_KEY"}},
@@ -261,11 +264,12 @@ func TestRefusedReadsNeverEmptyTheState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t)
+			f.elsewhere = strings.Contains(name, "another server")
 			config := f.config(webhook("https://example.com/a", "") + accessCode(`code = "2468"`))
 			run(t, resource.TestCase{Steps: []resource.TestStep{
 				{Config: config},
-				{PreConfig: func() { f.then("/webhooks/get", refusal) }, RefreshState: true, ExpectError: says("Error: Read webhook")},
-				{PreConfig: func() { f.then("/access_codes/get", refusal) }, RefreshState: true, ExpectError: says("Error: Read access code")},
+				{PreConfig: func() { f.then("/webhooks/list", refusal); f.then("/webhooks/get", refusal) }, RefreshState: true, ExpectError: says("Error: Read webhook")},
+				{PreConfig: func() { f.refuseCodes(refusal) }, RefreshState: true, ExpectError: says("Error: Read access code")},
 				{Config: config, ConfigPlanChecks: plansNothing()},
 			}})
 		})

@@ -3,9 +3,23 @@ package provider
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
+
+// forbids fails the test when a text holds one of these secrets.
+func forbids(t *testing.T, where, text string, secrets map[string]string) {
+	t.Helper()
+	for name, secret := range secrets {
+		if at := strings.Index(text, secret); at >= 0 {
+			t.Errorf("%s is in %s:\n%s", name, where, text[max(0, at-500):min(len(text), at+200)])
+		}
+	}
+}
 
 func TestNothingThatIsPrintedOrLoggedHoldsASecret(t *testing.T) {
 	t.Parallel()
@@ -50,16 +64,95 @@ data "deviceaccess_unmanaged_access_codes" "these" {
 	w.expect(true, "destroy", "-auto-approve")
 
 	log := w.seen.String()
-	for name, secret := range map[string]string{
+	forbids(t, "what was written", log, map[string]string{
 		"the PIN": pin, "the changed PIN": changed, "the adopted PIN": adopted, "the API key": fakeKey, "the webhook's secret": fakeSecret,
-	} {
-		if at := strings.Index(log, secret); at >= 0 {
-			t.Errorf("%s is in what was written:\n%s", name, log[max(0, at-500):min(len(log), at+200)])
-		}
-	}
+	})
 	for _, wanted := range []string{"request answered", "path=/access_codes/create", "PIN (hidden) is no good", "(hidden) does not fit"} {
 		if !strings.Contains(log, wanted) {
 			t.Errorf("%q is not in what was written, so this test looks at the wrong thing", wanted)
 		}
 	}
+}
+
+// What is written only, and what is read for the moment, is also in no plan and in no state.
+func TestWriteOnlyAndEphemeralPINsAreNowhere(t *testing.T) {
+	t.Parallel()
+	const pin, changed, read = "905173846251", "715938426052", "640297158306"
+	f := startFake(t)
+	id := f.unmanaged(fakeCode{name: "Plumber", code: read})
+	config := func(pin string, version int) string {
+		return f.config(accessCode(writtenOnly(pin, version)) + fmt.Sprintf(`
+ephemeral "deviceaccess_access_code" "plumber" {
+  access_code_id = %q
+}
+resource "deviceaccess_access_code" "copy" {
+  device_id       = %q
+  code_wo         = ephemeral.deviceaccess_access_code.plumber.code
+  code_wo_version = %d
+}
+`, id, fakeDevice, version))
+	}
+	w := newWorkspace(t, map[string]string{"versions.tf": required})
+	secrets := map[string]string{"the PIN": pin, "the changed PIN": changed, "the PIN that was read": read, "the API key": fakeKey}
+	for version, pin := range []string{pin, changed} {
+		w.write("main.tf", config(pin, version))
+		w.expect(true, "plan", "-out=plan")
+		plan := w.read("show", "-json", "plan")
+		plan = plan[:strings.Index(plan, `"configuration":`)] // which repeats what is written in main.tf
+		forbids(t, "the plan", plan, secrets)
+		w.expect(true, "apply", "plan")
+	}
+	if updates := f.bodies("/access_codes/update"); len(updates) != 2 || f.codes[id].managed {
+		t.Errorf("updates: %v", updates)
+	}
+	for _, name := range []string{"terraform.tfstate", "terraform.tfstate.backup"} {
+		content, err := os.ReadFile(filepath.Join(w.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		forbids(t, name, string(content), secrets)
+	}
+	w.expect(true, "destroy", "-auto-approve")
+	forbids(t, "what was written", w.seen.String(), secrets)
+}
+
+func TestCrashOfTheProviderShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	const pin, written = "905173846251", "715938426052"
+	f := startFake(t)
+	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(`code = "`+pin+`"`) +
+		strings.Replace(accessCode(writtenOnly(written, 1)), `"front"`, `"back"`, 1))})
+	came, release := f.hold("/access_codes/create")
+	defer release()
+	apply := w.start("apply", "-auto-approve")
+	<-came
+	quit(t, apply.cmd.Process.Pid)
+	if err := apply.cmd.Wait(); err == nil || !strings.Contains(apply.text(), "goroutine ") {
+		t.Fatalf("the provider did not crash (%v):\n%s", err, apply.text())
+	}
+	forbids(t, "the crash", apply.text(), map[string]string{"the PIN": pin, "the PIN that is written only": written, "the API key": fakeKey})
+}
+
+// quit makes the provider that terraform has started end with the stacks of all its goroutines.
+func quit(t *testing.T, terraform int) {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil || len(stats) == 0 {
+		t.Skip("there is no /proc to find the provider in")
+	}
+	for _, stat := range stats {
+		content, err := os.ReadFile(stat)
+		if err != nil || !strings.Contains(string(content), "(terraform-provi)") {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(content), ") ") // state, parent, …
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
+		if fields := strings.Fields(rest); err == nil && fields[1] == strconv.Itoa(terraform) {
+			if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatal("the provider does not run")
 }

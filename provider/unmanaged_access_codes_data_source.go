@@ -54,9 +54,6 @@ func (d *unmanagedAccessCodesDataSource) Metadata(_ context.Context, req datasou
 }
 
 func (d *unmanagedAccessCodesDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	text := func(description string) schema.Attribute {
-		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
-	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The access codes on a lock that the workspace does not manage: set in the lock's app, at its keypad, or by another workspace.\n\n" +
 			"A code that is adopted leaves this list. Do not drive `for_each` of an import block or a resource with it: the guide " +
@@ -67,18 +64,18 @@ func (d *unmanagedAccessCodesDataSource) Schema(_ context.Context, _ datasource.
 				Computed:            true,
 				MarkdownDescription: "The codes, first seen first.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"access_code_id": text("The identifier of the code, by which it can be imported."),
-					"device_id":      text("The lock it is on."),
-					"name":           text("Its name. Null where the lock keeps none."),
+					"access_code_id": computedText("The identifier of the code, by which it can be imported."),
+					"device_id":      computedText("The lock it is on."),
+					"name":           computedText("Its name. Null where the lock keeps none."),
 					"code": schema.StringAttribute{
 						Computed: true, Sensitive: true,
 						MarkdownDescription: "The PIN. Null where the vendor hides it, as SmartThings does.",
 					},
-					"type":       text("`ongoing`, or `time_bound` with a time frame."),
-					"status":     text("`set`, or `unset` where the lock does not accept it now."),
-					"starts_at":  text("From when it opens. Null if always."),
-					"ends_at":    text("Until when it opens. Null if always."),
-					"created_at": text("When it was first seen."),
+					"type":       computedText("`ongoing`, or `time_bound` with a time frame."),
+					"status":     computedText("`set`, or `unset` where the lock does not accept it now."),
+					"starts_at":  computedText("From when it opens. Null if always."),
+					"ends_at":    computedText("Until when it opens. Null if always."),
+					"created_at": computedText("When it was first seen."),
 					"cannot_be_managed": schema.BoolAttribute{
 						Computed: true, MarkdownDescription: "Whether the vendor does not let it be converted to managed, as igloohome, Kwikset and SmartThings do not.",
 					},

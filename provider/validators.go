@@ -2,15 +2,20 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"regexp"
+	"strings"
+	"unicode"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 )
 
-// isPIN checks the shape of a PIN. Its error neither repeats the value nor points to it, because Terraform would
-// show the line.
+// isPIN checks the shape of a PIN. Its error does not repeat the value.
 type isPIN struct{}
 
 var pinShape = regexp.MustCompile(`^[0-9]{4,12}$`)
@@ -20,8 +25,21 @@ func (v isPIN) MarkdownDescription(c context.Context) string { return v.Descript
 
 func (isPIN) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	if !req.ConfigValue.IsNull() && !req.ConfigValue.IsUnknown() && !pinShape.MatchString(req.ConfigValue.ValueString()) {
-		resp.Diagnostics.AddError("Check the PIN",
-			"`code` must be 4 to 12 digits. Many locks take fewer lengths: `supported_code_lengths` of the data source deviceaccess_devices says which.")
+		refuseAt(&resp.Diagnostics, req.Path, "Check the PIN",
+			fmt.Sprintf("`%s` must be 4 to 12 digits. Many locks take fewer lengths: `supported_code_lengths` of the data source deviceaccess_devices says which.", req.Path))
+	}
+}
+
+// isAtLeastOne checks that a number is positive.
+type isAtLeastOne struct{}
+
+func (isAtLeastOne) Description(context.Context) string             { return "at least 1" }
+func (v isAtLeastOne) MarkdownDescription(c context.Context) string { return v.Description(c) }
+
+func (isAtLeastOne) ValidateInt64(_ context.Context, req validator.Int64Request, resp *validator.Int64Response) {
+	if !req.ConfigValue.IsNull() && !req.ConfigValue.IsUnknown() && req.ConfigValue.ValueInt64() < 1 {
+		refuseAt(&resp.Diagnostics, req.Path, "Check the number", fmt.Sprintf(
+			"`%s` is %d. Set it to 1 or more, or leave it out for the default.", req.Path, req.ConfigValue.ValueInt64()))
 	}
 }
 
@@ -40,16 +58,78 @@ func (v isWebAddress) ValidateString(ctx context.Context, req validator.StringRe
 	address := req.ConfigValue.ValueString()
 	u, err := url.Parse(address)
 	if err == nil && u.User != nil { // not pointed to, because Terraform would show the line, and a password in it
-		resp.Diagnostics.AddError("Check the URL", "The value must be "+v.Description(ctx)+": "+u.Redacted()+" has one.")
+		refuse(&resp.Diagnostics, "Check the URL", "The value must be "+v.Description(ctx)+": "+u.Redacted()+" has one.")
 		return
 	}
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || len(address) > 2048 {
-		resp.Diagnostics.AddAttributeError(req.Path, "Check the URL", "The value must be "+v.Description(ctx)+", such as https://example.com/events.")
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || len(address) > 2048 || strings.ContainsFunc(address, unicode.IsSpace) {
+		refuseAt(&resp.Diagnostics, req.Path, "Check the URL", "The value must be "+v.Description(ctx)+", such as https://example.com/events.")
 	}
 }
 
 // isEventType checks the shape of an event type only: new types appear all the time.
-func isEventType() validator.String {
-	return stringvalidator.RegexMatches(regexp.MustCompile(`^(\*|[a-z0-9_]+(\.[a-z0-9_]+)+)$`),
-		"must be `*` or an event type such as `device.connected`")
+type isEventType struct{}
+
+var eventTypeShape = regexp.MustCompile(`^(\*|[a-z0-9_]+(\.[a-z0-9_]+)+)$`)
+
+func (isEventType) Description(context.Context) string             { return "`*`, or words with dots between them" }
+func (v isEventType) MarkdownDescription(c context.Context) string { return v.Description(c) }
+
+func (isEventType) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if !req.ConfigValue.IsNull() && !req.ConfigValue.IsUnknown() && !eventTypeShape.MatchString(req.ConfigValue.ValueString()) {
+		refuseAt(&resp.Diagnostics, req.Path, "Check the event type", fmt.Sprintf("%q has not the shape of an event type. Write one such as "+
+			"`device.connected`, or `*` for all; the documentation of deviceaccess_webhook lists them.", req.ConfigValue.ValueString()))
+	}
+}
+
+// isNotEmpty checks that a string or a set has something in it; its error says what to do instead.
+type isNotEmpty struct{ instead string }
+
+func (isNotEmpty) Description(context.Context) string             { return "not empty" }
+func (v isNotEmpty) MarkdownDescription(c context.Context) string { return v.Description(c) }
+
+func (v isNotEmpty) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if !req.ConfigValue.IsNull() && !req.ConfigValue.IsUnknown() && strings.TrimSpace(req.ConfigValue.ValueString()) == "" {
+		v.refuse(&resp.Diagnostics, req.Path)
+	}
+}
+
+func (v isNotEmpty) ValidateSet(_ context.Context, req validator.SetRequest, resp *validator.SetResponse) {
+	if !req.ConfigValue.IsNull() && !req.ConfigValue.IsUnknown() && len(req.ConfigValue.Elements()) == 0 {
+		v.refuse(&resp.Diagnostics, req.Path)
+	}
+}
+
+func (v isNotEmpty) refuse(diags *diag.Diagnostics, attribute path.Path) {
+	refuseAt(diags, attribute, "Check the value", fmt.Sprintf("`%s` is empty. %s", attribute, v.instead))
+}
+
+// goesWith checks that another attribute is set beside this one; its error says what to do. While the other is not
+// known, nothing is said.
+type goesWith struct{ other, instead string }
+
+func (v goesWith) Description(context.Context) string           { return "only together with `" + v.other + "`" }
+func (v goesWith) MarkdownDescription(c context.Context) string { return v.Description(c) }
+
+func (v goesWith) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if !req.ConfigValue.IsNull() {
+		v.check(ctx, req.Config, req.Path, &resp.Diagnostics)
+	}
+}
+
+func (v goesWith) ValidateInt64(ctx context.Context, req validator.Int64Request, resp *validator.Int64Response) {
+	if !req.ConfigValue.IsNull() {
+		v.check(ctx, req.Config, req.Path, &resp.Diagnostics)
+	}
+}
+
+func (v goesWith) check(ctx context.Context, config tfsdk.Config, attribute path.Path, diags *diag.Diagnostics) {
+	matches, problems := config.PathMatches(ctx, path.MatchRoot(v.other))
+	diags.Append(problems...)
+	for _, match := range matches {
+		var other attr.Value
+		diags.Append(config.GetAttribute(ctx, match, &other)...)
+		if other != nil && other.IsNull() {
+			refuseAt(diags, attribute, "Check the value", fmt.Sprintf("`%s` goes together with `%s`, which is not set. %s", attribute, v.other, v.instead))
+		}
+	}
 }

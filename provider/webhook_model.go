@@ -3,8 +3,10 @@ package provider
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -15,6 +17,10 @@ type webhookModel struct {
 	URL        types.String `tfsdk:"url"`
 	EventTypes types.Set    `tfsdk:"event_types"`
 	Secret     types.String `tfsdk:"secret"`
+
+	Disabled       types.Bool   `tfsdk:"disabled"`
+	DisabledAt     types.String `tfsdk:"disabled_at"`
+	DisabledReason types.String `tfsdk:"disabled_reason"`
 }
 
 // everything stands for all event types, also those to come.
@@ -30,12 +36,40 @@ func (m *webhookModel) fill(ctx context.Context, webhook *api.Webhook, expansion
 	if !m.wantsEverything(ctx) || !sendsEverything {
 		m.EventTypes, diags = types.SetValueFrom(ctx, types.StringType, slices.Compact(slices.Sorted(slices.Values(webhook.EventTypes))))
 	}
-	// Servers need not say the secret again, and it cannot change.
+	m.Disabled = types.BoolPointerValue(webhook.Disabled)
+	m.DisabledAt, m.DisabledReason = types.StringNull(), types.StringNull()
+	if webhook.DisabledAt != nil {
+		m.DisabledAt = types.StringValue(webhook.DisabledAt.UTC().Format(time.RFC3339))
+	}
+	if webhook.DisabledReason != "" {
+		m.DisabledReason = types.StringValue(webhook.DisabledReason)
+	}
+	// Servers need not say the secret again. One that does may have rotated it.
 	if webhook.Secret != "" {
 		m.Secret = types.StringValue(webhook.Secret)
 	} else if m.Secret.IsUnknown() {
 		m.Secret = types.StringNull()
 	}
+	return diags
+}
+
+// warning tells of a webhook that receives nothing.
+func (m *webhookModel) warning() diag.Diagnostics {
+	var diags diag.Diagnostics
+	if !m.Disabled.ValueBool() {
+		return diags
+	}
+	detail := "The server sends nothing to this webhook any more" // without its URL, which may carry a token
+	if at := m.DisabledAt.ValueString(); at != "" {
+		detail += ", since " + at
+	}
+	if reason := m.DisabledReason.ValueString(); reason != "" {
+		detail += ": " + reason
+	}
+	id := m.WebhookID.ValueString()
+	warnAt(&diags, path.Root("url"), "Webhook is disabled", sentence(detail)+
+		"\n\nOnce the endpoint works again, whoever runs the server enables it with `deviceaccess-server webhooks enable "+id+"`. "+
+		"Events are kept meanwhile; `deviceaccess-server webhooks replay "+id+"` enables it and sends them. Changing event_types does not enable it.")
 	return diags
 }
 

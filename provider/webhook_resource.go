@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -19,7 +19,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
-var _ resource.ResourceWithImportState = (*webhookResource)(nil)
+var (
+	_ resource.ResourceWithIdentity    = (*webhookResource)(nil)
+	_ resource.ResourceWithImportState = (*webhookResource)(nil)
+	_ resource.ResourceWithModifyPlan  = (*webhookResource)(nil)
+)
 
 type webhookResource struct{ connectedResource }
 
@@ -48,15 +52,29 @@ func (r *webhookResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 				Optional: true, Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "The event types to receive, such as `device.connected`, `device.disconnected`, " +
 					"`access_code.unmanaged.converted_to_managed` or `access_code.unmanaged.failed_to_convert_to_managed`. " +
-					"By default `[\"*\"]`, which stands for all. They are listed below.",
+					"By default `[\"*\"]`, which stands for all. They are listed below. Changing them makes a new webhook on a server that cannot change one.",
 				Default:    setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{types.StringValue(everything)})),
-				Validators: []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueStringsAre(isEventType())},
+				Validators: []validator.Set{isNotEmpty{"Name the event types to receive, or leave it out for all."}, setvalidator.ValueStringsAre(isEventType{})},
 			},
 			"secret": schema.StringAttribute{
 				Computed: true, Sensitive: true,
 				MarkdownDescription: "The secret that signs what is sent, by which the receiver knows that it is genuine. It is kept in the state, " +
-					"so use a backend that encrypts. Null after an import from a server that tells it only once, at creation.",
+					"so use a backend that encrypts. Null after an import from a server that tells it only once, at creation. " +
+					"When the server rotates it, the next refresh shows the new one.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+			},
+			"disabled": schema.BoolAttribute{
+				Computed: true,
+				MarkdownDescription: "Whether the server sends nothing any more, because the endpoint answered `410 Gone` or failed for days. " +
+					"Events are kept and can be replayed. Null from a server that does not tell.",
+			},
+			"disabled_at": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "Since when the webhook is disabled, in RFC 3339.",
+			},
+			"disabled_reason": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "Why the webhook is disabled.",
 			},
 		},
 	}
@@ -79,35 +97,47 @@ func (r *webhookResource) Create(ctx context.Context, req resource.CreateRequest
 	}
 	expansion := model.expansion(ctx, &answer.Webhook)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, expansionKey, encodeExpansion(expansion))...)
+	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
 	resp.Diagnostics.Append(model.fill(ctx, &answer.Webhook, expansion)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 }
 
 func (r *webhookResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var model webhookModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	// Also for what turns out to be gone: the framework insists, and Terraform before 1.12 stores no identity.
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	stored, diags := req.Private.GetKey(ctx, expansionKey)
 	resp.Diagnostics.Append(diags...)
+	if !model.URL.IsNull() && r.readsLater(&resp.Diagnostics) {
+		return
+	}
 	client := r.client(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	webhook, err := readWebhook(ctx, client, model.WebhookID)
+	webhook, err := r.refreshWebhook(ctx, client, &model)
 	switch {
 	case api.IsNotFound(err):
-		resp.State.RemoveResource(ctx)
+		if r.mayForget(ctx, req.Private, "Read webhook", &resp.Diagnostics) {
+			resp.State.RemoveResource(ctx)
+		}
 		return
 	case err != nil:
 		report(&resp.Diagnostics, "Read webhook", err)
 		return
 	}
+	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
 	resp.Diagnostics.Append(model.fill(ctx, webhook, decodeExpansion(stored))...)
+	resp.Diagnostics.Append(model.warning()...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
 func (r *webhookResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var model webhookModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 	client := r.client(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -123,7 +153,12 @@ func (r *webhookResource) Update(ctx context.Context, req resource.UpdateRequest
 	}
 	expansion := model.expansion(ctx, webhook)
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, expansionKey, encodeExpansion(expansion))...)
+	planned := model.Secret
 	resp.Diagnostics.Append(model.fill(ctx, webhook, expansion)...)
+	if !planned.IsUnknown() {
+		model.Secret = planned // one that was rotated since the plan is for the next refresh
+	}
+	resp.Diagnostics.Append(model.warning()...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
@@ -135,15 +170,15 @@ func (r *webhookResource) Delete(ctx context.Context, req resource.DeleteRequest
 		return
 	}
 	_, err := api.Call[api.OkResponse](ctx, client.DeleteWebhook, api.WebhookRequest{WebhookID: model.WebhookID.ValueString()})
-	if err != nil && !api.IsNotFound(err) {
+	switch {
+	case api.IsNotFound(err):
+		r.mayForget(ctx, req.Private, "Delete webhook", &resp.Diagnostics)
+	case err != nil:
 		// Terraform does not say which resource an error of a destroy is about.
-		text := fmt.Sprintf("the webhook %s to %s: %v", model.WebhookID.ValueString(), model.URL.ValueString(), err)
+		address, _, _ := strings.Cut(model.URL.ValueString(), "?") // what follows may be a token
+		text := fmt.Sprintf("the webhook %s to %s: %v", model.WebhookID.ValueString(), address, err)
 		report(&resp.Diagnostics, "Delete webhook", &explained{text, err})
 	}
-}
-
-func (r *webhookResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	resource.ImportStatePassthroughID(ctx, path.Root("webhook_id"), req, resp)
 }
 
 func readWebhook(ctx context.Context, client *api.Client, id types.String) (*api.Webhook, error) {
@@ -152,6 +187,16 @@ func readWebhook(ctx context.Context, client *api.Client, id types.String) (*api
 		return nil, err
 	}
 	return &answer.Webhook, sameID("webhook", answer.Webhook.WebhookID, id.ValueString())
+}
+
+// refreshWebhook is readWebhook for reading many webhooks: the list answers most of it. What it does not tell is
+// asked for by itself, which is also where a webhook just imported may get its secret from.
+func (r *webhookResource) refreshWebhook(ctx context.Context, client *api.Client, model *webhookModel) (*api.Webhook, error) {
+	listed := r.reads.Webhook(ctx, model.WebhookID.ValueString())
+	if imported := model.URL.IsNull(); listed == nil || imported && listed.Secret == "" {
+		return readWebhook(ctx, client, model.WebhookID)
+	}
+	return listed, nil
 }
 
 // expansionKey is where the resource's private state keeps what the server has made of "*".

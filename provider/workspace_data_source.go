@@ -22,6 +22,16 @@ type workspaceModel struct {
 	IsSandbox          types.Bool   `tfsdk:"is_sandbox"`
 }
 
+func (m *workspaceModel) fill(workspace *api.Workspace) {
+	*m = workspaceModel{
+		WorkspaceID:        types.StringValue(workspace.WorkspaceID),
+		Name:               types.StringValue(workspace.Name),
+		CompanyName:        types.StringValue(workspace.CompanyName),
+		ConnectPartnerName: types.StringPointerValue(workspace.ConnectPartnerName),
+		IsSandbox:          types.BoolValue(workspace.IsSandbox),
+	}
+}
+
 func (d *workspaceDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_workspace"
 }
@@ -49,11 +59,7 @@ func (d *workspaceDataSource) Read(ctx context.Context, _ datasource.ReadRequest
 		report(&resp.Diagnostics, "Read workspace", err)
 		return
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &workspaceModel{
-		WorkspaceID:        types.StringValue(answer.Workspace.WorkspaceID),
-		Name:               types.StringValue(answer.Workspace.Name),
-		CompanyName:        types.StringValue(answer.Workspace.CompanyName),
-		ConnectPartnerName: types.StringPointerValue(answer.Workspace.ConnectPartnerName),
-		IsSandbox:          types.BoolValue(answer.Workspace.IsSandbox),
-	})...)
+	var model workspaceModel
+	model.fill(&answer.Workspace)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }

@@ -1,0 +1,174 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/list/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+// Which codes accessCodeList lists.
+const (
+	onlyManaged   = "managed"
+	onlyUnmanaged = "unmanaged"
+	both          = "both"
+)
+
+// accessCodeList lists access codes for terraform query. It never tells a PIN.
+type accessCodeList struct{ connectedResource }
+
+var _ list.ListResourceWithConfigure = (*accessCodeList)(nil)
+
+func newAccessCodeList() list.ListResource { return &accessCodeList{} }
+
+type accessCodeListModel struct {
+	DeviceID   types.String `tfsdk:"device_id"`
+	DeviceIDs  []string     `tfsdk:"device_ids"`
+	Management types.String `tfsdk:"management"`
+}
+
+func (l *accessCodeList) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_access_code"
+}
+
+func (l *accessCodeList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The access codes on locks, to be adopted or brought under Terraform with `terraform query -generate-config-out` " +
+			"(Terraform 1.14 and newer). Neither the listing nor the generated configuration holds a PIN: an imported code keeps the one it has.",
+		Attributes: map[string]schema.Attribute{
+			"device_id": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "The lock whose codes are listed. Without it and `device_ids`, the codes of all locks of the workspace are.",
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1), stringvalidator.ConflictsWith(path.MatchRoot("device_ids"))},
+			},
+			"device_ids": schema.ListAttribute{
+				Optional: true, ElementType: types.StringType,
+				MarkdownDescription: "The locks whose codes are listed, instead of `device_id`.",
+				Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))},
+			},
+			"management": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "`managed` for the codes that the workspace manages, `unmanaged` for the others: those set in the lock's app, at its keypad, " +
+					"or by another workspace. By default `both`.",
+				Validators: []validator.String{stringvalidator.OneOf(onlyManaged, onlyUnmanaged, both)},
+			},
+		},
+	}
+}
+
+func (l *accessCodeList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
+	var config accessCodeListModel
+	diags := req.Config.Get(ctx, &config)
+	client := l.client(&diags)
+	if diags.HasError() {
+		stream.Results = list.ListResultsStreamDiagnostics(diags)
+		return
+	}
+	stream.Results = results(ctx, req, "List access codes", config.codes(ctx, client), func(listed listedCode, result *list.ListResult) {
+		result.DisplayName = listed.displayName()
+		result.Diagnostics.Append(result.Identity.Set(ctx, listed.model.identity())...)
+		if req.IncludeResource {
+			result.Diagnostics.Append(result.Resource.Set(ctx, &listed.model)...)
+		}
+	})
+}
+
+// listedCode is an access code without its PIN.
+type listedCode struct {
+	model  accessCodeModel
+	device string // its name, or its identifier where the name is not known
+}
+
+// displayName says which of the codes of the same name it is.
+func (c *listedCode) displayName() string {
+	name := c.model.Name.ValueString()
+	if name == "" {
+		name = c.model.AccessCodeID.ValueString()
+	}
+	if !c.model.IsManaged.ValueBool() {
+		return fmt.Sprintf("%s on %s (unmanaged)", name, c.device)
+	}
+	return fmt.Sprintf("%s on %s", name, c.device)
+}
+
+// codes yields the codes that the configuration asks for, lock by lock. Each comes once, also when it changes hands
+// while it is listed.
+func (m *accessCodeListModel) codes(ctx context.Context, client *api.Client) iter.Seq2[listedCode, error] {
+	return func(yield func(listedCode, error) bool) {
+		seen := map[string]bool{}
+		for device, err := range m.devices(ctx, client) {
+			if err != nil {
+				yield(listedCode{}, err)
+				return
+			}
+			for model, err := range m.codesOf(ctx, client, device.DeviceID) {
+				if err == nil && (seen[model.AccessCodeID.ValueString()] || model.DeviceID.ValueString() != device.DeviceID) {
+					continue // some servers do not heed device_id
+				}
+				seen[model.AccessCodeID.ValueString()] = true
+				if !yield(listedCode{model, device.DisplayName}, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (m *accessCodeListModel) devices(ctx context.Context, client *api.Client) iter.Seq2[api.Device, error] {
+	named := m.DeviceIDs
+	if !m.DeviceID.IsNull() {
+		named = []string{m.DeviceID.ValueString()}
+	}
+	if named == nil {
+		return client.Devices(ctx, api.ListDevicesRequest{})
+	}
+	return func(yield func(api.Device, error) bool) {
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(named))) {
+			if !yield(api.Device{DeviceID: id, DisplayName: id}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *accessCodeListModel) codesOf(ctx context.Context, client *api.Client, deviceID string) iter.Seq2[accessCodeModel, error] {
+	return func(yield func(accessCodeModel, error) bool) {
+		if m.Management.ValueString() != onlyUnmanaged {
+			for code, err := range client.AccessCodes(ctx, deviceID) {
+				if model := withoutPIN((*accessCodeModel).fill, &code); !yield(model, err) || err != nil {
+					return
+				}
+			}
+		}
+		if m.Management.ValueString() != onlyManaged {
+			for code, err := range client.UnmanagedAccessCodes(ctx, deviceID) {
+				if model := withoutPIN((*accessCodeModel).fillUnmanaged, &code); !yield(model, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// withoutPIN is the model of a code as it may be shown.
+func withoutPIN[T any](fill func(*accessCodeModel, *T), code *T) accessCodeModel {
+	model := accessCodeModel{Timeouts: timeouts.Value{Object: types.ObjectNull(map[string]attr.Type{
+		"create": types.StringType, "update": types.StringType, "delete": types.StringType,
+	})}}
+	fill(&model, code)
+	model.Code = types.StringNull()
+	return model
+}

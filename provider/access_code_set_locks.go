@@ -1,0 +1,208 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+// atOnce is how many of them are worked on at the same time.
+const atOnce = 8
+
+// onEach does something with several locks or codes at once, and answers what came of it by identifier.
+func onEach[T any](ids []string, do func(id string) T) map[string]T {
+	var (
+		all     sync.WaitGroup
+		mu      sync.Mutex
+		slots   = make(chan struct{}, atOnce)
+		results = map[string]T{}
+	)
+	for _, id := range ids {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			result := do(id)
+			mu.Lock()
+			defer mu.Unlock()
+			results[id] = result
+		})
+	}
+	all.Wait()
+	return results
+}
+
+// foundCode is what there is of a set on a lock: a code, managed or not, nothing, or an error.
+type foundCode struct {
+	managed   *api.AccessCode
+	unmanaged *api.UnmanagedAccessCode
+	err       error
+}
+
+func (f foundCode) nothing() bool { return f.managed == nil && f.unmanaged == nil }
+
+// look reads the code with the identifier on a lock. It fails when the code is on another lock.
+func look(ctx context.Context, client *api.Client, deviceID, id string) (found foundCode) {
+	if id == "" {
+		return found
+	}
+	found.managed, found.unmanaged, found.err = findCode(ctx, client, deviceID, id)
+	actual := deviceID
+	switch {
+	case found.err != nil:
+	case found.managed != nil:
+		actual = found.managed.DeviceID
+	case found.unmanaged != nil:
+		actual = found.unmanaged.DeviceID
+	}
+	if actual != deviceID {
+		found.err = fmt.Errorf("the code %s is on the lock %s, not on %s", id, actual, deviceID)
+	}
+	return found
+}
+
+// done is what came of the work on one lock.
+type done struct {
+	code lockCode
+	gone bool
+	err  error
+}
+
+// put creates the code on a lock that has none.
+func (m *accessCodeSetModel) put(ctx context.Context, conn *connection, deviceID string) done {
+	if m.Code.ValueString() == "" {
+		err := errors.New("the PIN of the set is not known, because the server does not tell it. Write it into `code`")
+		return done{noCode(err.Error()), false, err}
+	}
+	answer, err := api.Call[api.AccessCodeCreatedResponse](ctx, conn.api.CreateAccessCode, m.on(deviceID, "").createRequest())
+	if err == nil {
+		err = hasID("access code", answer.AccessCode.AccessCodeID)
+	}
+	if err != nil {
+		if code := m.lost(ctx, conn.api, deviceID, err); code != nil {
+			return m.arrived(ctx, conn, code.AccessCodeID, api.ActionAttempt{})
+		}
+		return done{noCode(m.hide(sentence(err.Error()))), false, err}
+	}
+	return m.arrived(ctx, conn, answer.AccessCode.AccessCodeID, answer.ActionAttempt)
+}
+
+// lost finds the code of a creation that may have happened although it failed. Without it every further attempt
+// would be refused, because the PIN is taken.
+func (m *accessCodeSetModel) lost(ctx context.Context, client *api.Client, deviceID string, err error) *api.AccessCode {
+	if !mayHaveHappened(err) {
+		return nil
+	}
+	ctx, cancel := lastLook(ctx)
+	defer cancel()
+	codes, err := managedCodes(ctx, client, deviceID)
+	if err != nil {
+		return nil
+	}
+	for i, code := range codes {
+		if code.Code != nil && *code.Code == m.Code.ValueString() && code.Name != nil && *code.Name == m.Name.ValueString() {
+			return &codes[i]
+		}
+	}
+	return nil
+}
+
+// arrived waits until a code is on its lock, if that is to be waited for.
+func (m *accessCodeSetModel) arrived(ctx context.Context, conn *connection, id string, attempt api.ActionAttempt) done {
+	var code *api.AccessCode
+	var err error
+	if conn.waitForSet {
+		code, err = awaitLock(ctx, conn.api, id, attempt)
+	} else {
+		code, err = managedCode(ctx, conn.api, id)
+	}
+	if err != nil {
+		return m.failed(ctx, conn.api, id, err)
+	}
+	return done{code: m.managed(code)}
+}
+
+// failed is what came of work that failed on a code that exists: what the code itself says by now.
+func (m *accessCodeSetModel) failed(ctx context.Context, client *api.Client, id string, err error) done {
+	ctx, cancel := lastLook(ctx)
+	defer cancel()
+	code, readErr := managedCode(ctx, client, id)
+	if readErr == nil {
+		return done{m.managed(code), false, err}
+	}
+	return done{lockCode{
+		AccessCodeID: types.StringValue(id), Status: types.StringValue(string(api.Unknown)),
+		AsDeclared: types.BoolValue(false), Errors: []string{m.hide(sentence(err.Error()))},
+	}, false, err}
+}
+
+// bring makes the code on a lock what the set wants.
+func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, deviceID, id string) done {
+	found := look(ctx, conn.api, deviceID, id)
+	switch {
+	case found.err != nil:
+		return m.failed(ctx, conn.api, id, found.err)
+	case found.nothing():
+		return m.put(ctx, conn, deviceID)
+	}
+	plan, actual := m.on(deviceID, id), m.on(deviceID, id)
+	if found.unmanaged != nil {
+		actual.fillUnmanaged(found.unmanaged)
+		code, err := convertPlanned(ctx, conn.api, plan, actual)
+		if err != nil {
+			return done{m.unmanaged(found.unmanaged), false, err}
+		}
+		found.managed = code
+	}
+	actual.fill(found.managed)
+	code, err := changePlanned(ctx, conn.api, plan, actual, conn.waitForSet)
+	if err != nil {
+		return m.failed(ctx, conn.api, id, err)
+	}
+	return done{code: m.managed(code)}
+}
+
+// remove takes the code off a lock.
+func (m *accessCodeSetModel) remove(ctx context.Context, conn *connection, deviceID string, code lockCode) done {
+	id := code.AccessCodeID.ValueString()
+	if id == "" {
+		return done{gone: true}
+	}
+	err := deleteCode(ctx, conn.api, deviceID, id)
+	return done{code, err == nil, err}
+}
+
+// reportLock adds what went wrong on one lock of a set, as an error or as a warning.
+func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client, diags *diag.Diagnostics, add func(*diag.Diagnostics, path.Path, string, string), action, deviceID string, err error) {
+	ctx, cancel := lastLook(ctx)
+	defer cancel()
+	lock := "the lock " + deviceID
+	if device, readErr := deviceByID(ctx, client, deviceID); readErr == nil && device.DisplayName != "" {
+		lock = fmt.Sprintf("the lock %q (%s)", device.DisplayName, deviceID)
+	}
+	next := nextStep(err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		next = "The server keeps trying; nothing has to be repeated when the lock is back. For locks that always take longer, raise `timeouts`."
+	case errors.Is(err, errCannotBeDeleted):
+		next = deletionAdvice(err)
+	case errors.Is(err, errCannotBeManaged):
+		next = "The code stays on the lock as it is, unmanaged. Take the lock out of `device_ids`, or delete the code in the app of the lock."
+	}
+	const others = "The other locks of the set are not affected by this. The next apply tries this one again."
+	add(diags, path.Root("access_codes").AtMapKey(deviceID), action, m.hide(sentence(lock+": "+err.Error()))+"\n\n"+joined(next, others))
+}
+
+// joined puts sentences behind each other.
+func joined(first, second string) string {
+	if first == "" {
+		return second
+	}
+	return first + " " + second
+}

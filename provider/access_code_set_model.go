@@ -1,0 +1,134 @@
+package provider
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+type accessCodeSetModel struct {
+	DeviceIDs   types.Set      `tfsdk:"device_ids"`
+	Name        types.String   `tfsdk:"name"`
+	Code        types.String   `tfsdk:"code"`
+	StartsAt    instant        `tfsdk:"starts_at"`
+	EndsAt      instant        `tfsdk:"ends_at"`
+	AccessCodes types.Map      `tfsdk:"access_codes"`
+	Timeouts    timeouts.Value `tfsdk:"timeouts"`
+}
+
+// lockCode is the code of a set on one lock.
+type lockCode struct {
+	AccessCodeID types.String `tfsdk:"access_code_id"`
+	Status       types.String `tfsdk:"status"`
+	AsDeclared   types.Bool   `tfsdk:"as_declared"`
+	Errors       []string     `tfsdk:"errors"`
+}
+
+var lockCodeType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"access_code_id": types.StringType, "status": types.StringType, "as_declared": types.BoolType,
+	"errors": types.ListType{ElemType: types.StringType},
+}}
+
+// missing is the status of a lock that has no code of the set.
+const missing = "missing"
+
+func noCode(errors ...string) lockCode {
+	return lockCode{Status: types.StringValue(missing), AsDeclared: types.BoolValue(false), Errors: append([]string{}, errors...)}
+}
+
+// devices are the locks of the set, in order. They must be known.
+func (m *accessCodeSetModel) devices(ctx context.Context) []string {
+	var ids []string
+	m.DeviceIDs.ElementsAs(ctx, &ids, false)
+	slices.Sort(ids)
+	return ids
+}
+
+// codes are the codes of the set by lock; nil when they are not known.
+func (m *accessCodeSetModel) codes(ctx context.Context) map[string]lockCode {
+	var codes map[string]lockCode
+	m.AccessCodes.ElementsAs(ctx, &codes, false)
+	return codes
+}
+
+// setCodes takes over the codes of all locks.
+func (m *accessCodeSetModel) setCodes(ctx context.Context, codes map[string]lockCode) (diags diag.Diagnostics) {
+	m.AccessCodes, diags = types.MapValueFrom(ctx, lockCodeType, codes)
+	return diags
+}
+
+// setDevices takes over the locks.
+func (m *accessCodeSetModel) setDevices(ctx context.Context, codes map[string]lockCode) (diags diag.Diagnostics) {
+	m.DeviceIDs, diags = types.SetValueFrom(ctx, types.StringType, slices.Collect(maps.Keys(codes)))
+	return diags
+}
+
+// on is the code that the set wants on a lock.
+func (m *accessCodeSetModel) on(deviceID, id string) *accessCodeModel {
+	return &accessCodeModel{
+		AccessCodeID: types.StringValue(id), DeviceID: types.StringValue(deviceID),
+		Name: m.Name, Code: m.Code, StartsAt: m.StartsAt, EndsAt: m.EndsAt,
+	}
+}
+
+// changes says whether the plan wants other codes on the locks than the state.
+func (m *accessCodeSetModel) changes(state *accessCodeSetModel) bool {
+	if m.Code.IsUnknown() || m.Name.IsUnknown() || m.StartsAt.IsUnknown() || m.EndsAt.IsUnknown() {
+		return true
+	}
+	_, changes := m.on("", "").updateRequest(state.on("", ""))
+	return changes
+}
+
+// managed is what the state says about a managed code. Where the server does not tell the PIN, it has not changed.
+func (m *accessCodeSetModel) managed(code *api.AccessCode) lockCode {
+	actual := m.on(code.DeviceID, code.AccessCodeID)
+	actual.fill(code)
+	_, changes := m.on(code.DeviceID, code.AccessCodeID).updateRequest(actual)
+	return lockCode{
+		AccessCodeID: types.StringValue(code.AccessCodeID), Status: types.StringValue(string(code.Status)),
+		AsDeclared: types.BoolValue(code.IsManaged && !changes), Errors: m.texts(code.Errors),
+	}
+}
+
+// unmanaged is what the state says about a code that somebody has given up: apply converts it.
+func (m *accessCodeSetModel) unmanaged(code *api.UnmanagedAccessCode) lockCode {
+	return lockCode{
+		AccessCodeID: types.StringValue(code.AccessCodeID), Status: types.StringValue(code.Status),
+		AsDeclared: types.BoolValue(false), Errors: m.texts(code.Errors),
+	}
+}
+
+func (m *accessCodeSetModel) texts(problems []api.Problem) []string {
+	texts := []string{}
+	for _, problem := range problems {
+		texts = append(texts, m.hide(strings.TrimSuffix(problem.Message, ".")+" ("+problem.ErrorCode+")"))
+	}
+	return texts
+}
+
+func (m *accessCodeSetModel) hide(text string) string {
+	if pin := m.Code.ValueString(); pin != "" {
+		return api.Redact(text, pin)
+	}
+	return text
+}
+
+// adopt takes over name, PIN and time frame from a code, after an import.
+func (m *accessCodeSetModel) adopt(found foundCode) {
+	var code accessCodeModel
+	if found.managed != nil {
+		code.fill(found.managed)
+	} else {
+		code.fillUnmanaged(found.unmanaged)
+	}
+	m.Name, m.Code, m.StartsAt, m.EndsAt = code.Name, code.Code, code.StartsAt, code.EndsAt
+}

@@ -1,0 +1,264 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+var (
+	_ resource.ResourceWithImportState    = (*accessCodeSetResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*accessCodeSetResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*accessCodeSetResource)(nil)
+)
+
+type accessCodeSetResource struct{ connectedResource }
+
+func newAccessCodeSetResource() resource.Resource { return &accessCodeSetResource{} }
+
+func (r *accessCodeSetResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_access_code_set"
+}
+
+const (
+	actionRead   = "Read access code"
+	actionPut    = "Set the access code on a lock"
+	actionRemove = "Take the access code off a lock"
+)
+
+// Create puts the code on every lock. Where some take it and others do not, that is a warning: an error would
+// taint the resource, and the next apply would take the code off the locks that have it.
+func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan accessCodeSetModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	timeout, diags := plan.Timeouts.Create(ctx, defaultTimeout)
+	resp.Diagnostics.Append(diags...)
+	client := r.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+
+	if plan.Code.IsUnknown() {
+		pin, err := sharedPIN(ctx, client, plan.devices(ctx))
+		if err != nil {
+			report(&resp.Diagnostics, "Choose a PIN for all locks", err)
+			return
+		}
+		plan.Code = types.StringValue(pin)
+	}
+	results := onEach(plan.devices(ctx), func(deviceID string) done { return plan.put(ctx, r.connection, deviceID) })
+	codes, failures := map[string]lockCode{}, map[string]error{}
+	exists := false
+	for deviceID, result := range results {
+		codes[deviceID] = result.code
+		exists = exists || !result.code.AccessCodeID.IsNull()
+		if result.err != nil {
+			failures[deviceID] = result.err
+		}
+	}
+	add := refuseAt
+	if len(failures) < len(codes) || errors.Is(ctx.Err(), context.Canceled) {
+		add = warnAt
+	}
+	for _, deviceID := range slices.Sorted(maps.Keys(failures)) {
+		plan.reportLock(ctx, client, &resp.Diagnostics, add, actionPut, deviceID, failures[deviceID])
+	}
+	if exists {
+		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
+		resp.Diagnostics.Append(plan.setCodes(ctx, codes)...)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	}
+}
+
+func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var model accessCodeSetModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	imported := model.Name.IsNull()
+	if !imported && r.readsLater(&resp.Diagnostics) {
+		return
+	}
+	client := r.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	codes := model.codes(ctx)
+	found := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) foundCode {
+		return look(ctx, client, deviceID, codes[deviceID].AccessCodeID.ValueString())
+	})
+	for _, deviceID := range slices.Sorted(maps.Keys(found)) {
+		one := found[deviceID]
+		if one.err != nil {
+			report(&resp.Diagnostics, actionRead, one.err)
+			return
+		}
+		if imported && !one.nothing() {
+			model.adopt(one)
+			imported = false
+		}
+	}
+	if imported { // and there is nothing to import
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	for deviceID, one := range found {
+		switch {
+		case one.managed != nil:
+			codes[deviceID] = model.managed(one.managed)
+		case one.unmanaged != nil:
+			codes[deviceID] = model.unmanaged(one.unmanaged)
+		case !codes[deviceID].AccessCodeID.IsNull():
+			if !r.mayForget(ctx, req.Private, actionRead, &resp.Diagnostics) {
+				return
+			}
+			codes[deviceID] = noCode()
+		}
+	}
+	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
+	resp.Diagnostics.Append(model.setCodes(ctx, codes)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+}
+
+// Update works on the locks that are new, gone or not as declared, and leaves the others alone.
+func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan, state accessCodeSetModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	timeout, diags := plan.Timeouts.Update(ctx, defaultTimeout)
+	resp.Diagnostics.Append(diags...)
+	client := r.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+
+	codes, wanted := state.codes(ctx), plan.devices(ctx)
+	if plan.Code.IsUnknown() {
+		plan.Code = state.Code
+	}
+	work := slices.DeleteFunc(slices.Clone(wanted), func(deviceID string) bool { return !plan.todo(&state, codes, deviceID) })
+	for deviceID := range codes {
+		if !slices.Contains(wanted, deviceID) {
+			work = append(work, deviceID)
+		}
+	}
+	results := onEach(work, func(deviceID string) done {
+		code, known := codes[deviceID]
+		switch {
+		case !slices.Contains(wanted, deviceID):
+			return plan.remove(ctx, r.connection, deviceID, code)
+		case known && !code.AccessCodeID.IsNull():
+			return plan.bring(ctx, r.connection, deviceID, code.AccessCodeID.ValueString())
+		default:
+			return plan.put(ctx, r.connection, deviceID)
+		}
+	})
+	if !r.forget(ctx, req.Private, results, &resp.Diagnostics) {
+		return
+	}
+	r.settle(ctx, client, &plan, codes, results, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// todo says whether there is work on a lock of the plan.
+func (m *accessCodeSetModel) todo(state *accessCodeSetModel, codes map[string]lockCode, deviceID string) bool {
+	code, known := codes[deviceID]
+	return !known || !code.AsDeclared.ValueBool() || m.changes(state)
+}
+
+// forget takes codes that the server did not know for removed, unless the key belongs to another workspace, which it
+// reports.
+func (r *accessCodeSetResource) forget(ctx context.Context, private privateState, results map[string]done, diags *diag.Diagnostics) bool {
+	for deviceID, result := range results {
+		if !errors.Is(result.err, errGone) {
+			continue
+		}
+		if !r.mayForget(ctx, private, actionRemove, diags) {
+			return false
+		}
+		results[deviceID] = done{gone: true}
+	}
+	return true
+}
+
+// settle takes what came of the work on locks into the model, and reports what failed. A lock whose code could not be
+// removed stays in the set, so that the next plan removes it.
+func (r *accessCodeSetResource) settle(ctx context.Context, client *api.Client, model *accessCodeSetModel, codes map[string]lockCode, results map[string]done, diags *diag.Diagnostics) {
+	wanted := model.devices(ctx)
+	for _, deviceID := range slices.Sorted(maps.Keys(results)) {
+		result := results[deviceID]
+		if result.gone {
+			delete(codes, deviceID)
+			continue
+		}
+		codes[deviceID] = result.code
+		if result.err != nil {
+			action := actionPut
+			if !slices.Contains(wanted, deviceID) {
+				action = actionRemove
+			}
+			model.reportLock(ctx, client, diags, refuseAt, action, deviceID, result.err)
+		}
+	}
+	diags.Append(model.setCodes(ctx, codes)...)
+	diags.Append(model.setDevices(ctx, codes)...)
+}
+
+func (r *accessCodeSetResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var model accessCodeSetModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	timeout, diags := model.Timeouts.Delete(ctx, defaultTimeout)
+	resp.Diagnostics.Append(diags...)
+	client := r.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+
+	codes := model.codes(ctx)
+	results := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) done {
+		return model.remove(ctx, r.connection, deviceID, codes[deviceID])
+	})
+	if !r.forget(ctx, req.Private, results, &resp.Diagnostics) {
+		return
+	}
+	model.DeviceIDs = types.SetValueMust(types.StringType, nil)
+	r.settle(ctx, client, &model, codes, results, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	}
+}
+
+// ImportState takes the codes of the set as <device_id>/<access_code_id>, with commas between them. It changes
+// nothing: Read looks the codes up, and apply makes those alike that differ from the first.
+func (r *accessCodeSetResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	codes := map[string]lockCode{}
+	for one := range strings.SplitSeq(req.ID, ",") {
+		deviceID, id, _ := strings.Cut(strings.TrimSpace(one), "/")
+		if _, twice := codes[deviceID]; twice || deviceID == "" || id == "" || strings.ContainsAny(id, "/ ") {
+			refuse(&resp.Diagnostics, "Import access code set", fmt.Sprintf("%q is not `<device_id>/<access_code_id>` for each lock, once, with commas between them.", req.ID))
+			return
+		}
+		code := noCode()
+		code.AccessCodeID = types.StringValue(id)
+		codes[deviceID] = code
+	}
+	var model accessCodeSetModel
+	resp.Diagnostics.Append(model.setCodes(ctx, codes)...)
+	resp.Diagnostics.Append(model.setDevices(ctx, codes)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("access_codes"), model.AccessCodes)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_ids"), model.DeviceIDs)...)
+}

@@ -1,0 +1,134 @@
+package provider
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+)
+
+// writtenOnly are the attributes of a code whose PIN is written only.
+func writtenOnly(pin string, version int) string {
+	return fmt.Sprintf("code_wo = %q\n  code_wo_version = %d", pin, version)
+}
+
+// showsNo fails when the state holds a text.
+func showsNo(secret string) resource.TestCheckFunc {
+	return func(s *terraform.State) error {
+		encoded, err := json.Marshal(s)
+		if err == nil && strings.Contains(string(encoded), secret) {
+			err = fmt.Errorf("the state holds %s", secret)
+		}
+		return err
+	}
+}
+
+func TestWriteOnlyPINIsWrittenWhenItsVersionChangesAndNeverKept(t *testing.T) {
+	f := startFake(t)
+	const first, second = "905173846251", "715938426052"
+	story := func(pin string, version int) string { return f.config(accessCode(writtenOnly(pin, version))) }
+	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+		{Config: story(first, 1), ConfigStateChecks: []statecheck.StateCheck{has("code", knownvalue.Null()), has("code_wo", knownvalue.Null())}, Check: showsNo(first)},
+		{Config: story(second, 1), ConfigPlanChecks: plansNothing()},
+		{ // what was changed elsewhere cannot be seen
+			PreConfig:        func() { f.do(func() { _, c := f.only(); c.code = "9999" }) },
+			Config:           story(second, 1),
+			ConfigPlanChecks: plansNothing(),
+		},
+		{Config: story(second, 2), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), Check: showsNo(second)},
+		{ // and back to a PIN in the state, which the server knows
+			Config: f.config(accessCode("")), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
+			ConfigStateChecks: []statecheck.StateCheck{has("code", isText(second))},
+		},
+		{Config: f.config(accessCode("")), ConfigPlanChecks: plansNothing()},
+		{ // from the state to a PIN that is written only
+			Config: story(first, 1), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
+			ConfigStateChecks: []statecheck.StateCheck{has("code", knownvalue.Null())}, Check: showsNo(second),
+		},
+	}})
+	if created := f.bodies("/access_codes/create"); len(created) != 1 || created[0]["code"] != first {
+		t.Errorf("created: %v", created)
+	}
+	if updates := f.bodies("/access_codes/update"); len(updates) != 2 || updates[0]["code"] != second || updates[1]["code"] != first {
+		t.Errorf("updates: %v", updates)
+	}
+}
+
+func TestWriteOnlyPINOfAnAdoptedCode(t *testing.T) {
+	f := startFake(t)
+	const pin, adopted = "905173846251", "640297158306"
+	id := f.unmanaged(fakeCode{name: "Plumber", code: adopted})
+	config := f.config(accessCode(writtenOnly(pin, 1)) + importBlock(fakeDevice+"/"+id))
+	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+		{Config: config, ConfigPlanChecks: convertsInPlace(), ConfigStateChecks: append(isManagedNow(), has("code", knownvalue.Null())),
+			Check: resource.ComposeAggregateTestCheckFunc(showsNo(pin), showsNo(adopted))},
+		{Config: config, ConfigPlanChecks: plansNothing()},
+	}})
+	if updates := f.bodies("/access_codes/update"); len(updates) != 1 || updates[0]["code"] != pin {
+		t.Errorf("updates: %v", updates)
+	}
+}
+
+func TestWriteOnlyPINIsNotShownByErrors(t *testing.T) {
+	f := startFake(t)
+	const pin = "905173846251"
+	f.nextAttempt = func(a *fakeAttempt) {
+		if a.actionType == "CREATE_ACCESS_CODE" {
+			a.failure = map[string]any{"type": "x", "message": pin + " does not fit"}
+		}
+	}
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: f.config(accessCode(`code_wo = "12ab"` + "\n  code_wo_version = 1")), ExpectError: says("`code_wo` must be 4 to 12 digits")},
+		{Config: f.config(accessCode(`code_wo = "` + pin + `"`)), ExpectError: says("`code_wo` goes together with `code_wo_version`, which is not set. Set it to 1")},
+		{Config: f.config(accessCode(`code = "2468"` + "\n  " + writtenOnly(pin, 1))), ExpectError: says(`Attribute "code_wo" cannot be specified`)},
+		{Config: f.config(accessCode(writtenOnly(pin, 1))), ExpectError: says("failed: (hidden) does not fit")},
+	}})
+}
+
+func TestEphemeralAccessCodeReadsThePIN(t *testing.T) {
+	f := startFake(t)
+	f.noUnmanagedGet = true
+	const pin = "905173846251"
+	id := f.unmanaged(fakeCode{name: "Plumber", code: pin})
+	hidden := f.unmanaged(fakeCode{name: "Cook"})
+	read := func(id, more string) string {
+		return f.config(fmt.Sprintf(`
+ephemeral "deviceaccess_access_code" "this" {
+  access_code_id = %q
+  %s
+}
+provider "echo" {
+  data = ephemeral.deviceaccess_access_code.this
+}
+resource "echo" "this" {}
+`, id, more))
+	}
+	onDevice := fmt.Sprintf("device_id = %q", fakeDevice)
+	echo := func(attribute string, value knownvalue.Check) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue("echo.this", tfjsonpath.New("data").AtMapKey(attribute), value)
+	}
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: read(id, onDevice), ConfigStateChecks: []statecheck.StateCheck{
+			echo("code", isText(pin)), echo("name", isText("Plumber")), echo("is_managed", knownvalue.Bool(false)), echo("device_id", isText(fakeDevice)), echo("status", isText("set")),
+		}},
+		{
+			PreConfig:         func() { f.do(func() { f.codes[id].managed = true }) },
+			Config:            strings.ReplaceAll(read(id, ""), `"echo" "this"`, `"echo" "again"`), // for it keeps what it was created with
+			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue("echo.again", tfjsonpath.New("data").AtMapKey("is_managed"), knownvalue.Bool(true))},
+		},
+		{Config: read(id, `device_id = "elsewhere"`), ExpectError: says("is on the device "+fakeDevice, "Correct `device_id`")},
+		{Config: read(hidden, onDevice), ExpectError: says("does not tell the PIN of the access code "+hidden, "`code_wo`")},
+		{Config: read("33333333-2222-4222-8222-222222222222", onDevice), ExpectError: says("There is no access code 33333333-", "Check `access_code_id`")},
+		{Config: f.config("")},
+	}})
+	if writes := f.writes(); len(writes) != 0 {
+		t.Errorf("writes: %v", writes)
+	}
+}

@@ -1,0 +1,106 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/datasourcevalidator"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+var _ datasource.DataSourceWithConfigValidators = (*deviceDataSource)(nil)
+
+type deviceDataSource struct{ connectedDataSource }
+
+func newDeviceDataSource() datasource.DataSource { return &deviceDataSource{} }
+
+type namedDeviceModel struct {
+	Name types.String `tfsdk:"name"`
+	deviceModel
+}
+
+func (d *deviceDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_device"
+}
+
+func (d *deviceDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	attributes := deviceAttributes()
+	attributes["device_id"] = schema.StringAttribute{
+		Optional: true, Computed: true, Validators: []validator.String{isNotEmpty{"Name a device, or leave it out and give its `name`."}},
+		MarkdownDescription: "The identifier of the device. Either this or `name` is needed.",
+	}
+	attributes["name"] = schema.StringAttribute{
+		Optional: true, Validators: []validator.String{isNotEmpty{"Give the name of a device, or leave it out and give its `device_id`."}},
+		MarkdownDescription: "The name of the device, as `display_name` spells it. It is an error if there are two of that name.",
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "One device of the workspace, by its identifier or by its name.",
+		Attributes:          attributes,
+	}
+}
+
+func (d *deviceDataSource) ConfigValidators(context.Context) []datasource.ConfigValidator {
+	return []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot("device_id"), path.MatchRoot("name"))}
+}
+
+func (d *deviceDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	const action = "Read device"
+	var model namedDeviceModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
+	client := d.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	var device *api.Device
+	var err error
+	if model.Name.IsNull() {
+		device, err = deviceByID(ctx, client, model.DeviceID.ValueString())
+	} else if device, err = deviceByName(ctx, client, model.Name.ValueString()); device == nil && err == nil {
+		refuseAt(&resp.Diagnostics, path.Root("name"), action, fmt.Sprintf("There is no device of the name %q in the workspace of the API key. "+
+			"The data source deviceaccess_devices lists those there are.", model.Name.ValueString()))
+		return
+	}
+	if err != nil {
+		report(&resp.Diagnostics, action, err)
+		return
+	}
+	model.fill(device)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+}
+
+// deviceByID reads a device. It fails with api.IsNotFound when there is none.
+func deviceByID(ctx context.Context, client *api.Client, id string) (*api.Device, error) {
+	answer, err := api.Call[api.DeviceResponse](ctx, client.GetDevice, api.GetDeviceRequest{DeviceID: id})
+	if err != nil {
+		return nil, err
+	}
+	return &answer.Device, sameID("device", answer.Device.DeviceID, id)
+}
+
+// deviceByName finds the device of that name. It answers nil when there is none, and an error when there are two: a
+// server that is asked for a device by name answers one of them.
+func deviceByName(ctx context.Context, client *api.Client, name string) (*api.Device, error) {
+	devices, err := api.Collect(client.Devices(ctx, api.ListDevicesRequest{Search: name}))
+	if err != nil {
+		return nil, err
+	}
+	var found *api.Device
+	var ids []string
+	for i := range devices {
+		if devices[i].DisplayName == name {
+			found = &devices[i]
+			ids = append(ids, found.DeviceID)
+		}
+	}
+	if len(ids) > 1 {
+		return nil, fmt.Errorf("there are %d devices of the name %q: %s. Name one by its device_id", len(ids), name, strings.Join(ids, ", "))
+	}
+	return found, nil
+}

@@ -1,0 +1,90 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+type deviceProvidersDataSource struct{ connectedDataSource }
+
+func newDeviceProvidersDataSource() datasource.DataSource { return &deviceProvidersDataSource{} }
+
+type deviceProvidersModel struct {
+	ProviderCategory types.String          `tfsdk:"provider_category"`
+	DeviceProviders  []deviceProviderModel `tfsdk:"device_providers"`
+}
+
+type deviceProviderModel struct {
+	DeviceProviderName          types.String `tfsdk:"device_provider_name"`
+	DisplayName                 types.String `tfsdk:"display_name"`
+	ProviderCategories          []string     `tfsdk:"provider_categories"`
+	CanProgramOnlineAccessCodes types.Bool   `tfsdk:"can_program_online_access_codes"`
+	CanRemotelyUnlock           types.Bool   `tfsdk:"can_remotely_unlock"`
+	CanRemotelyLock             types.Bool   `tfsdk:"can_remotely_lock"`
+}
+
+func (m *deviceProviderModel) fill(provider *api.DeviceProvider) {
+	*m = deviceProviderModel{
+		DeviceProviderName:          types.StringValue(provider.DeviceProviderName),
+		DisplayName:                 types.StringValue(provider.DisplayName),
+		ProviderCategories:          append([]string{}, provider.ProviderCategories...),
+		CanProgramOnlineAccessCodes: types.BoolPointerValue(provider.CanProgramOnlineAccessCodes),
+		CanRemotelyUnlock:           types.BoolPointerValue(provider.CanRemotelyUnlock),
+		CanRemotelyLock:             types.BoolPointerValue(provider.CanRemotelyLock),
+	}
+}
+
+func (d *deviceProvidersDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_device_providers"
+}
+
+func (d *deviceProvidersDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	can := func(description string) schema.Attribute {
+		return schema.BoolAttribute{Computed: true, MarkdownDescription: description + " Null where the server does not say."}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The vendors whose devices the server can reach.",
+		Attributes: map[string]schema.Attribute{
+			"provider_category": schema.StringAttribute{Optional: true, MarkdownDescription: "Only vendors of this category, such as `stable`."},
+			"device_providers": schema.ListNestedAttribute{
+				Computed:            true,
+				MarkdownDescription: "The vendors.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"device_provider_name": computedText("The stable name of the vendor, such as `august`."),
+					"display_name":         computedText("Its name, as people know it."),
+					"provider_categories": schema.ListAttribute{
+						Computed: true, ElementType: types.StringType, MarkdownDescription: "The categories it belongs to, such as `stable`.",
+					},
+					"can_program_online_access_codes": can("Whether access codes can be set on its devices."),
+					"can_remotely_unlock":             can("Whether its devices can be unlocked from afar."),
+					"can_remotely_lock":               can("Whether its devices can be locked from afar."),
+				}},
+			},
+		},
+	}
+}
+
+func (d *deviceProvidersDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var model deviceProvidersModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
+	client := d.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	category := api.ListDeviceProvidersRequestProviderCategory(model.ProviderCategory.ValueString())
+	answer, err := api.Call[api.DeviceProvidersResponse](ctx, client.ListDeviceProviders, api.ListDeviceProvidersRequest{ProviderCategory: category})
+	if err != nil {
+		report(&resp.Diagnostics, "List device providers", err)
+		return
+	}
+	model.DeviceProviders = make([]deviceProviderModel, len(answer.DeviceProviders))
+	for i := range answer.DeviceProviders {
+		model.DeviceProviders[i].fill(&answer.DeviceProviders[i])
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+}

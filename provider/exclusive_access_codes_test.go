@@ -1,0 +1,169 @@
+package provider
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+)
+
+const (
+	only   = "deviceaccess_exclusive_access_codes.front"
+	keeper = "aaaaaaaa-2222-4222-8222-222222222222"
+	first  = "bbbbbbbb-2222-4222-8222-222222222222"
+	second = "cccccccc-2222-4222-8222-222222222222"
+	late   = "dddddddd-2222-4222-8222-222222222222"
+)
+
+func exclusive(device string, ids ...string) string {
+	return fmt.Sprintf("resource \"deviceaccess_exclusive_access_codes\" \"front\" {\n  device_id = %q\n  access_code_ids = [%s]\n}\n", device, strings.Join(ids, ", "))
+}
+
+// startCrowdedFake is a fake with a lock that has a code to keep, two others, and one on another lock.
+func startCrowdedFake(t *testing.T) *fake {
+	f := startFakeLocks(t)
+	f.codes[keeper] = &fakeCode{device: lockA, name: "Owner", code: "905173846251", managed: true, status: "set"}
+	f.codes[first] = &fakeCode{device: lockA, name: "Plumber 715938426052", code: "715938426052", status: "set"}
+	f.codes[second] = &fakeCode{device: lockA, name: "Guest", code: "640297158306", managed: true, status: "set"}
+	f.codes[late] = &fakeCode{device: lockB, name: "Nanny", code: "905173846251", status: "set"}
+	return f
+}
+
+func plansDeletions(codes map[string]knownvalue.Check) resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+		plancheck.ExpectResourceAction(only, plancheck.ResourceActionUpdate),
+		plancheck.ExpectKnownValue(only, tfjsonpath.New("deleted_access_codes"), knownvalue.MapExact(codes)),
+	}}
+}
+
+func TestExclusiveAccessCodesDeletesExactlyWhatThePlanHasShown(t *testing.T) {
+	t.Parallel()
+	f := startCrowdedFake(t)
+	wrote := f.since(t)
+	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, `"`+keeper+`"`))})
+	said := func(when string, wanted ...string) {
+		t.Helper()
+		for _, text := range wanted {
+			if !strings.Contains(w.seen.String(), text) {
+				t.Errorf("%s: %q was not said", when, text)
+			}
+		}
+	}
+	w.expect(true, "apply", "-auto-approve")
+	wrote("after the creation")
+	said("the creation", "There are other access codes on the lock", first+` "Plumber (hidden)" (unmanaged)`, second+` "Guest" (managed)`, "This apply deletes none of them")
+	w.expect(true, "plan", "-out=plan")
+	said("the plan", "Access codes will be deleted", "takes these codes off the lock "+lockA)
+	f.do(func() { f.codes[late].device = lockA })
+	w.expect(true, "apply", "plan")
+	wrote("after the apply", "delete "+lockA, "unmanaged/delete "+lockA)
+	said("the apply", "Access codes have appeared since the plan", late+` "Nanny" (unmanaged)`)
+	if _, kept := f.codes[keeper]; !kept || f.codes[late] == nil || len(f.codes) != 2 {
+		t.Errorf("%d codes are left", len(f.codes))
+	}
+	w.expect(true, "destroy", "-auto-approve")
+	wrote("after the destroy")
+	said("the destroy", "deletes no access code")
+	for _, pin := range []string{"905173846251", "715938426052", "640297158306"} {
+		if strings.Contains(w.seen.String(), pin) {
+			t.Error("a PIN was shown")
+		}
+	}
+}
+
+func TestExclusiveAccessCodesAfterAnImportDeletesAtOnce(t *testing.T) {
+	f := startCrowdedFake(t)
+	wrote := f.since(t)
+	config := f.config(exclusive(lockA, `"`+keeper+`"`, `"`+first+`"`))
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{
+			Config:            config + fmt.Sprintf("import {\n  to = %s\n  id = %q\n}\n", only, lockA),
+			ConfigPlanChecks:  plansDeletions(map[string]knownvalue.Check{second: isText("Guest")}),
+			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(only, tfjsonpath.New("foreign_access_codes"), knownvalue.MapSizeExact(0))},
+		},
+		{PreConfig: func() { wrote("after the import", "delete "+lockA) }, Config: config, ConfigPlanChecks: plansNothing()},
+		{ // one that was allowed is not any more
+			Config:           f.config(exclusive(lockA, `"`+keeper+`"`)),
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, only), ExpectNonEmptyPlan: true,
+		},
+		{
+			PreConfig:        func() { wrote("no longer allowed, but not shown yet") },
+			Config:           f.config(exclusive(lockA, `"`+keeper+`"`)),
+			ConfigPlanChecks: plansDeletions(map[string]knownvalue.Check{first: isText("Plumber (hidden)")}),
+		},
+		{PreConfig: func() { wrote("no longer allowed", "unmanaged/delete "+lockA) }, Config: config, ResourceName: only, ImportState: true, ImportStateId: "a/b", ExpectError: says("is not the `device_id` of one lock")},
+	}})
+}
+
+func TestExclusiveAccessCodesLeavesWhatCannotBeDeleted(t *testing.T) {
+	f := startCrowdedFake(t)
+	f.codes[first].cannotBeDeleted = true
+	delete(f.codes, second)
+	config := f.config(exclusive(lockA, `"`+keeper+`"`))
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config},
+		{Config: config, ConfigPlanChecks: plansNothing(), ConfigStateChecks: []statecheck.StateCheck{
+			statecheck.ExpectKnownValue(only, tfjsonpath.New("foreign_access_codes").AtMapKey(first).AtMapKey("can_be_deleted"), knownvalue.Bool(false)),
+		}},
+	}})
+	f.expectWrites(t, "in the end")
+}
+
+func TestExclusiveAccessCodesThatAreNotKnownYetAreKept(t *testing.T) {
+	f := startCrowdedFake(t)
+	config := f.config(accessCode(`code = "385016274931"`) + exclusive(lockA, `"`+keeper+`"`, front+".access_code_id"))
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config, ExpectNonEmptyPlan: true}, // which shows what there was before
+		{Config: config, ConfigPlanChecks: plansDeletions(map[string]knownvalue.Check{first: isText("Plumber (hidden)"), second: isText("Guest")})},
+		{Config: config, ConfigPlanChecks: plansNothing()},
+	}})
+	if f.count("/access_codes/delete") != 2 { // the guest's, and the resource's own in the end
+		t.Errorf("writes: %q", f.writes())
+	}
+}
+
+func TestServerExclusiveAccessCodesOnALockThatIsOffline(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	device := srv.Device(t, "august")
+	lock, codes := srv.Lock(t, device), srv.UnmanagedCodes(t, device)
+	control := func(path string) func() { return func() { lock.Control(t, http.MethodPost, path, nil) } }
+	config := func(more string) string {
+		return onServer(srv, strings.Replace(exclusive(device, `"`+codes[0].AccessCodeID+`"`), "\n}\n", more+"\n}\n", 1))
+	}
+	opens := func(want ...bool) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			for i, opens := range want {
+				if lock.Has(t, *codes[i].Code) != opens {
+					return fmt.Errorf("code %d opens: %v", i, !opens)
+				}
+			}
+			return nil
+		}
+	}
+	play(t, resource.TestCase{CheckDestroy: opens(true, false, false), Steps: []resource.TestStep{
+		{Config: config(""), Check: opens(true, true, true), ExpectNonEmptyPlan: true},
+		{
+			PreConfig:   control("/offline"),
+			Config:      config("\n  timeouts {\n    update = \"2s\"\n  }"),
+			ExpectError: says("Error: Delete other access codes", "The PIN may still open the door"),
+		},
+		{
+			PreConfig: func() {
+				control("/online")()
+				apptest.Until(t, "the lock has done what it was told", func() bool { return opens(true, false, false)(nil) == nil })
+			},
+			Config: config(""), Check: opens(true, false, false),
+		},
+		{Config: config(""), ConfigPlanChecks: plansNothing()},
+	}})
+}

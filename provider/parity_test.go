@@ -1,0 +1,344 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+// A parity says how a model takes over an object of the contract.
+type parity struct {
+	fill      func() (model, object any) // filled from an object in which everything is set
+	notFilled []string                   // attributes that the object does not tell
+	notShown  []string                   // fields of the object that are no attribute of the same name
+}
+
+// What no model shows of an unmanaged code, of a managed one, and of a device: what is in properties and location is
+// shown beside the rest.
+var (
+	ofCodes        = []string{"errors", "warnings", "workspace_id"}
+	ofManagedCodes = append([]string{
+		"common_code_key", "is_backup", "is_backup_access_code_available", "is_offline_access_code", "is_one_time_use", "is_scheduled_on_device",
+		"is_waiting_for_code_assignment", "pending_mutations", "pulled_backup_access_code_id",
+	}, ofCodes...)
+	ofDevices = []string{
+		"properties", "location", "device_manufacturer", "device_provider", "capabilities_supported", "custom_metadata", "errors", "warnings",
+		"is_managed", "nickname", "space_ids", "workspace_id", "can_configure_auto_lock", "can_program_offline_access_codes", "can_remotely_lock",
+		"can_remotely_unlock", "can_simulate_connection", "can_simulate_disconnection", "can_simulate_hub_connection", "can_simulate_hub_disconnection",
+		"can_simulate_paid_subscription", "can_simulate_removal", "can_unlock_with_code",
+	}
+)
+
+// parities are how all models take over objects, by type name of models and a remark.
+var parities = map[string]parity{
+	"deviceaccess_access_code": {
+		fill: func() (any, any) {
+			m, code := accessCodeModel{}, full[api.AccessCode]()
+			m.fill(&code)
+			return m, code
+		},
+		notFilled: []string{"code_wo", "code_wo_version", "wait_for_set", "timeouts"},
+		notShown:  ofManagedCodes,
+	},
+	"deviceaccess_access_code, unmanaged": {
+		fill: func() (any, any) {
+			m, code := accessCodeModel{}, full[api.UnmanagedAccessCode]()
+			m.fillUnmanaged(&code)
+			return m, code
+		},
+		notFilled: []string{"code_wo", "code_wo_version", "wait_for_set", "timeouts", "is_external_modification_allowed"},
+		notShown:  append([]string{"cannot_be_managed", "cannot_delete_unmanaged_access_code"}, ofCodes...),
+	},
+	"ephemeral deviceaccess_access_code": {
+		fill: func() (any, any) {
+			m, code := ephemeralAccessCodeModel{}, full[api.AccessCode]()
+			m.fill(&code)
+			return m, code
+		},
+		notShown: append([]string{"created_at", "type", "is_external_modification_allowed"}, ofManagedCodes...),
+	},
+	"ephemeral deviceaccess_access_code, unmanaged": {
+		fill: func() (any, any) {
+			m, code := ephemeralAccessCodeModel{}, full[api.UnmanagedAccessCode]()
+			m.fillUnmanaged(&code)
+			return m, code
+		},
+		notShown: append([]string{"cannot_be_managed", "cannot_delete_unmanaged_access_code", "created_at", "type"}, ofCodes...),
+	},
+	"deviceaccess_webhook": {
+		fill: func() (any, any) {
+			m, hook := webhookModel{EventTypes: types.SetNull(types.StringType)}, full[api.Webhook]()
+			m.fill(context.Background(), &hook, nil)
+			return m, hook
+		},
+	},
+	"deviceaccess_workspace": {
+		fill: func() (any, any) {
+			m, workspace := workspaceModel{}, full[api.Workspace]()
+			m.fill(&workspace)
+			return m, workspace
+		},
+		notShown: []string{"connect_webview_customization", "is_publishable_key_auth_enabled", "is_suspended", "organization_id"},
+	},
+	"deviceaccess_unmanaged_access_codes": {
+		fill: func() (any, any) {
+			m, code := unmanagedAccessCodeModel{}, full[api.UnmanagedAccessCode]()
+			m.fill(&code)
+			return m, code
+		},
+		notShown: append([]string{"is_managed", "cannot_delete_unmanaged_access_code"}, ofCodes...),
+	},
+	"deviceaccess_devices": {
+		fill: func() (any, any) {
+			m, device := deviceModel{}, full[api.Device]()
+			m.fill(&device)
+			return m, device
+		},
+		notShown: ofDevices,
+	},
+	"deviceaccess_device": {
+		fill: func() (any, any) {
+			m, device := namedDeviceModel{}, full[api.Device]()
+			m.fill(&device)
+			return m, device
+		},
+		notFilled: []string{"name"},
+		notShown:  ofDevices,
+	},
+	"deviceaccess_access_codes": {
+		fill: func() (any, any) {
+			m, code := listedAccessCodeModel{}, full[api.AccessCode]()
+			m.fill(&code)
+			return m, code
+		},
+		notShown: append([]string{"code", "is_managed"}, ofManagedCodes...),
+	},
+	"deviceaccess_access_code_set": {
+		fill: func() (any, any) {
+			m, code := accessCodeSetModel{Code: types.StringValue("text")}, full[api.AccessCode]()
+			return m.managed(&code), code
+		},
+		notShown: append([]string{
+			"code", "name", "type", "device_id", "starts_at", "ends_at", "created_at", "is_managed", "is_external_modification_allowed",
+		}, slices.DeleteFunc(slices.Clone(ofManagedCodes), func(field string) bool { return field == "errors" })...),
+	},
+	"deviceaccess_exclusive_access_codes": {
+		fill: func() (any, any) {
+			code := full[api.UnmanagedAccessCode]()
+			return foreignCode{nameWithoutPIN(code.Name, nil), types.BoolValue(code.IsManaged), types.BoolValue(!code.CannotDeleteUnmanagedAccessCode)}, code
+		},
+		notShown: append([]string{
+			"access_code_id", "code", "type", "status", "device_id", "starts_at", "ends_at", "created_at", "cannot_be_managed", "cannot_delete_unmanaged_access_code",
+		}, ofCodes...),
+	},
+	"deviceaccess_webhooks": {
+		fill: func() (any, any) {
+			m, hook := webhooksModel{}, full[api.Webhook]()
+			m.fill([]api.Webhook{hook})
+			return m.Webhooks[0], hook
+		},
+		notShown: []string{"secret", "disabled", "disabled_at", "disabled_reason"},
+	},
+	"deviceaccess_device_providers": {
+		fill: func() (any, any) {
+			m, vendor := deviceProviderModel{}, full[api.DeviceProvider]()
+			m.fill(&vendor)
+			return m, vendor
+		},
+		notShown: []string{
+			"image_url", "can_program_offline_access_codes", "can_simulate_connection", "can_simulate_disconnection",
+			"can_simulate_removal", "can_unlock_with_code",
+		},
+	},
+}
+
+// full is a value in which everything is set.
+func full[T any]() T {
+	var value T
+	set(reflect.ValueOf(&value).Elem())
+	return value
+}
+
+func set(v reflect.Value) {
+	switch {
+	case v.Type() == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)))
+	case v.Kind() == reflect.String:
+		v.SetString("text")
+	case v.Kind() == reflect.Bool:
+		v.SetBool(true)
+	case v.CanInt():
+		v.SetInt(7)
+	case v.CanFloat():
+		v.SetFloat(7)
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		set(v.Elem())
+	case v.Kind() == reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		set(v.Index(0))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				set(v.Field(i))
+			}
+		}
+	}
+}
+
+// tags are the names that the fields of a struct have in a kind of tag.
+func tags(value any, kind string) map[string]reflect.Value {
+	found := map[string]reflect.Value{}
+	v := reflect.ValueOf(value)
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		if name, _, _ := strings.Cut(field.Tag.Get(kind), ","); name != "" && name != "-" {
+			found[name] = v.FieldByIndex(field.Index)
+		}
+	}
+	return found
+}
+
+func isNull(v reflect.Value) bool {
+	if value, ok := v.Interface().(attr.Value); ok {
+		return value.IsNull()
+	}
+	return v.IsZero()
+}
+
+func TestModelsTakeOverWhatTheContractTells(t *testing.T) {
+	for name := range models {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(parities)), func(key string) bool { return key == name || strings.HasPrefix(key, name+",") }) {
+			t.Errorf("parities does not say how %s is filled", name)
+		}
+	}
+	for name, p := range parities {
+		t.Run(name, func(t *testing.T) {
+			model, object := p.fill()
+			attributes, fields := tags(model, "tfsdk"), tags(object, "json")
+			for attribute, value := range attributes {
+				if told := !slices.Contains(p.notFilled, attribute); told == isNull(value) {
+					t.Errorf("%s is %v, although filled = %v", attribute, value, told)
+				}
+			}
+			for field := range fields {
+				if _, shown := attributes[field]; shown == slices.Contains(p.notShown, field) {
+					t.Errorf("the field %s is shown = %v, which notShown contradicts", field, shown)
+				}
+			}
+			for _, field := range append(slices.Clone(p.notShown), p.notFilled...) {
+				if attributes[field] == (reflect.Value{}) && fields[field] == (reflect.Value{}) {
+					t.Errorf("%s is neither a field nor an attribute", field)
+				}
+			}
+		})
+	}
+}
+
+// configurable are the attributes of a type that users set.
+func configurable(t *testing.T, typeName string) []string {
+	t.Helper()
+	var names []string
+	p := New("test")()
+	for _, create := range p.Resources(t.Context()) {
+		var name resource.MetadataResponse
+		var schema resource.SchemaResponse
+		create().Metadata(t.Context(), resource.MetadataRequest{ProviderTypeName: "deviceaccess"}, &name)
+		create().Schema(t.Context(), resource.SchemaRequest{}, &schema)
+		for attribute, a := range schema.Schema.Attributes {
+			if name.TypeName == typeName && (a.IsRequired() || a.IsOptional()) {
+				names = append(names, attribute)
+			}
+		}
+	}
+	for _, create := range p.DataSources(t.Context()) {
+		var name datasource.MetadataResponse
+		var schema datasource.SchemaResponse
+		create().Metadata(t.Context(), datasource.MetadataRequest{ProviderTypeName: "deviceaccess"}, &name)
+		create().Schema(t.Context(), datasource.SchemaRequest{}, &schema)
+		for attribute, a := range schema.Schema.Attributes {
+			if name.TypeName == typeName && (a.IsRequired() || a.IsOptional()) {
+				names = append(names, attribute)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// asks are the parameters of a request.
+func asks(t *testing.T, request any) map[string]any {
+	t.Helper()
+	encoded, err := json.Marshal(request)
+	parameters := map[string]any{}
+	if err == nil {
+		err = json.Unmarshal(encoded, &parameters)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parameters
+}
+
+func TestRequestsAskForWhatIsConfigured(t *testing.T) {
+	code := accessCodeModel{
+		AccessCodeID: types.StringValue("c1"), DeviceID: types.StringValue("d1"), Name: types.StringValue("Guest"), Code: types.StringValue("2468"),
+		StartsAt: instant{types.StringValue("2030-01-01T00:00:00Z")}, EndsAt: instant{types.StringValue("2030-01-02T00:00:00Z")},
+		IsExternalModificationAllowed: types.BoolValue(true),
+	}
+	// What changes each attribute, and "" where the server is not told: it is about Terraform itself.
+	changes := map[string]struct {
+		parameter string
+		change    func(*accessCodeModel)
+	}{
+		"name":      {"name", func(m *accessCodeModel) { m.Name = types.StringValue("Cook") }},
+		"code":      {"code", func(m *accessCodeModel) { m.Code = types.StringValue("8642") }},
+		"starts_at": {"starts_at", func(m *accessCodeModel) { m.StartsAt = instant{types.StringValue("2029-01-01T00:00:00Z")} }},
+		"ends_at":   {"ends_at", func(m *accessCodeModel) { m.EndsAt = instant{types.StringValue("2031-01-01T00:00:00Z")} }},
+		"code_wo_version": {"code", func(m *accessCodeModel) {
+			m.Code, m.CodeWO, m.CodeWOVersion = types.StringNull(), types.StringValue("8642"), types.Int64Value(1)
+		}},
+		"is_external_modification_allowed": {"is_external_modification_allowed", func(m *accessCodeModel) { m.IsExternalModificationAllowed = types.BoolValue(false) }},
+		"code_wo":                          {"", func(m *accessCodeModel) { m.CodeWO = types.StringValue("8642") }},
+		"wait_for_set":                     {"", func(m *accessCodeModel) { m.WaitForSet = types.BoolValue(false) }},
+		"device_id":                        {"", func(m *accessCodeModel) { m.DeviceID = types.StringValue("d2") }}, // makes a new code
+	}
+	if got, want := slices.Sorted(maps.Keys(changes)), configurable(t, "deviceaccess_access_code"); !slices.Equal(got, want) {
+		t.Fatalf("the schema has %q, this test changes %q", want, got)
+	}
+	for attribute, c := range changes {
+		changed := code
+		c.change(&changed)
+		request, differs := changed.updateRequest(&code)
+		if asked := asks(t, request)[c.parameter]; differs != (c.parameter != "") || differs && asked == nil {
+			t.Errorf("%s changes: %v, and asks for %v", attribute, differs, asked)
+		}
+		if c.parameter != "" && asks(t, changed.createRequest())[c.parameter] == nil {
+			t.Errorf("a creation does not ask for %s", attribute)
+		}
+	}
+	if asks(t, code.createRequest())["device_id"] != "d1" {
+		t.Error("a creation does not ask for device_id")
+	}
+	hook := webhookModel{URL: types.StringValue("https://example.com"), EventTypes: types.SetValueMust(types.StringType, []attr.Value{types.StringValue("*")})}
+	if got, want := slices.Sorted(maps.Keys(asks(t, hook.createRequest(t.Context())))), configurable(t, "deviceaccess_webhook"); !slices.Equal(got, want) {
+		t.Errorf("a webhook is created with %q, configurable are %q", got, want)
+	}
+	devices := devicesModel{DeviceType: types.StringValue("x"), ConnectedAccountID: types.StringValue("x"), Search: types.StringValue("x")}
+	for _, condition := range configurable(t, "deviceaccess_devices") {
+		if asks(t, devices.request())[condition] != "x" {
+			t.Errorf("devices are not searched by %s", condition)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+// With a key of another workspace everything looks deleted. So each resource remembers in its private state the
+// workspace that it was seen in, and is not forgotten when the key now belongs to another. It works without the
+// setting workspace_id, and costs a request for the workspace only when something is gone.
+
+// workspaceKey is where the private state of a resource keeps its workspace.
+const workspaceKey = "workspace"
+
+// privateState is what Terraform keeps for a resource beside its attributes.
+type privateState interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+// asked is what the server has said about the workspace of the key, once it has.
+type asked struct {
+	mu        sync.Mutex
+	workspace *api.Workspace
+}
+
+// workspace is the workspace of the key. The server is asked once.
+func (c *connection) workspace(ctx context.Context) (*api.Workspace, error) {
+	c.asked.mu.Lock()
+	defer c.asked.mu.Unlock()
+	if c.asked.workspace == nil {
+		answer, err := api.Call[api.WorkspaceResponse](ctx, c.api.GetWorkspace, api.EmptyRequest{})
+		if err == nil {
+			err = hasID("workspace", answer.Workspace.WorkspaceID)
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.asked.workspace = &answer.Workspace
+	}
+	return c.asked.workspace, nil
+}
+
+// rememberWorkspace keeps the workspace that a resource was seen in. An object that does not say so itself, with
+// id "", is in that of the key; where the server does not tell that, nothing is kept.
+func (c *connection) rememberWorkspace(ctx context.Context, private privateState, id string) diag.Diagnostics {
+	if kept := recordedWorkspace(ctx, private); kept != "" && (id == "" || id == kept) {
+		return nil
+	}
+	if id == "" {
+		workspace, err := c.workspace(ctx)
+		if err != nil {
+			return nil
+		}
+		id = workspace.WorkspaceID
+	}
+	encoded, _ := json.Marshal(id) // strings always encode
+	return private.SetKey(ctx, workspaceKey, encoded)
+}
+
+// mayForget says whether something that the server does not know is gone, instead of being in a workspace that the
+// key does not belong to, which it reports.
+func (c *connection) mayForget(ctx context.Context, private privateState, action string, diags *diag.Diagnostics) bool {
+	recorded := recordedWorkspace(ctx, private)
+	if recorded == "" {
+		return true
+	}
+	workspace, err := c.workspace(ctx)
+	switch {
+	case api.IsNoRoute(err):
+		return true
+	case err != nil:
+		report(diags, action, fmt.Errorf("the server does not know it, and which workspace the key belongs to could not be read: %w", err))
+		return false
+	case strings.EqualFold(workspace.WorkspaceID, recorded):
+		return true
+	}
+	refuse(diags, action, fmt.Sprintf("The server does not know it, but the API key belongs to workspace %s (%s), and this was in workspace %s. "+
+		"Nothing is taken to be deleted.\n\nUse a key of that workspace. If it is given up on purpose, take the resource out of the state with `terraform state rm`.",
+		workspace.WorkspaceID, workspace.Name, recorded))
+	return false
+}
+
+func recordedWorkspace(ctx context.Context, private privateState) string {
+	stored, _ := private.GetKey(ctx, workspaceKey)
+	var id string
+	if json.Unmarshal(stored, &id) != nil {
+		return "" // nothing was stored
+	}
+	return id
+}
