@@ -1,0 +1,9 @@
+data "deviceaccess_device_providers" "all" {}
+
+# The vendors on whose locks codes can be set.
+output "vendors" {
+  value = [
+    for vendor in data.deviceaccess_device_providers.all.device_providers :
+    vendor.display_name if vendor.can_program_online_access_codes == true
+  ]
+}

@@ -1,0 +1,11 @@
+# A PIN that the server has made, for the team that has to know it. It is in neither the plan nor the state of
+# whatever takes it by a write-only argument.
+ephemeral "deviceaccess_access_code" "guest" {
+  access_code_id = "0190a5f2-77aa-7e02-b1c9-95d2e8f4a6c3"
+}
+
+# resource "aws_secretsmanager_secret_version" "guest_pin" {
+#   secret_id                = aws_secretsmanager_secret.guest_pin.id
+#   secret_string_wo         = ephemeral.deviceaccess_access_code.guest.code
+#   secret_string_wo_version = 1
+# }

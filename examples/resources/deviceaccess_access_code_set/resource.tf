@@ -1,0 +1,18 @@
+data "deviceaccess_devices" "locks" {
+  search = "Oak Street"
+}
+
+# The same PIN on every lock of the house.
+resource "deviceaccess_access_code_set" "nanny" {
+  device_ids = [for lock in data.deviceaccess_devices.locks.devices : lock.device_id]
+  name       = "Nanny"
+
+  lifecycle {
+    # Makes the run fail when a lock has not taken the code. Without it, a lock that fails while the set is created is a
+    # warning, so that the other locks keep what they got.
+    postcondition {
+      condition     = alltrue([for code in self.access_codes : code.as_declared])
+      error_message = "Not every lock has the code; the next apply tries again."
+    }
+  }
+}
