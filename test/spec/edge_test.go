@@ -7,9 +7,48 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
+
+// Part 7: all violations of a request are reported at once, those of its shape and those that depend on the device.
+func TestPart7_AllViolationsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("nuki"))
+	id := s.Device(t, "nuki")
+	var created api.AccessCodeCreatedResponse
+	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": id, "code": "738495"}, &created); status != http.StatusOK {
+		t.Fatal(status)
+	}
+	long := strings.Repeat("n", 21)
+	for name, c := range map[string]struct {
+		path   string
+		body   map[string]any
+		fields []string
+	}{
+		"shape":            {"/webhooks/create", map[string]any{"url": "nowhere", "event_types": []string{"door.exploded"}}, []string{"url", "event_types"}},
+		"times":            {"/access_codes/create", map[string]any{"device_id": id, "starts_at": "soon", "ends_at": "later", "code": "x"}, []string{"starts_at", "ends_at", "code"}},
+		"rules":            {"/access_codes/create", map[string]any{"device_id": id, "code": "12349", "name": long, "starts_at": "2026-01-02", "ends_at": "2026-01-01"}, []string{"code", "name", "ends_at"}},
+		"rules of updates": {"/access_codes/update", map[string]any{"access_code_id": created.AccessCode.AccessCodeID, "code": "12349", "name": long, "starts_at": "2026-01-02"}, []string{"code", "name", "ends_at"}},
+		"not available":    {"/access_codes/create", map[string]any{"device_id": id, "is_one_time_use": true, "common_code_key": "k"}, []string{"is_one_time_use", "common_code_key"}},
+	} {
+		var f struct {
+			Error struct {
+				Type             string         `json:"type"`
+				ValidationErrors map[string]any `json:"validation_errors"`
+			} `json:"error"`
+		}
+		if status := s.Post(t, c.path, c.body, &f); status != http.StatusBadRequest || f.Error.Type != "invalid_input" {
+			t.Errorf("%s: %d %s", name, status, f.Error.Type)
+		}
+		for _, field := range c.fields {
+			if f.Error.ValidationErrors[field] == nil {
+				t.Errorf("%s: nothing is said of %s: %v", name, field, f.Error.ValidationErrors)
+			}
+		}
+	}
+}
 
 // Part 5: three kinds of bearer credentials, each bound to its workspace.
 func TestPart5_Authentication(t *testing.T) {

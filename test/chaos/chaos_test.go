@@ -1,0 +1,273 @@
+// Package chaos kills the real server in the middle of its work, and counts what has become of it.
+package chaos_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
+
+// number reads a setting: CHAOS_KILLS and CHAOS_SEED.
+func number(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s is no number: %v", name, err)
+	}
+	return n
+}
+
+// receiver is two endpoints, of which one takes its time.
+type receiver struct {
+	*httptest.Server
+	testing.TB
+	mu         sync.Mutex
+	bodies     map[string][sha256.Size]byte // of path and identifier
+	messages   int
+	duplicates int
+	last       time.Time
+	silence    time.Duration // the longest between two messages
+}
+
+func newReceiver(t testing.TB) *receiver {
+	t.Helper()
+	r := &receiver{TB: t, bodies: map[string][sha256.Size]byte{}}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return // cut off before it was received
+		}
+		r.receive(req.URL.Path+req.Header.Get("webhook-id"), sha256.Sum256(body))
+		if req.URL.Path == "/slow/" {
+			<-time.After(20 * time.Millisecond)
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) receive(key string, body [sha256.Size]byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.messages++
+	now := time.Now()
+	if !r.last.IsZero() {
+		r.silence = max(r.silence, now.Sub(r.last))
+	}
+	r.last = now
+	if before, ok := r.bodies[key]; ok {
+		r.duplicates++
+		if before != body {
+			r.Errorf("%s came a second time with other bytes", key)
+		}
+	}
+	r.bodies[key] = body
+}
+
+func (r *receiver) since(t time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last.After(t)
+}
+
+func (r *receiver) missing(events []uuid.UUID) (keys []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range events {
+		for _, path := range []string{"/fast/", "/slow/"} {
+			if _, ok := r.bodies[path+id.String()]; !ok {
+				keys = append(keys, path+id.String())
+			}
+		}
+	}
+	return keys
+}
+
+// Events are written without a pause, by clients of the server for as long as it answers and by another process that
+// does no deliveries itself, while the server is killed and started again. Each event must arrive at both
+// endpoints, and what arrives twice must be the same.
+func TestNoEventIsLostWhenTheServerIsKilled(t *testing.T) {
+	t.Parallel()
+	kills, seed := number(t, "CHAOS_KILLS", 3), number(t, "CHAOS_SEED", 1)
+	random := rand.New(rand.NewPCG(uint64(seed), 0))
+	dsn := storetest.New(t)
+	s, r := newServer(t, dsn), newReceiver(t)
+	s.start()
+	db, err := store.Open(t.Context(), dsn, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	for _, path := range []string{"/fast/", "/slow/"} {
+		var out struct{ Webhook struct{ URL string } }
+		if err := s.post(s.ready.URL, "/webhooks/create", map[string]any{"url": r.URL + path}, &out); err != nil || out.Webhook.URL == "" {
+			t.Fatalf("create a webhook: %v", err)
+		}
+	}
+	begun := time.Now()
+	var url atomic.Value
+	url.Store(s.ready.URL)
+	loading, stop := context.WithCancel(t.Context())
+	var load sync.WaitGroup
+	load.Go(func() { callAPI(loading, s, &url) })
+	for range 2 {
+		load.Go(func() { writeEvents(loading, t, db, uuid.MustParse(s.ready.Workspace)) })
+	}
+	t.Cleanup(load.Wait)
+	t.Cleanup(stop)
+
+	interrupted := 0
+	for n := range kills {
+		started := time.Now()
+		if n == 0 || random.IntN(4) > 0 { // in the middle of deliveries, else while it is about to take up the work
+			until(t, fmt.Sprintf("deliveries go on after %d kills", n), func() bool { return r.since(started) })
+		}
+		<-time.After(time.Duration(random.IntN(1000)) * time.Millisecond) // the moment is the seed's
+		s.kill()
+		var waiting int
+		if err := db.Pool.QueryRow(t.Context(), "select count(*) from deliveries where state = 'pending'").Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+		if waiting > 0 {
+			interrupted++
+		}
+		s.start()
+		url.Store(s.ready.URL)
+	}
+	stop()
+	load.Wait()
+
+	events := eventsOf(t, db)
+	until(t, "all events have arrived at both endpoints, or none comes any more", func() bool {
+		return len(r.missing(events)) == 0 || !r.since(time.Now().Add(-40*time.Second))
+	})
+	lost := r.missing(events)
+	until(t, "all is recorded", func() bool {
+		var pending bool
+		if err := db.Pool.QueryRow(t.Context(), "select exists (select 1 from deliveries where state = 'pending' and event_id = any($1))", events).Scan(&pending); err != nil {
+			t.Fatal(err)
+		}
+		return !pending
+	})
+	var attempts int
+	if err := db.Pool.QueryRow(t.Context(), "select count(*) from delivery_attempts").Scan(&attempts); err != nil {
+		t.Fatal(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t.Logf(`
+seed %d, %d kills in %s, %d of them with deliveries waiting; the longest silence was %s
+events written            %6d
+deliveries owed           %6d  to two endpoints
+messages received         %6d
+  of these a second time  %6d  with the same identifier and bytes
+attempts in the log       %6d
+lost                      %6d`, seed, kills, time.Since(begun).Round(time.Second), interrupted, r.silence.Round(100*time.Millisecond),
+		len(events), 2*len(events), r.messages, r.duplicates, attempts, len(lost))
+	if len(lost) > 0 {
+		t.Errorf("lost: %v", lost[:min(len(lost), 10)])
+	}
+	if len(events) < 20*kills || interrupted == 0 {
+		t.Errorf("that was no load: %d events, %d kills interrupted deliveries", len(events), interrupted)
+	}
+}
+
+// callAPI makes and deletes codes on a lock for as long as it may; what fails is tried again.
+func callAPI(ctx context.Context, s *server, url *atomic.Value) {
+	var device string
+	for n := 0; ctx.Err() == nil; n++ {
+		at := url.Load().(string)
+		var devices struct {
+			Devices []struct {
+				ID string `json:"device_id"`
+			}
+		}
+		if device == "" && s.post(at, "/devices/list", map[string]any{}, &devices) == nil && len(devices.Devices) > 0 {
+			device = devices.Devices[0].ID
+		}
+		var made struct {
+			Code struct {
+				ID string `json:"access_code_id"`
+			} `json:"access_code"`
+		}
+		if s.post(at, "/access_codes/create", map[string]any{"device_id": device, "name": fmt.Sprint("Guest ", n)}, &made) == nil && made.Code.ID != "" {
+			var gone struct{}
+			_ = s.post(at, "/access_codes/delete", map[string]any{"access_code_id": made.Code.ID}, &gone)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond): // a server that is down is not asked in a spin
+		}
+	}
+}
+
+// writeEvents writes events as an instance that does no deliveries would.
+func writeEvents(ctx context.Context, t *testing.T, db *store.DB, workspace uuid.UUID) {
+	waker, err := work.NewWaker(db)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for ctx.Err() == nil {
+		err := db.InTx(ctx, func(tx store.Tx) error {
+			waits, err := tx.InsertEvent(ctx, store.InsertEventParams{EventID: uuid.Must(uuid.NewV7()), WorkspaceID: workspace, EventType: "device.connected",
+				Payload: []byte(`{"device_id":"0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12","note":"<&\u2028>"}`)})
+			if err != nil || !waits {
+				return err
+			}
+			return waker.Wake(ctx, tx, access.OutboxLane, workspace)
+		})
+		if err != nil && ctx.Err() == nil {
+			t.Errorf("write an event: %v", err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(15 * time.Millisecond):
+		}
+	}
+}
+
+// eventsOf lists the events that both webhooks are owed.
+func eventsOf(t *testing.T, db *store.DB) (ids []uuid.UUID) {
+	t.Helper()
+	rows, err := db.Pool.Query(t.Context(), `select event_id from events e where created_at >= (select max(created_at) from webhooks w where w.workspace_id = e.workspace_id)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id uuid.UUID
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if rows.Err() != nil {
+		t.Fatal(rows.Err())
+	}
+	return ids
+}

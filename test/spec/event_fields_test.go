@@ -1,0 +1,125 @@
+package spec_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// whole says what an event lacks, or has too much.
+func (s *tale) whole(t *testing.T, e api.Event) {
+	t.Helper()
+	fields := e.AdditionalProperties
+	for _, field := range contractFields(e.EventType) {
+		if _, there := fields[field]; !there {
+			t.Errorf("%s lacks %s", e.EventType, field)
+		}
+	}
+	if e.WorkspaceID != s.s.WorkspaceID || e.CreatedAt.IsZero() || e.OccurredAt.IsZero() || e.OccurredAt.After(e.CreatedAt.Add(time.Second)) {
+		t.Errorf("%s: workspace %s, created %s, occurred %s", e.EventType, e.WorkspaceID, e.CreatedAt, e.OccurredAt)
+	}
+	for field, value := range fields {
+		if (strings.HasSuffix(field, "_errors") || strings.HasSuffix(field, "_warnings")) && reflect.TypeOf(value).Kind() != reflect.Slice {
+			t.Errorf("%s: %s is %v", e.EventType, field, value)
+		}
+		if options, ok := enums[field]; ok && !slices.Contains(options, fmt.Sprint(value)) {
+			t.Errorf("%s: %s is %v", e.EventType, field, value)
+		}
+	}
+	if !slices.Contains(carryPINs, e.EventType) {
+		for _, pin := range pins {
+			if strings.Contains(fmt.Sprint(fields), pin) {
+				t.Errorf("%s carries a PIN", e.EventType)
+			}
+		}
+	}
+	var one api.EventResponse
+	if s.post(t, "/events/get", map[string]any{"event_id": e.EventID}, &one); !reflect.DeepEqual(one.Event, e) {
+		t.Errorf("%s is read otherwise than it is listed", e.EventType)
+	}
+}
+
+// enums are the values that fields may have.
+var enums = map[string][]string{
+	"method":         {"keycode", "manual", "automatic", "unknown", "remote", "card"},
+	"error_code":     {"account_disconnected", "hub_disconnected", "device_disconnected"},
+	"battery_status": {"critical", "low", "good", "full"},
+}
+
+// contractFields are the fields that the table of spec/contract.md section 7 requires of a type, beside those of all.
+func contractFields(eventType string) []string {
+	account := []string{"connected_account_errors", "connected_account_warnings"}
+	device := append([]string{"device_errors", "device_warnings"}, account...)
+	code := append([]string{"access_code_errors", "access_code_warnings"}, device...)
+	about, more := []string{}, []string{}
+	group, rest, _ := strings.Cut(eventType, ".")
+	switch group {
+	case "access_code":
+		about = []string{"access_code_id", "device_id", "connected_account_id"}
+	case "device", "lock":
+		about = []string{"device_id", "connected_account_id"}
+	case "connected_account":
+		about = []string{"connected_account_id"}
+	case "action_attempt":
+		about = []string{"action_attempt_id", "action_type", "status"}
+	case "webhook": // our own
+		about = []string{"webhook_id", "disabled_reason"}
+	}
+	switch {
+	case group == "access_code" && slices.Contains([]string{"set_on_device", "scheduled_on_device", "deleted"}, rest):
+		more = []string{"code"}
+	case group == "access_code" && slices.Contains([]string{"name_changed", "code_changed", "time_frame_changed"}, rest):
+		more = []string{"from", "to", "description"}
+	case eventType == "access_code.mutations_requested":
+		more = []string{"requested_mutations"}
+	case group == "access_code" && (strings.Contains(rest, "delay_in_") || strings.Contains(rest, "failed_to_")):
+		more = code
+	case eventType == "device.disconnected":
+		more = append([]string{"error_code"}, device...)
+	case eventType == "device.low_battery":
+		more = []string{"battery_level"}
+	case eventType == "device.battery_status_changed":
+		more = []string{"battery_status", "battery_level"}
+	case eventType == "device.name_changed":
+		more = []string{"device_name"}
+	case eventType == "lock.locked", eventType == "lock.unlocked":
+		more = []string{"method"}
+	case eventType == "connected_account.created":
+		more = []string{"connect_webview_id"}
+	case eventType == "connected_account.disconnected":
+		more = account
+	}
+	return append(about, more...)
+}
+
+// Every type that the server can emit is one of the contract's, has the contract's fields in the server's own table,
+// and is caused by a step above: who adds an emitter adds a step.
+func TestEveryEmittedEventIsTried(t *testing.T) {
+	t.Parallel()
+	tried := map[string]bool{
+		access.WebhookDisabled:      true, // by the tests of package webhooks
+		"connected_account.deleted": true, // by those of the command that disconnects
+	}
+	for _, step := range slices.Concat(life, delays, refusals) {
+		for _, eventType := range step.want {
+			tried[eventType] = true
+		}
+	}
+	for eventType, fields := range access.EmittedEvents() {
+		if !slices.Contains(access.EventTypes(), eventType) {
+			t.Errorf("%s is no event type of the contract", eventType)
+		}
+		if want := contractFields(eventType); !slices.Equal(slices.Sorted(slices.Values(fields)), slices.Sorted(slices.Values(want))) {
+			t.Errorf("%s: the server's table has %v, the contract %v", eventType, fields, want)
+		}
+		if !tried[eventType] {
+			t.Errorf("%s is caused by no step", eventType)
+		}
+	}
+}
