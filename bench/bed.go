@@ -23,17 +23,53 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 )
 
-const connections = 8 // of each side's pool: on two cores more are slower
+const (
+	connections = 8                // of each side's pool: on two cores more are slower
+	patience    = 20 * time.Second // with what is stopped
+)
 
 // bed is the server and a floor beside it on the same database.
 type bed struct {
-	dir     string
-	cluster *pglocal.Cluster
+	cluster *cluster
 	app     *app.App
 	pool    *pgxpool.Pool
 	bare    *http.Server
 	bareURL string
 	key     string
+}
+
+// cluster is a PostgreSQL with the settings of a server's private one.
+type cluster struct {
+	*pglocal.Cluster
+	dir string
+}
+
+func newCluster(ctx context.Context) (c *cluster, err error) {
+	c = &cluster{}
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	if c.dir, err = os.MkdirTemp("", "deviceaccess-bench-"); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(c.dir, 0o711); err != nil { // the database may run as another user
+		return nil, err
+	}
+	c.Cluster, err = pglocal.Start(ctx, pglocal.Options{Dir: filepath.Join(c.dir, "postgres"), Progress: os.Stderr})
+	return c, err
+}
+
+func (c *cluster) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if c.Cluster != nil {
+		if err := c.Stop(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: stop the database:", err)
+		}
+	}
+	os.RemoveAll(c.dir) //nolint:errcheck // a temporary directory
 }
 
 func newBed(ctx context.Context) (_ *bed, err error) {
@@ -43,18 +79,12 @@ func newBed(ctx context.Context) (_ *bed, err error) {
 			b.close()
 		}
 	}()
-	if b.dir, err = os.MkdirTemp("", "deviceaccess-bench-"); err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(b.dir, 0o711); err != nil { // the database may run as another user
-		return nil, err
-	}
-	if b.cluster, err = pglocal.Start(ctx, pglocal.Options{Dir: filepath.Join(b.dir, "postgres"), Progress: os.Stderr}); err != nil {
+	if b.cluster, err = newCluster(ctx); err != nil {
 		return nil, err
 	}
 	dsn := b.cluster.DSN("postgres")
 	b.app, err = app.Start(ctx, app.Config{
-		Database: app.Database{DatabaseURL: dsn, DataDir: b.dir, MaxConns: connections}, Listen: "127.0.0.1:0", Sandbox: true,
+		Database: app.Database{DatabaseURL: dsn, DataDir: b.cluster.dir, MaxConns: connections}, Listen: "127.0.0.1:0", Sandbox: true,
 		Sandboxing: app.Sandboxing{Profiles: []string{"august"}}, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), // as logged in production
 	})
 	if err != nil {
@@ -150,7 +180,7 @@ func (b *bed) floor(path, body string) target { return target{b.bareURL + path, 
 func (b *bed) ours(path, body string) target { return target{b.app.URL + path, b.key, body} }
 
 func (b *bed) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if b.bare != nil {
 		b.bare.Close() //nolint:errcheck // nothing is in hand
@@ -164,9 +194,6 @@ func (b *bed) close() {
 		}
 	}
 	if b.cluster != nil {
-		if err := b.cluster.Stop(ctx); err != nil {
-			fmt.Fprintln(os.Stderr, "bench: stop the database:", err)
-		}
+		b.cluster.close()
 	}
-	os.RemoveAll(b.dir) //nolint:errcheck // a temporary directory
 }

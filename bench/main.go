@@ -9,12 +9,14 @@ import (
 	"os"
 	"os/signal"
 	"runtime/pprof"
+	"strings"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
 func main() {
+	part := flag.String("part", "api,webhooks", "what is measured")
 	rounds := flag.Int("rounds", 7, "how often each side is measured")
 	length := flag.Duration("length", 2*time.Second, "of one measurement")
 	clients := flag.Int("clients", 32, "connections that ask at once")
@@ -35,14 +37,26 @@ func main() {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	if err := run(ctx, *rounds, *length, *clients); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+	for _, p := range strings.Split(*part, ",") {
+		var err error
+		switch p {
+		case "api":
+			err = measureAPI(ctx, *rounds, *length, *clients)
+		case "webhooks":
+			err = measureWebhooks(ctx, *rounds, *length)
+		default:
+			err = fmt.Errorf("there is no part %q; there are api and webhooks", p)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			pprof.StopCPUProfile()
+			os.Exit(1)
+		}
 	}
 }
 
-// run measures each operation of the server against the least that chi and pgx need for the same.
-func run(ctx context.Context, rounds int, length time.Duration, clients int) error {
+// measureAPI measures each operation of the server against the least that chi and pgx need for the same.
+func measureAPI(ctx context.Context, rounds int, length time.Duration, clients int) error {
 	b, err := newBed(ctx)
 	if err != nil {
 		return err
@@ -62,5 +76,6 @@ func run(ctx context.Context, rounds int, length time.Duration, clients int) err
 		}
 		fmt.Printf("%-28s %s\n", c.name, result)
 	}
+	fmt.Println()
 	return nil
 }

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+const (
+	deliveryConnections = 16 // of the pool that the server has unless told otherwise; the floor uses the same
+	eventType           = "device.connected"
+	stuckType           = "device.added" // only for the endpoints that hang
+)
+
+var payload = []byte(`{"connected_account_id":"0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a11","device_id":"0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12"}`)
+
+// deliveryBed is what brings events to webhooks, a receiver, and the tables of the floor in the same database.
+type deliveryBed struct {
+	cluster   *cluster
+	db        *store.DB
+	waker     *work.Waker
+	access    *access.Service
+	deliverer *webhooks.Deliverer
+	engine    *work.Engine
+	workspace uuid.UUID
+	prompt    uuid.UUID // the webhook of the endpoint that answers
+	receiver  *receiver
+	client    *http.Client // of the floor
+}
+
+func newDeliveryBed(ctx context.Context) (_ *deliveryBed, err error) {
+	b := &deliveryBed{receiver: newReceiver()}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: publishers}}
+	if b.cluster, err = newCluster(ctx); err != nil {
+		return nil, err
+	}
+	dsn := b.cluster.DSN("postgres")
+	if err := store.Migrate(ctx, dsn); err != nil {
+		return nil, err
+	}
+	if b.db, err = store.Open(ctx, dsn, deliveryConnections); err != nil {
+		return nil, err
+	}
+	if _, err := b.db.Pool.Exec(ctx, `create table bench_events (id uuid primary key, type text not null, payload jsonb not null, created_at timestamptz default now());
+		create table bench_log (event_id uuid primary key references bench_events, status integer, latency_us bigint, at timestamptz default now())`); err != nil {
+		return nil, err
+	}
+	if b.waker, err = work.NewWaker(b.db); err != nil {
+		return nil, err
+	}
+	keys, err := seal.New(seal.NewMaster())
+	if err != nil {
+		return nil, err
+	}
+	b.access = access.New(b.db, keys, b.waker, access.Options{})
+	w, err := b.access.CreateWorkspace(ctx, "bench", "", true)
+	if err != nil {
+		return nil, err
+	}
+	b.workspace = w.ID
+	prompt, err := b.access.CreateWebhook(ctx, access.Principal{WorkspaceID: w.ID}, b.receiver.URL+"/prompt", []string{eventType})
+	if err != nil {
+		return nil, err
+	}
+	b.prompt = prompt.ID
+	b.deliverer = webhooks.New(b.access, webhooks.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	if b.engine, err = work.NewEngine(b.waker, work.Options{Workers: 2000}, b.deliverer.Lanes()...); err != nil {
+		return nil, err
+	}
+	return b, b.engine.Start(ctx)
+}
+
+// publish writes an event in a transaction as the operations of package access do.
+func (b *deliveryBed) publish(ctx context.Context) error { return b.emit(ctx, eventType) }
+
+func (b *deliveryBed) emit(ctx context.Context, eventType string) error {
+	return b.db.InTx(ctx, func(tx store.Tx) error {
+		waits, err := tx.InsertEvent(ctx, store.InsertEventParams{EventID: uuid.Must(uuid.NewV7()), WorkspaceID: b.workspace, EventType: eventType, Payload: payload})
+		if err != nil || !waits {
+			return err
+		}
+		return b.waker.Wake(ctx, tx, access.OutboxLane, b.workspace)
+	})
+}
+
+// bare is the floor: what publish has done by others, done by itself and without any care.
+func (b *deliveryBed) bare(ctx context.Context) error {
+	id := uuid.Must(uuid.NewV7())
+	if _, err := b.db.Pool.Exec(ctx, "insert into bench_events (id, type, payload) values ($1, $2, $3)", id, eventType, payload); err != nil {
+		return err
+	}
+	begin := time.Now()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.receiver.URL+"/prompt", bytes.NewReader(payload))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := b.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return err
+	}
+	_, err = b.db.Pool.Exec(ctx, "insert into bench_log (event_id, status, latency_us) values ($1, $2, $3)", id, res.StatusCode, time.Since(begin).Microseconds())
+	return err
+}
+
+// hang makes endpoints that do not answer, and deliveries for them, and returns when they are being tried.
+func (b *deliveryBed) hang(ctx context.Context) error {
+	for range hanging {
+		if _, err := b.access.CreateWebhook(ctx, access.Principal{WorkspaceID: b.workspace}, b.receiver.URL+"/stuck", []string{stuckType}); err != nil {
+			return err
+		}
+	}
+	for range queued {
+		if err := b.emit(ctx, stuckType); err != nil {
+			return err
+		}
+	}
+	return poll(ctx, "all of them hang", func() (bool, error) { return b.receiver.stuck.Load() >= hanging, nil })
+}
+
+// untilLogged waits until no delivery to the prompt endpoint is left to be recorded.
+func (b *deliveryBed) untilLogged(ctx context.Context) error {
+	return poll(ctx, "all is logged", func() (idle bool, err error) {
+		err = b.db.Pool.QueryRow(ctx, `select not exists (select 1 from deliveries where webhook_id = $1 and state = 'pending')`, b.prompt).Scan(&idle)
+		return idle, err
+	})
+}
+
+func poll(ctx context.Context, what string, ok func() (bool, error)) error {
+	for deadline := time.Now().Add(2 * time.Minute); ; {
+		if done, err := ok(); done || err != nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("waited in vain: %s", what)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (b *deliveryBed) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	b.receiver.close()
+	if b.engine != nil {
+		b.deliverer.Quiesce()
+		if err := b.engine.Stop(ctx); err != nil {
+			fmt.Println("bench: stop the deliveries:", err)
+		}
+	}
+	if b.db != nil {
+		b.db.Close()
+	}
+	if b.cluster != nil {
+		b.cluster.close()
+	}
+}
+
+// receiver is all endpoints. It counts what the prompt one has received.
+type receiver struct {
+	*httptest.Server
+	count, stuck atomic.Int64
+	mu           sync.Mutex
+	last         time.Time     // when count grew
+	grown        chan struct{} // it has grown since somebody looked
+	released     chan struct{}
+}
+
+func newReceiver() *receiver {
+	r := &receiver{grown: make(chan struct{}, 1), released: make(chan struct{})}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/stuck" {
+			r.stuck.Add(1)
+			select {
+			case <-r.released:
+			case <-req.Context().Done():
+			}
+			return
+		}
+		io.Copy(io.Discard, req.Body) //nolint:errcheck // what is sent is not looked at here
+		r.mu.Lock()
+		r.last = time.Now()
+		r.mu.Unlock()
+		r.count.Add(1)
+		select {
+		case r.grown <- struct{}{}:
+		default:
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	return r
+}
+
+// until waits for n messages in all, and says when the last one came.
+func (r *receiver) until(ctx context.Context, n int64) (time.Time, error) {
+	deadline := time.NewTimer(2 * time.Minute)
+	defer deadline.Stop()
+	for r.count.Load() < n {
+		select {
+		case <-r.grown:
+		case <-deadline.C:
+			return time.Time{}, fmt.Errorf("%d messages of %d have arrived", r.count.Load(), n)
+		case <-ctx.Done():
+			return time.Time{}, ctx.Err()
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last, nil
+}
+
+func (r *receiver) close() {
+	close(r.released)
+	r.CloseClientConnections()
+	r.Close()
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+)
+
+const (
+	parallelism = 10
+	version     = "0.0.1"
+	program     = "terraform-provider-deviceaccess_v" + version
+	connections = 8 // to the database: on two cores more are slower
+)
+
+// bed is the server with its database, and the provider to be installed from a folder.
+type bed struct {
+	dir       string
+	terraform string
+	cluster   *pglocal.Cluster
+	app       *app.App
+}
+
+func newBed(ctx context.Context, terraform string) (_ *bed, err error) {
+	b := &bed{terraform: terraform}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	if b.dir, err = os.MkdirTemp(memory(), "deviceaccess-bench-"); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // the database may run as another user
+		return nil, err
+	}
+	if err := b.build(ctx); err != nil {
+		return nil, err
+	}
+	if b.cluster, err = pglocal.Start(ctx, pglocal.Options{Dir: filepath.Join(b.dir, "postgres"), Progress: os.Stderr}); err != nil {
+		return nil, err
+	}
+	b.app, err = app.Start(ctx, app.Config{
+		Database: app.Database{DatabaseURL: b.cluster.DSN("postgres"), DataDir: b.dir, MaxConns: connections}, Listen: "127.0.0.1:0", Sandbox: true,
+		Sandboxing: app.Sandboxing{Profiles: []string{"august"}}, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), // as logged in production
+	})
+	return b, err
+}
+
+// memory is a folder that no disk slows down, or "" for the usual one.
+func memory() string {
+	const shared = "/dev/shm"
+	if _, err := os.Stat(shared); err != nil {
+		return ""
+	}
+	return shared
+}
+
+// build puts the provider where terraform init looks for it.
+func (b *bed) build(ctx context.Context) error {
+	target := filepath.Join(b.mirror(), "registry.terraform.io/deviceaccess/deviceaccess", version, runtime.GOOS+"_"+runtime.GOARCH, program)
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-X main.version="+version, "-o", target, "github.com/deviceaccess/terraform-provider-deviceaccess")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build the provider: %w", err)
+	}
+	return nil
+}
+
+func (b *bed) mirror() string { return filepath.Join(b.dir, "mirror") }
+
+func (b *bed) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if b.app != nil {
+		if err := b.app.Stop(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: stop the server:", err)
+		}
+	}
+	if b.cluster != nil {
+		if err := b.cluster.Stop(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: stop the database:", err)
+		}
+	}
+	os.RemoveAll(b.dir) //nolint:errcheck // a temporary directory
+}
