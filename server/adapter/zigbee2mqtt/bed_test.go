@@ -60,7 +60,7 @@ func onGateway(t *testing.T, g *zigbee.Gateway, lock *zigbee.Lock) *bed {
 	t.Helper()
 	b := &bed{T: t, gateway: g, lock: lock, ref: adapter.DeviceRef(lock.Ref), log: &strings.Builder{}}
 	user, password := g.User(t)
-	b.user, b.proxy = user, newProxy(t, strings.TrimPrefix(g.Broker, "mqtt://"))
+	b.user, b.proxy = user, newProxy(t, strings.TrimPrefix(g.Broker, "mqtt://"), lock.Ref)
 	b.config = zigbee2mqtt.Config{Broker: "mqtt://" + b.proxy.address(), Topic: zigbee.Topic, Username: user, Password: password,
 		Log: slog.New(slog.NewTextHandler(&locked{w: b.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	a, err := zigbee2mqtt.New(b.config)
@@ -192,16 +192,18 @@ type proxy struct {
 	conns    []net.Conn
 	muted    atomic.Bool
 	trigger  atomic.Value // string
+	lock     string
+	requests atomic.Int64 // about the lock
 	unmuted  chan struct{}
 }
 
-func newProxy(t *testing.T, to string) *proxy {
+func newProxy(t *testing.T, to, lock string) *proxy {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: l, to: to, unmuted: make(chan struct{})}
+	p := &proxy{listener: l, to: to, lock: lock, unmuted: make(chan struct{})}
 	t.Cleanup(p.stop)
 	go func() {
 		for {
@@ -240,6 +242,9 @@ func (p *proxy) pass(to, from net.Conn, answers bool) {
 			unmuted := p.unmuted
 			p.mu.Unlock()
 			<-unmuted
+		}
+		if !answers {
+			p.requests.Add(int64(bytes.Count(buffer[:n], []byte(p.lock+"/get")) + bytes.Count(buffer[:n], []byte(p.lock+"/set"))))
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
 			return
