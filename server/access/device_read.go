@@ -21,6 +21,7 @@ type Found struct {
 	Confirmed        bool     // it is on the device; otherwise on its way
 	Removing         bool     // it is on its way off
 	Changed          bool     // PIN hidden: somebody has changed it at the device
+	Disabled         bool     // it is kept, but opens nothing
 	Failure          *Failure // the vendor gave up putting it on the device
 }
 
@@ -108,6 +109,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	}
 	if !c.IsManaged {
 		r.refresh(c, f)
+		r.disabled(c, f.Disabled)
 		return nil
 	}
 	if r.leaving(c) {
@@ -128,6 +130,8 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		return r.applied(ctx, c, c.WriteGen)
 	case c.AppliedGen >= c.DesiredGen && !same && !r.lags(c):
 		return r.modified(ctx, c, f)
+	case same && text(c.WarningCode) == warnExternal && text(c.WarningMessage) == disabledAllowed: // it was enabled again
+		c.WarningCode, c.WarningMessage, c.WarningAt = nil, nil, nil
 	case c.AppliedGen == 0 && c.WriteGen == 0 && same: // claimed after a crash, or put back by somebody
 		return r.applied(ctx, c, c.DesiredGen)
 	}
@@ -199,7 +203,7 @@ func (r *reading) mac(pin string) []byte {
 
 // same says whether a code on the device is as it should be, as far as the device shows.
 func (r *reading) same(c *store.AccessCode, f Found) bool {
-	if f.PIN != "" && !seal.Equal(c.PinMac, r.mac(f.PIN)) || f.Changed {
+	if f.PIN != "" && !seal.Equal(c.PinMac, r.mac(f.PIN)) || f.Changed || f.Disabled {
 		return false
 	}
 	if !nativeSchedule(*c, r.caps) {
@@ -229,6 +233,7 @@ func (r *reading) foreign(ctx context.Context, f Found) error {
 		return err
 	}
 	r.before[c.AccessCodeID] = c
+	r.disabled(&c, f.Disabled)
 	r.codes = append(r.codes, &c)
 	r.seen[c.AccessCodeID] = true
 	return r.s.emit(ctx, r.tx, "access_code.unmanaged.created", aboutCode(r.d, c.AccessCodeID))
@@ -246,52 +251,6 @@ func (r *reading) refresh(c *store.AccessCode, f Found) {
 	if !sameTime(c.StartsAt, f.StartsAt) || !sameTime(c.EndsAt, f.EndsAt) {
 		c.StartsAt, c.EndsAt = f.StartsAt, f.EndsAt
 	}
-}
-
-// modified deals with a managed code that was changed at the device: it is put right, or the change stands
-// where that is allowed.
-func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) error {
-	if f.Changed && c.ExternalModificationAllowed && text(c.WarningCode) == warnExternal {
-		return nil // it stands, and was told
-	}
-	r.changed = true
-	if c.ExternalModificationAllowed {
-		if f.PIN != "" {
-			r.s.setPIN(c, f.PIN)
-		}
-		if nativeSchedule(*c, r.caps) {
-			c.StartsAt, c.EndsAt = f.StartsAt, f.EndsAt
-		}
-		r.warn(c, warnExternal, "The code was changed at the device, which is allowed: the change stands.")
-		if err := r.confirmed(ctx, c, changedExternally); err != nil {
-			return err
-		}
-	} else {
-		c.AppliedGen, c.WantedAt = 0, r.now
-		c.Status = string(StatusSetting)
-		r.dispute(c, "The code was changed at the device.")
-	}
-	return r.emitTrouble(ctx, "access_code.modified_external_to_seam", c)
-}
-
-// dispute has a code put right that was found otherwise than it had been put: at once, unless that happens again
-// and again. Then somebody else manages it too, or its device does not keep what it confirms, and pauses grow.
-func (t *deviceTx) dispute(c *store.AccessCode, what string) {
-	if c.DisputedAt == nil || c.DisputedAt.Add(disputeMemory).Before(t.now) {
-		c.Disputes = 0
-	}
-	c.Disputes, c.DisputedAt = c.Disputes+1, &t.now
-	if int(c.Disputes) < patience {
-		t.setError(c, errExternal, what+" It is being put right.", uuid.Nil)
-		return
-	}
-	next := t.now.Add(backoff(int(c.Disputes)))
-	c.NextAttemptAt = &next
-	t.setError(c, errExternal, what+" That keeps happening: does another system manage this device? It is put right again from time to time. Stop the other system, or allow external modification.", uuid.Nil)
-}
-
-func (t *deviceTx) warn(c *store.AccessCode, code, message string) {
-	c.WarningCode, c.WarningMessage, c.WarningAt = &code, &message, &t.now
 }
 
 // missing deals with a code that the device did not show.
@@ -340,24 +299,6 @@ func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
 	return t.s.emit(ctx, t.tx, "access_code.removed_from_device", aboutCode(t.d, c.AccessCodeID))
 }
 
-// vanished deals with a managed code that was taken off the device by somebody else: it is put back, or stays
-// off where that is allowed.
-func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
-	wasOn := c.AppliedGen > 0
-	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
-	if !wasOn {
-		return nil
-	}
-	if c.ExternalModificationAllowed {
-		c.BlockedGen, c.Status = c.DesiredGen, string(StatusUnset)
-		t.warn(c, warnExternal, "The code was deleted at the device, which is allowed: it stays off.")
-	} else {
-		c.Status, c.WantedAt = string(StatusSetting), t.now
-		t.dispute(c, "The code was deleted at the device.")
-	}
-	return t.emitTrouble(ctx, "access_code.deleted_external_to_seam", c)
-}
-
 // unblock lets codes be tried again that the device refused for what was on it.
 func (t *deviceTx) unblock() {
 	for _, c := range t.codes {
@@ -388,6 +329,7 @@ func (r *reading) convert(ctx context.Context) error {
 			if allowed := options(a).ExternalModificationAllowed; allowed != nil {
 				c.ExternalModificationAllowed = *allowed
 			}
+			r.enable(c)
 			if err := r.s.emit(ctx, r.tx, "access_code.unmanaged.converted_to_managed", aboutCode(r.d, c.AccessCodeID)); err != nil {
 				return err
 			}

@@ -32,6 +32,7 @@ const (
 	errConstraints = "code_constraints_violated"
 	errFailedToSet = "failed_to_set_on_device"
 	errFailedToRem = "failed_to_remove_from_device"
+	errInactive    = "access_code_inactive"
 	errExternal    = "conflicting_external_modification"
 	warnExternal   = "external_modification_in_effect"
 )

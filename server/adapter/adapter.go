@@ -147,6 +147,7 @@ type Code struct {
 	Failed           *Error // the vendor gave up putting it on the device
 	Removing         bool   // a deletion was accepted and is on its way
 	Changed          bool   // PIN hidden: the device has told that others have changed it since it was put
+	Disabled         bool   // the device keeps it, and lets nobody in with it; PutCode with its Ref enables it
 }
 
 // CodeSpec is a code as it should be.

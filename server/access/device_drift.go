@@ -1,0 +1,102 @@
+package access
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// disabled shows whether an unmanaged code opens anything.
+func (r *reading) disabled(c *store.AccessCode, is bool) {
+	switch {
+	case is && c.ErrorCode == nil:
+		r.setError(c, errInactive, "The code is disabled at the device: it opens nothing.", uuid.Nil)
+	case !is && text(c.ErrorCode) == errInactive:
+		clearError(c)
+	}
+}
+
+const disabledAllowed = "The code was disabled at the device, which is allowed: it opens nothing until it is enabled there, or changed here."
+
+// modified deals with a managed code that was changed at the device: it is put right, or the change stands
+// where that is allowed.
+func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) error {
+	if (f.Changed || f.Disabled && text(c.WarningMessage) == disabledAllowed) && c.ExternalModificationAllowed && text(c.WarningCode) == warnExternal {
+		return nil // it stands, and was told
+	}
+	r.changed = true
+	if c.ExternalModificationAllowed {
+		if f.PIN != "" {
+			r.s.setPIN(c, f.PIN)
+		}
+		if nativeSchedule(*c, r.caps) {
+			c.StartsAt, c.EndsAt = f.StartsAt, f.EndsAt
+		}
+		what := "The code was changed at the device, which is allowed: the change stands."
+		if f.Disabled {
+			what = disabledAllowed
+		}
+		r.warn(c, warnExternal, what)
+		if err := r.confirmed(ctx, c, changedExternally); err != nil {
+			return err
+		}
+	} else {
+		c.AppliedGen, c.WantedAt = 0, r.now
+		c.Status = string(StatusSetting)
+		r.dispute(c, "The code was changed at the device.")
+	}
+	return r.emitTrouble(ctx, "access_code.modified_external_to_seam", c)
+}
+
+// dispute has a code put right that was found otherwise than it had been put: at once, unless that happens again
+// and again. Then somebody else manages it too, or its device does not keep what it confirms, and pauses grow.
+func (t *deviceTx) dispute(c *store.AccessCode, what string) {
+	if c.DisputedAt == nil || c.DisputedAt.Add(disputeMemory).Before(t.now) {
+		c.Disputes = 0
+	}
+	c.Disputes, c.DisputedAt = c.Disputes+1, &t.now
+	if int(c.Disputes) < patience {
+		t.setError(c, errExternal, what+" It is being put right.", uuid.Nil)
+		return
+	}
+	next := t.now.Add(backoff(int(c.Disputes)))
+	c.NextAttemptAt = &next
+	t.setError(c, errExternal, what+" That keeps happening: does another system manage this device? It is put right again from time to time. Stop the other system, or allow external modification.", uuid.Nil)
+}
+
+func (t *deviceTx) warn(c *store.AccessCode, code, message string) {
+	c.WarningCode, c.WarningMessage, c.WarningAt = &code, &message, &t.now
+}
+
+// vanished deals with a managed code that was taken off the device by somebody else: it is put back, or stays
+// off where that is allowed.
+func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
+	wasOn := c.AppliedGen > 0
+	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
+	if !wasOn {
+		return nil
+	}
+	if c.ExternalModificationAllowed {
+		c.BlockedGen, c.Status = c.DesiredGen, string(StatusUnset)
+		t.warn(c, warnExternal, "The code was deleted at the device, which is allowed: it stays off.")
+	} else {
+		c.Status, c.WantedAt = string(StatusSetting), t.now
+		t.dispute(c, "The code was deleted at the device.")
+	}
+	return t.emitTrouble(ctx, "access_code.deleted_external_to_seam", c)
+}
+
+// enable has a code that was just converted open again, unless it may stay as somebody has left it.
+func (r *reading) enable(c *store.AccessCode) {
+	if text(c.ErrorCode) != errInactive {
+		return
+	}
+	clearError(c)
+	if c.ExternalModificationAllowed {
+		r.warn(c, warnExternal, disabledAllowed)
+		return
+	}
+	c.AppliedGen, c.WantedAt, c.Status = 0, r.now, string(StatusSetting)
+}
