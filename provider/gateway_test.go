@@ -2,49 +2,88 @@ package provider
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zigbee"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
 )
 
-// TestCodeOfARealGatewayIsAdoptedChangedKeptAndRemoved is the whole story: a code that somebody has programmed at the
-// keypad of a Z-Wave lock becomes Terraform's, and the lock's own memory follows.
-func TestCodeOfARealGatewayIsAdoptedChangedKeptAndRemoved(t *testing.T) {
+// gatewayLock is a lock behind a real gateway, and what is done at it by hand.
+type gatewayLock struct {
+	deviceType   string
+	manufacturer string
+	connection   app.Connection
+	program      func(slot int, pin string) // at the keypad
+	pins         func() map[int]string      // the lock's own memory, by slot
+}
+
+func TestRealGatewayZWaveJS(t *testing.T) {
 	t.Parallel()
+	gateway := zwave.Start(t, zwave.Plain, zwave.Masked)
+	lock := gateway.Lease(t, zwave.Plain)
+	tellStory(t, gatewayLock{deviceType: "zwave_lock", manufacturer: "Yale", connection: app.ZWaveJS{Config: zwavejs.Config{URL: gateway.URL}},
+		program: func(slot int, pin string) { lock.Program(t, slot, pin) },
+		pins: func() map[int]string {
+			pins := map[int]string{}
+			for slot, code := range lock.State(t).Codes {
+				pins[slot] = code.PIN
+			}
+			return pins
+		},
+	})
+}
+
+func TestRealGatewayZigbee2MQTT(t *testing.T) {
+	t.Parallel()
+	gateway := zigbee.Start(t, zigbee.Plain)
+	lock := gateway.Lease(t, zigbee.Plain)
+	user, password := gateway.User(t)
+	tellStory(t, gatewayLock{deviceType: "zigbee_lock", manufacturer: "Yale",
+		connection: app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: gateway.TLS, CA: gateway.CA, Topic: zigbee.Topic, Username: user, Password: password}},
+		program:    func(slot int, pin string) { lock.Program(t, slot, pin) },
+		pins:       func() map[int]string { return lock.State(t).Codes },
+	})
+}
+
+// tellStory is the whole story: a code that somebody has programmed at the keypad becomes Terraform's, another one is
+// made by it, the lock's own memory follows, and what is of others stays.
+func tellStory(t *testing.T, lock gatewayLock) {
 	const (
 		slot     = 4
 		first    = "86420975"
 		second   = "97531086"
+		created  = "60216021"
+		replaced = "81428142"
 		meddling = "11223344"
 	)
-	gateway := zwave.Start(t, zwave.Plain, zwave.Masked)
-	lock := gateway.Lease(t, zwave.Plain)
 	srv := apptest.Start(t, apptest.WithProfiles("august"))
 	admin := app.Admin{Access: srv.App.Access}
-	if _, err := admin.Connect(t.Context(), uuid.MustParse(srv.WorkspaceID), "Home", app.ZWaveJS{Config: zwavejs.Config{URL: gateway.URL}}); err != nil {
+	if _, err := admin.Connect(t.Context(), uuid.MustParse(srv.WorkspaceID), "Home", lock.connection); err != nil {
 		t.Fatal(err)
 	}
-
 	var device string
 	within(t, "the lock appears", func() bool {
 		var list api.DevicesResponse
 		srv.Post(t, "/devices/list", map[string]any{}, &list)
 		for _, d := range list.Devices {
-			if d.DeviceType == "zwave_lock" && d.Properties.Manufacturer == "Yale" {
+			if d.DeviceType == lock.deviceType && d.Properties.Manufacturer == lock.manufacturer {
 				device = d.DeviceID
 			}
 		}
 		return device != ""
 	})
+	others := lock.pins()
 
-	lock.Program(t, slot, first)
+	lock.program(slot, first)
 	var code string
 	within(t, "its code appears as unmanaged", func() bool {
 		for _, c := range srv.UnmanagedCodes(t, device) {
@@ -55,34 +94,54 @@ func TestCodeOfARealGatewayIsAdoptedChangedKeptAndRemoved(t *testing.T) {
 		return code != ""
 	})
 
-	config := func(pin string) string {
-		return required + onServer(srv, accessCodeOn(device, fmt.Sprintf("name = \"Cleaner\"\n  code = %q", pin)))
+	config := func(adopted, made string) string {
+		return required + onServer(srv, accessCodeOn(device, fmt.Sprintf("name = \"Cleaner\"\n  code = %q", adopted))) +
+			fmt.Sprintf("resource \"deviceaccess_access_code\" \"made\" {\n  device_id = %q\n  name = \"Guest\"\n  code = %q\n}\n", device, made)
 	}
-	w := newWorkspace(t, map[string]string{"main.tf": config(first)})
+	w := newWorkspace(t, map[string]string{"main.tf": config(first, created)})
 	w.expect(true, "import", front, code)
-	var got api.AccessCodeResponse
-	if srv.Post(t, "/access_codes/get", map[string]any{"access_code_id": code}, &got); !got.AccessCode.IsManaged {
+	get := func() (got api.AccessCodeResponse) {
+		srv.Post(t, "/access_codes/get", map[string]any{"access_code_id": code}, &got)
+		return got
+	}
+	if got := get(); !got.AccessCode.IsManaged {
 		t.Fatalf("after the import: %+v", got.AccessCode)
 	}
 
-	w.write("main.tf", config(second))
 	w.expect(true, "apply", "-auto-approve")
-	if has := lock.State(t).Codes; len(has) != 1 || has[slot].PIN != second {
-		t.Fatalf("after the change the lock has %d codes, the new one in the slot: %v", len(has), has[slot].PIN == second)
-	}
+	lock.expect(t, "a code is created", others, slot, first, created)
+	w.write("main.tf", config(second, replaced))
+	w.expect(true, "apply", "-auto-approve")
+	lock.expect(t, "both are changed", others, slot, second, replaced)
 
-	lock.Program(t, slot, meddling)
-	within(t, "what was changed at the keypad is put right", func() bool { return lock.State(t).Codes[slot].PIN == second })
-	within(t, "there is nothing left to do", func() bool {
-		srv.Post(t, "/access_codes/get", map[string]any{"access_code_id": code}, &got)
-		return got.AccessCode.Status == "set"
-	})
+	lock.program(slot, meddling)
+	within(t, "what was changed at the keypad is put right", func() bool { return lock.pins()[slot] == second })
+	within(t, "there is nothing left to do", func() bool { return get().AccessCode.Status == "set" })
 	w.expect(true, "plan", "-detailed-exitcode")
 
 	w.expect(true, "destroy", "-auto-approve")
-	if has := lock.State(t).Codes; len(has) != 0 {
-		t.Fatalf("after the destroy the lock has %d codes", len(has))
+	if has := lock.pins(); !maps.Equal(has, others) {
+		t.Fatalf("after the destroy the lock has %d codes, of others are %d", len(has), len(others))
 	}
+}
+
+// expect says that the lock has the codes of others, one in the slot, and one more, each once.
+func (lock gatewayLock) expect(t *testing.T, when string, others map[int]string, slot int, adopted, made string) {
+	t.Helper()
+	has := lock.pins()
+	if has[slot] != adopted {
+		t.Errorf("%s: the slot has another PIN", when)
+	}
+	delete(has, slot)
+	for n, pin := range has {
+		if _, other := others[n]; pin == made && !other {
+			delete(has, n)
+			if maps.Equal(has, others) {
+				return
+			}
+		}
+	}
+	t.Fatalf("%s: besides the slot the lock has %d codes, %d are others'; they are not those", when, len(has), len(others))
 }
 
 // within waits for what a gateway and a lock take their time for.
