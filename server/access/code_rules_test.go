@@ -137,7 +137,7 @@ func TestWhatThereIsToDoAboutACode(t *testing.T) {
 		{"unmanaged", &store.AccessCode{DesiredGen: 1, VendorRef: &ref}, Capabilities{}, Nothing, nil},
 		{"unmanaged, removing", &store.AccessCode{DesiredGen: 1, VendorRef: &ref, RemovingSince: in(0)}, Capabilities{}, Delete, nil},
 	} {
-		got, due := s.next(c.code, c.caps, now)
+		got, due := s.next(c.code, c.caps, c.code.RemovingSince != nil, now)
 		if got != c.want || !sameTime(due, c.due) {
 			t.Errorf("%s: %q until %v, expected %q until %v", c.name, got, due, c.want, c.due)
 		}

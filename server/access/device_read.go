@@ -264,7 +264,7 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 	case c.RemovingSince != nil, !c.IsManaged:
 		r.changed = true
 		return r.gone(ctx, c)
-	case putOff(*c, r.caps, r.now) && !onItsWay:
+	case putOff(*c, r.caps, r.now) && !onItsWay, r.aside(c):
 		r.changed = true
 		return r.off(ctx, c)
 	case c.VendorRef == nil || (c.AppliedGen == 0 && onItsWay), r.lags(c):
@@ -287,11 +287,14 @@ func (r *reading) comes(c *store.AccessCode) bool {
 	return true
 }
 
-// off records that a code whose time has been moved ahead has left its device until then.
+// off records that a code whose time has been moved ahead, or that has stepped aside, has left its device until then.
 func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
-	wasOn := c.AppliedGen > 0
+	wasOn, status := c.AppliedGen > 0, StatusSetting
+	if putOff(*c, t.caps, t.now) {
+		status = StatusUnset
+	}
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
-	c.Attempts, c.NextAttemptAt, c.Status = 0, nil, string(StatusUnset)
+	c.Attempts, c.NextAttemptAt, c.Status = 0, nil, string(status)
 	clearError(c)
 	if !wasOn {
 		return nil

@@ -217,7 +217,7 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 // givesUpPIN says whether the code of that reference is one of ours that is about to have another PIN.
 func (t *deviceTx) givesUpPIN(ref string) bool {
 	c := t.code(t.codeByRef(ref))
-	return c != nil && c.IsManaged && c.AppliedGen < c.DesiredGen && c.BlockedGen < c.DesiredGen
+	return c != nil && changes(c)
 }
 
 func (t *deviceTx) codeByRef(ref string) uuid.UUID {

@@ -3,12 +3,10 @@ package access
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -46,6 +44,7 @@ type CodeWork struct {
 	StartsAt, EndsAt *time.Time // where the device is to keep them
 	New              bool       // it takes a place on the device that it does not have yet
 	Leaving          bool       // it is to leave the device, or is about to
+	Aside            bool       // it leaves for a moment only, for others to have its PIN
 }
 
 const (
@@ -133,12 +132,13 @@ func earlier(a *time.Time, b time.Time) *time.Time {
 
 // work says what there is to do about a code now, and when there is something otherwise.
 func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
-	action, due := t.s.next(c, t.caps, t.now)
-	if action == Put && t.pinLeaves(c) {
-		action = Nothing // looked at again as soon as that shows
+	leaving := t.leaving(c)
+	action, due := t.s.next(c, t.caps, leaving, t.now)
+	if action == Put && t.holder(c) != nil {
+		action = Nothing // looked at again as soon as the PIN is free
 	}
 	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: text(c.VendorRef), Name: text(c.Name), New: c.VendorRef == nil,
-		Leaving: t.leaving(c)}
+		Leaving: leaving, Aside: leaving && t.aside(c)}
 	if action == Put {
 		var err error
 		if !t.caps.ProviderPIN { // the vendor keeps the one it has invented
@@ -157,15 +157,8 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 	return w, due, nil
 }
 
-// pinLeaves says whether a code that is on its way off still has the PIN that c is to have.
-func (t *deviceTx) pinLeaves(c *store.AccessCode) bool {
-	return slices.ContainsFunc(t.codes, func(other *store.AccessCode) bool {
-		return other != c && other.RemovingSince != nil && seal.Equal(other.PinMac, c.PinMac)
-	})
-}
-
 func (t *deviceTx) leaving(c *store.AccessCode) bool {
-	return c.RemovingSince != nil || putOff(*c, t.caps, t.now)
+	return c.RemovingSince != nil || putOff(*c, t.caps, t.now) || t.aside(c)
 }
 
 // putOff says whether a code is, or may be, on a device that keeps no time frames although its own has been
@@ -178,10 +171,9 @@ func putOff(c store.AccessCode, caps Capabilities, now time.Time) bool {
 
 // next decides what there is to do about a code at now, and when to look again. It is where the states of a
 // code meet the clock.
-func (s *Service) next(c *store.AccessCode, caps Capabilities, now time.Time) (Action, *time.Time) {
+func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now time.Time) (Action, *time.Time) {
 	later := func(t time.Time) *time.Time { return &t }
 	paused := c.NextAttemptAt != nil && c.NextAttemptAt.After(now)
-	leaving := c.RemovingSince != nil || putOff(*c, caps, now)
 	switch {
 	case leaving && c.VendorRef == nil: // a put on its way has to show before it can be taken back
 		return Await, later(s.poll(c, now))

@@ -163,6 +163,11 @@ func (p *pass) delete(ctx context.Context, c access.CodeWork) error {
 	if err := p.wait(ctx); err != nil {
 		return err
 	}
+	if c.Aside {
+		if still, err := p.access.RecordDeleteStarted(ctx, p.lease, p.device.ID, c); err != nil || !still {
+			return err
+		}
+	}
 	state, err := p.adapter.DeleteCode(ctx, p.ref, adapter.CodeRef(c.Ref))
 	p.written = time.Now()
 	switch {

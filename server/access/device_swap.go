@@ -1,0 +1,90 @@
+package access
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// A code may be to have the PIN that another one still has on the device; then it waits until that has given it up.
+// Where codes wait for each other in a ring, as two do whose PINs are exchanged, one of them steps aside: it leaves the
+// device for as long as the others need, and is put back with the PIN that it is to have. A crash in between loses
+// nothing, because each step follows from the rows.
+
+// holder is the code that has on the device the PIN that c is to have, and is about to give it up.
+func (t *deviceTx) holder(c *store.AccessCode) *store.AccessCode {
+	for _, other := range t.codes {
+		if other != c && t.parts(other) && seal.Equal(t.macOnDevice(other), c.PinMac) {
+			return other
+		}
+	}
+	return nil
+}
+
+// parts says whether a code will not keep the PIN that it has on the device.
+func (t *deviceTx) parts(c *store.AccessCode) bool {
+	return c.RemovingSince != nil || (c.VendorRef != nil && (putOff(*c, t.caps, t.now) || changes(c)))
+}
+
+// changes says whether a managed code is to become another on its device.
+func changes(c *store.AccessCode) bool {
+	return c.IsManaged && c.AppliedGen < c.DesiredGen && c.BlockedGen < c.DesiredGen
+}
+
+// macOnDevice stands for the PIN that a code has on the device; nil where that is not known.
+func (t *deviceTx) macOnDevice(c *store.AccessCode) []byte {
+	if c.AppliedGen == c.DesiredGen || c.RemovingSince != nil && c.AppliedGen == 0 {
+		return c.PinMac
+	}
+	applied, err := t.s.appliedOf(*c)
+	if c.AppliedGen == 0 || err != nil || applied == nil || applied.PIN == nil {
+		return nil
+	}
+	return t.s.keys.MAC(pinScope(c.DeviceID), []byte(*applied.PIN))
+}
+
+// aside says whether a code is to leave the device so that others can have its PIN, or has begun to.
+func (t *deviceTx) aside(c *store.AccessCode) bool {
+	if !c.IsManaged || c.RemovingSince != nil || c.VendorRef == nil {
+		return false
+	}
+	return (c.WriteGen == 0 && c.WriteAt != nil) || t.breaksRing(c)
+}
+
+// breaksRing says whether c is the one to step aside of the codes that wait for each other. None does while a write to
+// one of them is on its way.
+func (t *deviceTx) breaksRing(c *store.AccessCode) bool {
+	first := c
+	for at, steps := c, 0; steps <= len(t.codes); steps++ {
+		if at.RemovingSince != nil || !changes(at) || at.AppliedGen == 0 || (at.WriteGen > 0 && at.WriteAccepted) {
+			return false
+		}
+		if at.AccessCodeID.String() < first.AccessCodeID.String() {
+			first = at
+		}
+		if at = t.holder(at); at == nil {
+			return false
+		}
+		if at == c {
+			return first == c
+		}
+	}
+	return false
+}
+
+// RecordDeleteStarted notes, before a code that steps aside is taken off its device, that this is about to happen: after
+// a crash it is not taken for one that somebody else has deleted. It says whether the code still is to leave.
+func (s *Service) RecordDeleteStarted(ctx context.Context, h Holder, device uuid.UUID, w CodeWork) (still bool, err error) {
+	err = s.onDevice(ctx, h, device, "record the start of a removal", func(t *deviceTx) error {
+		c := t.code(w.ID)
+		if still = c != nil && t.aside(c); still {
+			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, &t.now, false
+			c.Status = string(StatusSetting)
+		}
+		return nil
+	})
+	return still, err
+}

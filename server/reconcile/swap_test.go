@@ -1,0 +1,139 @@
+package reconcile_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// exchange makes codes, on the lock, and then has each take over the PIN of the next while the lock is away. It returns
+// them and the attempts that bring the last change of each.
+func (b *bed) exchange(pins ...string) (codes []access.Code, attempts []access.Attempt) {
+	b.Helper()
+	for _, pin := range pins {
+		c, a := b.create(pin)
+		b.succeeded(a)
+		codes = append(codes, c)
+	}
+	b.must(b.rec.SetOnline(b.Context(), b.p, b.device, false))
+	update := func(c access.Code, pin string) access.Attempt {
+		a, err := b.access.UpdateCode(b.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: pin, EvenIfOffline: true})
+		b.must(err)
+		return a
+	}
+	last := len(codes) - 1
+	update(codes[last], "64646") // makes way: no two codes may be wanted with one PIN
+	for i := last - 1; i >= 0; i-- {
+		attempts = append(attempts, update(codes[i], pins[i+1]))
+	}
+	return codes, append(attempts, update(codes[last], pins[0]))
+}
+
+// Each code wants what another still has: one of them leaves for a moment.
+func TestPINsAreExchangedBetweenCodes(t *testing.T) {
+	t.Parallel()
+	for profile, pins := range map[string][]string{"august": {"25801", "25802"}, "smartthings": {"25801", "25802"}, "ttlock": {"25611", "25622", "25633"}} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, options{profile: profile})
+			others := b.memory()
+			codes, attempts := b.exchange(pins...)
+			b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
+			for _, a := range attempts {
+				b.succeeded(a)
+			}
+			for i, c := range codes {
+				want := pins[(i+1)%len(pins)]
+				b.onlyOnce(want)
+				if got := b.code(c.ID); got.Status != access.StatusSet || *got.PIN != want || len(got.Errors) > 0 {
+					t.Errorf("code %d is %s with %v", i, got.Status, got.Errors)
+				}
+				if got := b.events(c.ID); slices.Contains(got, "access_code.deleted_external_to_seam") || slices.Contains(got, "access_code.failed_to_set_on_device") {
+					t.Errorf("code %d: events %v", i, got)
+				}
+			}
+			if on := b.memory(); len(on) != len(others)+len(pins) {
+				t.Errorf("there are %d codes on the lock, want %d", len(on), len(others)+len(pins))
+			}
+		})
+	}
+}
+
+// The server dies before and after the code that steps aside was taken off the lock.
+func TestExchangeOfPINsGoesOnAfterACrash(t *testing.T) {
+	t.Parallel()
+	clock := &testClock{at: time.Now()}
+	b := hand(t, options{profile: "august", access: access.Options{Now: clock.now}})
+	codes := map[string]access.Code{"k1": b.on("2580", "k1"), "k2": b.on("4711", "k2")}
+	on := map[string]string{"k1": "2580", "k2": "4711"}
+	b.update(access.CodeChange{ID: codes["k2"].ID.String(), PIN: "9090"})
+	b.update(access.CodeChange{ID: codes["k1"].ID.String(), PIN: "4711"})
+	b.update(access.CodeChange{ID: codes["k2"].ID.String(), PIN: "2580"})
+	aside, stays := "k1", "k2"
+	if b.work(codes[aside]).Action != access.Delete {
+		aside, stays = stays, aside
+	}
+	read := func() {
+		var list []access.Found
+		for ref, pin := range on {
+			list = append(list, found(ref, pin))
+		}
+		b.read(list...)
+	}
+	for range 2 { // the second time it has begun before
+		w := b.work(codes[aside])
+		if w.Action != access.Delete || !w.Aside || b.work(codes[stays]).Action != access.Nothing {
+			t.Fatalf("there is %q to do about the one, %q about the other", w.Action, b.work(codes[stays]).Action)
+		}
+		if still, err := b.access.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
+			t.Fatal("it is not to leave any more", err)
+		}
+		read()
+	}
+	clock.pass(time.Hour) // the list does not lag behind
+	delete(on, aside)     // and nobody has written that down
+	read()
+	if w := b.work(codes[aside]); w.Action != access.Nothing {
+		t.Fatalf("there is %q to do about the one although its PIN is taken", w.Action)
+	}
+	w := b.work(codes[stays])
+	if w.Action != access.Put || w.Ref != stays {
+		t.Fatalf("there is %q to do about the other", w.Action)
+	}
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: stays, Confirmed: true})
+	w = b.work(codes[aside])
+	if w.Action != access.Put || !w.New {
+		t.Fatalf("there is %q to do about the one", w.Action)
+	}
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "k3", Confirmed: true})
+	for ref, want := range map[string]string{"k1": "4711", "k2": "2580"} {
+		got := b.code(codes[ref].ID)
+		if got.Status != access.StatusSet || *got.PIN != want || len(got.Errors)+len(got.Mutations) > 0 {
+			t.Errorf("%s is %s with %v", ref, got.Status, got.Errors)
+		}
+		if events := b.events(codes[ref].ID); slices.Contains(events, "access_code.deleted_external_to_seam") {
+			t.Errorf("%s: events %v", ref, events)
+		}
+	}
+}
+
+// What was put off is taken up again once the other code has its PIN back.
+func TestExchangeOfPINsThatIsTakenBackLeavesTheCodesAlone(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	one, two := b.on("2580", "k1"), b.on("4711", "k2")
+	b.update(access.CodeChange{ID: two.ID.String(), PIN: "9090"})
+	b.update(access.CodeChange{ID: one.ID.String(), PIN: "4711"})
+	b.update(access.CodeChange{ID: two.ID.String(), PIN: "2580"})
+	b.update(access.CodeChange{ID: two.ID.String(), PIN: "9090"})
+	if w := b.work(two); w.Action != access.Put {
+		t.Errorf("there is %q to do about the one that gives way", w.Action)
+	}
+	if w := b.work(one); w.Action != access.Nothing {
+		t.Errorf("there is %q to do about the one that waits", w.Action)
+	}
+}
