@@ -24,6 +24,10 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again
 	}
 	was := *d
 	now := s.opt.Now().UTC()
+	steady, err := s.tellFlaky(ctx, tx, d)
+	if err != nil {
+		return nil, err
+	}
 	switch lasting := d.OnlineChangedAt.Add(s.opt.OfflineDebounce); {
 	case d.Online && !d.ToldOnline:
 		d.ToldOnline = true
@@ -36,6 +40,9 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again
 	}
 	if err != nil {
 		return nil, err
+	}
+	if steady != nil {
+		again = earlier(again, *steady)
 	}
 	if err := s.tellBattery(ctx, tx, d); err != nil {
 		return nil, err
@@ -50,7 +57,8 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again
 }
 
 func saveTold(ctx context.Context, tx store.Tx, d store.Device) error {
-	return tx.SetDeviceTold(ctx, store.SetDeviceToldParams{DeviceID: d.DeviceID, ToldOnline: d.ToldOnline, ToldLocked: d.ToldLocked, ToldBattery: d.ToldBattery})
+	return tx.SetDeviceTold(ctx, store.SetDeviceToldParams{DeviceID: d.DeviceID, ToldOnline: d.ToldOnline, ToldLocked: d.ToldLocked, ToldBattery: d.ToldBattery,
+		Losses: d.Losses, FlakySince: d.FlakySince})
 }
 
 // emitDisconnected tells that a device was offline for long enough.
@@ -120,8 +128,8 @@ func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a about, d store
 	if err != nil {
 		return a, err
 	}
-	return a.with("device_errors", problems("error_code", toDevice(d).Errors())).with("device_warnings", []any{}).
-		withAccountTrouble(account), nil
+	return a.with("device_errors", problems("error_code", toDevice(d).Errors())).
+		with("device_warnings", problems("warning_code", toDevice(d).Warnings())).withAccountTrouble(account), nil
 }
 
 func (a about) withAccountTrouble(account store.ConnectedAccount) about {

@@ -181,10 +181,14 @@ const (
 // again ever later.
 func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
 	c.WriteAccepted = false // whether it has arrived nobody knows: WriteGen stays, so that it is known again
+	event, failure := "access_code.failed_to_set_on_device", errFailedToSet
+	if c.AppliedGen > 0 { // the code is on the device, as it was before
+		event, failure = "access_code.failed_to_update", errFailedToUpd
+	}
 	if f.Class == FailedDuplicate && t.givesUpPIN(f.ConflictRef) {
 		f.Class = FailedForNow
 	}
-	permanent := map[FailureClass]string{FailedDuplicate: errDuplicate, FailedFull: errNoSpace, FailedInvalid: errConstraints, FailedUnsupported: errFailedToSet}
+	permanent := map[FailureClass]string{FailedDuplicate: errDuplicate, FailedFull: errNoSpace, FailedInvalid: errConstraints, FailedUnsupported: failure}
 	if code, ok := permanent[f.Class]; ok {
 		c.WriteGen, c.WriteAt = 0, nil
 		if err := t.settle(ctx, c, gen, Failed, code, f.Message); err != nil {
@@ -198,7 +202,7 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 			c.Status = string(StatusUnset)
 		}
 		t.setError(c, code, f.Message, t.codeByRef(f.ConflictRef))
-		return t.emitTrouble(ctx, "access_code.failed_to_set_on_device", c)
+		return t.emitTrouble(ctx, event, c)
 	}
 	c.Attempts++
 	next := t.now.Add(max(backoff(int(c.Attempts)), f.RetryAfter))
@@ -206,12 +210,12 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 	if c.Attempts < patience {
 		return nil
 	}
-	first := text(c.ErrorCode) != errFailedToSet
-	t.setError(c, errFailedToSet, f.Message+" It is tried again.", uuid.Nil)
+	first := text(c.ErrorCode) != failure
+	t.setError(c, failure, f.Message+" It is tried again.", uuid.Nil)
 	if !first {
 		return nil
 	}
-	return t.emitTrouble(ctx, "access_code.failed_to_set_on_device", c)
+	return t.emitTrouble(ctx, event, c)
 }
 
 // givesUpPIN says whether the code of that reference is one of ours that is about to have another PIN.

@@ -133,14 +133,18 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Fa
 	c.Attempts++
 	next := t.now.Add(max(backoff(int(c.Attempts)), f.RetryAfter))
 	c.NextAttemptAt = &next
-	if c.Attempts < patience || text(c.ErrorCode) == errFailedToRem {
+	event, failure := "access_code.failed_to_remove_from_device", errFailedToRem
+	if c.IsManaged && c.RemovingSince != nil && c.EndsAt != nil && !c.EndsAt.After(*c.RemovingSince) {
+		event, failure = "access_code.failed_to_expire", errFailedToExp
+	}
+	if c.Attempts < patience || text(c.ErrorCode) == failure {
 		return nil
 	}
-	t.setError(c, errFailedToRem, f.Message+" It is tried further: until then the code may still open.", uuid.Nil)
+	t.setError(c, failure, f.Message+" It is tried further: until then the code may still open.", uuid.Nil)
 	if !c.IsManaged {
 		return nil
 	}
-	return t.emitTrouble(ctx, "access_code.failed_to_remove_from_device", c)
+	return t.emitTrouble(ctx, event, c)
 }
 
 // RecordUnreachable notes that the device could not be read or written: offline, as its vendor says, or for

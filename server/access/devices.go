@@ -27,6 +27,7 @@ type Device struct {
 	Name         string
 	Online       bool
 	OfflineSince time.Time // meaningful unless Online
+	FlakySince   time.Time // zero: its connection is not flaky
 	Removed      bool
 	Locked       *bool
 	BatteryLevel *float64 // 0 to 1
@@ -103,7 +104,7 @@ func (d Device) Errors() []Problem {
 func toDevice(r store.Device) Device {
 	d := Device{ID: r.DeviceID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Ref: r.VendorRef, Type: r.DeviceType,
 		Provider: r.Provider, Manufacturer: r.Manufacturer, Model: r.Model, SerialNumber: r.SerialNumber, Name: r.Name, Online: r.Online,
-		OfflineSince: r.OnlineChangedAt, Removed: r.RemovedAt != nil, Locked: r.Locked, BatteryLevel: r.BatteryLevel, CreatedAt: r.CreatedAt,
+		OfflineSince: r.OnlineChangedAt, FlakySince: at(r.FlakySince), Removed: r.RemovedAt != nil, Locked: r.Locked, BatteryLevel: r.BatteryLevel, CreatedAt: r.CreatedAt,
 		Capabilities: capabilities(r), Metadata: map[string]any{}}
 	if string(r.CustomMetadata) != "{}" {
 		_ = json.Unmarshal(r.CustomMetadata, &d.Metadata) // written by this package

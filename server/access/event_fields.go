@@ -5,8 +5,8 @@ import "maps"
 // eventFields are the event types that are emitted, each with the fields that it must carry beside those of all
 // events: the table of spec/contract.md section 7. Of those that the table names for access codes, devices, locks,
 // accounts and attempts, what is missing has no cause here: there are no backup pools, no codes that a vendor
-// issues offline, no unmanaged devices, no webviews to log in at, and no vendor that reports tampering,
-// subscriptions, privacy modes, keypads of their own or doorbells.
+// issues offline, no unmanaged devices, no webviews to log in at, no vendor that reports tampering, subscriptions,
+// privacy modes, other integrations, keypads of their own or doorbells, and no device that is forgotten.
 var eventFields = func() map[string][]string {
 	code := []string{"access_code_id", "device_id", "connected_account_id"}
 	device := []string{"device_id", "connected_account_id"}
@@ -28,8 +28,10 @@ var eventFields = func() map[string][]string {
 		"access_code.deleted":                                with(code, "code"),
 		"access_code.delay_in_setting_on_device":             with(code, codeTrouble...),
 		"access_code.failed_to_set_on_device":                with(code, codeTrouble...),
+		"access_code.failed_to_update":                       with(code, codeTrouble...),
 		"access_code.delay_in_removing_from_device":          with(code, codeTrouble...),
 		"access_code.failed_to_remove_from_device":           with(code, codeTrouble...),
+		"access_code.failed_to_expire":                       with(code, codeTrouble...),
 		"access_code.modified_external_to_seam":              with(code),
 		"access_code.deleted_external_to_seam":               with(code),
 		"access_code.unmanaged.created":                      with(code),
@@ -37,13 +39,15 @@ var eventFields = func() map[string][]string {
 		"access_code.unmanaged.converted_to_managed":         with(code),
 		"access_code.unmanaged.failed_to_convert_to_managed": with(code, codeTrouble...),
 
-		"device.added":                  with(device),
-		"device.removed":                with(device),
-		"device.connected":              with(device),
-		"device.disconnected":           with(device, append([]string{"error_code"}, deviceTrouble...)...),
-		"device.name_changed":           with(device, "device_name"),
-		"device.low_battery":            with(device, "battery_level"),
-		"device.battery_status_changed": with(device, "battery_status", "battery_level"),
+		"device.added":                   with(device),
+		"device.removed":                 with(device),
+		"device.connected":               with(device),
+		"device.disconnected":            with(device, append([]string{"error_code"}, deviceTrouble...)...),
+		"device.connection_became_flaky": with(device, deviceTrouble...),
+		"device.connection_stabilized":   with(device),
+		"device.name_changed":            with(device, "device_name"),
+		"device.low_battery":             with(device, "battery_level"),
+		"device.battery_status_changed":  with(device, "battery_status", "battery_level"),
 
 		"lock.locked":        with(device, "method"),
 		"lock.unlocked":      with(device, "method"),

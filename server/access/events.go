@@ -29,13 +29,14 @@ type Event struct {
 type about struct {
 	workspace, account uuid.UUID
 	device, code       *uuid.UUID
+	metadata           json.RawMessage // of the device
 	fields             map[string]any
 	secret             map[string]any // fields that have a PIN in them: sealed, never in the payload
 	at                 *time.Time     // when it happened; nil: now
 }
 
 func aboutDevice(d store.Device) about {
-	return about{workspace: d.WorkspaceID, account: d.ConnectedAccountID, device: &d.DeviceID}
+	return about{workspace: d.WorkspaceID, account: d.ConnectedAccountID, device: &d.DeviceID, metadata: d.CustomMetadata}
 }
 
 func aboutCode(d store.Device, code uuid.UUID) about {
@@ -69,9 +70,13 @@ func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a abo
 	if _, known := eventFields[eventType]; !known {
 		return fmt.Errorf("the event type %s is not among eventFields", eventType)
 	}
-	fields := map[string]any{"connected_account_id": a.account}
+	none := map[string]any{} // accounts have no metadata here
+	fields := map[string]any{"connected_account_id": a.account, "connected_account_custom_metadata": none}
 	if a.device != nil {
-		fields["device_id"] = *a.device
+		fields["device_id"], fields["device_custom_metadata"] = *a.device, none
+		if len(a.metadata) > 0 {
+			fields["device_custom_metadata"] = a.metadata
+		}
 	}
 	if a.code != nil {
 		fields["access_code_id"] = *a.code

@@ -119,16 +119,52 @@ func TestCodeThatCannotBeRemovedInTimeIsAnErrorAndAnEvent(t *testing.T) {
 		tries++
 		clock.pass(time.Hour)
 	}
-	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_remove_from_device" {
+	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_expire" {
 		t.Errorf("after %d tries it says %v", tries, got.Errors)
 	}
-	n := 0
-	for _, e := range b.events(c.ID) {
-		if e == "access_code.failed_to_remove_from_device" {
-			n++
-		}
+	if got := b.told("access_code.failed_to_expire", "access_code.failed_to_remove_from_device"); !slices.Equal(got, []string{"access_code.failed_to_expire"}) {
+		t.Errorf("told %v", got)
 	}
-	if n != 1 {
-		t.Errorf("that is told %d times", n)
+}
+
+// What cannot be done about a code that is on its lock is a failure to change it, not to set it.
+func TestChangeThatComesToNothingIsToldAsThat(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		failure access.Failure
+		tries   int
+		says    string
+	}{
+		"refused":          {access.Failure{Class: access.FailedInvalid, Message: "no such name"}, 1, "code_constraints_violated"},
+		"cannot be done":   {access.Failure{Class: access.FailedUnsupported, Message: "codes cannot be renamed"}, 1, "failed_to_update"},
+		"fails repeatedly": {access.Failure{Class: access.FailedForNow, Message: "busy."}, 6, "failed_to_update"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, clock := timeBound(t, "august")
+			code := b.on("2580", "k1")
+			b.update(access.CodeChange{ID: code.ID.String(), Name: new("Friend")})
+			for range c.tries {
+				w := b.work(code)
+				b.begin(w)
+				b.end(w, access.PutOutcome{Failure: &c.failure})
+				clock.pass(time.Hour)
+			}
+			if got := b.code(code.ID); len(got.Errors) != 1 || got.Errors[0].Code != c.says {
+				t.Errorf("it says %v", got.Errors)
+			}
+			if got := b.told("access_code.failed_to_update", "access_code.failed_to_set_on_device"); !slices.Equal(got, []string{"access_code.failed_to_update"}) {
+				t.Errorf("told %v", got)
+			}
+			if c.failure.Class != access.FailedForNow {
+				return
+			}
+			w := b.work(code)
+			b.begin(w)
+			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+			if got := b.code(code.ID); len(got.Errors) > 0 {
+				t.Errorf("once it is changed it says %v", got.Errors)
+			}
+		})
 	}
 }

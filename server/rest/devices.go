@@ -81,7 +81,7 @@ func toDevice(d access.Device) api.Device {
 		DeviceID: d.ID.String(), WorkspaceID: d.WorkspaceID.String(), ConnectedAccountID: d.AccountID.String(),
 		DeviceType: d.Type, DisplayName: d.Name, CreatedAt: d.CreatedAt, IsManaged: true,
 		CapabilitiesSupported: capabilitiesOf(d), CustomMetadata: d.Metadata, SpaceIds: []string{},
-		Errors: toErrors(d.Errors()), Warnings: []api.Problem{}, Properties: toProperties(d),
+		Errors: toErrors(d.Errors()), Warnings: toWarnings(d.Warnings()), Properties: toProperties(d),
 		DeviceManufacturer: api.DeviceManufacturer{Manufacturer: stableName(d.Manufacturer), DisplayName: d.Manufacturer},
 		DeviceProvider:     toProvider(d.Provider),
 

@@ -153,6 +153,8 @@ type Device struct {
 	ToldLocked         *bool
 	ToldBattery        *string
 	EmptiedAt          *time.Time
+	Losses             []time.Time
+	FlakySince         *time.Time
 }
 
 type Event struct {

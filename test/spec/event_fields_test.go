@@ -32,6 +32,12 @@ func (s *tale) whole(t *testing.T, e api.Event) {
 			t.Errorf("%s: %s is %v", e.EventType, field, value)
 		}
 	}
+	for _, about := range []string{"device", "connected_account"} {
+		_, is := fields[about+"_id"]
+		if _, there := fields[about+"_custom_metadata"].(map[string]any); is != there {
+			t.Errorf("%s: %s_custom_metadata is %v", e.EventType, about, fields[about+"_custom_metadata"])
+		}
+	}
 	if !slices.Contains(carryPINs, e.EventType) {
 		for _, pin := range pins {
 			if strings.Contains(fmt.Sprint(fields), pin) {
@@ -80,6 +86,8 @@ func contractFields(eventType string) []string {
 		more = []string{"requested_mutations"}
 	case group == "access_code" && (strings.Contains(rest, "delay_in_") || strings.Contains(rest, "failed_to_")):
 		more = code
+	case eventType == "device.connection_became_flaky":
+		more = device
 	case eventType == "device.disconnected":
 		more = append([]string{"error_code"}, device...)
 	case eventType == "device.low_battery":
@@ -106,7 +114,7 @@ func TestEveryEmittedEventIsTried(t *testing.T) {
 		access.WebhookDisabled:      true, // by the tests of package webhooks
 		"connected_account.deleted": true, // by those of the command that disconnects
 	}
-	for _, step := range slices.Concat(life, delays, refusals) {
+	for _, step := range slices.Concat(life, delays, refusals, ends, flaps) {
 		for _, eventType := range step.want {
 			tried[eventType] = true
 		}

@@ -1,6 +1,7 @@
 package spec_test
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -235,24 +236,47 @@ var refusals = []step{
 		create(map[string]any{"code": pinTwo, "starts_at": time.Now().Add(200 * time.Hour), "ends_at": time.Now().Add(300 * time.Hour)})),
 		[]string{"access_code.created", "access_code.mutations_requested"}},
 	{"a code is created for today", create(map[string]any{"code": pinThree}), life[1].want},
+	{"the lock refuses to have it changed", all(control(http.MethodPut, "/faults", map[string]any{"failure_rate": map[string]any{"invalid": 1}}), update(map[string]any{"name": "Friend"})),
+		[]string{"access_code.mutations_requested", "access_code.changed", "access_code.failed_to_update"}},
 	{"it cannot be removed", all(control(http.MethodPut, "/faults", map[string]any{"failure_rate": map[string]any{"busy": 1}}), remove),
 		[]string{"access_code.mutations_requested", "access_code.failed_to_remove_from_device"}},
+}
+
+// ends is what happens to a code that cannot be taken off its lock when its time is over.
+var ends = []step{
+	{"an account is connected", nothing, life[0].want},
+	{"a code is created for half an hour", create(map[string]any{"code": pinOne, "starts_at": time.Now(), "ends_at": time.Now().Add(30 * time.Minute)}), life[1].want},
+	{"an hour passes, and the lock is busy", all(control(http.MethodPut, "/faults", map[string]any{"failure_rate": map[string]any{"busy": 1}}), anHourPasses),
+		[]string{"access_code.failed_to_expire"}},
+}
+
+var loss = all(post("/devices/simulate/disconnect", nil), post("/devices/simulate/connect", nil))
+
+// flaps is what happens to a device that is never offline for long.
+var flaps = []step{
+	{"an account is connected", nothing, life[0].want},
+	{"its connection is lost three times", all(loss, loss, loss), []string{"device.connection_became_flaky"}},
+	{"it is lost once more", loss, nil},
+	{"an hour passes", anHourPasses, []string{"device.connection_stabilized"}},
+	{"another hour passes", anHourPasses, nil},
 }
 
 // TestEventsAreToldOnceEach drives each cause over HTTP and looks at what has been told of it.
 func TestEventsAreToldOnceEach(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		profile string
-		steps   []step
+		profile  string
+		debounce time.Duration
+		steps    []step
 	}{
-		"life": {"yale", life}, "delays": {"yale", delays}, "refusals": {"kwikset", refusals},
+		"life": {"yale", 0, life}, "delays": {"yale", 0, delays}, "refusals": {"kwikset", 0, refusals}, "ends": {"kwikset", 0, ends}, "flaps": {"yale", 24 * time.Hour, flaps},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &tale{seen: map[string]bool{}}
 			s.s = apptest.Start(t, apptest.WithProfiles(c.profile), apptest.WithAccess(func(o *access.Options) {
 				o.ListLag, o.DelayAfter = 50*time.Millisecond, 59*time.Minute
+				o.OfflineDebounce = cmp.Or(c.debounce, o.OfflineDebounce)
 				o.Now = func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 			}))
 			s.device = s.s.Device(t, c.profile)

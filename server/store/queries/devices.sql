@@ -62,7 +62,8 @@ where device_id = @device_id;
 update devices set locked = @locked, locked_changed_at = @locked_changed_at where device_id = @device_id;
 
 -- name: SetDeviceTold :exec
-update devices set told_online = @told_online, told_locked = @told_locked, told_battery = @told_battery where device_id = @device_id;
+update devices set told_online = @told_online, told_locked = @told_locked, told_battery = @told_battery, losses = @losses, flaky_since = @flaky_since
+where device_id = @device_id;
 
 -- name: SeeLockOperation :execrows
 -- No row where it has been seen within the time.
@@ -76,7 +77,8 @@ delete from lock_operations where device_id = @device_id and seen_at < now() - @
 update devices set online = @online, online_changed_at = @online_changed_at where device_id = @device_id;
 
 -- name: RemoveDevice :exec
-update devices set removed_at = now(), online = false, told_online = false, due_at = now(), wake_seq = wake_seq + 1 where device_id = @device_id;
+update devices set removed_at = now(), online = false, told_online = false, losses = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
+where device_id = @device_id;
 
 -- name: WakeDevice :exec
 update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = read_needed or @read_needed::boolean
