@@ -20,9 +20,10 @@ import (
 
 // Options of an Engine. The zero value is for production.
 type Options struct {
-	Workers  int           // keys of one lane looked after at once; 0: 200
-	LeaseTTL time.Duration // after a crash a key is free again this late; 0: 15 s
-	Sweep    time.Duration // how often keys that are due and forgotten are looked for; 0: 2 s
+	Workers  int              // keys of one lane looked after at once; 0: 200
+	LeaseTTL time.Duration    // after a crash a key is free again this late; 0: 15 s
+	Sweep    time.Duration    // how often keys that are due and forgotten are looked for; 0: 2 s
+	Now      func() time.Time // for the pauses of keys that fail; nil: time.Now
 	Log      *slog.Logger
 }
 
@@ -42,6 +43,7 @@ type Engine struct {
 	running   sync.WaitGroup           // the sweep and those who look
 	timers    sync.Map                 // wakeUp → *time.Timer
 	slots     map[string]chan struct{} // lane → bounds those at work
+	pauses    *pauses                  // of keys that fail
 	mu        sync.Mutex
 	looking   map[wakeUp]bool // keys that somebody here looks at or waits for a slot to look at; true: asked for again meanwhile
 }
@@ -65,11 +67,14 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 	if opt.Sweep == 0 {
 		opt.Sweep = 2 * time.Second
 	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{waker: waker, db: waker.db, opt: opt, holder: uuid.New(), lanes: map[string]Lane{},
-		slots: map[string]chan struct{}{}, looking: map[wakeUp]bool{}}
+		slots: map[string]chan struct{}{}, pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}}
 	queues := map[string]river.QueueConfig{}
 	for _, l := range lanes {
 		e.lanes[l.Name()] = l
@@ -157,10 +162,10 @@ func (e *Engine) look(ctx context.Context, w wakeUp) (more bool) {
 	for begin := time.Now(); ctx.Err() == nil; {
 		again, held, err := e.drain(ctx, lane, w.ID)
 		if err != nil && ctx.Err() == nil {
-			log.Error("work failed; it is taken up again", "error", err)
-			e.after(w, e.opt.Sweep)
+			log.Error("work failed; it is taken up again", "pause", e.pauses.failed(w), "error", err)
 			return false
 		}
+		e.pauses.done(w)
 		if !held { // the holder looks once more after letting go, so nothing is missed
 			return false
 		}
@@ -237,6 +242,20 @@ func (e *Engine) here(w wakeUp) {
 		e.looking[w] = true
 		return
 	}
+	e.begin(w)
+}
+
+// found has a key looked at that the sweep has found, unless that is being done or it rests.
+func (e *Engine) found(w wakeUp) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, ok := e.looking[w]; !ok && e.sweeping.Err() == nil && !e.pauses.rests(w) {
+		e.begin(w)
+	}
+}
+
+// begin looks at a key; with e.mu held.
+func (e *Engine) begin(w wakeUp) {
 	e.looking[w] = false
 	e.running.Go(func() {
 		for e.inTurn(w) {
@@ -275,12 +294,13 @@ func (e *Engine) sweep() {
 		case <-time.After(e.opt.Sweep/2 + rand.N(e.opt.Sweep)): // instances out of step
 		}
 		for name, lane := range e.lanes {
-			ids, err := lane.Sweep(e.sweeping, batch)
+			ids, err := lane.Sweep(e.sweeping, batch+e.pauses.count(name)) // those that rest do not keep others out
 			if err != nil && e.sweeping.Err() == nil {
 				e.opt.Log.Error("sweep failed; it is repeated", "lane", name, "error", err)
+				e.pauses.end(name) // what has failed may have failed for the same reason, and is tried when that is over
 			}
 			for _, id := range ids {
-				e.here(wakeUp{name, id})
+				e.found(wakeUp{name, id})
 			}
 		}
 	}

@@ -24,6 +24,7 @@ type counter struct {
 	wanted, done map[uuid.UUID]int
 	inside       map[uuid.UUID]int
 	overlaps     atomic.Int32
+	sweeps       atomic.Int32
 	during       func(ctx context.Context, lease *work.Lease, id uuid.UUID) error // nil: nothing
 	again        time.Duration
 }
@@ -41,6 +42,7 @@ func (c *counter) Due(_ context.Context, id uuid.UUID) (bool, error) {
 }
 
 func (c *counter) Sweep(context.Context, int32) (ids []uuid.UUID, _ error) {
+	c.sweeps.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id := range c.wanted {
