@@ -18,8 +18,12 @@ import (
 const (
 	parallelism = 10
 	version     = "0.0.1"
-	program     = "terraform-provider-deviceaccess_v" + version
 	connections = 8 // to the database: on two cores more are slower
+
+	// The sides. The last two are the names of providers, too.
+	floor = "terraform_data"
+	peer  = "peer"
+	ours  = "deviceaccess"
 )
 
 // bed is the server with its database, and the provider to be installed from a folder.
@@ -65,13 +69,17 @@ func memory() string {
 	return shared
 }
 
-// build puts the provider where terraform init looks for it.
+// build puts the providers where terraform init looks for them.
 func (b *bed) build(ctx context.Context) error {
-	target := filepath.Join(b.mirror(), "registry.terraform.io/deviceaccess/deviceaccess", version, runtime.GOOS+"_"+runtime.GOARCH, program)
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-X main.version="+version, "-o", target, "github.com/deviceaccess/terraform-provider-deviceaccess")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("build the provider: %w", err)
+	const module = "github.com/deviceaccess/terraform-provider-deviceaccess"
+	for name, source := range map[string]string{ours: module, peer: module + "/bench/terraform/peer"} {
+		target := filepath.Join(b.mirror(), "registry.terraform.io/deviceaccess", name, version, runtime.GOOS+"_"+runtime.GOARCH,
+			"terraform-provider-"+name+"_v"+version)
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-X main.version="+version, "-o", target, source)
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return fmt.Errorf("build the provider %s: %w", name, err)
+		}
 	}
 	return nil
 }

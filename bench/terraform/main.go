@@ -1,6 +1,7 @@
 // Command terraform measures what a configuration of many webhooks costs Terraform, as ratios to the floor: the same
-// number of terraform_data, which Terraform keeps without any provider. Both are measured in turns, on a tmpfs where
-// there is one.
+// number of terraform_data, which Terraform keeps without any provider. In between is the peer, a provider that does
+// nothing, with the schemas of ours: what it costs more than the floor is the price of being a provider. All are
+// measured in turns, on a tmpfs where there is one.
 package main
 
 import (

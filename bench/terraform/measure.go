@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// side is a folder with a configuration: ours or the floor.
+// side is a folder with a configuration, and what its commands took.
 type side struct {
-	bed  *bed
-	dir  string
-	peak int // KiB of memory that a process of the provider has taken at most; 0 where that cannot be read
+	bed   *bed
+	name  string
+	dir   string
+	costs [][]cost // of each step, round by round
 }
 
 const floorConfig = `resource "terraform_data" "floor" {
@@ -24,10 +25,11 @@ const floorConfig = `resource "terraform_data" "floor" {
 }
 `
 
-const ourConfig = `terraform {
+// webhookConfig is that of the peer, too, which has our schemas.
+const webhookConfig = `terraform {
   required_providers {
     deviceaccess = {
-      source = "deviceaccess/deviceaccess"
+      source = "deviceaccess/%s"
     }
   }
 }
@@ -37,14 +39,18 @@ provider "deviceaccess" {
   api_key  = %q
 }
 
-resource "deviceaccess_webhook" "ours" {
+resource "deviceaccess_webhook" "many" {
   count = %d
   url   = "https://hooks.example.com/${count.index}"
 }
 `
 
-func (b *bed) side(ctx context.Context, name, config string) (*side, error) {
-	s := &side{bed: b, dir: filepath.Join(b.dir, name)}
+func (b *bed) side(ctx context.Context, name string, n int) (*side, error) {
+	config := fmt.Sprintf(floorConfig, n)
+	if name != floor {
+		config = fmt.Sprintf(webhookConfig, name, b.app.URL, b.app.Sandbox.APIKey, n)
+	}
+	s := &side{bed: b, name: name, dir: filepath.Join(b.dir, fmt.Sprint(name, "-", n)), costs: make([][]cost, len(steps))}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -66,55 +72,38 @@ var steps = []struct {
 	{"destroy", []string{"destroy", "-auto-approve"}, 1.3},
 }
 
+const mostMemory = 120 // MiB
+
 func (b *bed) measure(ctx context.Context, n, rounds int) error {
-	floor, err := b.side(ctx, fmt.Sprint("floor-", n), fmt.Sprintf(floorConfig, n))
-	if err != nil {
-		return err
+	var sides []*side
+	for _, name := range []string{floor, peer, ours} {
+		s, err := b.side(ctx, name, n)
+		if err != nil {
+			return err
+		}
+		sides = append(sides, s)
 	}
-	ours, err := b.side(ctx, fmt.Sprint("ours-", n), fmt.Sprintf(ourConfig, b.app.URL, b.app.Sandbox.APIKey, n))
-	if err != nil {
-		return err
-	}
-	measured := make([]comparison, len(steps))
 	for range rounds {
 		for i, step := range steps {
-			f, err := floor.command(ctx, step.args...)
-			if err != nil {
-				return err
+			for _, s := range sides {
+				took, err := s.command(ctx, step.args...)
+				if err != nil {
+					return err
+				}
+				s.costs[i] = append(s.costs[i], took)
 			}
-			o, err := ours.command(ctx, step.args...)
-			if err != nil {
-				return err
-			}
-			measured[i].add(f, o)
 		}
 	}
-	fmt.Printf("\n%d webhooks against as many terraform_data\n", n)
-	for i, step := range steps {
-		fmt.Printf("%-8s %s, to be at most %.1f\n", step.name, measured[i], step.most)
-	}
-	if ours.peak > 0 {
-		fmt.Printf("memory   %d MiB at the peak of the provider, to be at most 120\n", (ours.peak+1023)/1024)
-	}
+	report(n, sides)
 	return nil
 }
 
-// cost is how long a command took, and how much of the processors it and the provider took meanwhile. The latter says
-// more on a machine that has other work.
-type cost struct{ wall, cpu time.Duration }
-
-// comparison is what each side took, round by round.
-type comparison struct{ floor, ours, ratio, floorCPU, ourCPU []float64 }
-
-func (c *comparison) add(floor, ours cost) {
-	c.floor, c.ours = append(c.floor, floor.wall.Seconds()), append(c.ours, ours.wall.Seconds())
-	c.ratio = append(c.ratio, ours.wall.Seconds()/floor.wall.Seconds())
-	c.floorCPU, c.ourCPU = append(c.floorCPU, floor.cpu.Seconds()), append(c.ourCPU, ours.cpu.Seconds())
-}
-
-func (c comparison) String() string {
-	return fmt.Sprintf("floor %6.2f s (%.2f s of CPU)   ours %6.2f s (%.2f s of CPU)   ratio %.2f (%.2f to %.2f)",
-		median(c.floor), median(c.floorCPU), median(c.ours), median(c.ourCPU), median(c.ratio), slices.Min(c.ratio), slices.Max(c.ratio))
+// cost is how long a command took, and how much of the processors it, its providers and the server took meanwhile. The
+// latter say more on a machine that has other work.
+type cost struct {
+	wall, server time.Duration
+	all          time.Duration // of the processors, without the server
+	provider     use
 }
 
 // command runs terraform and says what it took.
@@ -126,24 +115,19 @@ func (s *side) command(ctx context.Context, args ...string) (cost, error) {
 	var out bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, &out, &out
 	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
-	begin := time.Now()
+	server, begin := s.bed.serverCPU(), time.Now()
 	if err := cmd.Start(); err != nil {
 		return cost{}, err
 	}
-	ended := make(chan struct{})
-	watched := make(chan int)
-	go func() { watched <- watch(ended) }()
+	ended, watched := make(chan struct{}), make(chan use)
+	go func() { watched <- watch(cmd.Process.Pid, ended) }()
 	err := cmd.Wait()
 	took := time.Since(begin)
 	close(ended)
-	s.peak = max(s.peak, <-watched)
+	provider := <-watched
 	if err != nil {
 		return cost{}, fmt.Errorf("terraform %q: %w\n%s", args, err, out.String())
 	}
-	return cost{took, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
-}
-
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+	all := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return cost{wall: took, server: s.bed.serverCPU() - server, all: all, provider: provider}, nil
 }
