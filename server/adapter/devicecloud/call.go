@@ -36,6 +36,9 @@ func (a *Adapter) do(ctx context.Context, c call, out any) error {
 		return err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusSwitchingProtocols { // the connection is ours now, and no deadline would end the reading of it
+		return adapter.Errorf(c.doubt(), "the vendor answered in another protocol than HTTP")
+	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit+1))
 	switch {
 	case err != nil:

@@ -114,6 +114,36 @@ func classIs(t *testing.T, what string, err error, want adapter.Class) {
 	}
 }
 
+// After it the connection belongs to its caller, and neither a timeout nor a context ends the reading of it.
+func TestAnswerInAnotherProtocolIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	a, _ := vendor(t, guide(func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chess\r\n\r\n")
+	}))
+	for what, c := range map[string]struct {
+		call func() error
+		want adapter.Class
+	}{
+		"Codes":   {func() error { _, err := a.Codes(t.Context(), "l1", true); return err }, adapter.Transient},
+		"PutCode": {func() error { _, err := a.PutCode(t.Context(), "l1", adapter.CodeSpec{PIN: pin}); return err }, adapter.Unconfirmed},
+	} {
+		answer := make(chan error, 1)
+		go func() { answer <- c.call() }()
+		select {
+		case err := <-answer:
+			classIs(t, what, err, c.want)
+		case <-time.After(60 * time.Second):
+			t.Errorf("%s is still waiting", what)
+		}
+	}
+}
+
 func TestAnAccountIsRevokedOnlyByTheVendor(t *testing.T) {
 	t.Parallel()
 	for want, answer := range map[adapter.Class]http.HandlerFunc{
