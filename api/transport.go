@@ -104,6 +104,7 @@ type whole struct{ next http.RoundTripper }
 var (
 	errTooLong = fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
 	errTooSlow = fmt.Errorf("the answer did not end within %s", maxWait)
+	errNotHTTP = errors.New("the answer goes on in another protocol than HTTP")
 )
 
 // badAnswer is what keeps an answer that has begun from being read.
@@ -127,6 +128,9 @@ func (t whole) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, why(ctx, err)
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusSwitchingProtocols { // the connection is ours now, and no context would end the reading of it
+		return nil, badAnswer{errNotHTTP}
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
 		return nil, badAnswer{why(ctx, err)}

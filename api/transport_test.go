@@ -134,6 +134,20 @@ func TestAnswersThatDragOnAreGivenUp(t *testing.T) {
 	})
 }
 
+// After it the connection belongs to its caller, and no context ends the reading of it.
+func TestAnswersInAnotherProtocolAreNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := clientOver(t, Config{}, func(req *http.Request) (*http.Response, error) {
+			resp, err := goodRead(req)
+			resp.StatusCode, resp.Body = http.StatusSwitchingProtocols, &slowBody{ctx: context.Background(), endless: true}
+			return resp, err
+		})
+		if err := write(t.Context(), client); err == nil || !strings.Contains(err.Error(), "another protocol") || !IsBadAnswer(err) {
+			t.Errorf("error: %v", err)
+		}
+	})
+}
+
 func TestCreationUnderWayIsNotAbandonedWhenTerraformIsInterrupted(t *testing.T) {
 	for name, c := range map[string]struct {
 		call  func(context.Context, *Client) error
