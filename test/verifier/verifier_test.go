@@ -54,7 +54,7 @@ type verdict struct {
 
 func TestOfficialVerifierAcceptsWhatIsDelivered(t *testing.T) {
 	t.Parallel()
-	verify := newVerifier(t)
+	verify := verifier(t, install(t))
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	var mu sync.Mutex
 	received := map[string]message{} // by the type of the event
@@ -141,16 +141,16 @@ func TestOfficialVerifierAcceptsWhatIsDelivered(t *testing.T) {
 	}
 }
 
-// newVerifier installs the package in the version that the lock file pins.
-func newVerifier(t *testing.T) func([]message) []verdict {
+// install puts the packages, in the versions that the lock file pins, and our programs into a directory.
+func install(t *testing.T) (dir string) {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
 			storetest.Missing(t, "%s, for the package that receivers verify webhooks with", program)
 		}
 	}
-	dir := t.TempDir()
-	for _, name := range []string{"package.json", "package-lock.json", "verify.mjs"} {
+	dir = t.TempDir()
+	for _, name := range []string{"package.json", "package-lock.json", "verify.mjs", "around.mjs"} {
 		content, err := os.ReadFile(name)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), content, 0o600)
@@ -164,6 +164,12 @@ func newVerifier(t *testing.T) func([]message) []verdict {
 	if out, err := install.CombinedOutput(); err != nil {
 		storetest.Missing(t, "a package registry to fetch the verifier from: %v\n%s", err, out)
 	}
+	return dir
+}
+
+// verifier is the package at work.
+func verifier(t *testing.T, dir string) func([]message) []verdict {
+	t.Helper()
 	return func(messages []message) (out []verdict) {
 		t.Helper()
 		in, err := json.Marshal(messages)
