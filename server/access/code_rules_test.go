@@ -176,7 +176,9 @@ func TestWebhookURLs(t *testing.T) {
 		"javascript:alert(1)":                              false,
 		"https://example.com/" + strings.Repeat("a", 2028): true,
 		"https://example.com/" + strings.Repeat("a", 2029): false,
-		"https://example.com:99999999/":                    true, // found out when it is dialled
+		"https://example.com:99999999/":                    false,
+		"https://example.com:0/":                           false,
+		"https://example.com:65535/":                       true,
 		"":                                                 false,
 		"HTTPS://example.com":                              true,
 		"https://example.com/%zz":                          false,

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -76,10 +77,18 @@ func CheckWebhookURL(address string) *Error {
 		return invalid("url", "Invalid url")
 	case (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
 		return invalid("url", "A webhook's URL begins with https:// or http:// and a host")
+	case !isPort(u.Port()):
+		return invalid("url", "A webhook's URL names no port, or one of 1 to 65535")
 	case u.User != nil:
 		return invalid("url", "A webhook's URL carries no user name or password; deliveries are signed with the webhook's secret")
 	}
 	return nil
+}
+
+// isPort says whether a URL's port is left out, or one that can be dialled.
+func isPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || (err == nil && n > 0)
 }
 
 // checkHost refuses a host that is an address which nothing is sent to. It is a courtesy: what a name stands for is

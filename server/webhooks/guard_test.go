@@ -42,6 +42,8 @@ func TestOnlyPublicAddressesAreDialled(t *testing.T) {
 		"100.64.0.1": false, "100.100.100.200": false, "64:ff9b::7f00:1": false, "64:ff9b:1::1": false, "fe80::1": false, "fe80::1%eth0": false,
 		"192.0.2.1": false, "198.51.100.1": false, "203.0.113.1": false, "2001:db8::1": false, "198.18.0.1": false,
 		"224.0.0.1": false, "ff02::1": false, "255.255.255.255": false, "240.0.0.1": false, "2002:7f00:1::": false, "2001::1": false,
+		"64:ff9b::a9fe:a9fe": false, "::ffff:0:7f00:1": false, "::127.0.0.1": false, "fec0::1": false, "100::1": false, "3fff::1": false, "5f00::1": false,
+		"0.1.2.3": false, "192.0.0.1": false, "192.88.99.1": false,
 		"8.8.8.8": true, "2606:4700:4700::1111": true, "10.1.2.3": true, "fd12::1": true,
 	} {
 		if told := !(Options{AllowPrefixes: allow}).Refuses(netip.MustParseAddr(address)); told != public && address != "::ffff:10.1.0.1" { // dialled as 10.1.0.1

@@ -1,9 +1,13 @@
 package webhooks_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -194,4 +198,101 @@ func TestWebhookThatDoesNotAskForAnEventDoesNotDelayIt(t *testing.T) {
 		b.until("it is delivered meanwhile", b.is(w, 1, access.DeliveryDelivered))
 		return nil
 	}))
+}
+
+// lines is a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Whoever runs the server finds in its log which webhook is disabled, why, and what becomes of its events.
+func TestLogTellsOfADisabledWebhookWithoutItsSecrets(t *testing.T) {
+	t.Parallel()
+	const pin, token = "73519284", "hush-in-the-url"
+	for why, c := range map[string]struct {
+		status int
+		says   string
+	}{
+		"gone": {http.StatusGone, "410 Gone"}, "five days of nothing but failure": {http.StatusInternalServerError, "Every attempt failed for"},
+	} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			log := &lines{}
+			o := quick()
+			o.DisableAfter, o.Log = time.Nanosecond, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			b := start(t, o)
+			s := newSink(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+				w.WriteHeader(c.status)
+				fmt.Fprint(w, pin, r.Header.Get("webhook-signature"))
+			})
+			w := b.hook(s.URL+"?token="+token, "access_code.set_on_device")
+			id := b.emit(b.p, "access_code.set_on_device", pin)
+			b.until("it is disabled", b.is(w, 1, access.DeliveryHeld))
+			b.stop(10 * time.Second)
+			told := 0
+			for line := range strings.Lines(log.String()) {
+				var entry struct{ Level, Msg, Webhook, Reason string }
+				b.must(json.Unmarshal([]byte(line), &entry))
+				if entry.Level != "ERROR" {
+					continue
+				}
+				told++
+				if entry.Webhook != w.ID.String() || !strings.Contains(entry.Reason, c.says) || !strings.Contains(entry.Msg, "disabled") || !strings.Contains(entry.Msg, "replayed") {
+					t.Errorf("it says %s", line)
+				}
+			}
+			if told != 1 {
+				t.Errorf("it is told %d times:\n%s", told, log)
+			}
+			secrets := []string{"whsec_", strings.TrimPrefix(w.Secret, "whsec_"), pin, token}
+			for _, m := range s.messages() {
+				secrets = append(secrets, strings.TrimPrefix(m.signatures()[0], "v1,"))
+			}
+			for _, secret := range secrets {
+				if strings.Contains(log.String(), secret) {
+					t.Errorf("the log has a secret in it")
+				}
+			}
+			if n := len(b.attempts(w, id)); n == 0 {
+				t.Error("no attempt is recorded")
+			}
+		})
+	}
+}
+
+// What an endpoint asks for goes before the schedule, and no further than an hour.
+func TestEndpointIsLeftAloneForAsLongAsItAsks(t *testing.T) {
+	t.Parallel()
+	for asked, least := range map[string]time.Duration{"1800": 29 * time.Minute, "86400": 59 * time.Minute} {
+		b := start(t, quick())
+		s := newSink(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+			w.Header().Set("Retry-After", asked)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+		w := b.hook(s.URL)
+		id := b.emit(b.p, "device.connected", "")
+		b.until("it is tried", func() bool { return len(b.attempts(w, id)) == 1 })
+		next := b.deliveries(w)[0].Next
+		if next == nil || time.Until(*next) < least || time.Until(*next) > least+2*time.Minute {
+			t.Errorf("%s s are asked for, and it is tried again at %v", asked, next)
+		}
+		later := b.emit(b.p, "device.connected", "") // waits too
+		b.until("it is handed to the webhook", b.is(w, 2, access.DeliveryPending))
+		if n := len(b.attempts(w, later)); n != 0 || len(s.messages()) != 1 {
+			t.Errorf("it was asked %d times", len(s.messages()))
+		}
+	}
 }

@@ -80,17 +80,23 @@ func TestReplayTakesWhatIsAskedFor(t *testing.T) {
 	}
 }
 
+// delivered writes deliveries that came to rest in a state.
+func (b *bed) delivered(w access.Webhook, n int, state access.DeliveryState) {
+	b.Helper()
+	_, err := b.db.Pool.Exec(b.Context(), `
+		with e as (insert into events (event_id, workspace_id, event_type, payload, fanned_out_at)
+			select ('01900000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid, $1, 'device.connected', '{}', now() from generate_series(1, $3) i returning event_id)
+		insert into deliveries (webhook_id, event_id, state, finished_at) select $2, event_id, $4, now() from e`, b.p.WorkspaceID, w.ID, n, string(state))
+	b.must(err)
+}
+
 func TestReplayGoesInBatchesAndOnFromWhereItWasBrokenOff(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
 	s := newSink(t, nil)
 	w := b.hook(s.URL, "device.connected")
 	const n = 1100 // more than two batches
-	_, err := b.db.Pool.Exec(t.Context(), `
-		with e as (insert into events (event_id, workspace_id, event_type, payload, fanned_out_at)
-			select ('01900000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid, $1, 'device.connected', '{}', now() from generate_series(1, $3) i returning event_id)
-		insert into deliveries (webhook_id, event_id, state, finished_at) select $2, event_id, 'delivered', now() from e`, b.p.WorkspaceID, w.ID, n)
-	b.must(err)
+	b.delivered(w, n, access.DeliveryDelivered)
 	again := access.DeliveryFilter{States: []access.DeliveryState{access.DeliveryDelivered}}
 	first, err := b.access.ReplayDeliveries(t.Context(), b.p, w.ID, again, uuid.Nil)
 	if err != nil || first.Deliveries != 500 || !first.More {

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
@@ -113,3 +117,45 @@ func TestRotationDuringAnOverlapIsRefusedUnlessBothAreToEnd(t *testing.T) {
 }
 
 func second(_ access.Webhook, _ *time.Time, err error) error { return err }
+
+func TestReplayUnderWaySeesTheRotation(t *testing.T) {
+	t.Parallel()
+	o := quick()
+	o.Timeout = time.Minute // the work does not end before the rotation has to be seen
+	b := start(t, o)
+	released := make(chan struct{})
+	release := sync.OnceFunc(func() { close(released) })
+	s := newSink(t, func(_ http.ResponseWriter, _ *http.Request, n int) {
+		if n == 1 {
+			<-released
+		}
+	})
+	defer release()
+	old := b.hook(s.URL)
+	const n = 40
+	b.delivered(old, n, access.DeliveryFailed)
+	if got := b.replay(old, access.DeliveryFilter{}, uuid.Nil); got != n {
+		t.Fatalf("replayed %d", got)
+	}
+	b.until("the replay has begun, and its first request hangs", s.got(1))
+	rotated := b.rotate(old, time.Hour)
+	both := func(m message) bool { return len(m.signatures()) == 2 }
+	b.until("a message of the replay has both signatures", func() bool {
+		b.replay(old, access.DeliveryFilter{States: []access.DeliveryState{access.DeliveryDelivered}}, uuid.Nil)
+		return slices.ContainsFunc(s.messages(), both)
+	})
+	release()
+	b.until("all are delivered", b.is(old, n, access.DeliveryDelivered))
+	seen := map[string]bool{}
+	for _, m := range s.messages() {
+		seen[m.id()] = true
+		signatures := m.signatures()
+		if both(m) {
+			m.with(signatures[0]).verify(t, rotated.Secret)
+		}
+		m.with(signatures[len(signatures)-1]).verify(t, old.Secret) // receivers with the old one miss nothing
+	}
+	if len(seen) != n {
+		t.Errorf("%d events arrived", len(seen))
+	}
+}

@@ -34,6 +34,8 @@ func TestBadWebhooksAreRefusedAtCreation(t *testing.T) {
 		"a password":              {create, map[string]any{"url": "https://somebody:hush-hush@example.com"}, "invalid_input", "no user name or password"},
 		"a user name":             {create, map[string]any{"url": "https://somebody@example.com"}, "invalid_input", "no user name or password"},
 		"2,049 characters":        {create, map[string]any{"url": "https://example.com/" + strings.Repeat("a", 2029)}, "invalid_input", "2048"},
+		"no such port":            {create, map[string]any{"url": "https://example.com:65536/hook"}, "invalid_input", "port"},
+		"port 0":                  {create, map[string]any{"url": "https://example.com:0/hook"}, "invalid_input", "port"},
 		"an address of this host": {create, map[string]any{"url": "http://127.0.0.1:8080/hook"}, "invalid_input", "--allow-webhook-prefix"},
 		"a name of this host":     {create, map[string]any{"url": "http://localhost/hook"}, "invalid_input", "--allow-webhook-prefix"},
 		"the metadata of a cloud": {create, map[string]any{"url": "http://169.254.169.254/latest"}, "invalid_input", "--allow-webhook-prefix"},
