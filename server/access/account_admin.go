@@ -83,6 +83,9 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 			if d.RemovedAt != nil {
 				continue
 			}
+			if _, err := tx.LockDevice(ctx, d.DeviceID); err != nil {
+				return err
+			}
 			if err := s.removeDevice(ctx, tx, d); err != nil {
 				return err
 			}
@@ -99,19 +102,6 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 		return fmt.Errorf("disconnect the account %s: %w", id, err)
 	}
 	return nil
-}
-
-func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d store.Device) error {
-	if _, err := tx.LockDevice(ctx, d.DeviceID); err != nil {
-		return err
-	}
-	if err := tx.RemoveDevice(ctx, d.DeviceID); err != nil {
-		return err
-	}
-	if err := s.emit(ctx, tx, "device.removed", aboutDevice(d)); err != nil {
-		return err
-	}
-	return s.waker.Wake(ctx, tx, DeviceLane, d.DeviceID)
 }
 
 func lockAccount(ctx context.Context, tx store.Tx, id uuid.UUID) (store.ConnectedAccount, error) {

@@ -134,6 +134,12 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 			}
 			r, ok := known[f.Ref]
 			delete(known, f.Ref)
+			if ok && replaced(r, f) {
+				if err := s.replaceDevice(ctx, tx, r); err != nil {
+					return err
+				}
+				ok = false
+			}
 			if !ok {
 				err = s.addDevice(ctx, tx, a, f)
 			} else {
@@ -183,6 +189,9 @@ func (s *Service) addDevice(ctx context.Context, tx store.Tx, a store.ConnectedA
 }
 
 func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device, f FoundDevice) error {
+	if f.SerialNumber == "" { // it has not told yet
+		f.SerialNumber = r.SerialNumber
+	}
 	same := r.RemovedAt == nil && r.Online == f.Online && r.Name == f.Name && r.DeviceType == f.Type && r.Provider == f.Provider &&
 		r.Manufacturer == f.Manufacturer && r.Model == f.Model && r.SerialNumber == f.SerialNumber && reflect.DeepEqual(r.Locked, f.Locked) &&
 		reflect.DeepEqual(r.BatteryLevel, f.BatteryLevel) && reflect.DeepEqual(capabilities(r), f.Capabilities)

@@ -121,9 +121,10 @@ func (t *deviceTx) bolt() (work *BoltWork, poll *time.Time) {
 	return nil, nil
 }
 
-// BoltWaits says whether somebody waits for the bolt to be moved, who comes before everything else.
-func (s *Service) BoltWaits(ctx context.Context, device uuid.UUID) (bool, error) {
-	return s.db.BoltWaits(ctx, device)
+// Interrupted says whether nothing more is to be written to a device for now: somebody waits for the bolt to be
+// moved, who comes before everything else, or it has left its account.
+func (s *Service) Interrupted(ctx context.Context, device uuid.UUID) (bool, error) {
+	return s.db.Interrupted(ctx, device)
 }
 
 // RecordBoltStarted notes, before the command is sent, that this is about to happen: after a crash nobody sends it
@@ -131,7 +132,7 @@ func (s *Service) BoltWaits(ctx context.Context, device uuid.UUID) (bool, error)
 func (s *Service) RecordBoltStarted(ctx context.Context, h Holder, device uuid.UUID, w BoltWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of an action", func(t *deviceTx) error {
 		for _, a := range t.pending {
-			if a.ActionAttemptID == w.Attempt && a.StartedAt == nil && a.DeadlineAt.After(t.now) {
+			if a.ActionAttemptID == w.Attempt && a.StartedAt == nil && a.DeadlineAt.After(t.now) && t.d.RemovedAt == nil {
 				still = true
 				return t.tx.StartActionAttempt(ctx, store.StartActionAttemptParams{ActionAttemptID: w.Attempt, StartedAt: &t.now})
 			}

@@ -157,6 +157,9 @@ func problems(field string, list []Problem) []map[string]any {
 // last told of its bolt was done by somebody of whom the vendor does not tell.
 func (s *Service) RecordDevice(ctx context.Context, h Holder, device uuid.UUID, f FoundDevice) error {
 	return s.onDevice(ctx, h, device, "record the state", func(t *deviceTx) error {
+		if t.d.RemovedAt != nil || replaced(t.d, f) { // its account's list tells of it
+			return nil
+		}
 		if err := t.s.refreshDevice(ctx, t.tx, t.d, f); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 func (s *Service) RecordPutStarted(ctx context.Context, h Holder, device uuid.UUID, w CodeWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of a write", func(t *deviceTx) error {
 		c := t.code(w.ID)
-		still = c != nil && c.RemovingSince == nil && c.IsManaged && c.DesiredGen == w.Gen
+		still = c != nil && c.RemovingSince == nil && c.IsManaged && c.DesiredGen == w.Gen && t.d.RemovedAt == nil
 		if still {
 			c.WriteGen, c.WriteAt, c.WriteAccepted = w.Gen, &t.now, false
 			c.Status = string(StatusSetting)
@@ -170,19 +170,6 @@ func (t *deviceTx) online(ctx context.Context, online bool) (tell *time.Time, er
 	}
 	t.d.Online, t.d.OnlineChangedAt = online, t.now
 	return t.s.tell(ctx, t.tx, &t.d)
-}
-
-// RecordRemoved notes that the account no longer has the device.
-func (s *Service) RecordRemoved(ctx context.Context, h Holder, device uuid.UUID) error {
-	return s.onDevice(ctx, h, device, "record the removal", func(t *deviceTx) error {
-		if t.d.RemovedAt != nil {
-			return nil
-		}
-		if err := t.tx.RemoveDevice(ctx, device); err != nil {
-			return err
-		}
-		return t.s.emit(ctx, t.tx, "device.removed", aboutDevice(t.d))
-	})
 }
 
 // ScheduleDevice says when the device is to be looked at again unless it is woken before; nil: not by itself.

@@ -132,8 +132,9 @@ type Constraint struct {
 
 // Codes is the content of one device.
 type Codes struct {
-	Codes []Code
-	Stale bool // read from a copy that the device has not confirmed since the last (re)connection
+	Codes        []Code
+	SerialNumber string // of the device that has answered; empty where it is not known
+	Stale        bool   // read from a copy that the device has not confirmed since the last (re)connection
 }
 
 // Code is one code on a device.
@@ -180,6 +181,7 @@ type Event struct {
 	Device    DeviceRef
 	Code      CodeRef   // CodesChanged, LockOperated, AccessDenied: the code, where known
 	Operation Operation // LockOperated, AccessDenied, Jammed
+	At        time.Time // DeviceRemoved: when that was heard, by this machine's clock
 }
 
 type EventKind string
@@ -189,6 +191,7 @@ const (
 	DeviceOnline   EventKind = "device_online"   //
 	DeviceOffline  EventKind = "device_offline"  //
 	DeviceListed   EventKind = "device_listed"   // devices were added to or removed from the account
+	DeviceRemoved  EventKind = "device_removed"  // it has left for good: what has its Ref from then on is another device; not lost while the program runs
 	CodesChanged   EventKind = "codes_changed"   // put, changed or deleted, by us or by others
 	StatusChanged  EventKind = "status_changed"  // battery, bolt, name
 	AccountRevoked EventKind = "account_revoked" // the credentials are no longer good

@@ -38,6 +38,7 @@ type Error struct {
 	Message    string        // for people; carries no PIN and no credential
 	RetryAfter time.Duration // not before then; 0 where the vendor does not say
 	Conflict   CodeRef       // Duplicate: the code that has the PIN, where known
+	Gone       bool          // NotFound: the device has left for good, and its reference may be given to another
 }
 
 func (e *Error) Error() string { return string(e.Class) + ": " + e.Message }

@@ -19,7 +19,7 @@ func NewHints() *Hints { return &Hints{out: make(chan Event, hintsKept)} }
 func (h *Hints) Events() <-chan Event { return h.out }
 
 // Send offers the hint and says whether anybody may still read it. Where there is no room, one Resync takes
-// the place of all that wait.
+// the place of all that wait, except of those that no look would find out.
 func (h *Hints) Send(hint Event) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -31,14 +31,24 @@ func (h *Hints) Send(hint Event) bool {
 		return true
 	default:
 	}
+	var lasting []Event
+	keep := func(e Event) {
+		if e.Kind == DeviceRemoved && len(lasting) < hintsKept-1 {
+			lasting = append(lasting, e)
+		}
+	}
 	for drained := false; !drained; {
 		select {
-		case <-h.out:
+		case e := <-h.out:
+			keep(e)
 		default:
 			drained = true
 		}
 	}
-	h.out <- Event{Kind: Resync}
+	keep(hint)
+	for _, e := range append(lasting, Event{Kind: Resync}) {
+		h.out <- e
+	}
 	return true
 }
 

@@ -85,10 +85,26 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 func (r *Adapters) listen(account uuid.UUID, events <-chan adapter.Event) {
 	for e := range events {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		if err := r.take(ctx, account, e); err != nil {
+		err := r.take(ctx, account, e)
+		cancel()
+		for ; err != nil && e.Kind == adapter.DeviceRemoved && r.rest(); cancel() { // nothing else would tell of that
+			r.log.Warn("a device has left its account, which could not be written down; it is repeated", "account", account, "error", err)
+			ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
+			err = r.take(ctx, account, e)
+		}
+		if err != nil {
 			r.log.Warn("a hint was lost; the account's devices are listed before long", "account", account, "error", err)
 		}
-		cancel()
+	}
+}
+
+// rest pauses, and says whether to go on.
+func (r *Adapters) rest() bool {
+	select {
+	case <-r.stop:
+		return false
+	case <-time.After(time.Second):
+		return true
 	}
 }
 
@@ -103,6 +119,9 @@ func (r *Adapters) take(ctx context.Context, account uuid.UUID, e adapter.Event)
 			Method: string(e.Operation.Method), CodeRef: string(e.Code), At: e.Operation.At})
 	}
 	ref := string(e.Device)
+	if e.Kind == adapter.DeviceRemoved {
+		return r.access.RecordLeft(ctx, account, ref, time.Since(e.At))
+	}
 	if e.Kind == adapter.DeviceListed || e.Kind == adapter.AccountRevoked || e.Kind == adapter.StatusChanged {
 		ref = "" // the list of devices tells
 	}

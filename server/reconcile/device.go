@@ -124,6 +124,9 @@ func (p *pass) read(ctx context.Context, seq int64) error {
 	if codes.Stale {
 		return adapter.Errorf(adapter.Transient, "the vendor's copy of the device's codes is out of date")
 	}
+	if known := p.device.SerialNumber; known != "" && codes.SerialNumber != "" && codes.SerialNumber != known {
+		return &adapter.Error{Class: adapter.NotFound, Message: "another device answers in its place", Gone: true}
+	}
 	found := make([]access.Found, len(codes.Codes))
 	for i, c := range codes.Codes {
 		found[i] = access.Found{Ref: string(c.Ref), Key: c.Key, PIN: c.PIN, Name: c.Name, StartsAt: c.StartsAt, EndsAt: c.EndsAt,
@@ -148,7 +151,7 @@ func (p *pass) write(ctx context.Context, w access.DeviceWork) error {
 			if c.Action != step.action || (c.Action == access.Put && leaving && c.New) {
 				continue // the latter is looked at again as soon as the removals show
 			}
-			if waits, err := p.access.BoltWaits(ctx, p.device.ID); err != nil || waits {
+			if waits, err := p.access.Interrupted(ctx, p.device.ID); err != nil || waits {
 				return err
 			}
 			if err := step.do(ctx, c); err != nil {
@@ -235,9 +238,18 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 	offline := e.Class == adapter.Offline
 	switch e.Class {
 	case adapter.NotFound:
-		if _, err := p.adapter.Device(ctx, p.ref); adapter.ClassOf(err) == adapter.NotFound && err != nil {
-			log.Info("the device is no longer in its account")
-			return 0, p.access.RecordRemoved(ctx, p.lease, p.device.ID) // it is due again, as one that was removed
+		absent := e
+		if !e.Gone {
+			_, err := p.adapter.Device(ctx, p.ref)
+			absent = adapter.AsError(err)
+		}
+		if absent != nil && absent.Class == adapter.NotFound {
+			log.Info("the device is no longer in its account", "for_good", absent.Gone)
+			err := p.access.RecordRemoved(ctx, p.lease, p.device.ID, absent.Gone) // it is due again, as one that was removed
+			if err == nil && absent.Gone {
+				err = p.access.Hint(ctx, p.device.AccountID, "") // another may have its reference by now
+			}
+			return 0, err
 		}
 	case adapter.AuthRevoked:
 		if err := p.access.RecordAccountRefused(ctx, p.lease, p.device.AccountID, e.Message); err != nil {

@@ -12,18 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-const boltWaits = `-- name: BoltWaits :one
-select exists (select 1 from action_attempts where device_id = $1 and status = 'pending'
-  and action_type in ('LOCK_DOOR', 'UNLOCK_DOOR') and started_at is null)
-`
-
-func (q *Queries) BoltWaits(ctx context.Context, deviceID uuid.UUID) (bool, error) {
-	row := q.db.QueryRow(ctx, boltWaits, deviceID)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
-}
-
 const finishActionAttempt = `-- name: FinishActionAttempt :execrows
 update action_attempts set status = $1, error_type = $2, error_message = $3, finished_at = now()
 where action_attempt_id = $4 and status = 'pending'
@@ -128,6 +116,19 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 		&i.ToldAt,
 	)
 	return i, err
+}
+
+const interrupted = `-- name: Interrupted :one
+select (exists (select 1 from action_attempts a where a.device_id = $1 and a.status = 'pending'
+  and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR') and a.started_at is null)
+  or exists (select 1 from devices d where d.device_id = $1 and d.removed_at is not null))::boolean as interrupted
+`
+
+func (q *Queries) Interrupted(ctx context.Context, deviceID uuid.UUID) (bool, error) {
+	row := q.db.QueryRow(ctx, interrupted, deviceID)
+	var interrupted bool
+	err := row.Scan(&interrupted)
+	return interrupted, err
 }
 
 const listActionAttempts = `-- name: ListActionAttempts :many

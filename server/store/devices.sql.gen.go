@@ -356,6 +356,16 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 	return i, err
 }
 
+const giveUpDeviceRef = `-- name: GiveUpDeviceRef :exec
+update devices set vendor_ref = 'left/' || device_id::text where device_id = $1
+`
+
+// No vendor's references look like that.
+func (q *Queries) GiveUpDeviceRef(ctx context.Context, deviceID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, giveUpDeviceRef, deviceID)
+	return err
+}
+
 const insertDevice = `-- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
   serial_number, name, online, locked, battery_level, capabilities, flags, told_online, told_locked, told_battery, online_changed_at, created_at)
@@ -577,6 +587,55 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 		&i.EmptiedAt,
 		&i.Losses,
 		&i.FlakySince,
+	)
+	return i, err
+}
+
+const lockDeviceByRef = `-- name: LockDeviceByRef :one
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
+for no key update
+`
+
+type LockDeviceByRefParams struct {
+	ConnectedAccountID uuid.UUID
+	VendorRef          string
+	Ago                time.Duration
+}
+
+func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams) (Device, error) {
+	row := q.db.QueryRow(ctx, lockDeviceByRef, arg.ConnectedAccountID, arg.VendorRef, arg.Ago)
+	var i Device
+	err := row.Scan(
+		&i.DeviceID,
+		&i.WorkspaceID,
+		&i.ConnectedAccountID,
+		&i.VendorRef,
+		&i.DeviceType,
+		&i.Provider,
+		&i.Manufacturer,
+		&i.Model,
+		&i.SerialNumber,
+		&i.Name,
+		&i.Online,
+		&i.Locked,
+		&i.BatteryLevel,
+		&i.Capabilities,
+		&i.Flags,
+		&i.CustomMetadata,
+		&i.CreatedAt,
+		&i.OnlineChangedAt,
+		&i.RemovedAt,
+		&i.ReadNeeded,
+		&i.LastGoodReadAt,
+		&i.RereadAt,
+		&i.Failures,
+		&i.WakeSeq,
+		&i.DueAt,
+		&i.LockedChangedAt,
+		&i.ToldOnline,
+		&i.ToldLocked,
+		&i.ToldBattery,
+		&i.EmptiedAt,
 	)
 	return i, err
 }

@@ -85,6 +85,7 @@ func (a *Adapter) readAll(ctx context.Context, s *session, n *node) (err error) 
 		n.codes.finish(0, err == nil)
 		a.mu.Unlock()
 	}()
+	a.readSerial(ctx, s, n)
 	if n.named() {
 		return a.readUsers(ctx, s, n)
 	}
@@ -135,10 +136,11 @@ func (a *Adapter) remembered(n *node) adapter.Codes {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	m := &n.codes
-	codes := adapter.Codes{Codes: []adapter.Code{}, Stale: m.all || len(m.doubts) > 0}
+	codes := adapter.Codes{Codes: []adapter.Code{}, SerialNumber: n.traits.Load().serial, Stale: m.all || len(m.doubts) > 0}
 	for _, slot := range m.occupied() {
 		e := m.slots[slot]
-		c := adapter.Code{Ref: codeRef(slot), Key: m.key(slot), PIN: e.pin, Name: e.name, State: adapter.Confirmed, StartsAt: e.starts, EndsAt: e.ends}
+		c := adapter.Code{Ref: codeRef(slot), Key: m.key(slot), PIN: e.pin, Name: e.name, State: adapter.Confirmed, StartsAt: e.starts, EndsAt: e.ends,
+			Disabled: e.disabled}
 		if n.masked {
 			c.PIN, c.Changed = "", m.touched[slot]
 		}

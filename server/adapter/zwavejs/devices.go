@@ -79,14 +79,28 @@ func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*session,
 			n = other
 		}
 	}
-	a.mu.Unlock()
 	if n == nil {
-		return nil, nil, adapter.Errorf(adapter.NotFound, "the gateway's network has no such lock")
+		defer a.mu.Unlock()
+		return nil, nil, a.absent(s, device)
 	}
+	a.mu.Unlock()
 	if err := a.capabilities(ctx, s, n); err != nil {
 		return nil, nil, unsent(err)
 	}
 	return s, n, nil
+}
+
+// absent is the error about a lock that is not listed. A gateway knows all nodes of its network at once, but not
+// what they are: those that are not there were excluded. Those of another network may come back with it.
+func (a *Adapter) absent(s *session, device adapter.DeviceRef) *adapter.Error {
+	home, id, ok := whose(device)
+	switch {
+	case ok && home == s.home && a.unknown[id]:
+		return adapter.Errorf(adapter.Transient, "the gateway's interview of the lock is not over")
+	case ok && home == s.home:
+		return &adapter.Error{Class: adapter.NotFound, Message: "the lock was excluded from the gateway's network", Gone: true}
+	}
+	return adapter.Errorf(adapter.NotFound, "the gateway's network has no such lock")
 }
 
 // ask calls with a limit of its own besides that of ctx.

@@ -45,26 +45,38 @@ func (a *Adapter) event(s *session, e *wireEvent) {
 	}
 }
 
+// removed takes in that a node was excluded, or is another one by now.
 func (a *Adapter) removed(id int) {
 	a.mu.Lock()
-	_, known := a.nodes[id]
+	n := a.nodes[id]
 	delete(a.nodes, id)
+	delete(a.unknown, id)
 	a.mu.Unlock()
-	if known {
+	if n != nil {
+		a.gone(n)
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
 	}
+}
+
+func (a *Adapter) gone(n *node) {
+	a.hints.Send(adapter.Event{Kind: adapter.DeviceRemoved, Device: n.ref, At: time.Now()})
 }
 
 // listed takes in a node that is new or was interviewed again.
 func (a *Adapter) listed(s *session, w *wireNode) {
 	a.mu.Lock()
-	n := a.node(s, a.nodes[w.NodeID], w)
+	was := a.nodes[w.NodeID]
+	n := a.node(s, was, w)
 	if n != nil {
 		n.codes.doubtAll()
 		a.nodes[w.NodeID] = n
 	}
+	a.unknown[w.NodeID] = n == nil && w.unknown()
 	a.mu.Unlock()
 	if n != nil {
+		if was != nil && was.ref != n.ref {
+			a.gone(was)
+		}
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
 		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
 	}
@@ -84,6 +96,8 @@ func (a *Adapter) told(n *node, e *wireEvent) {
 		}
 	case "credential added", "credential modified", "credential deleted":
 		a.credentialTold(n, e)
+	case "user added", "user modified":
+		a.userTold(n, e)
 	case "notification":
 		a.notificationTold(n, e)
 	}
@@ -155,8 +169,8 @@ func (v wireValue) change() (c change, ok bool) {
 		if json.Unmarshal(v.NewValue, &status) != nil {
 			return c, false
 		}
-		occupied := status != slotAvailable
-		c.occupied = &occupied
+		occupied, disabled := status != slotAvailable, slotDisabled(status)
+		c.occupied, c.disabled = &occupied, &disabled
 	case "userCode":
 		var pin string
 		if json.Unmarshal(v.NewValue, &pin) != nil {

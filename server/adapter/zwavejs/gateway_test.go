@@ -25,6 +25,7 @@ type script struct {
 	mu      sync.Mutex
 	conn    *websocket.Conn
 	product int
+	fresh   bool           // the gateway has yet to interview it
 	slots   map[int]string // what "get" answers of a slot; not in it: that it is empty
 	answer  func(c command) string
 	asked   []string
@@ -153,6 +154,9 @@ func (s *script) tell(frame string) {
 func (s *script) node() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.fresh {
+		return `{"nodeId":2,"status":1,"ready":false,"endpoints":[{"index":0,"commandClasses":[]}],"values":[]}`
+	}
 	var values []string
 	for slot := 1; slot <= 4; slot++ {
 		values = append(values, fmt.Sprintf(`{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":%d,"value":"","metadata":{"minLength":4,"maxLength":10}}`, slot))

@@ -98,22 +98,6 @@ func TestIdleLockIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestExcludedLockIsGone says that the gateway's own word is enough.
-func TestExcludedLockIsGone(t *testing.T) {
-	t.Parallel()
-	g := lab.Start(t, lab.Plain, lab.Masked)
-	h := newHouse(t, g.Lease(t, lab.Plain), g.URL)
-	h.Remove(t)
-	until(t, "it is not found", func() bool {
-		_, err := h.adapter.Device(t.Context(), h.device)
-		return err != nil && adapter.ClassOf(err) == adapter.NotFound
-	})
-	devices, err := h.adapter.Devices(t.Context())
-	if err != nil || len(devices) != 1 {
-		t.Fatalf("%d locks are left, %v", len(devices), err)
-	}
-}
-
 // TestLockThatReturnsSilently: a lock that the gateway holds for dead, and that says nothing when it is back, is asked.
 func TestLockThatReturnsSilently(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ type entry struct {
 	user         int    // User Credential: whose it is
 	name         string
 	starts, ends *time.Time
+	disabled     bool // it opens nothing
 }
 
 func (e entry) shows(pin string) bool { return e.pin == "" || e.pin == pin }
@@ -42,13 +43,14 @@ type put struct {
 type change struct {
 	slot     int
 	occupied *bool
+	disabled *bool   // of an occupied one
 	pin      *string // with stars where it is hidden
 }
 
 // agrees says whether the change is what e, or an empty slot, shows already.
 func (c change) agrees(e entry, occupied bool) bool {
 	if c.occupied != nil {
-		return *c.occupied == occupied
+		return *c.occupied == occupied && (!occupied || c.disabled == nil || *c.disabled == e.disabled)
 	}
 	switch {
 	case *c.pin == "":

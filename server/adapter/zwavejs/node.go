@@ -18,13 +18,14 @@ type node struct {
 	traits atomic.Pointer[traits]
 
 	// The rest is guarded by Adapter.mu.
-	status   int
-	operated operation
-	locked   *bool
-	battery  *float64
-	masked   bool // it has shown stars
-	codes    memory
-	refused  refusal
+	status      int
+	operated    operation
+	locked      *bool
+	battery     *float64
+	masked      bool // it has shown stars
+	serialAsked *session
+	codes       memory
+	refused     refusal
 }
 
 // traits are what a lock is. They are replaced, never changed.
@@ -37,6 +38,7 @@ type traits struct {
 	lengthProperty           text        // the parameter that says so
 	nameMax                  int         // longest name that the lock keeps, in bytes; 0: it keeps none
 	asked                    bool        // User Credential: the gateway was asked for the numbers
+	serial                   string      // empty: it has none, or has not told it yet
 }
 
 // node is the lock that w describes, nil when it is none that can be told apart yet. What was known of the same
@@ -54,7 +56,7 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	if _, lock := classes[ccDoorLock]; !lock || w.ManufacturerID == nil {
 		return nil
 	}
-	ref := adapter.DeviceRef(fmt.Sprintf("%08x/%d/%04x-%04x-%04x", s.home, w.NodeID, *w.ManufacturerID, w.ProductType, w.ProductID))
+	ref := adapter.DeviceRef(fmt.Sprintf("%08x/%d/%04x-%04x-%04x", s.home, w.NodeID, *w.ManufacturerID, w.ProductType, w.ProductID)) // whose reads it
 	n := known
 	if n == nil || n.ref != ref {
 		n = &node{id: w.NodeID, ref: ref, busy: make(chan struct{}, 1)}
@@ -76,6 +78,12 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	}
 	n.traits.Store(&t)
 	return n
+}
+
+// whose is the network and the node that a reference names.
+func whose(device adapter.DeviceRef) (home uint32, id int, ok bool) {
+	_, err := fmt.Sscanf(string(device), "%08x/%d/", &home, &id)
+	return home, id, err == nil
 }
 
 // note takes in a value that a device shows, and says whether it has changed.
@@ -108,6 +116,9 @@ func (t *traits) measure(v wireValue) {
 		if v.Metadata.MinLength > 0 {
 			t.shortest, t.longest = v.Metadata.MinLength, v.Metadata.MaxLength
 		}
+	}
+	if v.CC == ccManufacturer && v.Property == "deviceId" && v.PropertyKey == "SerialNumber" {
+		t.serial = serialNumber(v.Value)
 	}
 	var length int
 	if v.CC == ccConfiguration && oneLength(v.Metadata.Label) && json.Unmarshal(v.NewValue, &length) == nil && length >= 4 && length <= 10 {
@@ -147,7 +158,7 @@ func (a *Adapter) device(n *node) adapter.Device {
 	status, locked, battery, masked := n.status, n.locked, n.battery, n.masked
 	a.mu.Unlock()
 	d := adapter.Device{Ref: n.ref, Name: t.name, Type: "zwave_lock", Provider: "zwave_js", Manufacturer: t.maker, Model: t.model,
-		Online: status != nodeDead, Locked: locked, BatteryLevel: battery,
+		SerialNumber: t.serial, Online: status != nodeDead, Locked: locked, BatteryLevel: battery,
 		Caps: adapter.Caps{Lock: true, Unlock: true, Convert: adapter.ConvertNever, Confirm: adapter.ConfirmSync}}
 	if !t.ready || t.slots == 0 || !n.named() && !n.has(ccUserCode) {
 		return d

@@ -17,6 +17,10 @@ const (
 	slotEnabled   = 1
 )
 
+// slotDisabled says whether a code in a slot of that status opens nothing: Disabled, or Messaging, which only tells
+// the gateway that it was typed in.
+func slotDisabled(status int) bool { return status == 2 || status == 3 }
+
 // readUserCode asks the lock for a slot, and keeps what it shows.
 func (a *Adapter) readUserCode(ctx context.Context, s *session, n *node, slot int) error {
 	var got struct {
@@ -31,7 +35,7 @@ func (a *Adapter) readUserCode(ctx context.Context, s *session, n *node, slot in
 	if got.Response == nil || got.Response.Status == nil {
 		return adapter.Errorf(adapter.Transient, "the lock did not answer for slot %d", slot)
 	}
-	e := entry{user: slot}
+	e := entry{user: slot, disabled: slotDisabled(*got.Response.Status)}
 	_ = json.Unmarshal(got.Response.PIN, &e.pin) // what is no text is hidden
 	occupied := *got.Response.Status != slotAvailable
 	if occupied {

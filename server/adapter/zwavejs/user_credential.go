@@ -75,20 +75,46 @@ type wireCredential struct {
 	Data   json.RawMessage `json:"data"` // bytes, where it is no text
 }
 
-func (c wireCredential) entry(name string) entry {
-	e := entry{user: c.UserID, name: name}
+// wireUser is whom credentials belong to; one that is not active is let in with none of them.
+type wireUser struct {
+	UserID int    `json:"userId"`
+	Name   string `json:"userName"`
+	Active *bool  `json:"active"`
+}
+
+func (u wireUser) disabled() bool { return u.Active != nil && !*u.Active }
+
+func (c wireCredential) entry(u wireUser) entry {
+	e := entry{user: c.UserID, name: u.Name, disabled: u.disabled()}
 	_ = json.Unmarshal(c.Data, &e.pin) // what is no text is hidden
 	return e
+}
+
+// userTold takes in whether a user is let in.
+func (a *Adapter) userTold(n *node, e *wireEvent) {
+	var u wireUser
+	if !n.named() || json.Unmarshal(e.Args, &u) != nil || u.Active == nil {
+		return
+	}
+	occupied, disabled := true, u.disabled()
+	var news []int
+	a.mu.Lock()
+	for _, slot := range n.codes.occupied() {
+		if n.codes.slots[slot].user == u.UserID && n.codes.hear(change{slot: slot, occupied: &occupied, disabled: &disabled}) {
+			news = append(news, slot)
+		}
+	}
+	a.mu.Unlock()
+	for _, slot := range news {
+		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref, Code: codeRef(slot)})
+	}
 }
 
 // readUsers asks the lock for all users and credentials. The gateway ends its lists where the lock does not answer:
 // what they lack has to be denied by the lock itself.
 func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
 	var users struct {
-		Users []struct {
-			UserID int    `json:"userId"`
-			Name   string `json:"userName"`
-		} `json:"users"`
+		Users []wireUser `json:"users"`
 	}
 	if err := a.accessControl(ctx, s, n, walkWithin, "get_users", nil, &users); err != nil {
 		return err
@@ -99,14 +125,14 @@ func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
 	if err := a.accessControl(ctx, s, n, walkWithin, "get_all_credentials", nil, &credentials); err != nil {
 		return err
 	}
-	names, others := map[int]string{}, map[int]bool{}
+	byID, others := map[int]wireUser{}, map[int]bool{}
 	for _, u := range users.Users {
-		names[u.UserID], others[u.UserID] = u.Name, true
+		byID[u.UserID], others[u.UserID] = u, true
 	}
 	found := map[int]entry{}
 	for _, c := range credentials.Credentials {
 		if c.Type == credentialPIN && c.UserID > 0 {
-			found[c.Slot] = c.entry(names[c.UserID])
+			found[c.Slot] = c.entry(byID[c.UserID])
 			delete(others, c.UserID)
 		}
 	}
@@ -155,14 +181,12 @@ func (a *Adapter) readCredential(ctx context.Context, s *session, n *node, slot 
 		return nil
 	}
 	var user struct {
-		User struct {
-			Name string `json:"userName"`
-		} `json:"user"`
+		User wireUser `json:"user"`
 	}
 	if err := a.accessControl(ctx, s, n, askWithin, "get_user_cached", args{"userId": got.Credential.UserID}, &user); err != nil {
 		return err
 	}
-	a.shown(n, slot, got.Credential.entry(user.User.Name), true)
+	a.shown(n, slot, got.Credential.entry(user.User), true)
 	return nil
 }
 

@@ -13,6 +13,7 @@ const (
 	ccDoorLock          = 98
 	ccUserCode          = 99
 	ccConfiguration     = 112
+	ccManufacturer      = 114 // Manufacturer Specific
 	ccNotification      = 113
 	ccBattery           = 128
 	ccUserCredential    = 131
@@ -109,6 +110,9 @@ type wireNode struct {
 	} `json:"endpoints"`
 	Values []wireValue `json:"values"`
 }
+
+// unknown says whether the gateway has yet to find out what the node is.
+func (w *wireNode) unknown() bool { return !w.Ready || w.ManufacturerID == nil }
 
 // wireValue is one value of a node, as it is listed and as it is told to have changed.
 type wireValue struct {

@@ -123,7 +123,7 @@ func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec a
 	ours := n.codes.keys[spec.Key]
 	mine := occupied && found.pin == "" && spec.Key != "" && ours == put{slot, spec.PIN} // hidden, and put from here
 	a.mu.Unlock()
-	if !occupied || !mine && found.pin != spec.PIN || found.name != wanted.name {
+	if !occupied || found.disabled || !mine && found.pin != spec.PIN || found.name != wanted.name {
 		if err := a.write(ctx, s, n, slot, spec.Key, wanted, occupied); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key 
 	switch {
 	case err != nil:
 		return adapter.Errorf(adapter.Unconfirmed, "the lock was not heard to have the code: %s", adapter.AsError(err).Message)
-	case there && !refused && e.shows(wanted.pin):
+	case there && !refused && !e.disabled && e.shows(wanted.pin):
 		return nil
 	}
 	a.mu.Lock()

@@ -12,6 +12,9 @@
 //   - A write counts once the lock has shown it. Locks refuse a PIN that they have already with nothing but
 //     a notification, which may follow the answer: it is waited for.
 //   - A lock that shows stars instead of PINs has hidden ones, for good.
+//   - The identifier of an excluded node is given again, to another lock: whoever had it has left for good. Where
+//     nobody has listened, a node that is no longer there tells, and a serial number that is another one; a lock of
+//     the same model without a serial number cannot be told apart then.
 package zwavejs
 
 import (
@@ -36,6 +39,7 @@ type Adapter struct {
 	failed  error         // why the last try to connect failed; nil while it is not over
 	tried   chan struct{} // closed when it is over
 	nodes   map[int]*node // of the network with the session's home identifier
+	unknown map[int]bool  // nodes of which the gateway has yet to find out what they are
 }
 
 var (
@@ -154,11 +158,12 @@ func (a *Adapter) serve(ctx context.Context) error {
 func (a *Adapter) up(s *session, nodes []*wireNode) {
 	a.mu.Lock()
 	known := a.nodes
-	a.nodes = map[int]*node{}
+	a.nodes, a.unknown = map[int]*node{}, map[int]bool{}
 	hints := []adapter.Event{{Kind: adapter.Resync}}
 	for _, w := range nodes {
 		n := a.node(s, known[w.NodeID], w)
 		if n == nil {
+			a.unknown[w.NodeID] = w.unknown()
 			continue
 		}
 		n.codes.doubtAll()
@@ -190,6 +195,7 @@ func (a *Adapter) down(err error) {
 	switch {
 	case lost:
 		a.log.Warn("the connection to the gateway is lost; it is made again", "reason", adapter.Reason(err))
+		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // which fails unless it is made again
 	case adapter.ClassOf(err) == adapter.AuthRevoked && told != adapter.AuthRevoked:
 		a.hints.Send(adapter.Event{Kind: adapter.AccountRevoked})
 	default:

@@ -21,9 +21,10 @@ order by created_at, action_attempt_id limit @max_rows::integer;
 -- name: PendingAttemptsOfDevice :many
 select * from action_attempts where device_id = @device_id and status = 'pending' order by created_at, action_attempt_id;
 
--- name: BoltWaits :one
-select exists (select 1 from action_attempts where device_id = @device_id and status = 'pending'
-  and action_type in ('LOCK_DOOR', 'UNLOCK_DOOR') and started_at is null);
+-- name: Interrupted :one
+select (exists (select 1 from action_attempts a where a.device_id = @device_id and a.status = 'pending'
+  and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR') and a.started_at is null)
+  or exists (select 1 from devices d where d.device_id = @device_id and d.removed_at is not null))::boolean as interrupted;
 
 -- name: StartActionAttempt :exec
 update action_attempts set started_at = @started_at where action_attempt_id = @action_attempt_id;

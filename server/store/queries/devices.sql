@@ -15,6 +15,14 @@ select * from devices where connected_account_id = @connected_account_id and ven
 -- Changes of one device's codes happen one after another.
 select * from devices where device_id = @device_id for no key update;
 
+-- name: LockDeviceByRef :one
+select * from devices where connected_account_id = @connected_account_id and vendor_ref = @vendor_ref and created_at < now() - @ago::interval
+for no key update;
+
+-- name: GiveUpDeviceRef :exec
+-- No vendor's references look like that.
+update devices set vendor_ref = 'left/' || device_id::text where device_id = @device_id;
+
 -- name: LockWorkspaceDevice :one
 select * from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null for no key update;
 

@@ -1,6 +1,7 @@
 // What is done to the locks behind the gateway's back, over HTTP: POST /<lock>/<what> with a JSON body.
 "use strict";
 const http = require("node:http");
+const { InclusionStrategy } = require("zwave-js");
 const { events } = require("./locks.cjs");
 
 const actions = {
@@ -16,16 +17,25 @@ const actions = {
 	},
 	hear: (lock) => { lock.faults.deaf = false; }, // without saying so
 	keypad: (lock, { slot, pin, silent }) => lock.keypad(slot, pin, silent),
+	disable: (lock, { slot }) => lock.disable(slot),
 	enter: (lock, { pin }) => lock.enter(pin),
 	hand: (lock, { locked }) => lock.move(locked, locked ? events.handLock : events.handUnlock),
 	fault: (lock, faults) => { Object.assign(lock.faults, faults); },
 	heal: (lock) => lock.heal(),
-	async remove(lock, _, { driver }) { // as the driver does it once the controller has told of an exclusion
+	async remove(lock, _, { driver, controller }) { // as the driver does it once the controller has told of an exclusion
 		const node = driver.controller.nodes.get(lock.id);
 		await node.ping(); // what was asked of it before is answered
 		lock.faults.deaf = true;
 		driver.controller.emit("node removed", node, 0);
 		driver.controller.nodes.delete(lock.id);
+		controller.removeNode(lock.id);
+	},
+	async include(lock, _, { driver, controller }) { // another lock of the same model, under the identifier of one that was removed
+		const ready = new Promise((resolve) => driver.controller.once("node added", (node) => node.once("ready", resolve)));
+		controller.state.delete("inclusionState"); // zwave-js' mock is left including by the driver's last word
+		controller.nodePendingInclusion = lock.another();
+		await driver.controller.beginInclusion({ strategy: InclusionStrategy.Insecure });
+		await ready;
 	},
 	async reset(lock, _, { driver }) {
 		lock.reset();

@@ -6,6 +6,7 @@ const fs = require("node:fs");
 const { UserIDStatus } = require("@zwave-js/cc");
 const { UserCodeCCSet, UserCodeCCGet, UserCodeCCReport, UserCodeCCExtendedUserCodeSet } = require("@zwave-js/cc/UserCodeCC");
 const { NotificationCCReport } = require("@zwave-js/cc/NotificationCC");
+const { ManufacturerSpecificCCDeviceSpecificGet, ManufacturerSpecificCCDeviceSpecificReport } = require("@zwave-js/cc/ManufacturerSpecificCC");
 const { BatteryCCGet, BatteryCCReport } = require("@zwave-js/cc/BatteryCC");
 const { DoorLockCCOperationReport, DoorLockCCOperationSet } = require("@zwave-js/cc/DoorLockCC");
 const { UserCredentialCCCredentialSet, UserCredentialCCUserSet } = require("@zwave-js/cc/UserCredentialCC");
@@ -21,7 +22,7 @@ const events = { handLock: 1, handUnlock: 2, remoteLock: 3, remoteUnlock: 4, key
 
 // profiles are the kinds of locks. Fingerprints are those of real ones, so that zwave-js' device files apply.
 const profiles = {
-	plain: { product: [0x0129, 0x0006, 0x0000], userCode: { version: 1 } },
+	plain: { product: [0x0129, 0x0006, 0x0000], userCode: { version: 1 }, serial: true },
 	one_length: { product: [0x003b, 0x0001, 0x0469], userCode: { version: 1 },
 		more: () => [{ ccId: CC.Configuration, version: 1, isSupported: true, parameters: [{ "#": 16, valueSize: 1, defaultValue: 6 }] }] },
 	supervised: { product: [0x0129, 0x8004, 0x0600], userCode: { version: 2 }, silent: true,
@@ -33,7 +34,7 @@ const profiles = {
 
 class Lock {
 	constructor(controller, spec) {
-		Object.assign(this, { controller, id: spec.id, profile: spec.profile, slots: spec.slots, kind: profiles[spec.profile], frames: 0 });
+		Object.assign(this, { controller, id: spec.id, profile: spec.profile, slots: spec.slots, kind: profiles[spec.profile], frames: 0, made: spec.made ?? 1 });
 		this.heal();
 	}
 
@@ -47,7 +48,7 @@ class Lock {
 			genericDeviceClass: 0x40, specificDeviceClass: 0x03, firmwareVersion: "8.0", // Entry Control, Secure Keypad Door Lock
 			commandClasses: [
 				{ ccId: CC.Version, version: 2, isSupported: true }, { ccId: CC["Z-Wave Plus Info"], version: 2, isSupported: true },
-				{ ccId: CC["Manufacturer Specific"], version: 1, isSupported: true },
+				{ ccId: CC["Manufacturer Specific"], version: this.kind.serial ? 2 : 1, isSupported: true },
 				{ ccId: CC["Door Lock"], version: 4, isSupported: true, travelTime: 100 },
 				{ ccId: CC.Battery, version: 1, isSupported: true },
 				{ ccId: CC.Notification, version: 8, isSupported: true, supportsV1Alarm: false, notificationTypesAndEvents: { [accessControl]: known } },
@@ -93,6 +94,24 @@ class Lock {
 		if (!silent && (had || pin !== undefined)) await this.notify(pin === undefined ? events.deleted : events.added, slot);
 	}
 
+	// disable has somebody keep a code from opening, without deleting it.
+	async disable(slot) {
+		const { state } = this.node;
+		if (this.kind.userCode) {
+			state.set(statusKey(slot), UserIDStatus.Disabled);
+			await this.send(new UserCodeCCReport({ nodeId: this.controller.ownNodeId, userId: slot, userIdStatus: UserIDStatus.Disabled,
+				userCode: this.kind.mask ? "****" : this.code(slot) }));
+		} else {
+			state.set(`UserCredential_user_${slot}`, { ...state.get(`UserCredential_user_${slot}`), active: false });
+			await this.notify(events.added, slot);
+		}
+	}
+
+	disabled(slot) {
+		return this.kind.userCode ? this.node.state.get(statusKey(slot)) === UserIDStatus.Disabled
+			: this.node.state.get(`UserCredential_user_${slot}`)?.active === false;
+	}
+
 	// move moves the bolt and has the lock report it.
 	async move(locked, event, user) {
 		this.node.state.set(MODE, locked ? 255 : 0, true);
@@ -105,7 +124,7 @@ class Lock {
 	// enter types a PIN in at the door.
 	enter(pin) {
 		const slot = this.holder(pin);
-		return slot ? this.move(false, events.keypadUnlock, slot) : this.notify(events.keypadOff);
+		return slot && !this.disabled(slot) ? this.move(false, events.keypadUnlock, slot) : this.notify(events.keypadOff);
 	}
 
 	behaviors() {
@@ -143,11 +162,16 @@ class Lock {
 		const battery = { handleCC(controller, self, got) {
 			if (got instanceof BatteryCCGet) return { action: "sendCC", cc: new BatteryCCReport({ nodeId: controller.ownNodeId, isLow: false, level: 87 }) };
 		} };
-		return [battery, bolt, userCode, credential];
+		const serial = { handleCC(controller, self, got) {
+			if (got instanceof ManufacturerSpecificCCDeviceSpecificGet) return { action: "sendCC",
+				cc: new ManufacturerSpecificCCDeviceSpecificReport({ nodeId: controller.ownNodeId, type: got.deviceIdType, deviceId: `${lock.id}-${lock.made}` }) };
+		} };
+		return [battery, serial, bolt, userCode, credential];
 	}
 
 	// wire makes the lock deaf, counts what it is asked, keeps its memory, and has it tell of a bolt moved from afar.
 	wire(save) {
+		this.save = save;
 		const { node } = this, receive = node.onControllerFrame.bind(node);
 		node.onControllerFrame = async (frame) => {
 			if (this.faults.deaf) return;
@@ -171,12 +195,24 @@ class Lock {
 		for (const key of [...this.node.state.keys()]) this.node.state.delete(key);
 	}
 
+	// another is one that comes in its place: what zwave-js' mock controller includes.
+	another() {
+		this.heal();
+		this.made++;
+		const setup = (node) => {
+			this.node = node;
+			node.defineBehavior(...this.behaviors());
+			this.wire(this.save);
+		};
+		return { id: this.id, capabilities: this.capabilities(), setup };
+	}
+
 	dump() {
 		const codes = {};
 		for (let slot = 1; slot <= this.slots; slot++) {
 			const pin = this.code(slot);
 			if (pin === undefined) continue;
-			codes[slot] = { pin, name: this.node.state.get(`UserCredential_user_${slot}`)?.userName ?? "" };
+			codes[slot] = { pin, disabled: this.disabled(slot), name: this.node.state.get(`UserCredential_user_${slot}`)?.userName ?? "" };
 			const schedule = this.node.state.get(`ScheduleEntryLock_schedule_${slot}_1_1`);
 			if (schedule?.startYear !== undefined) codes[slot].schedule = schedule;
 		}

@@ -1,0 +1,80 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// RecordRemoved notes that the account no longer has the device. For good says that what has its reference from
+// then on is another device; otherwise it is this one that has come back.
+func (s *Service) RecordRemoved(ctx context.Context, h Holder, device uuid.UUID, forGood bool) error {
+	return s.onDevice(ctx, h, device, "record the removal", func(t *deviceTx) error {
+		if t.d.RemovedAt != nil {
+			return nil
+		}
+		if err := s.removeDevice(ctx, t.tx, t.d); err != nil || !forGood {
+			return err
+		}
+		return t.tx.GiveUpDeviceRef(ctx, device)
+	})
+}
+
+// RecordLeft notes that the device with that reference has left its account for good, as was heard ago. It may be
+// told late, and more than once: a device that was added since then is not meant.
+func (s *Service) RecordLeft(ctx context.Context, account uuid.UUID, ref string, ago time.Duration) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if _, err := tx.LockAccount(ctx, account); err != nil { // before its devices, as whoever lists them does
+			return err
+		}
+		d, err := tx.LockDeviceByRef(ctx, store.LockDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref, Ago: ago})
+		switch {
+		case store.IsNoRows(err):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := s.replaceDevice(ctx, tx, d); err != nil {
+			return err
+		}
+		if err := tx.WakeAccount(ctx, account); err != nil {
+			return err
+		}
+		return s.waker.Wake(ctx, tx, AccountLane, account)
+	})
+	if err != nil {
+		return fmt.Errorf("record that a device has left account %s: %w", account, err)
+	}
+	return nil
+}
+
+// removeDevice is for those who hold the device's lock.
+func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d store.Device) error {
+	if err := tx.RemoveDevice(ctx, d.DeviceID); err != nil {
+		return err
+	}
+	if err := s.emit(ctx, tx, "device.removed", aboutDevice(d)); err != nil {
+		return err
+	}
+	return s.waker.Wake(ctx, tx, DeviceLane, d.DeviceID)
+}
+
+// replaced says whether what a vendor lists under the reference of a device is another one. What has not told its
+// serial number yet is not.
+func replaced(r store.Device, f FoundDevice) bool {
+	return r.SerialNumber != "" && f.SerialNumber != "" && r.SerialNumber != f.SerialNumber
+}
+
+// replaceDevice makes room for another device that has the reference by now. It is for those who hold its lock.
+func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r store.Device) error {
+	if r.RemovedAt == nil {
+		if err := s.removeDevice(ctx, tx, r); err != nil {
+			return err
+		}
+	}
+	return tx.GiveUpDeviceRef(ctx, r.DeviceID)
+}

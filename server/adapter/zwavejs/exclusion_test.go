@@ -1,0 +1,98 @@
+package zwavejs_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
+)
+
+// TestExcludedLockHasLeft: another lock of the same model that is included under the identifier of an excluded one is
+// another device, which is told where it was heard, and shows in its serial number where it was not.
+func TestExcludedLockHasLeft(t *testing.T) {
+	t.Parallel()
+	g := lab.Start(t, lab.Plain, lab.Masked)
+	h := newHouse(t, g.Lease(t, lab.Plain), g.URL)
+	serial := func() string {
+		var codes adapter.Codes
+		until(t, "the lock is read", func() (ok bool) {
+			var err error
+			codes, err = h.adapter.Codes(t.Context(), h.device, true)
+			return err == nil
+		})
+		d, err := h.adapter.Device(t.Context(), h.device)
+		if err != nil || codes.SerialNumber == "" || codes.SerialNumber != d.SerialNumber {
+			t.Fatalf("the codes are of %q, the device is %q, %v", codes.SerialNumber, d.SerialNumber, err)
+		}
+		return codes.SerialNumber
+	}
+	first := serial()
+
+	h.Remove(t)
+	until(t, "it has left for good", func() bool {
+		_, err := h.adapter.Device(t.Context(), h.device)
+		e := adapter.AsError(err)
+		return e != nil && e.Class == adapter.NotFound && e.Gone
+	})
+	if devices, err := h.adapter.Devices(t.Context()); err != nil || len(devices) != 1 {
+		t.Fatalf("%d locks are left, %v", len(devices), err)
+	}
+	for told := false; !told; {
+		select {
+		case e := <-h.adapter.Events():
+			told = e.Kind == adapter.DeviceRemoved && e.Device == h.device && !e.At.IsZero()
+		case <-t.Context().Done():
+			t.Fatal("its removal is not told")
+		}
+	}
+	h.Include(t)
+	second := serial()
+	if second == first {
+		t.Fatalf("another lock has the serial number %s, too", second)
+	}
+
+	h.relay.set(func(r *relay) { r.refuse = http.StatusServiceUnavailable })
+	h.relay.disconnect()
+	h.Remove(t)
+	h.Include(t)
+	h.relay.set(func(r *relay) { r.refuse = 0 })
+	if third := serial(); third == second {
+		t.Fatalf("another lock that nobody has heard of shows as %s, too", third)
+	}
+}
+
+// TestLockOfAnotherNetworkMayComeBack: a gateway that is started with another stick has other locks for a while.
+func TestLockOfAnotherNetworkMayComeBack(t *testing.T) {
+	t.Parallel()
+	s := play(t, map[int]string{}, nil)
+	for device, gone := range map[adapter.DeviceRef]bool{"00000001/2/0129-0001-0600": false, "7e570001/9/0129-0001-0600": true} {
+		_, err := s.adapter.Device(t.Context(), device)
+		if e := adapter.AsError(err); e == nil || e.Class != adapter.NotFound || e.Gone != gone {
+			t.Errorf("%s: %v, gone for good: %v", device, err, e.Gone)
+		}
+	}
+}
+
+// TestLockThatIsInterviewedAnewIsNotGone: a gateway that has lost its cache knows that there is a node, not what it is.
+func TestLockThatIsInterviewedAnewIsNotGone(t *testing.T) {
+	t.Parallel()
+	s := play(t, map[int]string{}, nil)
+	s.mu.Lock()
+	s.fresh = true
+	conn := s.conn
+	s.mu.Unlock()
+	_ = conn.CloseNow()
+	until(t, "it is waited for", func() bool {
+		_, err := s.adapter.Device(t.Context(), s.device)
+		return err != nil && adapter.ClassOf(err) == adapter.Transient
+	})
+	s.mu.Lock()
+	s.fresh = false
+	s.mu.Unlock()
+	s.tell(`{"type":"event","event":{"source":"node","event":"ready","nodeId":2,"nodeState":` + s.node() + `}}`)
+	until(t, "it is there again", func() bool {
+		_, err := s.adapter.Device(t.Context(), s.device)
+		return err == nil
+	})
+}
