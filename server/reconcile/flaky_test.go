@@ -123,7 +123,7 @@ func TestDeviceThatWasRemovedBeginsAnew(t *testing.T) {
 	t.Parallel()
 	b, clock := flapping(t)
 	b.loses(clock, 3, time.Minute)
-	b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id()))
+	b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false))
 	b.look()
 	clock.pass(time.Hour)
 	b.must(b.access.RecordDevices(b.Context(), holder{}, b.account, []access.FoundDevice{{Ref: b.lock, Name: "Door", Type: "august_lock", Online: true,

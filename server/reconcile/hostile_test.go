@@ -298,7 +298,7 @@ func TestDeviceThatComesBackStillHasTheCodesThatWereConverted(t *testing.T) {
 	_, err := b.access.ConvertCode(t.Context(), b.p, u.ID.String(), nil)
 	b.must(err)
 	b.read(found("k1", "2580"))
-	b.must(b.access.RecordRemoved(t.Context(), holder{}, b.id()))
+	b.must(b.access.RecordRemoved(t.Context(), holder{}, b.id(), false))
 	b.look()
 	_, err = b.db.Pool.Exec(t.Context(), "update devices set removed_at = null, online = true")
 	b.must(err)

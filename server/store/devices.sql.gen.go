@@ -592,7 +592,7 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 }
 
 const lockDeviceByRef = `-- name: LockDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
 for no key update
 `
 
@@ -636,6 +636,8 @@ func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams
 		&i.ToldLocked,
 		&i.ToldBattery,
 		&i.EmptiedAt,
+		&i.Losses,
+		&i.FlakySince,
 	)
 	return i, err
 }

@@ -1,0 +1,68 @@
+package reconcile_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// A vendor that gives references again: what comes under one that was given up is another device, and is not taken for
+// one that has left when that is told once more.
+func TestReferenceOfADeviceThatHasLeftIsAnothers(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	c := b.on("2580", "r1")
+	old := b.device
+	device, err := b.access.GetDevice(t.Context(), b.p, old, "")
+	b.must(err)
+	heard := time.Now()
+	for range 2 {
+		b.must(b.access.RecordLeft(t.Context(), b.account, device.Ref, time.Since(heard)))
+	}
+	b.look()
+	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "device_removed" {
+		t.Errorf("its code shows %v", got.Errors)
+	}
+	found := access.FoundDevice{Ref: device.Ref, Name: "Door", Type: device.Type, Provider: device.Provider, Online: true, SerialNumber: "one", Capabilities: device.Capabilities}
+	list := func() string {
+		t.Helper()
+		b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{found}))
+		ds, _, err := b.access.ListDevices(t.Context(), b.p, access.DeviceFilter{}, access.Page{Limit: 10})
+		b.must(err)
+		if len(ds) != 1 {
+			t.Fatalf("%d devices are listed", len(ds))
+		}
+		return ds[0].ID.String()
+	}
+	another := list()
+	b.must(b.access.RecordLeft(t.Context(), b.account, device.Ref, time.Since(heard)))
+	if got := list(); got != another || got == old {
+		t.Fatalf("it is device %s after %s and %s", got, old, another)
+	}
+
+	found.SerialNumber = "" // it has not told yet
+	if got := list(); got != another {
+		t.Errorf("a device that does not tell its serial number is %s, was %s", got, another)
+	}
+	found.SerialNumber = "two"
+	if got := list(); got == another {
+		t.Error("another serial number is the same device")
+	}
+}
+
+// A write that was decided before a device left is not made to what has its reference by now.
+func TestNothingIsWrittenToADeviceThatHasLeft(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	c, _ := b.create("2580")
+	w := b.work(c)
+	device, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+	b.must(err)
+	b.must(b.access.RecordLeft(t.Context(), b.account, device.Ref, 0))
+	still, err := b.access.RecordPutStarted(t.Context(), holder{}, b.id(), w)
+	b.must(err)
+	if interrupted, err := b.access.Interrupted(t.Context(), b.id()); err != nil || !interrupted || still {
+		t.Errorf("the write goes on: %v, %v; %v", still, interrupted, err)
+	}
+}
