@@ -8,8 +8,8 @@ import (
 )
 
 // disabled is a code that its device keeps without letting anybody in with it.
-func disabled(ref, pin string) access.Found {
-	f := found(ref, pin)
+func disabled(pin string) access.Found {
+	f := found("k1", pin)
 	f.Disabled = true
 	return f
 }
@@ -21,7 +21,7 @@ func TestDisabledCodeIsPutRight(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 			c := b.on("2580", "k1")
-			b.read(disabled("k1", pin))
+			b.read(disabled(pin))
 			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "conflicting_external_modification" {
 				t.Errorf("it shows %v", got.Errors)
 			}
@@ -30,7 +30,7 @@ func TestDisabledCodeIsPutRight(t *testing.T) {
 				t.Fatalf("there is %q of %q to do", w.Action, w.Ref)
 			}
 			b.begin(w)
-			b.read(disabled("k1", pin)) // before the write arrives
+			b.read(disabled(pin)) // before the write arrives
 			if w := b.work(c); w.Action != access.Put {
 				t.Fatalf("a disabled code counts as written: there is %q to do", w.Action)
 			}
@@ -50,7 +50,7 @@ func TestDisabledCodeStaysSoWhereThatIsAllowed(t *testing.T) {
 	allowed := true
 	b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
 	for range 3 {
-		b.read(disabled("k1", "2580"))
+		b.read(disabled("2580"))
 		got := b.code(c.ID)
 		if len(got.Errors) > 0 || len(got.Warnings) != 1 || got.Warnings[0].Code != "external_modification_in_effect" {
 			t.Fatalf("it shows %v and %v", got.Errors, got.Warnings)
@@ -77,14 +77,14 @@ func TestDisabledCodeStaysSoWhereThatIsAllowed(t *testing.T) {
 func TestDisabledCodeOfOthersSaysSo(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
-	b.read(disabled("k1", "2580"), found("k2", "4711"))
+	b.read(disabled("2580"), found("k2", "4711"))
 	for range 2 {
 		for _, u := range b.unmanaged() {
 			if inactive := len(u.Errors) == 1 && u.Errors[0].Code == "access_code_inactive"; inactive != (*u.PIN == "2580") {
 				t.Errorf("a code shows %v", u.Errors)
 			}
 		}
-		b.read(found("k2", "4711"), disabled("k1", "2580"))
+		b.read(found("k2", "4711"), disabled("2580"))
 	}
 	b.read(found("k1", "2580"), found("k2", "4711"))
 	for _, u := range b.unmanaged() {
@@ -100,11 +100,11 @@ func TestDisabledCodeIsEnabledWhenItBecomesManaged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
-			b.read(disabled("k1", "2580"))
+			b.read(disabled("2580"))
 			c := b.unmanaged()[0]
 			_, err := b.access.ConvertCode(t.Context(), b.p, c.ID.String(), &allowed)
 			b.must(err)
-			b.read(disabled("k1", "2580"))
+			b.read(disabled("2580"))
 			if got := b.code(c.ID); len(got.Errors) > 0 || len(got.Warnings) > 0 != allowed {
 				t.Errorf("it shows %v and %v", got.Errors, got.Warnings)
 			}
