@@ -50,6 +50,12 @@ func TestTwoInstancesShareAGateway(t *testing.T) {
 		s.PostAs(t, key, "/devices/list", map[string]any{}, &devices)
 		return len(devices.Devices) == 1
 	})
+	apptest.Until(t, "both are connected", func() bool {
+		if err := again.App.Access.Hint(ctx, account, ""); err != nil {
+			t.Fatal(err)
+		}
+		return g.Connections(t, user) == 2
+	})
 	want := map[string]int{}
 	for n := range 6 {
 		pin := fmt.Sprintf("6021%04d", 6000+n)
