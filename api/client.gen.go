@@ -288,6 +288,124 @@ type ClientInterface interface {
 	// Corresponds with POST /action_attempts/list (the `ListActionAttempts` operationId).
 	ListActionAttempts(ctx context.Context, body ListActionAttemptsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DeleteConnectedAccountWithBody End an account.
+	//
+	// Its credentials are deleted and its devices removed from the workspace. On the devices themselves nothing changes: codes that are on them go on opening doors.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connected_accounts/delete (the `DeleteConnectedAccount` operationId).
+	DeleteConnectedAccountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteConnectedAccount End an account.
+	//
+	// Its credentials are deleted and its devices removed from the workspace. On the devices themselves nothing changes: codes that are on them go on opening doors.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connected_accounts/delete (the `DeleteConnectedAccount` operationId).
+	DeleteConnectedAccount(ctx context.Context, body DeleteConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetConnectedAccountWithBody Read one connected account, by its identifier or by its email address.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+	GetConnectedAccountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetConnectedAccount Read one connected account, by its identifier or by its email address.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+	GetConnectedAccount(ctx context.Context, body GetConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListConnectedAccountsWithBody The connected accounts of the workspace, a page at a time.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
+	ListConnectedAccountsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListConnectedAccounts The connected accounts of the workspace, a page at a time.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
+	ListConnectedAccounts(ctx context.Context, body ListConnectedAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulateDisconnectConnectedAccountWithBody Have a simulated vendor refuse an account's credentials.
+	//
+	// As when somebody has changed the password. Nothing but a new login mends it.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connected_accounts/simulate/disconnect (the `SimulateDisconnectConnectedAccount` operationId).
+	SimulateDisconnectConnectedAccountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulateDisconnectConnectedAccount Have a simulated vendor refuse an account's credentials.
+	//
+	// As when somebody has changed the password. Nothing but a new login mends it.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connected_accounts/simulate/disconnect (the `SimulateDisconnectConnectedAccount` operationId).
+	SimulateDisconnectConnectedAccount(ctx context.Context, body SimulateDisconnectConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SyncConnectedAccountWithBody Have an account and all its devices looked at anew.
+	//
+	// The answer does not wait for it.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connected_accounts/sync (the `SyncConnectedAccount` operationId).
+	SyncConnectedAccountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SyncConnectedAccount Have an account and all its devices looked at anew.
+	//
+	// The answer does not wait for it.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connected_accounts/sync (the `SyncConnectedAccount` operationId).
+	SyncConnectedAccount(ctx context.Context, body SyncConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateConnectedAccountWithBody Change what the workspace keeps about an account.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connected_accounts/update (the `UpdateConnectedAccount` operationId).
+	UpdateConnectedAccountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateConnectedAccount Change what the workspace keeps about an account.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connected_accounts/update (the `UpdateConnectedAccount` operationId).
+	UpdateConnectedAccount(ctx context.Context, body UpdateConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteDeviceWithBody Forget a device.
+	//
+	// On the device itself nothing changes. While its account still has it, it appears again, as another one.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /devices/delete (the `DeleteDevice` operationId).
+	//
+	// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	DeleteDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteDevice Forget a device.
+	//
+	// On the device itself nothing changes. While its account still has it, it appears again, as another one.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /devices/delete (the `DeleteDevice` operationId).
+	//
+	// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	DeleteDevice(ctx context.Context, body DeleteDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetDeviceWithBody Read one device, by its identifier or by its name.
 	//
 	// Takes any type of body and a specified content type.
@@ -371,6 +489,66 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /devices/simulate/remove (the `SimulateRemoveDevice` operationId).
 	SimulateRemoveDevice(ctx context.Context, body SimulateRemoveDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUnmanagedDeviceWithBody Read one of them, by its identifier or by its name.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+	GetUnmanagedDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUnmanagedDevice Read one of them, by its identifier or by its name.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+	GetUnmanagedDevice(ctx context.Context, body GetUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListUnmanagedDevicesWithBody The devices that the workspace does nothing with, a page at a time.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /devices/unmanaged/list (the `ListUnmanagedDevices` operationId).
+	ListUnmanagedDevicesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListUnmanagedDevices The devices that the workspace does nothing with, a page at a time.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /devices/unmanaged/list (the `ListUnmanagedDevices` operationId).
+	ListUnmanagedDevices(ctx context.Context, body ListUnmanagedDevicesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateUnmanagedDeviceWithBody Take a device into management, or change what the workspace keeps about it.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+	UpdateUnmanagedDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateUnmanagedDevice Take a device into management, or change what the workspace keeps about it.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+	UpdateUnmanagedDevice(ctx context.Context, body UpdateUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateDeviceWithBody Change what the workspace keeps about a device.
+	//
+	// With `is_managed` false nothing is read from it or written to it any more until `/devices/unmanaged/update`; the codes on it stay.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+	UpdateDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateDevice Change what the workspace keeps about a device.
+	//
+	// With `is_managed` false nothing is read from it or written to it any more until `/devices/unmanaged/update`; the codes on it stay.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+	UpdateDevice(ctx context.Context, body UpdateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetEventWithBody Read an event, or the latest of a type on a device.
 	//
@@ -1103,6 +1281,262 @@ func (c *Client) ListActionAttempts(ctx context.Context, body ListActionAttempts
 	return c.Client.Do(req)
 }
 
+// DeleteConnectedAccountWithBody End an account.
+//
+// Its credentials are deleted and its devices removed from the workspace. On the devices themselves nothing changes: codes that are on them go on opening doors.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connected_accounts/delete (the `DeleteConnectedAccount` operationId).
+func (c *Client) DeleteConnectedAccountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteConnectedAccountRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteConnectedAccount End an account.
+//
+// Its credentials are deleted and its devices removed from the workspace. On the devices themselves nothing changes: codes that are on them go on opening doors.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connected_accounts/delete (the `DeleteConnectedAccount` operationId).
+func (c *Client) DeleteConnectedAccount(ctx context.Context, body DeleteConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteConnectedAccountRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetConnectedAccountWithBody Read one connected account, by its identifier or by its email address.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+func (c *Client) GetConnectedAccountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetConnectedAccountRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetConnectedAccount Read one connected account, by its identifier or by its email address.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+func (c *Client) GetConnectedAccount(ctx context.Context, body GetConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetConnectedAccountRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListConnectedAccountsWithBody The connected accounts of the workspace, a page at a time.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
+func (c *Client) ListConnectedAccountsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListConnectedAccountsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListConnectedAccounts The connected accounts of the workspace, a page at a time.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
+func (c *Client) ListConnectedAccounts(ctx context.Context, body ListConnectedAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListConnectedAccountsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulateDisconnectConnectedAccountWithBody Have a simulated vendor refuse an account's credentials.
+//
+// As when somebody has changed the password. Nothing but a new login mends it.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connected_accounts/simulate/disconnect (the `SimulateDisconnectConnectedAccount` operationId).
+func (c *Client) SimulateDisconnectConnectedAccountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulateDisconnectConnectedAccountRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulateDisconnectConnectedAccount Have a simulated vendor refuse an account's credentials.
+//
+// As when somebody has changed the password. Nothing but a new login mends it.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connected_accounts/simulate/disconnect (the `SimulateDisconnectConnectedAccount` operationId).
+func (c *Client) SimulateDisconnectConnectedAccount(ctx context.Context, body SimulateDisconnectConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulateDisconnectConnectedAccountRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SyncConnectedAccountWithBody Have an account and all its devices looked at anew.
+//
+// The answer does not wait for it.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connected_accounts/sync (the `SyncConnectedAccount` operationId).
+func (c *Client) SyncConnectedAccountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSyncConnectedAccountRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SyncConnectedAccount Have an account and all its devices looked at anew.
+//
+// The answer does not wait for it.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connected_accounts/sync (the `SyncConnectedAccount` operationId).
+func (c *Client) SyncConnectedAccount(ctx context.Context, body SyncConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSyncConnectedAccountRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateConnectedAccountWithBody Change what the workspace keeps about an account.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connected_accounts/update (the `UpdateConnectedAccount` operationId).
+func (c *Client) UpdateConnectedAccountWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateConnectedAccountRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateConnectedAccount Change what the workspace keeps about an account.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connected_accounts/update (the `UpdateConnectedAccount` operationId).
+func (c *Client) UpdateConnectedAccount(ctx context.Context, body UpdateConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateConnectedAccountRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteDeviceWithBody Forget a device.
+//
+// On the device itself nothing changes. While its account still has it, it appears again, as another one.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /devices/delete (the `DeleteDevice` operationId).
+// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+func (c *Client) DeleteDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteDeviceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteDevice Forget a device.
+//
+// On the device itself nothing changes. While its account still has it, it appears again, as another one.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /devices/delete (the `DeleteDevice` operationId).
+// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+func (c *Client) DeleteDevice(ctx context.Context, body DeleteDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteDeviceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetDeviceWithBody Read one device, by its identifier or by its name.
 //
 // Takes any type of body and a specified content type.
@@ -1297,6 +1731,146 @@ func (c *Client) SimulateRemoveDeviceWithBody(ctx context.Context, contentType s
 // Corresponds with POST /devices/simulate/remove (the `SimulateRemoveDevice` operationId).
 func (c *Client) SimulateRemoveDevice(ctx context.Context, body SimulateRemoveDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSimulateRemoveDeviceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUnmanagedDeviceWithBody Read one of them, by its identifier or by its name.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+func (c *Client) GetUnmanagedDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUnmanagedDeviceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUnmanagedDevice Read one of them, by its identifier or by its name.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+func (c *Client) GetUnmanagedDevice(ctx context.Context, body GetUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUnmanagedDeviceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListUnmanagedDevicesWithBody The devices that the workspace does nothing with, a page at a time.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /devices/unmanaged/list (the `ListUnmanagedDevices` operationId).
+func (c *Client) ListUnmanagedDevicesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListUnmanagedDevicesRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListUnmanagedDevices The devices that the workspace does nothing with, a page at a time.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /devices/unmanaged/list (the `ListUnmanagedDevices` operationId).
+func (c *Client) ListUnmanagedDevices(ctx context.Context, body ListUnmanagedDevicesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListUnmanagedDevicesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateUnmanagedDeviceWithBody Take a device into management, or change what the workspace keeps about it.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+func (c *Client) UpdateUnmanagedDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUnmanagedDeviceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateUnmanagedDevice Take a device into management, or change what the workspace keeps about it.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+func (c *Client) UpdateUnmanagedDevice(ctx context.Context, body UpdateUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUnmanagedDeviceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateDeviceWithBody Change what the workspace keeps about a device.
+//
+// With `is_managed` false nothing is read from it or written to it any more until `/devices/unmanaged/update`; the codes on it stay.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+func (c *Client) UpdateDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateDeviceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateDevice Change what the workspace keeps about a device.
+//
+// With `is_managed` false nothing is read from it or written to it any more until `/devices/unmanaged/update`; the codes on it stay.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+func (c *Client) UpdateDevice(ctx context.Context, body UpdateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateDeviceRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2457,6 +3031,286 @@ func NewListActionAttemptsRequestWithBody(server string, contentType string, bod
 	return req, nil
 }
 
+// NewDeleteConnectedAccountRequest calls the generic DeleteConnectedAccount builder with application/json body
+func NewDeleteConnectedAccountRequest(server string, body DeleteConnectedAccountJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteConnectedAccountRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDeleteConnectedAccountRequestWithBody constructs an http.Request for the DeleteConnectedAccount method, with any body, and a specified content type
+func NewDeleteConnectedAccountRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connected_accounts/delete")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetConnectedAccountRequest calls the generic GetConnectedAccount builder with application/json body
+func NewGetConnectedAccountRequest(server string, body GetConnectedAccountJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetConnectedAccountRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetConnectedAccountRequestWithBody constructs an http.Request for the GetConnectedAccount method, with any body, and a specified content type
+func NewGetConnectedAccountRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connected_accounts/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListConnectedAccountsRequest calls the generic ListConnectedAccounts builder with application/json body
+func NewListConnectedAccountsRequest(server string, body ListConnectedAccountsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListConnectedAccountsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListConnectedAccountsRequestWithBody constructs an http.Request for the ListConnectedAccounts method, with any body, and a specified content type
+func NewListConnectedAccountsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connected_accounts/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSimulateDisconnectConnectedAccountRequest calls the generic SimulateDisconnectConnectedAccount builder with application/json body
+func NewSimulateDisconnectConnectedAccountRequest(server string, body SimulateDisconnectConnectedAccountJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSimulateDisconnectConnectedAccountRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSimulateDisconnectConnectedAccountRequestWithBody constructs an http.Request for the SimulateDisconnectConnectedAccount method, with any body, and a specified content type
+func NewSimulateDisconnectConnectedAccountRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connected_accounts/simulate/disconnect")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSyncConnectedAccountRequest calls the generic SyncConnectedAccount builder with application/json body
+func NewSyncConnectedAccountRequest(server string, body SyncConnectedAccountJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSyncConnectedAccountRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSyncConnectedAccountRequestWithBody constructs an http.Request for the SyncConnectedAccount method, with any body, and a specified content type
+func NewSyncConnectedAccountRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connected_accounts/sync")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateConnectedAccountRequest calls the generic UpdateConnectedAccount builder with application/json body
+func NewUpdateConnectedAccountRequest(server string, body UpdateConnectedAccountJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateConnectedAccountRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateConnectedAccountRequestWithBody constructs an http.Request for the UpdateConnectedAccount method, with any body, and a specified content type
+func NewUpdateConnectedAccountRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connected_accounts/update")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteDeviceRequest calls the generic DeleteDevice builder with application/json body
+func NewDeleteDeviceRequest(server string, body DeleteDeviceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteDeviceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDeleteDeviceRequestWithBody constructs an http.Request for the DeleteDevice method, with any body, and a specified content type
+func NewDeleteDeviceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/devices/delete")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewGetDeviceRequest calls the generic GetDevice builder with application/json body
 func NewGetDeviceRequest(server string, body GetDeviceJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2678,6 +3532,166 @@ func NewSimulateRemoveDeviceRequestWithBody(server string, contentType string, b
 	}
 
 	operationPath := fmt.Sprintf("/devices/simulate/remove")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetUnmanagedDeviceRequest calls the generic GetUnmanagedDevice builder with application/json body
+func NewGetUnmanagedDeviceRequest(server string, body GetUnmanagedDeviceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetUnmanagedDeviceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetUnmanagedDeviceRequestWithBody constructs an http.Request for the GetUnmanagedDevice method, with any body, and a specified content type
+func NewGetUnmanagedDeviceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/devices/unmanaged/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListUnmanagedDevicesRequest calls the generic ListUnmanagedDevices builder with application/json body
+func NewListUnmanagedDevicesRequest(server string, body ListUnmanagedDevicesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListUnmanagedDevicesRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListUnmanagedDevicesRequestWithBody constructs an http.Request for the ListUnmanagedDevices method, with any body, and a specified content type
+func NewListUnmanagedDevicesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/devices/unmanaged/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateUnmanagedDeviceRequest calls the generic UpdateUnmanagedDevice builder with application/json body
+func NewUpdateUnmanagedDeviceRequest(server string, body UpdateUnmanagedDeviceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateUnmanagedDeviceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateUnmanagedDeviceRequestWithBody constructs an http.Request for the UpdateUnmanagedDevice method, with any body, and a specified content type
+func NewUpdateUnmanagedDeviceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/devices/unmanaged/update")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateDeviceRequest calls the generic UpdateDevice builder with application/json body
+func NewUpdateDeviceRequest(server string, body UpdateDeviceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateDeviceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateDeviceRequestWithBody constructs an http.Request for the UpdateDevice method, with any body, and a specified content type
+func NewUpdateDeviceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/devices/update")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -3621,6 +4635,124 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /action_attempts/list (the `ListActionAttempts` operationId).
 	ListActionAttemptsWithResponse(ctx context.Context, body ListActionAttemptsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListActionAttemptsResult, error)
 
+	// DeleteConnectedAccountWithBodyWithResponse End an account.
+	//
+	// Its credentials are deleted and its devices removed from the workspace. On the devices themselves nothing changes: codes that are on them go on opening doors.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/delete (the `DeleteConnectedAccount` operationId).
+	DeleteConnectedAccountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteConnectedAccountResult, error)
+
+	// DeleteConnectedAccountWithResponse End an account.
+	//
+	// Its credentials are deleted and its devices removed from the workspace. On the devices themselves nothing changes: codes that are on them go on opening doors.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/delete (the `DeleteConnectedAccount` operationId).
+	DeleteConnectedAccountWithResponse(ctx context.Context, body DeleteConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteConnectedAccountResult, error)
+
+	// GetConnectedAccountWithBodyWithResponse Read one connected account, by its identifier or by its email address.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+	GetConnectedAccountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetConnectedAccountResult, error)
+
+	// GetConnectedAccountWithResponse Read one connected account, by its identifier or by its email address.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+	GetConnectedAccountWithResponse(ctx context.Context, body GetConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*GetConnectedAccountResult, error)
+
+	// ListConnectedAccountsWithBodyWithResponse The connected accounts of the workspace, a page at a time.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
+	ListConnectedAccountsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListConnectedAccountsResult, error)
+
+	// ListConnectedAccountsWithResponse The connected accounts of the workspace, a page at a time.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
+	ListConnectedAccountsWithResponse(ctx context.Context, body ListConnectedAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListConnectedAccountsResult, error)
+
+	// SimulateDisconnectConnectedAccountWithBodyWithResponse Have a simulated vendor refuse an account's credentials.
+	//
+	// As when somebody has changed the password. Nothing but a new login mends it.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/simulate/disconnect (the `SimulateDisconnectConnectedAccount` operationId).
+	SimulateDisconnectConnectedAccountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulateDisconnectConnectedAccountResult, error)
+
+	// SimulateDisconnectConnectedAccountWithResponse Have a simulated vendor refuse an account's credentials.
+	//
+	// As when somebody has changed the password. Nothing but a new login mends it.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/simulate/disconnect (the `SimulateDisconnectConnectedAccount` operationId).
+	SimulateDisconnectConnectedAccountWithResponse(ctx context.Context, body SimulateDisconnectConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulateDisconnectConnectedAccountResult, error)
+
+	// SyncConnectedAccountWithBodyWithResponse Have an account and all its devices looked at anew.
+	//
+	// The answer does not wait for it.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/sync (the `SyncConnectedAccount` operationId).
+	SyncConnectedAccountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SyncConnectedAccountResult, error)
+
+	// SyncConnectedAccountWithResponse Have an account and all its devices looked at anew.
+	//
+	// The answer does not wait for it.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/sync (the `SyncConnectedAccount` operationId).
+	SyncConnectedAccountWithResponse(ctx context.Context, body SyncConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*SyncConnectedAccountResult, error)
+
+	// UpdateConnectedAccountWithBodyWithResponse Change what the workspace keeps about an account.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/update (the `UpdateConnectedAccount` operationId).
+	UpdateConnectedAccountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateConnectedAccountResult, error)
+
+	// UpdateConnectedAccountWithResponse Change what the workspace keeps about an account.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connected_accounts/update (the `UpdateConnectedAccount` operationId).
+	UpdateConnectedAccountWithResponse(ctx context.Context, body UpdateConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateConnectedAccountResult, error)
+
+	// DeleteDeviceWithBodyWithResponse Forget a device.
+	//
+	// On the device itself nothing changes. While its account still has it, it appears again, as another one.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/delete (the `DeleteDevice` operationId).
+	//
+	// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	DeleteDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteDeviceResult, error)
+
+	// DeleteDeviceWithResponse Forget a device.
+	//
+	// On the device itself nothing changes. While its account still has it, it appears again, as another one.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/delete (the `DeleteDevice` operationId).
+	//
+	// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	DeleteDeviceWithResponse(ctx context.Context, body DeleteDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteDeviceResult, error)
+
 	// GetDeviceWithBodyWithResponse Read one device, by its identifier or by its name.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -3704,6 +4836,66 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /devices/simulate/remove (the `SimulateRemoveDevice` operationId).
 	SimulateRemoveDeviceWithResponse(ctx context.Context, body SimulateRemoveDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulateRemoveDeviceResult, error)
+
+	// GetUnmanagedDeviceWithBodyWithResponse Read one of them, by its identifier or by its name.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+	GetUnmanagedDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetUnmanagedDeviceResult, error)
+
+	// GetUnmanagedDeviceWithResponse Read one of them, by its identifier or by its name.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+	GetUnmanagedDeviceWithResponse(ctx context.Context, body GetUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*GetUnmanagedDeviceResult, error)
+
+	// ListUnmanagedDevicesWithBodyWithResponse The devices that the workspace does nothing with, a page at a time.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/unmanaged/list (the `ListUnmanagedDevices` operationId).
+	ListUnmanagedDevicesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListUnmanagedDevicesResult, error)
+
+	// ListUnmanagedDevicesWithResponse The devices that the workspace does nothing with, a page at a time.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/unmanaged/list (the `ListUnmanagedDevices` operationId).
+	ListUnmanagedDevicesWithResponse(ctx context.Context, body ListUnmanagedDevicesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListUnmanagedDevicesResult, error)
+
+	// UpdateUnmanagedDeviceWithBodyWithResponse Take a device into management, or change what the workspace keeps about it.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+	UpdateUnmanagedDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUnmanagedDeviceResult, error)
+
+	// UpdateUnmanagedDeviceWithResponse Take a device into management, or change what the workspace keeps about it.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+	UpdateUnmanagedDeviceWithResponse(ctx context.Context, body UpdateUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUnmanagedDeviceResult, error)
+
+	// UpdateDeviceWithBodyWithResponse Change what the workspace keeps about a device.
+	//
+	// With `is_managed` false nothing is read from it or written to it any more until `/devices/unmanaged/update`; the codes on it stay.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+	UpdateDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateDeviceResult, error)
+
+	// UpdateDeviceWithResponse Change what the workspace keeps about a device.
+	//
+	// With `is_managed` false nothing is read from it or written to it any more until `/devices/unmanaged/update`; the codes on it stay.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+	UpdateDeviceWithResponse(ctx context.Context, body UpdateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDeviceResult, error)
 
 	// GetEventWithBodyWithResponse Read an event, or the latest of a type on a device.
 	//
@@ -4880,6 +6072,433 @@ func (r ListActionAttemptsResult) ContentType() string {
 	return ""
 }
 
+type DeleteConnectedAccountResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteConnectedAccountResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteConnectedAccountResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteConnectedAccountResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteConnectedAccountResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteConnectedAccountResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteConnectedAccountResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteConnectedAccountResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteConnectedAccountResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetConnectedAccountResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConnectedAccountResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetConnectedAccountResult) GetJSON200() *ConnectedAccountResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetConnectedAccountResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetConnectedAccountResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetConnectedAccountResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetConnectedAccountResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetConnectedAccountResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetConnectedAccountResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetConnectedAccountResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListConnectedAccountsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConnectedAccountsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListConnectedAccountsResult) GetJSON200() *ConnectedAccountsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListConnectedAccountsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListConnectedAccountsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListConnectedAccountsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListConnectedAccountsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListConnectedAccountsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListConnectedAccountsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SimulateDisconnectConnectedAccountResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SimulateDisconnectConnectedAccountResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SimulateDisconnectConnectedAccountResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SimulateDisconnectConnectedAccountResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SimulateDisconnectConnectedAccountResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r SimulateDisconnectConnectedAccountResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SimulateDisconnectConnectedAccountResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SimulateDisconnectConnectedAccountResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SimulateDisconnectConnectedAccountResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SyncConnectedAccountResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SyncConnectedAccountResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SyncConnectedAccountResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SyncConnectedAccountResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SyncConnectedAccountResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r SyncConnectedAccountResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SyncConnectedAccountResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SyncConnectedAccountResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SyncConnectedAccountResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateConnectedAccountResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConnectedAccountResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateConnectedAccountResult) GetJSON200() *ConnectedAccountResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateConnectedAccountResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateConnectedAccountResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateConnectedAccountResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateConnectedAccountResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateConnectedAccountResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateConnectedAccountResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateConnectedAccountResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteDeviceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteDeviceResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteDeviceResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteDeviceResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteDeviceResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteDeviceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteDeviceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteDeviceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteDeviceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetDeviceResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -5232,6 +6851,247 @@ func (r SimulateRemoveDeviceResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SimulateRemoveDeviceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetUnmanagedDeviceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UnmanagedDeviceResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUnmanagedDeviceResult) GetJSON200() *UnmanagedDeviceResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetUnmanagedDeviceResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetUnmanagedDeviceResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetUnmanagedDeviceResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUnmanagedDeviceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUnmanagedDeviceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUnmanagedDeviceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUnmanagedDeviceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListUnmanagedDevicesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UnmanagedDevicesResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListUnmanagedDevicesResult) GetJSON200() *UnmanagedDevicesResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListUnmanagedDevicesResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListUnmanagedDevicesResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListUnmanagedDevicesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListUnmanagedDevicesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListUnmanagedDevicesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListUnmanagedDevicesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateUnmanagedDeviceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateUnmanagedDeviceResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateUnmanagedDeviceResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateUnmanagedDeviceResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateUnmanagedDeviceResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateUnmanagedDeviceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateUnmanagedDeviceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateUnmanagedDeviceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateUnmanagedDeviceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateDeviceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateDeviceResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateDeviceResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateDeviceResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateDeviceResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateDeviceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateDeviceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateDeviceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateDeviceResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6590,6 +8450,207 @@ func (c *ClientWithResponses) ListActionAttemptsWithResponse(ctx context.Context
 	return ParseListActionAttemptsResult(rsp)
 }
 
+// DeleteConnectedAccountWithBodyWithResponse End an account.
+//
+// Its credentials are deleted and its devices removed from the workspace. On the devices themselves nothing changes: codes that are on them go on opening doors.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/delete (the `DeleteConnectedAccount` operationId).
+func (c *ClientWithResponses) DeleteConnectedAccountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteConnectedAccountResult, error) {
+	rsp, err := c.DeleteConnectedAccountWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteConnectedAccountResult(rsp)
+}
+
+// DeleteConnectedAccountWithResponse End an account.
+//
+// Its credentials are deleted and its devices removed from the workspace. On the devices themselves nothing changes: codes that are on them go on opening doors.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/delete (the `DeleteConnectedAccount` operationId).
+func (c *ClientWithResponses) DeleteConnectedAccountWithResponse(ctx context.Context, body DeleteConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteConnectedAccountResult, error) {
+	rsp, err := c.DeleteConnectedAccount(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteConnectedAccountResult(rsp)
+}
+
+// GetConnectedAccountWithBodyWithResponse Read one connected account, by its identifier or by its email address.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+func (c *ClientWithResponses) GetConnectedAccountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetConnectedAccountResult, error) {
+	rsp, err := c.GetConnectedAccountWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetConnectedAccountResult(rsp)
+}
+
+// GetConnectedAccountWithResponse Read one connected account, by its identifier or by its email address.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/get (the `GetConnectedAccount` operationId).
+func (c *ClientWithResponses) GetConnectedAccountWithResponse(ctx context.Context, body GetConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*GetConnectedAccountResult, error) {
+	rsp, err := c.GetConnectedAccount(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetConnectedAccountResult(rsp)
+}
+
+// ListConnectedAccountsWithBodyWithResponse The connected accounts of the workspace, a page at a time.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
+func (c *ClientWithResponses) ListConnectedAccountsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListConnectedAccountsResult, error) {
+	rsp, err := c.ListConnectedAccountsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListConnectedAccountsResult(rsp)
+}
+
+// ListConnectedAccountsWithResponse The connected accounts of the workspace, a page at a time.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/list (the `ListConnectedAccounts` operationId).
+func (c *ClientWithResponses) ListConnectedAccountsWithResponse(ctx context.Context, body ListConnectedAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListConnectedAccountsResult, error) {
+	rsp, err := c.ListConnectedAccounts(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListConnectedAccountsResult(rsp)
+}
+
+// SimulateDisconnectConnectedAccountWithBodyWithResponse Have a simulated vendor refuse an account's credentials.
+//
+// As when somebody has changed the password. Nothing but a new login mends it.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/simulate/disconnect (the `SimulateDisconnectConnectedAccount` operationId).
+func (c *ClientWithResponses) SimulateDisconnectConnectedAccountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulateDisconnectConnectedAccountResult, error) {
+	rsp, err := c.SimulateDisconnectConnectedAccountWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulateDisconnectConnectedAccountResult(rsp)
+}
+
+// SimulateDisconnectConnectedAccountWithResponse Have a simulated vendor refuse an account's credentials.
+//
+// As when somebody has changed the password. Nothing but a new login mends it.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/simulate/disconnect (the `SimulateDisconnectConnectedAccount` operationId).
+func (c *ClientWithResponses) SimulateDisconnectConnectedAccountWithResponse(ctx context.Context, body SimulateDisconnectConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulateDisconnectConnectedAccountResult, error) {
+	rsp, err := c.SimulateDisconnectConnectedAccount(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulateDisconnectConnectedAccountResult(rsp)
+}
+
+// SyncConnectedAccountWithBodyWithResponse Have an account and all its devices looked at anew.
+//
+// The answer does not wait for it.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/sync (the `SyncConnectedAccount` operationId).
+func (c *ClientWithResponses) SyncConnectedAccountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SyncConnectedAccountResult, error) {
+	rsp, err := c.SyncConnectedAccountWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSyncConnectedAccountResult(rsp)
+}
+
+// SyncConnectedAccountWithResponse Have an account and all its devices looked at anew.
+//
+// The answer does not wait for it.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/sync (the `SyncConnectedAccount` operationId).
+func (c *ClientWithResponses) SyncConnectedAccountWithResponse(ctx context.Context, body SyncConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*SyncConnectedAccountResult, error) {
+	rsp, err := c.SyncConnectedAccount(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSyncConnectedAccountResult(rsp)
+}
+
+// UpdateConnectedAccountWithBodyWithResponse Change what the workspace keeps about an account.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/update (the `UpdateConnectedAccount` operationId).
+func (c *ClientWithResponses) UpdateConnectedAccountWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateConnectedAccountResult, error) {
+	rsp, err := c.UpdateConnectedAccountWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateConnectedAccountResult(rsp)
+}
+
+// UpdateConnectedAccountWithResponse Change what the workspace keeps about an account.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connected_accounts/update (the `UpdateConnectedAccount` operationId).
+func (c *ClientWithResponses) UpdateConnectedAccountWithResponse(ctx context.Context, body UpdateConnectedAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateConnectedAccountResult, error) {
+	rsp, err := c.UpdateConnectedAccount(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateConnectedAccountResult(rsp)
+}
+
+// DeleteDeviceWithBodyWithResponse Forget a device.
+//
+// On the device itself nothing changes. While its account still has it, it appears again, as another one.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/delete (the `DeleteDevice` operationId).
+//
+// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+func (c *ClientWithResponses) DeleteDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteDeviceResult, error) {
+	rsp, err := c.DeleteDeviceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteDeviceResult(rsp)
+}
+
+// DeleteDeviceWithResponse Forget a device.
+//
+// On the device itself nothing changes. While its account still has it, it appears again, as another one.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/delete (the `DeleteDevice` operationId).
+// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+func (c *ClientWithResponses) DeleteDeviceWithResponse(ctx context.Context, body DeleteDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteDeviceResult, error) {
+	rsp, err := c.DeleteDevice(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteDeviceResult(rsp)
+}
+
 // GetDeviceWithBodyWithResponse Read one device, by its identifier or by its name.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -6744,6 +8805,114 @@ func (c *ClientWithResponses) SimulateRemoveDeviceWithResponse(ctx context.Conte
 		return nil, err
 	}
 	return ParseSimulateRemoveDeviceResult(rsp)
+}
+
+// GetUnmanagedDeviceWithBodyWithResponse Read one of them, by its identifier or by its name.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+func (c *ClientWithResponses) GetUnmanagedDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetUnmanagedDeviceResult, error) {
+	rsp, err := c.GetUnmanagedDeviceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUnmanagedDeviceResult(rsp)
+}
+
+// GetUnmanagedDeviceWithResponse Read one of them, by its identifier or by its name.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/unmanaged/get (the `GetUnmanagedDevice` operationId).
+func (c *ClientWithResponses) GetUnmanagedDeviceWithResponse(ctx context.Context, body GetUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*GetUnmanagedDeviceResult, error) {
+	rsp, err := c.GetUnmanagedDevice(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUnmanagedDeviceResult(rsp)
+}
+
+// ListUnmanagedDevicesWithBodyWithResponse The devices that the workspace does nothing with, a page at a time.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/unmanaged/list (the `ListUnmanagedDevices` operationId).
+func (c *ClientWithResponses) ListUnmanagedDevicesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListUnmanagedDevicesResult, error) {
+	rsp, err := c.ListUnmanagedDevicesWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListUnmanagedDevicesResult(rsp)
+}
+
+// ListUnmanagedDevicesWithResponse The devices that the workspace does nothing with, a page at a time.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/unmanaged/list (the `ListUnmanagedDevices` operationId).
+func (c *ClientWithResponses) ListUnmanagedDevicesWithResponse(ctx context.Context, body ListUnmanagedDevicesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListUnmanagedDevicesResult, error) {
+	rsp, err := c.ListUnmanagedDevices(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListUnmanagedDevicesResult(rsp)
+}
+
+// UpdateUnmanagedDeviceWithBodyWithResponse Take a device into management, or change what the workspace keeps about it.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+func (c *ClientWithResponses) UpdateUnmanagedDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUnmanagedDeviceResult, error) {
+	rsp, err := c.UpdateUnmanagedDeviceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUnmanagedDeviceResult(rsp)
+}
+
+// UpdateUnmanagedDeviceWithResponse Take a device into management, or change what the workspace keeps about it.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/unmanaged/update (the `UpdateUnmanagedDevice` operationId).
+func (c *ClientWithResponses) UpdateUnmanagedDeviceWithResponse(ctx context.Context, body UpdateUnmanagedDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUnmanagedDeviceResult, error) {
+	rsp, err := c.UpdateUnmanagedDevice(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUnmanagedDeviceResult(rsp)
+}
+
+// UpdateDeviceWithBodyWithResponse Change what the workspace keeps about a device.
+//
+// With `is_managed` false nothing is read from it or written to it any more until `/devices/unmanaged/update`; the codes on it stay.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+func (c *ClientWithResponses) UpdateDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateDeviceResult, error) {
+	rsp, err := c.UpdateDeviceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateDeviceResult(rsp)
+}
+
+// UpdateDeviceWithResponse Change what the workspace keeps about a device.
+//
+// With `is_managed` false nothing is read from it or written to it any more until `/devices/unmanaged/update`; the codes on it stay.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/update (the `UpdateDevice` operationId).
+func (c *ClientWithResponses) UpdateDeviceWithResponse(ctx context.Context, body UpdateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDeviceResult, error) {
+	rsp, err := c.UpdateDevice(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateDeviceResult(rsp)
 }
 
 // GetEventWithBodyWithResponse Read an event, or the latest of a type on a device.
@@ -7914,6 +10083,328 @@ func ParseListActionAttemptsResult(rsp *http.Response) (*ListActionAttemptsResul
 	return response, nil
 }
 
+// ParseDeleteConnectedAccountResult parses an HTTP response from a DeleteConnectedAccountWithResponse call
+func ParseDeleteConnectedAccountResult(rsp *http.Response) (*DeleteConnectedAccountResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteConnectedAccountResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetConnectedAccountResult parses an HTTP response from a GetConnectedAccountWithResponse call
+func ParseGetConnectedAccountResult(rsp *http.Response) (*GetConnectedAccountResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetConnectedAccountResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConnectedAccountResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListConnectedAccountsResult parses an HTTP response from a ListConnectedAccountsWithResponse call
+func ParseListConnectedAccountsResult(rsp *http.Response) (*ListConnectedAccountsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListConnectedAccountsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConnectedAccountsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSimulateDisconnectConnectedAccountResult parses an HTTP response from a SimulateDisconnectConnectedAccountWithResponse call
+func ParseSimulateDisconnectConnectedAccountResult(rsp *http.Response) (*SimulateDisconnectConnectedAccountResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SimulateDisconnectConnectedAccountResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSyncConnectedAccountResult parses an HTTP response from a SyncConnectedAccountWithResponse call
+func ParseSyncConnectedAccountResult(rsp *http.Response) (*SyncConnectedAccountResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SyncConnectedAccountResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateConnectedAccountResult parses an HTTP response from a UpdateConnectedAccountWithResponse call
+func ParseUpdateConnectedAccountResult(rsp *http.Response) (*UpdateConnectedAccountResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateConnectedAccountResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConnectedAccountResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteDeviceResult parses an HTTP response from a DeleteDeviceWithResponse call
+func ParseDeleteDeviceResult(rsp *http.Response) (*DeleteDeviceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteDeviceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetDeviceResult parses an HTTP response from a GetDeviceWithResponse call
 func ParseGetDeviceResult(rsp *http.Response) (*GetDeviceResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8144,6 +10635,187 @@ func ParseSimulateRemoveDeviceResult(rsp *http.Response) (*SimulateRemoveDeviceR
 	}
 
 	response := &SimulateRemoveDeviceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetUnmanagedDeviceResult parses an HTTP response from a GetUnmanagedDeviceWithResponse call
+func ParseGetUnmanagedDeviceResult(rsp *http.Response) (*GetUnmanagedDeviceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUnmanagedDeviceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UnmanagedDeviceResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListUnmanagedDevicesResult parses an HTTP response from a ListUnmanagedDevicesWithResponse call
+func ParseListUnmanagedDevicesResult(rsp *http.Response) (*ListUnmanagedDevicesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListUnmanagedDevicesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UnmanagedDevicesResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateUnmanagedDeviceResult parses an HTTP response from a UpdateUnmanagedDeviceWithResponse call
+func ParseUpdateUnmanagedDeviceResult(rsp *http.Response) (*UpdateUnmanagedDeviceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateUnmanagedDeviceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateDeviceResult parses an HTTP response from a UpdateDeviceWithResponse call
+func ParseUpdateDeviceResult(rsp *http.Response) (*UpdateDeviceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateDeviceResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

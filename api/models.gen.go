@@ -54,6 +54,33 @@ func (e AccessCodeType) Valid() bool {
 	}
 }
 
+// Defines values for AccountCapability.
+const (
+	AccessControl AccountCapability = "access_control"
+	Camera        AccountCapability = "camera"
+	Lock          AccountCapability = "lock"
+	NoiseSensor   AccountCapability = "noise_sensor"
+	Thermostat    AccountCapability = "thermostat"
+)
+
+// Valid indicates whether the value is a known member of the AccountCapability enum.
+func (e AccountCapability) Valid() bool {
+	switch e {
+	case AccessControl:
+		return true
+	case Camera:
+		return true
+	case Lock:
+		return true
+	case NoiseSensor:
+		return true
+	case Thermostat:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ActionAttemptStatus.
 const (
 	ActionAttemptStatusError   ActionAttemptStatus = "error"
@@ -306,6 +333,9 @@ type AccessCodesResponse struct {
 	Pagination Pagination `json:"pagination"`
 }
 
+// AccountCapability A kind of device.
+type AccountCapability string
+
 // ActionAttempt The progress of an operation that ends later.
 type ActionAttempt struct {
 	// ActionAttemptID An identifier. Opaque to clients.
@@ -391,6 +421,72 @@ type ConnectWebviewCustomization struct {
 
 	// SuccessMessage Shown at the end.
 	SuccessMessage string `json:"success_message,omitempty,omitzero"`
+}
+
+// ConnectedAccount A way to a vendor's devices.
+type ConnectedAccount struct {
+	// AcceptedCapabilities The kinds of devices that are taken from it.
+	AcceptedCapabilities []AccountCapability `json:"accepted_capabilities"`
+
+	// AccountType Whose devices they are, such as `zwave_js`. New values appear.
+	AccountType string `json:"account_type,omitempty,omitzero"`
+
+	// AccountTypeDisplayName For people.
+	AccountTypeDisplayName string `json:"account_type_display_name"`
+
+	// AutomaticallyManageNewDevices Whether devices that appear are managed.
+	AutomaticallyManageNewDevices bool `json:"automatically_manage_new_devices"`
+
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id"`
+
+	// CreatedAt When it was connected.
+	CreatedAt time.Time `json:"created_at,omitempty,omitzero"`
+
+	// CustomMetadata The workspace's own data on a resource.
+	CustomMetadata Metadata `json:"custom_metadata"`
+
+	// CustomerKey The customer whose account it is.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// DisplayName Its name.
+	DisplayName string `json:"display_name"`
+
+	// Errors What keeps it from working.
+	Errors []Problem `json:"errors"`
+
+	// UserIdentifier With what was logged in, or which gateway it is. Never a secret.
+	UserIdentifier UserIdentifier `json:"user_identifier,omitempty,omitzero"`
+
+	// Warnings What deserves attention.
+	Warnings []Problem `json:"warnings"`
+}
+
+// ConnectedAccountRequest Names a connected account.
+type ConnectedAccountRequest struct {
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id"`
+}
+
+// ConnectedAccountResponse A connected account.
+type ConnectedAccountResponse struct {
+	// ConnectedAccount A way to a vendor's devices.
+	ConnectedAccount ConnectedAccount `json:"connected_account"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// ConnectedAccountsResponse A page of connected accounts.
+type ConnectedAccountsResponse struct {
+	// ConnectedAccounts The accounts, oldest first.
+	ConnectedAccounts []ConnectedAccount `json:"connected_accounts"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+
+	// Pagination Where the next page is.
+	Pagination Pagination `json:"pagination"`
 }
 
 // ConvertAccessCodeRequest Names an unmanaged code to convert.
@@ -488,6 +584,15 @@ type DeleteAccessCodeRequest struct {
 
 	// Sync Answer only when the attempt has ended, or after ten seconds.
 	Sync Sync `json:"sync,omitempty,omitzero"`
+}
+
+// DeleteConnectedAccountRequest Names the account to end.
+type DeleteConnectedAccountRequest struct {
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id"`
+
+	// Sync The answer always waits until it is done.
+	Sync bool `json:"sync,omitempty,omitzero"`
 }
 
 // DeleteUnmanagedAccessCodeRequest Names an unmanaged code to delete.
@@ -697,6 +802,12 @@ type DeviceProperties struct {
 	SupportsOfflineAccessCodes *bool `json:"supports_offline_access_codes,omitempty"`
 }
 
+// DevicePropertiesChange An older form of name.
+type DevicePropertiesChange struct {
+	// Name The name it goes by here.
+	Name *string `json:"name,omitempty"`
+}
+
 // DeviceProvider A vendor whose devices can be connected.
 type DeviceProvider struct {
 	// CanProgramOfflineAccessCodes Whether it can.
@@ -899,6 +1010,15 @@ type GetActionAttemptRequest struct {
 	ActionAttemptID ID `json:"action_attempt_id"`
 }
 
+// GetConnectedAccountRequest Names a connected account, by one of the two.
+type GetConnectedAccountRequest struct {
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
+
+	// Email The oldest account with this address is meant.
+	Email string `json:"email,omitempty,omitzero"`
+}
+
 // GetDeviceRequest Names a device, by one of the two.
 type GetDeviceRequest struct {
 	// DeviceID An identifier. Opaque to clients.
@@ -984,6 +1104,30 @@ type ListActionAttemptsRequest struct {
 
 	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
+}
+
+// ListConnectedAccountsRequest Which accounts to list. All conditions must hold.
+type ListConnectedAccountsRequest struct {
+	// CustomMetadataHas The workspace's own data on a resource.
+	CustomMetadataHas Metadata `json:"custom_metadata_has,omitempty,omitzero"`
+
+	// CustomerKey Of this customer.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// Limit How many records a page holds at most.
+	Limit int `json:"limit,omitempty,omitzero"`
+
+	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
+
+	// Search Text that the name contains. Case does not matter.
+	Search Search `json:"search,omitempty,omitzero"`
+
+	// SpaceID An identifier. Opaque to clients.
+	SpaceID ID `json:"space_id,omitempty,omitzero"`
+
+	// UserIdentifierKey Of this user.
+	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
 // ListDeviceProvidersRequest Which vendors to list.
@@ -1160,6 +1304,63 @@ type ListUnmanagedAccessCodesRequest struct {
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
+// ListUnmanagedDevicesRequest Which devices to list. All conditions must hold.
+type ListUnmanagedDevicesRequest struct {
+	// ConnectWebviewID An identifier. Opaque to clients.
+	ConnectWebviewID ID `json:"connect_webview_id,omitempty,omitzero"`
+
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
+
+	// ConnectedAccountIds Only of these accounts.
+	ConnectedAccountIds *[]ID `json:"connected_account_ids,omitempty"`
+
+	// CreatedBefore First seen before.
+	CreatedBefore *time.Time `json:"created_before,omitempty"`
+
+	// CustomMetadataHas The workspace's own data on a resource.
+	CustomMetadataHas Metadata `json:"custom_metadata_has,omitempty,omitzero"`
+
+	// CustomerKey Of this customer.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// DeviceIds Only these.
+	DeviceIds *[]ID `json:"device_ids,omitempty"`
+
+	// DeviceType Of this type.
+	DeviceType string `json:"device_type,omitempty,omitzero"`
+
+	// DeviceTypes Of one of these types.
+	DeviceTypes *[]string `json:"device_types,omitempty"`
+
+	// ExcludeIf That can do none of these.
+	ExcludeIf *[]string `json:"exclude_if,omitempty"`
+
+	// IncludeIf That can do all of these, such as `can_remotely_unlock`.
+	IncludeIf *[]string `json:"include_if,omitempty"`
+
+	// Limit How many records a page holds at most.
+	Limit int `json:"limit,omitempty,omitzero"`
+
+	// Manufacturer Made by.
+	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
+
+	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
+
+	// Search Text that the name contains. Case does not matter.
+	Search Search `json:"search,omitempty,omitzero"`
+
+	// SpaceID An identifier. Opaque to clients.
+	SpaceID ID `json:"space_id,omitempty,omitzero"`
+
+	// UnstableLocationID In this place.
+	UnstableLocationID string `json:"unstable_location_id,omitempty,omitzero"`
+
+	// UserIdentifierKey Of this user.
+	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
+}
+
 // LockResponse A lock.
 type LockResponse struct {
 	// Device A device and what it can do.
@@ -1186,6 +1387,12 @@ type LocksResponse struct {
 
 // Metadata The workspace's own data on a resource.
 type Metadata map[string]MetadataValue
+
+// MetadataChange Changes of the data: null or an empty text takes a key away; what is not named stays. At most 50 keys of 40 characters without a dot; texts have at most 500.
+type MetadataChange = map[string]any
+
+// MetadataChangeValue A new value of custom metadata.
+type MetadataChangeValue = any
 
 // MetadataValue A value of custom metadata.
 type MetadataValue = any
@@ -1394,6 +1601,111 @@ type UnmanagedAccessCodesResponse struct {
 	Pagination Pagination `json:"pagination"`
 }
 
+// UnmanagedDevice A device that the workspace does nothing with.
+type UnmanagedDevice struct {
+	// CanProgramOfflineAccessCodes Whether it can.
+	CanProgramOfflineAccessCodes *bool `json:"can_program_offline_access_codes,omitempty"`
+
+	// CanProgramOnlineAccessCodes Whether it can.
+	CanProgramOnlineAccessCodes *bool `json:"can_program_online_access_codes,omitempty"`
+
+	// CanRemotelyLock Whether it can.
+	CanRemotelyLock *bool `json:"can_remotely_lock,omitempty"`
+
+	// CanRemotelyUnlock Whether it can.
+	CanRemotelyUnlock *bool `json:"can_remotely_unlock,omitempty"`
+
+	// CanSimulateConnection Whether it can.
+	CanSimulateConnection *bool `json:"can_simulate_connection,omitempty"`
+
+	// CanSimulateDisconnection Whether it can.
+	CanSimulateDisconnection *bool `json:"can_simulate_disconnection,omitempty"`
+
+	// CanSimulateRemoval Whether it can.
+	CanSimulateRemoval *bool `json:"can_simulate_removal,omitempty"`
+
+	// CanUnlockWithCode Whether it can.
+	CanUnlockWithCode *bool `json:"can_unlock_with_code,omitempty"`
+
+	// CapabilitiesSupported Such as `access_code`, `lock`, `battery`.
+	CapabilitiesSupported []string `json:"capabilities_supported"`
+
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id"`
+
+	// CreatedAt When it was first seen.
+	CreatedAt time.Time `json:"created_at"`
+
+	// CustomMetadata The workspace's own data on a resource.
+	CustomMetadata Metadata `json:"custom_metadata"`
+
+	// DeviceID An identifier. Opaque to clients.
+	DeviceID ID `json:"device_id"`
+
+	// DeviceType Such as `august_lock`. New values appear.
+	DeviceType string `json:"device_type"`
+
+	// Errors What keeps it from working.
+	Errors []Problem `json:"errors"`
+
+	// IsManaged Always false.
+	IsManaged bool `json:"is_managed"`
+
+	// Location Where it is.
+	Location DeviceLocation `json:"location,omitempty,omitzero"`
+
+	// Properties What is known of an unmanaged device.
+	Properties UnmanagedDeviceProperties `json:"properties"`
+
+	// Warnings What deserves attention.
+	Warnings []Problem `json:"warnings"`
+
+	// WorkspaceID An identifier. Opaque to clients.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// UnmanagedDeviceProperties What is known of an unmanaged device.
+type UnmanagedDeviceProperties struct {
+	// Battery Its battery.
+	Battery DeviceBattery `json:"battery,omitempty,omitzero"`
+
+	// BatteryLevel 0 to 1.
+	BatteryLevel *float64 `json:"battery_level,omitempty"`
+
+	// Manufacturer Who made it.
+	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
+
+	// Model Its model.
+	Model DeviceModel `json:"model"`
+
+	// Name Its name at the vendor.
+	Name string `json:"name"`
+
+	// Online Whether it can be reached.
+	Online bool `json:"online"`
+}
+
+// UnmanagedDeviceResponse An unmanaged device.
+type UnmanagedDeviceResponse struct {
+	// Device A device that the workspace does nothing with.
+	Device UnmanagedDevice `json:"device"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// UnmanagedDevicesResponse A page of unmanaged devices.
+type UnmanagedDevicesResponse struct {
+	// Devices The devices, oldest first.
+	Devices []UnmanagedDevice `json:"devices"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+
+	// Pagination Where the next page is.
+	Pagination Pagination `json:"pagination"`
+}
+
 // UpdateAccessCodeRequest A change of an access code. What is not named stays.
 type UpdateAccessCodeRequest struct {
 	// AccessCodeID An identifier. Opaque to clients.
@@ -1433,6 +1745,48 @@ type UpdateAccessCodeRequest struct {
 	Type AccessCodeType `json:"type,omitempty,omitzero"`
 }
 
+// UpdateConnectedAccountRequest A change of an account. What is not named stays.
+type UpdateConnectedAccountRequest struct {
+	// AcceptedCapabilities The kinds of devices to take from it from now on.
+	AcceptedCapabilities *[]AccountCapability `json:"accepted_capabilities,omitempty"`
+
+	// AutomaticallyManageNewDevices Whether devices that appear from now on are managed.
+	AutomaticallyManageNewDevices *bool `json:"automatically_manage_new_devices,omitempty"`
+
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id"`
+
+	// CustomMetadata Changes of the data: null or an empty text takes a key away; what is not named stays. At most 50 keys of 40 characters without a dot; texts have at most 500.
+	CustomMetadata MetadataChange `json:"custom_metadata,omitempty,omitzero"`
+
+	// CustomerKey The customer whose account it is.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// DisplayName Its new name.
+	DisplayName string `json:"display_name,omitempty,omitzero"`
+}
+
+// UpdateDeviceRequest A change of a device. What is not named stays.
+type UpdateDeviceRequest struct {
+	// BackupAccessCodePoolEnabled Only false: spare codes are not available yet.
+	BackupAccessCodePoolEnabled *bool `json:"backup_access_code_pool_enabled,omitempty"`
+
+	// CustomMetadata Changes of the data: null or an empty text takes a key away; what is not named stays. At most 50 keys of 40 characters without a dot; texts have at most 500.
+	CustomMetadata MetadataChange `json:"custom_metadata,omitempty,omitzero"`
+
+	// DeviceID An identifier. Opaque to clients.
+	DeviceID ID `json:"device_id"`
+
+	// IsManaged False gives up its management.
+	IsManaged *bool `json:"is_managed,omitempty"`
+
+	// Name The name it goes by here. Empty: the one that it has at its vendor.
+	Name *string `json:"name,omitempty"`
+
+	// Properties An older form of name.
+	Properties DevicePropertiesChange `json:"properties,omitempty,omitzero"`
+}
+
 // UpdateUnmanagedAccessCodeRequest A conversion of an unmanaged code.
 type UpdateUnmanagedAccessCodeRequest struct {
 	// AccessCodeID An identifier. Opaque to clients.
@@ -1454,6 +1808,18 @@ type UpdateUnmanagedAccessCodeRequest struct {
 	Sync Sync `json:"sync,omitempty,omitzero"`
 }
 
+// UpdateUnmanagedDeviceRequest A change of an unmanaged device. What is not named stays.
+type UpdateUnmanagedDeviceRequest struct {
+	// CustomMetadata Changes of the data: null or an empty text takes a key away; what is not named stays. At most 50 keys of 40 characters without a dot; texts have at most 500.
+	CustomMetadata MetadataChange `json:"custom_metadata,omitempty,omitzero"`
+
+	// DeviceID An identifier. Opaque to clients.
+	DeviceID ID `json:"device_id"`
+
+	// IsManaged Only true: it is managed from now on.
+	IsManaged *bool `json:"is_managed,omitempty"`
+}
+
 // UpdateWebhookRequest A change of a webhook.
 type UpdateWebhookRequest struct {
 	// EventTypes The types to receive from now on; `*` stands for all.
@@ -1461,6 +1827,18 @@ type UpdateWebhookRequest struct {
 
 	// WebhookID Its identifier.
 	WebhookID string `json:"webhook_id"`
+}
+
+// UserIdentifier With what was logged in, or which gateway it is. Never a secret.
+type UserIdentifier struct {
+	// APIURL Where a gateway is.
+	APIURL string `json:"api_url,omitempty,omitzero"`
+
+	// Email An email address.
+	Email string `json:"email,omitempty,omitzero"`
+
+	// Username A user's name.
+	Username string `json:"username,omitempty,omitzero"`
 }
 
 // Webhook An endpoint that events are sent to.
@@ -1619,6 +1997,29 @@ type GetActionAttemptJSONRequestBody = GetActionAttemptRequest
 // ListActionAttemptsJSONRequestBody defines body for ListActionAttempts for application/json ContentType.
 type ListActionAttemptsJSONRequestBody = ListActionAttemptsRequest
 
+// DeleteConnectedAccountJSONRequestBody defines body for DeleteConnectedAccount for application/json ContentType.
+type DeleteConnectedAccountJSONRequestBody = DeleteConnectedAccountRequest
+
+// GetConnectedAccountJSONRequestBody defines body for GetConnectedAccount for application/json ContentType.
+type GetConnectedAccountJSONRequestBody = GetConnectedAccountRequest
+
+// ListConnectedAccountsJSONRequestBody defines body for ListConnectedAccounts for application/json ContentType.
+type ListConnectedAccountsJSONRequestBody = ListConnectedAccountsRequest
+
+// SimulateDisconnectConnectedAccountJSONRequestBody defines body for SimulateDisconnectConnectedAccount for application/json ContentType.
+type SimulateDisconnectConnectedAccountJSONRequestBody = ConnectedAccountRequest
+
+// SyncConnectedAccountJSONRequestBody defines body for SyncConnectedAccount for application/json ContentType.
+type SyncConnectedAccountJSONRequestBody = ConnectedAccountRequest
+
+// UpdateConnectedAccountJSONRequestBody defines body for UpdateConnectedAccount for application/json ContentType.
+type UpdateConnectedAccountJSONRequestBody = UpdateConnectedAccountRequest
+
+// DeleteDeviceJSONRequestBody defines body for DeleteDevice for application/json ContentType.
+//
+// Deprecated: this type has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+type DeleteDeviceJSONRequestBody = DeviceRequest
+
 // GetDeviceJSONRequestBody defines body for GetDevice for application/json ContentType.
 type GetDeviceJSONRequestBody = GetDeviceRequest
 
@@ -1636,6 +2037,18 @@ type SimulateDisconnectDeviceJSONRequestBody = DeviceRequest
 
 // SimulateRemoveDeviceJSONRequestBody defines body for SimulateRemoveDevice for application/json ContentType.
 type SimulateRemoveDeviceJSONRequestBody = DeviceRequest
+
+// GetUnmanagedDeviceJSONRequestBody defines body for GetUnmanagedDevice for application/json ContentType.
+type GetUnmanagedDeviceJSONRequestBody = GetDeviceRequest
+
+// ListUnmanagedDevicesJSONRequestBody defines body for ListUnmanagedDevices for application/json ContentType.
+type ListUnmanagedDevicesJSONRequestBody = ListUnmanagedDevicesRequest
+
+// UpdateUnmanagedDeviceJSONRequestBody defines body for UpdateUnmanagedDevice for application/json ContentType.
+type UpdateUnmanagedDeviceJSONRequestBody = UpdateUnmanagedDeviceRequest
+
+// UpdateDeviceJSONRequestBody defines body for UpdateDevice for application/json ContentType.
+type UpdateDeviceJSONRequestBody = UpdateDeviceRequest
 
 // GetEventJSONRequestBody defines body for GetEvent for application/json ContentType.
 type GetEventJSONRequestBody = GetEventRequest

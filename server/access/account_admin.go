@@ -51,7 +51,11 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChan
 		if a, err = lockAccount(ctx, tx, id); err != nil {
 			return err
 		}
-		n, err := tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: c.DisplayName,
+		user := toConnectedAccount(a).User
+		if c.Address != "" {
+			user.APIURL = c.Address
+		}
+		n, err := tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: c.DisplayName, UserIdentifier: mustJSON(user),
 			ConfigSealed: s.keys.Seal(accountPlace(id), c.Config), AddressMac: s.addressMAC(a.Adapter, c.Address)})
 		if err != nil || n == 0 {
 			return err

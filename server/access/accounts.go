@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,14 +29,28 @@ type Account struct {
 
 func accountPlace(id uuid.UUID) string { return "connected_accounts.config/" + id.String() }
 
-// ConnectAccount adds an account; its devices appear by themselves. Address names the vendor's end without any
-// credential, such as a gateway's URL: one is connected once. It is empty where that does not matter.
-// It fails with Conflict when the address is connected.
-func (s *Service) ConnectAccount(ctx context.Context, workspace uuid.UUID, adapter, displayName, address string, config json.RawMessage) (uuid.UUID, error) {
-	id := newID()
+// NewAccount says how an account is reached and what its workspace is to keep about it.
+type NewAccount struct {
+	WorkspaceID uuid.UUID
+	Adapter     string
+	DisplayName string
+	Address     string          // the vendor's end without any credential, such as a gateway's URL: one is connected once; empty: that does not matter
+	Config      json.RawMessage // as for Account
+	User        UserIdentifier
+	SeeOnly     bool // its devices are not managed when they appear
+}
+
+// ConnectAccount adds an account; its devices appear by themselves. It fails with Conflict when the address is
+// connected.
+func (s *Service) ConnectAccount(ctx context.Context, n NewAccount) (uuid.UUID, error) {
+	id, workspace := newID(), n.WorkspaceID
+	if n.User.APIURL == "" {
+		n.User.APIURL = n.Address
+	}
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		err := tx.InsertAccount(ctx, store.InsertAccountParams{ConnectedAccountID: id, WorkspaceID: workspace, Adapter: adapter,
-			DisplayName: displayName, ConfigSealed: s.keys.Seal(accountPlace(id), config), AddressMac: s.addressMAC(adapter, address)})
+		err := tx.InsertAccount(ctx, store.InsertAccountParams{ConnectedAccountID: id, WorkspaceID: workspace, Adapter: n.Adapter,
+			DisplayName: n.DisplayName, ConfigSealed: s.keys.Seal(accountPlace(id), n.Config), AddressMac: s.addressMAC(n.Adapter, n.Address),
+			UserIdentifier: mustJSON(n.User), ManageNewDevices: !n.SeeOnly})
 		if err != nil {
 			return err
 		}
@@ -50,10 +65,10 @@ func (s *Service) ConnectAccount(ctx context.Context, workspace uuid.UUID, adapt
 		return s.waker.Wake(ctx, tx, AccountLane, id)
 	})
 	if store.Violates(err, addressIndex) {
-		return id, s.AddressConnected(ctx, adapter, address, uuid.Nil)
+		return id, s.AddressConnected(ctx, n.Adapter, n.Address, uuid.Nil)
 	}
 	if err != nil {
-		return id, fmt.Errorf("connect the account %q: %w", displayName, err)
+		return id, fmt.Errorf("connect the account %q: %w", n.DisplayName, err)
 	}
 	return id, nil
 }
@@ -165,7 +180,10 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 }
 
 func (s *Service) addDevice(ctx context.Context, tx store.Tx, a store.ConnectedAccount, f FoundDevice) error {
-	r := store.Device{DeviceID: newID(), WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID}
+	if !slices.Contains(a.AcceptedCapabilities, "lock") { // which is what all devices are so far
+		return nil
+	}
+	r := store.Device{DeviceID: newID(), WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID, IsManaged: a.ManageNewDevices}
 	var battery *string
 	if f.BatteryLevel != nil {
 		battery = new(BatteryStatus(*f.BatteryLevel))
@@ -173,7 +191,7 @@ func (s *Service) addDevice(ctx context.Context, tx store.Tx, a store.ConnectedA
 	err := tx.InsertDevice(ctx, store.InsertDeviceParams{DeviceID: r.DeviceID, WorkspaceID: r.WorkspaceID, ConnectedAccountID: r.ConnectedAccountID,
 		VendorRef: f.Ref, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer, Model: f.Model, SerialNumber: f.SerialNumber,
 		Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel, Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags(),
-		ToldBattery: battery, SeenAt: s.opt.Now().UTC()})
+		IsManaged: r.IsManaged, ToldBattery: battery, SeenAt: s.opt.Now().UTC()})
 	if err != nil {
 		return err
 	}
@@ -181,7 +199,7 @@ func (s *Service) addDevice(ctx context.Context, tx store.Tx, a store.ConnectedA
 		return err
 	}
 	if f.Online {
-		if err := s.emit(ctx, tx, "device.connected", aboutDevice(r)); err != nil {
+		if err := s.emit(ctx, tx, ofDevice(r, "connected"), aboutDevice(r)); err != nil {
 			return err
 		}
 	}
@@ -217,7 +235,7 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device
 	switch {
 	case was.RemovedAt != nil:
 		err = s.emit(ctx, tx, "device.added", aboutDevice(r))
-	case was.Name != r.Name:
+	case was.Name != r.Name && r.Nickname == nil && r.IsManaged:
 		err = s.emit(ctx, tx, "device.name_changed", aboutDevice(r).with("device_name", r.Name))
 	}
 	if err != nil {
@@ -325,7 +343,7 @@ func (s *Service) Hint(ctx context.Context, account uuid.UUID, ref string) error
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if ref != "" {
 			d, err := tx.GetDeviceByRef(ctx, store.GetDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref})
-			if err == nil && d.RemovedAt == nil {
+			if err == nil && d.RemovedAt == nil && d.IsManaged { // of the others the account's list tells
 				return s.wakeDevice(ctx, tx, d.DeviceID, true)
 			}
 			if err != nil && !store.IsNoRows(err) {

@@ -38,6 +38,9 @@ func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lo
 		if err != nil {
 			return err
 		}
+		if !d.IsManaged {
+			return deviceUnmanaged()
+		}
 		if err := canMove(capabilities(d), lock); err != nil {
 			return err
 		}

@@ -43,6 +43,9 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 		if err != nil {
 			return err
 		}
+		if !d.IsManaged {
+			return deviceUnmanaged()
+		}
 		c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed}) // as it is now
 		if store.IsNoRows(err) || (err == nil && c.IsManaged != managed) {
 			return codeNotFound(id)

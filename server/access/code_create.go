@@ -43,6 +43,9 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 		if err != nil {
 			return err
 		}
+		if !d.IsManaged {
+			return deviceUnmanaged()
+		}
 		taken, err := tx.AllCodesOfDevice(ctx, d.DeviceID)
 		if err != nil {
 			return err

@@ -24,14 +24,16 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again
 	}
 	was := *d
 	now := s.opt.Now().UTC()
-	steady, err := s.tellFlaky(ctx, tx, d)
-	if err != nil {
-		return nil, err
+	var steady *time.Time
+	if d.IsManaged {
+		if steady, err = s.tellFlaky(ctx, tx, d); err != nil {
+			return nil, err
+		}
 	}
 	switch lasting := d.OnlineChangedAt.Add(s.opt.OfflineDebounce); {
 	case d.Online && !d.ToldOnline:
 		d.ToldOnline = true
-		err = s.emit(ctx, tx, "device.connected", aboutDevice(*d))
+		err = s.emit(ctx, tx, ofDevice(*d, "connected"), aboutDevice(*d))
 	case !d.Online && d.ToldOnline && lasting.After(now):
 		again = &lasting
 	case !d.Online && d.ToldOnline:
@@ -44,7 +46,10 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again
 	if steady != nil {
 		again = earlier(again, *steady)
 	}
-	if err := s.tellBattery(ctx, tx, d); err != nil {
+	if d.IsManaged {
+		err = s.tellBattery(ctx, tx, d)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if d.ToldLocked == nil { // where the bolt was at first is no operation
@@ -68,7 +73,15 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, d store.Dev
 		return err
 	}
 	a.at = &d.OnlineChangedAt
-	return s.emit(ctx, tx, "device.disconnected", a.with("error_code", "device_disconnected"))
+	return s.emit(ctx, tx, ofDevice(d, "disconnected"), a.with("error_code", "device_disconnected"))
+}
+
+// ofDevice is the type of an event that has one of its own for devices that are not managed.
+func ofDevice(d store.Device, what string) string {
+	if d.IsManaged {
+		return "device." + what
+	}
+	return "device.unmanaged." + what
 }
 
 // tellBattery tells of another battery status than the one last told.
@@ -133,11 +146,7 @@ func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a about, d store
 }
 
 func (a about) withAccountTrouble(account store.ConnectedAccount) about {
-	var errs []Problem
-	if account.ErrorCode != nil {
-		errs = append(errs, Problem{Code: *account.ErrorCode, Message: text(account.ErrorMessage), Scope: OfAccount, At: at(account.ErrorAt)})
-	}
-	return a.with("connected_account_errors", problems("error_code", errs)).with("connected_account_warnings", []any{})
+	return a.with("connected_account_errors", problems("error_code", accountErrors(account))).with("connected_account_warnings", []any{})
 }
 
 // problems are errors or warnings in the form that events carry; field is "error_code" or "warning_code".

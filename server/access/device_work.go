@@ -70,6 +70,11 @@ func backoff(n int) time.Duration {
 // LookAtDevice brings what is written down about a device up to the time and says what there is to do on it.
 func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w DeviceWork, err error) {
 	err = s.onDevice(ctx, h, id, "look at the codes", func(t *deviceTx) error {
+		if t.d.RemovedAt == nil && !t.d.IsManaged {
+			w = DeviceWork{Device: toDevice(t.d), Seq: t.d.WakeSeq}
+			w.Due, err = t.s.tell(ctx, t.tx, &t.d)
+			return err
+		}
 		if t.d.RemovedAt != nil {
 			if err := t.deviceGone(ctx); err != nil {
 				return err

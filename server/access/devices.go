@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -24,7 +23,9 @@ type Device struct {
 	Manufacturer string
 	Model        string
 	SerialNumber string
-	Name         string
+	Name         string // what it goes by in the workspace
+	VendorName   string
+	Managed      bool
 	Online       bool
 	OfflineSince time.Time // meaningful unless Online
 	FlakySince   time.Time // zero: its connection is not flaky
@@ -103,11 +104,11 @@ func (d Device) Errors() []Problem {
 
 func toDevice(r store.Device) Device {
 	d := Device{ID: r.DeviceID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Ref: r.VendorRef, Type: r.DeviceType,
-		Provider: r.Provider, Manufacturer: r.Manufacturer, Model: r.Model, SerialNumber: r.SerialNumber, Name: r.Name, Online: r.Online,
+		Provider: r.Provider, Manufacturer: r.Manufacturer, Model: r.Model, SerialNumber: r.SerialNumber, Name: r.Name, VendorName: r.Name, Managed: r.IsManaged, Online: r.Online,
 		OfflineSince: r.OnlineChangedAt, FlakySince: at(r.FlakySince), Removed: r.RemovedAt != nil, Locked: r.Locked, BatteryLevel: r.BatteryLevel, CreatedAt: r.CreatedAt,
-		Capabilities: capabilities(r), Metadata: map[string]any{}}
-	if string(r.CustomMetadata) != "{}" {
-		_ = json.Unmarshal(r.CustomMetadata, &d.Metadata) // written by this package
+		Capabilities: capabilities(r), Metadata: metadata(r.CustomMetadata)}
+	if r.Nickname != nil {
+		d.Name = *r.Nickname
 	}
 	return d
 }
@@ -116,9 +117,18 @@ func deviceNotFound(what, value string) *Error {
 	return &Error{Kind: NotFound, Type: "device_not_found", Message: "Could not find a device with this " + what + ".", Data: map[string]any{what: value}}
 }
 
-// GetDevice reads a device by its identifier or, if that is empty, by its name (the oldest of that name).
+// GetDevice reads a managed device by its identifier or, if that is empty, by its name (the oldest of that name).
 // It fails with Invalid unless exactly one is given, and with NotFound.
 func (s *Service) GetDevice(ctx context.Context, p Principal, id, name string) (Device, error) {
+	return s.getDevice(ctx, p, true, id, name)
+}
+
+// GetUnmanagedDevice is GetDevice for a device that is not managed.
+func (s *Service) GetUnmanagedDevice(ctx context.Context, p Principal, id, name string) (Device, error) {
+	return s.getDevice(ctx, p, false, id, name)
+}
+
+func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, name string) (Device, error) {
 	if (id == "") == (name == "") {
 		return Device{}, invalid("", "Must specify either device_id or name")
 	}
@@ -129,9 +139,9 @@ func (s *Service) GetDevice(ctx context.Context, p Principal, id, name string) (
 		if bad != nil {
 			return Device{}, deviceNotFound("device_id", id)
 		}
-		r, err = s.db.GetDevice(ctx, store.GetDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed})
+		r, err = s.db.GetDevice(ctx, store.GetDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed, IsManaged: managed})
 	} else {
-		r, err = s.db.GetDeviceByName(ctx, store.GetDeviceByNameParams{WorkspaceID: p.WorkspaceID, Name: name})
+		r, err = s.db.GetDeviceByName(ctx, store.GetDeviceByNameParams{WorkspaceID: p.WorkspaceID, Name: name, IsManaged: managed})
 	}
 	switch {
 	case store.IsNoRows(err) && id != "":
@@ -153,7 +163,9 @@ type DeviceFilter struct {
 	IncludeIf, ExcludeIf *[]string
 	Metadata             map[string]any
 	Search               string
-	Nothing              bool // a condition that no device meets, such as on spaces, which do not exist
+	CustomerKey          string // of the account
+	Unmanaged            bool   // those that are not managed, instead of those that are
+	Nothing              bool   // a condition that no device meets, such as on spaces, which do not exist
 }
 
 // ListDevices lists devices, oldest first, and says whether more follow the page.
@@ -179,7 +191,8 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 	}
 	arg := store.FindDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
 		DeviceIds: parseIDs(f.IDs), AccountIds: parseIDs(f.AccountIDs), CreatedBefore: f.CreatedBefore, DeviceTypes: f.Types,
-		Manufacturer: nonEmpty(f.Manufacturer), IncludeIf: list(f.IncludeIf), ExcludeIf: list(f.ExcludeIf), Search: nonEmpty(f.Search)}
+		Manufacturer: nonEmpty(f.Manufacturer), IncludeIf: list(f.IncludeIf), ExcludeIf: list(f.ExcludeIf), Search: nonEmpty(f.Search),
+		CustomerKey: nonEmpty(f.CustomerKey), IsManaged: !f.Unmanaged}
 	if len(f.Metadata) > 0 {
 		arg.Metadata = mustJSON(f.Metadata)
 	}

@@ -5,8 +5,8 @@ import "maps"
 // eventFields are the event types that are emitted, each with the fields that it must carry beside those of all
 // events: the table of spec/contract.md section 7. Of those that the table names for access codes, devices, locks,
 // accounts and attempts, what is missing has no cause here: there are no backup pools, no codes that a vendor
-// issues offline, no unmanaged devices, no webviews to log in at, no vendor that reports tampering, subscriptions,
-// privacy modes, other integrations, keypads of their own or doorbells, and no device that is forgotten.
+// issues offline, no webviews to log in at, and no vendor that reports tampering, subscriptions, privacy modes, other
+// integrations, keypads of their own or doorbells.
 var eventFields = func() map[string][]string {
 	code := []string{"access_code_id", "device_id", "connected_account_id"}
 	device := []string{"device_id", "connected_account_id"}
@@ -41,6 +41,7 @@ var eventFields = func() map[string][]string {
 
 		"device.added":                   with(device),
 		"device.removed":                 with(device),
+		"device.deleted":                 with(device),
 		"device.connected":               with(device),
 		"device.disconnected":            with(device, append([]string{"error_code"}, deviceTrouble...)...),
 		"device.connection_became_flaky": with(device, deviceTrouble...),
@@ -48,6 +49,11 @@ var eventFields = func() map[string][]string {
 		"device.name_changed":            with(device, "device_name"),
 		"device.low_battery":             with(device, "battery_level"),
 		"device.battery_status_changed":  with(device, "battery_status", "battery_level"),
+		"device.converted_to_unmanaged":  with(device),
+
+		"device.unmanaged.converted_to_managed": with(device),
+		"device.unmanaged.connected":            with(device),
+		"device.unmanaged.disconnected":         with(device, append([]string{"error_code"}, deviceTrouble...)...),
 
 		"lock.locked":        with(device, "method"),
 		"lock.unlocked":      with(device, "method"),

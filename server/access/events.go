@@ -70,10 +70,9 @@ func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a abo
 	if _, known := eventFields[eventType]; !known {
 		return fmt.Errorf("the event type %s is not among eventFields", eventType)
 	}
-	none := map[string]any{} // accounts have no metadata here
-	fields := map[string]any{"connected_account_id": a.account, "connected_account_custom_metadata": none}
+	fields := map[string]any{"connected_account_id": a.account} // and what is kept about it, which the query adds
 	if a.device != nil {
-		fields["device_id"], fields["device_custom_metadata"] = *a.device, none
+		fields["device_id"], fields["device_custom_metadata"] = *a.device, map[string]any{}
 		if len(a.metadata) > 0 {
 			fields["device_custom_metadata"] = a.metadata
 		}

@@ -70,6 +70,8 @@ type Simulator interface {
 	EnterCode(ctx context.Context, device DeviceRef, pin string) (opened bool, err error)
 	// LockByHand locks the door with the keypad's own button. It fails with Transient where the bolt is jammed.
 	LockByHand(ctx context.Context, device DeviceRef) error
+	// Disconnect has the vendor refuse the account's credentials from now on.
+	Disconnect(ctx context.Context) error
 }
 
 // Device is one device as its vendor describes it.

@@ -124,7 +124,7 @@ func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("write how the account is reached: %w", err)
 	}
-	return a.Access.ConnectAccount(ctx, workspace, c.Adapter(), name, c.Address(), config)
+	return a.Access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: workspace, Adapter: c.Adapter(), DisplayName: name, Address: c.Address(), Config: config})
 }
 
 // Reconnect checks a connection and has the account be reached by it from now on. It fails like Connect.

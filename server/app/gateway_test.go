@@ -37,7 +37,7 @@ func TestTwoInstancesShareAGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	account, err := s.App.Access.ConnectAccount(ctx, w.ID, "zigbee2mqtt", "Locks", g.Broker, config)
+	account, err := s.App.Access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: w.ID, Adapter: "zigbee2mqtt", DisplayName: "Locks", Address: g.Broker, Config: config})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,9 @@ import (
 // sandboxPath is where the simulated cloud listens, as a vendor's would elsewhere.
 const sandboxPath = "/sandbox/cloud/"
 
+// sandboxEmail is the address of whoever owns the simulated locks.
+const sandboxEmail = "jane@example.com"
+
 // Sandboxing says what simulated devices there are. The zero value is one lock of each profile.
 type Sandboxing struct {
 	Profiles        []string // empty: all
@@ -61,8 +64,14 @@ func newSandbox(ctx context.Context, a *access.Service, opt Sandboxing, dir stri
 	if err != nil {
 		return s, err
 	}
+	workspaces, err := a.ListAllWorkspaces(ctx)
+	if err != nil {
+		return s, err
+	}
+	if i := slices.IndexFunc(workspaces, func(w access.Workspace) bool { return w.IsSandbox }); i >= 0 { // the oldest; its account may be gone
+		s.WorkspaceID = workspaces[i].ID
+	}
 	for _, account := range accounts {
-		s.WorkspaceID = account.WorkspaceID
 		if _, err := s.Token(account); err != nil {
 			return s, err
 		}
@@ -105,7 +114,9 @@ func (s *Sandbox) ensureWorkspace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.access.ConnectAccount(ctx, w.ID, access.SandboxAdapter, "Simulated locks", "", config); err != nil {
+	_, err = s.access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: w.ID, Adapter: access.SandboxAdapter, DisplayName: "Simulated locks",
+		User: access.UserIdentifier{Email: sandboxEmail}, Config: config})
+	if err != nil {
 		return err
 	}
 	s.WorkspaceID = w.ID

@@ -76,7 +76,7 @@ func start(t *testing.T, o options) *bed {
 	w, err := b.access.CreateWorkspace(ctx, "w", "c", true)
 	b.must(err)
 	b.p = access.Principal{WorkspaceID: w.ID}
-	b.account, err = b.access.ConnectAccount(ctx, w.ID, access.SandboxAdapter, "locks", "", json.RawMessage(`{}`))
+	b.account, err = b.access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: w.ID, Adapter: access.SandboxAdapter, DisplayName: "locks", Config: json.RawMessage(`{}`)})
 	b.must(err)
 	b.startEngine()
 	b.until("the device appears", func() bool {

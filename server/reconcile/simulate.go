@@ -48,6 +48,34 @@ func (r *Reconciler) RemoveDevice(ctx context.Context, p access.Principal, devic
 	})
 }
 
+// DisconnectAccount has a simulated vendor refuse the credentials of an account, and returns when that has been
+// noticed. It fails with NotFound, and with Invalid for an account that is real.
+func (r *Reconciler) DisconnectAccount(ctx context.Context, p access.Principal, accountID string) error {
+	account, err := r.access.GetConnectedAccount(ctx, p, accountID, "")
+	if err != nil {
+		return err
+	}
+	if account.Adapter != access.SandboxAdapter {
+		return &access.Error{Kind: access.Invalid, Type: "workspace_not_sandbox", Message: "Only simulated accounts can be simulated upon; this one is real.",
+			Data: map[string]any{"connected_account_id": accountID}}
+	}
+	a, err := r.adapters.Get(ctx, account.ID)
+	if err != nil {
+		return err
+	}
+	sim, ok := a.(adapter.Simulator)
+	if !ok {
+		return fmt.Errorf("the adapter of account %s cannot simulate", account.ID)
+	}
+	if err := sim.Disconnect(ctx); err != nil && adapter.ClassOf(err) != adapter.AuthRevoked {
+		return simulation(err)
+	}
+	return r.seen(ctx, access.Device{AccountID: account.ID}, "", func(ctx context.Context) (bool, error) {
+		now, err := r.access.GetConnectedAccount(ctx, p, accountID, "")
+		return len(now.Errors) > 0, err
+	})
+}
+
 // AddUnmanagedCode types a code in at the keypad of a simulated device, and returns it once it has been read.
 // It fails like SetOnline, and with Invalid or Conflict when the lock refuses the code.
 func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (c access.Code, err error) {

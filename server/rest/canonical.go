@@ -63,9 +63,7 @@ func (e *edge) admit(x *exchange, r *http.Request) ([]byte, error) {
 	if slices.ContainsFunc(issues, func(i issue) bool { return !i.domain }) {
 		return nil, invalid(issues)
 	}
-	if x.operation.hasPages {
-		x.params = params
-	}
+	x.params = params
 	return body, nil
 }
 

@@ -27,8 +27,9 @@ func (h *handlers) ListDevices(ctx context.Context, r ListDevicesRequestObject) 
 		ExcludeIf:     r.Body.ExcludeIf,
 		Metadata:      r.Body.CustomMetadataHas,
 		Search:        r.Body.Search,
-		// There are no webviews, customers, spaces, locations or users here, so no device belongs to one.
-		Nothing: r.Body.ConnectWebviewID+r.Body.CustomerKey+r.Body.SpaceID+r.Body.UnstableLocationID+r.Body.UserIdentifierKey != "",
+		CustomerKey:   r.Body.CustomerKey,
+		// There are no webviews, spaces, locations or users here, so no device belongs to one.
+		Nothing: r.Body.ConnectWebviewID+r.Body.SpaceID+r.Body.UnstableLocationID+r.Body.UserIdentifierKey != "",
 	}
 	list, more, err := h.access.ListDevices(ctx, principal(ctx), filter, page.Page)
 	if err != nil {
@@ -79,7 +80,7 @@ func toDevice(d access.Device) api.Device {
 	can := func(flag string) *bool { return new(slices.Contains(flags, flag)) }
 	return api.Device{
 		DeviceID: d.ID.String(), WorkspaceID: d.WorkspaceID.String(), ConnectedAccountID: d.AccountID.String(),
-		DeviceType: d.Type, DisplayName: d.Name, CreatedAt: d.CreatedAt, IsManaged: true,
+		DeviceType: d.Type, DisplayName: d.Name, Nickname: nickname(d), CreatedAt: d.CreatedAt, IsManaged: true,
 		CapabilitiesSupported: capabilitiesOf(d), CustomMetadata: d.Metadata, SpaceIds: []string{},
 		Errors: toErrors(d.Errors()), Warnings: toWarnings(d.Warnings()), Properties: toProperties(d),
 		DeviceManufacturer: api.DeviceManufacturer{Manufacturer: stableName(d.Manufacturer), DisplayName: d.Manufacturer},
@@ -94,6 +95,14 @@ func toDevice(d access.Device) api.Device {
 		CanSimulateDisconnection:     can("can_simulate_disconnection"),
 		CanSimulateRemoval:           can("can_simulate_removal"),
 	}
+}
+
+// nickname is the name given to the device here, if one is.
+func nickname(d access.Device) string {
+	if d.Name == d.VendorName {
+		return ""
+	}
+	return d.Name
 }
 
 // capabilitiesOf are the broad capabilities of the API.
@@ -114,7 +123,7 @@ func capabilitiesOf(d access.Device) []string {
 func toProperties(d access.Device) api.DeviceProperties {
 	caps := d.Capabilities
 	p := api.DeviceProperties{
-		Online: d.Online, Name: d.Name, Appearance: api.DeviceAppearance{Name: d.Name},
+		Online: d.Online, Name: d.VendorName, Appearance: api.DeviceAppearance{Name: d.Name},
 		Model:        api.DeviceModel{DisplayName: d.Model, ManufacturerDisplayName: d.Manufacturer},
 		Manufacturer: d.Manufacturer, SerialNumber: d.SerialNumber, Locked: d.Locked, BatteryLevel: d.BatteryLevel,
 		OnlineAccessCodesEnabled: &caps.OnlineCodes, OfflineAccessCodesEnabled: &caps.OfflineCodes,

@@ -27,7 +27,7 @@ type exchange struct {
 	request   *http.Request
 	operation *operation // nil outside the contract
 	principal access.Principal
-	params    map[string]any // of an operation that has pages, typed as the contract says
+	params    map[string]any // what was given, typed as the contract says
 
 	status  int // 0 until the answer has begun
 	written int

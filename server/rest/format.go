@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"net/mail"
 	"net/url"
 	"time"
 
@@ -22,6 +23,7 @@ var formats = map[string]format{
 	"uuid":        {problem: unless(isUUID, "Invalid uuid")},
 	"date-time":   {problem: unless(isDateTime, "Invalid datetime")},
 	"uri":         {problem: unless(isURL, "Invalid url")},
+	"email":       {problem: unless(isEmail, "Invalid email")},
 	"timestamp":   {problem: messageOf(access.CheckTime)},
 	"webhook-url": {problem: messageOf(access.CheckWebhookURL)},
 	"event-type":  {problem: messageOf(access.CheckEventType), domain: true},
@@ -51,6 +53,11 @@ func isUUID(s string) bool { return len(s) == 36 && uuid.Validate(s) == nil }
 
 // isDateTime accepts what time.Time reads from JSON, so that a checked request always decodes.
 func isDateTime(s string) bool { return new(time.Time).UnmarshalText([]byte(s)) == nil }
+
+func isEmail(s string) bool {
+	a, err := mail.ParseAddress(s)
+	return err == nil && a.Address == s // without a name
+}
 
 func isURL(s string) bool {
 	u, err := url.Parse(s)

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
@@ -86,42 +88,61 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 		return must(t, s, "/webhooks/create", "webhook", in{"url": "https://hooks.example/x"})["webhook_id"]
 	}
 	attempt := must(t, s, "/access_codes/create", "action_attempt", in{"device_id": device, "sync": true})["action_attempt_id"]
+	account, spares := another(t, s, "devices", false)
+	spare := func() any { d := spares[0]; spares = spares[1:]; return d }
+	_, seenOnly := another(t, s, "unmanaged", true)
+	seen := seenOnly[0]
 	inputs := map[string]func() in{
-		"/health":                                func() in { return nil },
-		"/health/get_health":                     func() in { return nil },
-		"/workspaces/get":                        func() in { return nil },
-		"/workspaces/list":                       func() in { return nil },
-		"/webhooks/create":                       func() in { return in{"url": "https://hooks.example/y", "event_types": []string{"device.connected"}} },
-		"/webhooks/get":                          func() in { return in{"webhook_id": hook()} },
-		"/webhooks/list":                         func() in { return nil },
-		"/webhooks/update":                       func() in { return in{"webhook_id": hook(), "event_types": []string{"*"}} },
-		"/webhooks/delete":                       func() in { return in{"webhook_id": hook()} },
-		"/devices/list":                          func() in { return in{"limit": 1, "custom_metadata_has": in{}} },
-		"/devices/get":                           func() in { return in{"device_id": device} },
-		"/devices/list_device_providers":         func() in { return in{"provider_category": "stable"} },
-		"/devices/simulate/connect":              func() in { return in{"device_id": device} },
-		"/devices/simulate/disconnect":           func() in { return nil }, // below, because it has to be undone
-		"/devices/simulate/remove":               func() in { return nil }, // below, because it cannot be undone
-		"/locks/list":                            func() in { return in{"custom_metadata_has": in{}} },
-		"/locks/get":                             func() in { return in{"device_id": device} },
-		"/locks/lock_door":                       func() in { return in{"device_id": device, "sync": true} },
-		"/locks/unlock_door":                     func() in { return in{"device_id": device, "sync": true} },
-		"/locks/simulate/keypad_code_entry":      func() in { return in{"device_id": device, "code": "2999"} },
-		"/locks/simulate/manual_lock_via_keypad": func() in { return in{"device_id": device} },
-		"/access_codes/create":                   func() in { pins++; return in{"device_id": device, "code": fmt.Sprint(pins)} },
-		"/access_codes/get":                      func() in { return in{"access_code_id": code()} },
-		"/access_codes/list":                     func() in { return in{"device_id": device, "limit": 1} },
-		"/access_codes/update":                   func() in { return in{"access_code_id": code(), "name": "New", "sync": true} },
-		"/access_codes/delete":                   func() in { return in{"access_code_id": code(), "sync": true} },
-		"/access_codes/generate_code":            func() in { return in{"device_id": device} },
-		"/access_codes/unmanaged/list":           func() in { return in{"device_id": device, "limit": 1} },
-		"/access_codes/unmanaged/get":            func() in { return in{"access_code_id": unmanaged()} },
-		"/access_codes/unmanaged/update":         func() in { return in{"access_code_id": unmanaged(), "is_managed": true} },
-		"/access_codes/unmanaged/delete":         func() in { return in{"access_code_id": unmanaged(), "sync": true} },
-		"/action_attempts/get":                   func() in { return in{"action_attempt_id": attempt} },
-		"/action_attempts/list":                  func() in { return in{"device_id": device, "limit": 2} },
-		"/events/get":                            func() in { return in{"device_id": device, "event_type": "access_code.created"} },
-		"/events/list":                           func() in { return in{"since": "2020-01-01"} },
+		"/health":                        func() in { return nil },
+		"/health/get_health":             func() in { return nil },
+		"/workspaces/get":                func() in { return nil },
+		"/workspaces/list":               func() in { return nil },
+		"/webhooks/create":               func() in { return in{"url": "https://hooks.example/y", "event_types": []string{"device.connected"}} },
+		"/webhooks/get":                  func() in { return in{"webhook_id": hook()} },
+		"/webhooks/list":                 func() in { return nil },
+		"/webhooks/update":               func() in { return in{"webhook_id": hook(), "event_types": []string{"*"}} },
+		"/webhooks/delete":               func() in { return in{"webhook_id": hook()} },
+		"/devices/list":                  func() in { return in{"limit": 1, "custom_metadata_has": in{}} },
+		"/devices/get":                   func() in { return in{"device_id": device} },
+		"/devices/list_device_providers": func() in { return in{"provider_category": "stable"} },
+		"/devices/simulate/connect":      func() in { return in{"device_id": device} },
+		"/devices/simulate/disconnect":   func() in { return nil }, // below, because it has to be undone
+		"/devices/simulate/remove":       func() in { return nil }, // below, because it cannot be undone
+		"/devices/update": func() in {
+			return in{"device_id": device, "name": nil, "custom_metadata": in{"a": "b", "c": nil, "d": true}}
+		},
+		"/devices/delete":           func() in { return in{"device_id": spare()} },
+		"/devices/unmanaged/list":   func() in { return in{"limit": 1} },
+		"/devices/unmanaged/get":    func() in { return in{"device_id": seen} },
+		"/devices/unmanaged/update": func() in { return in{"device_id": seen, "custom_metadata": in{"a": "b"}} },
+		"/connected_accounts/get":   func() in { return in{"connected_account_id": account} },
+		"/connected_accounts/list":  func() in { return in{"limit": 1} },
+		"/connected_accounts/update": func() in {
+			return in{"connected_account_id": account, "display_name": "New", "custom_metadata": in{"a": nil}}
+		},
+		"/connected_accounts/sync":                func() in { return in{"connected_account_id": account} },
+		"/connected_accounts/delete":              func() in { return nil }, // below, because it cannot be undone
+		"/connected_accounts/simulate/disconnect": func() in { return nil },
+		"/locks/list":                             func() in { return in{"custom_metadata_has": in{}} },
+		"/locks/get":                              func() in { return in{"device_id": device} },
+		"/locks/lock_door":                        func() in { return in{"device_id": device, "sync": true} },
+		"/locks/unlock_door":                      func() in { return in{"device_id": device, "sync": true} },
+		"/locks/simulate/keypad_code_entry":       func() in { return in{"device_id": device, "code": "2999"} },
+		"/locks/simulate/manual_lock_via_keypad":  func() in { return in{"device_id": device} },
+		"/access_codes/create":                    func() in { pins++; return in{"device_id": device, "code": fmt.Sprint(pins)} },
+		"/access_codes/get":                       func() in { return in{"access_code_id": code()} },
+		"/access_codes/list":                      func() in { return in{"device_id": device, "limit": 1} },
+		"/access_codes/update":                    func() in { return in{"access_code_id": code(), "name": "New", "sync": true} },
+		"/access_codes/delete":                    func() in { return in{"access_code_id": code(), "sync": true} },
+		"/access_codes/generate_code":             func() in { return in{"device_id": device} },
+		"/access_codes/unmanaged/list":            func() in { return in{"device_id": device, "limit": 1} },
+		"/access_codes/unmanaged/get":             func() in { return in{"access_code_id": unmanaged()} },
+		"/access_codes/unmanaged/update":          func() in { return in{"access_code_id": unmanaged(), "is_managed": true} },
+		"/access_codes/unmanaged/delete":          func() in { return in{"access_code_id": unmanaged(), "sync": true} },
+		"/action_attempts/get":                    func() in { return in{"action_attempt_id": attempt} },
+		"/action_attempts/list":                   func() in { return in{"device_id": device, "limit": 2} },
+		"/events/get":                             func() in { return in{"device_id": device, "event_type": "access_code.created"} },
+		"/events/list":                            func() in { return in{"since": "2020-01-01"} },
 		"/access_codes/unmanaged/convert_to_managed": func() in {
 			return in{"access_code_id": unmanaged(), "is_external_modification_allowed": true, "sync": true}
 		},
@@ -130,13 +151,14 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 			return in{"device_id": device, "code": fmt.Sprint(pins), "name": "Typed in"}
 		},
 	}
+	final := []string{"/devices/simulate/disconnect", "/devices/simulate/remove", "/connected_accounts/simulate/disconnect", "/connected_accounts/delete"}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
 		input, known := inputs[path]
 		if !known {
 			t.Errorf("%s is not tried", path)
 			continue
 		}
-		if strings.HasSuffix(path, "/disconnect") || strings.HasSuffix(path, "/remove") {
+		if slices.Contains(final, path) {
 			continue
 		}
 		for method, op := range doc.Paths.Value(path).Operations() {
@@ -144,13 +166,37 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 			conforms(t, method+" "+path, op, status, out)
 		}
 	}
-	for _, path := range []string{"/devices/simulate/disconnect", "/devices/simulate/remove"} {
-		status, out := call(t, s, http.MethodPost, path, in{"device_id": device})
+	for _, path := range final {
+		status, out := call(t, s, http.MethodPost, path, in{"device_id": device, "connected_account_id": account})
 		conforms(t, path, doc.Paths.Value(path).Post, status, out)
 	}
 	if status, _ := call(t, s, http.MethodPost, "/devices/get", in{"device_id": device}); status != http.StatusNotFound {
 		t.Errorf("a removed device: status %d", status)
 	}
+}
+
+// another connects an account with three locks, and names these once they have appeared.
+func another(t *testing.T, s *apptest.Server, kind string, seeOnly bool) (account any, devices []any) {
+	t.Helper()
+	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAdapter,
+		DisplayName: kind, SeeOnly: seeOnly, Config: []byte(`{"key":"` + uuid.NewString() + `","profiles":["nuki"],"locks_per_profile":3}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/devices/list"
+	if seeOnly {
+		path = "/devices/unmanaged/list"
+	}
+	apptest.Until(t, "the locks of another account", func() bool {
+		_, out := call(t, s, http.MethodPost, path, in{"connected_account_id": id.String()})
+		list, _ := out["devices"].([]any)
+		devices = nil
+		for _, d := range list {
+			devices = append(devices, d.(in)["device_id"])
+		}
+		return len(devices) == 3
+	})
+	return id.String(), devices
 }
 
 func conforms(t *testing.T, where string, op *openapi3.Operation, status int, out in) {

@@ -21,8 +21,9 @@ func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (Lis
 		ExcludeIf:     r.Body.ExcludeIf,
 		Metadata:      r.Body.CustomMetadataHas,
 		Search:        r.Body.Search,
-		// There are no webviews, customers, spaces or users here, so no device belongs to one.
-		Nothing: r.Body.ConnectWebviewID+r.Body.CustomerKey+r.Body.SpaceID+r.Body.UserIdentifierKey != "",
+		CustomerKey:   r.Body.CustomerKey,
+		// There are no webviews, spaces or users here, so no device belongs to one.
+		Nothing: r.Body.ConnectWebviewID+r.Body.SpaceID+r.Body.UserIdentifierKey != "",
 	}, access.Page{Limit: cmp.Or(r.Body.Limit, 1<<29)})
 	if err != nil {
 		return nil, err

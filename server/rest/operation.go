@@ -11,12 +11,11 @@ import (
 
 // operation is what the edge needs to know of one path of the contract, worked out once at start.
 type operation struct {
-	path     string
-	methods  []string // what callers may use: further methods first, POST last
-	public   bool     // needs no credential
-	roaming  bool     // a credential that names no workspace will do
-	body     *shape   // of the canonical request
-	hasPages bool     // takes a page_cursor
+	path    string
+	methods []string // what callers may use: further methods first, POST last
+	public  bool     // needs no credential
+	roaming bool     // a credential that names no workspace will do
+	body    *shape   // of the canonical request
 }
 
 // compileOperations reads the operations from an expanded contract, by path.
@@ -41,7 +40,7 @@ func compileOperation(doc *openapi3.T, path string, item *openapi3.PathItem) (*o
 	if err != nil {
 		return nil, err
 	}
-	op := &operation{path: path, body: body, hasPages: body.property(pageCursor) != nil}
+	op := &operation{path: path, body: body}
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPatch, http.MethodPut, http.MethodPost} {
 		if item.GetOperation(method) != nil {
 			op.methods = append(op.methods, method)

@@ -40,12 +40,13 @@ type Options struct {
 }
 
 // Simulator does by hand what a person would do to a simulated device. It fails with an access.Error of kind NotFound,
-// and of kind Invalid for a device that is real.
+// and of kind Invalid for a device or an account that is real.
 type Simulator interface {
 	SetOnline(ctx context.Context, p access.Principal, deviceID string, online bool) error
 	RemoveDevice(ctx context.Context, p access.Principal, deviceID string) error
 	EnterCode(ctx context.Context, p access.Principal, deviceID, pin string) (access.Attempt, error)
 	LockByHand(ctx context.Context, p access.Principal, deviceID string) (access.Attempt, error)
+	DisconnectAccount(ctx context.Context, p access.Principal, accountID string) error
 	AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (access.Code, error)
 }
 

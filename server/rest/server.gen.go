@@ -61,6 +61,29 @@ type ServerInterface interface {
 	// ListActionAttempts Action attempts by their identifiers or of a device, a page at a time.
 	// (POST /action_attempts/list)
 	ListActionAttempts(w http.ResponseWriter, r *http.Request)
+	// DeleteConnectedAccount End an account.
+	// (POST /connected_accounts/delete)
+	DeleteConnectedAccount(w http.ResponseWriter, r *http.Request)
+	// GetConnectedAccount Read one connected account, by its identifier or by its email address.
+	// (POST /connected_accounts/get)
+	GetConnectedAccount(w http.ResponseWriter, r *http.Request)
+	// ListConnectedAccounts The connected accounts of the workspace, a page at a time.
+	// (POST /connected_accounts/list)
+	ListConnectedAccounts(w http.ResponseWriter, r *http.Request)
+	// SimulateDisconnectConnectedAccount Have a simulated vendor refuse an account's credentials.
+	// (POST /connected_accounts/simulate/disconnect)
+	SimulateDisconnectConnectedAccount(w http.ResponseWriter, r *http.Request)
+	// SyncConnectedAccount Have an account and all its devices looked at anew.
+	// (POST /connected_accounts/sync)
+	SyncConnectedAccount(w http.ResponseWriter, r *http.Request)
+	// UpdateConnectedAccount Change what the workspace keeps about an account.
+	// (POST /connected_accounts/update)
+	UpdateConnectedAccount(w http.ResponseWriter, r *http.Request)
+	// DeleteDevice Forget a device.
+	// (POST /devices/delete)
+	//
+	// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	DeleteDevice(w http.ResponseWriter, r *http.Request)
 	// GetDevice Read one device, by its identifier or by its name.
 	// (POST /devices/get)
 	GetDevice(w http.ResponseWriter, r *http.Request)
@@ -79,6 +102,18 @@ type ServerInterface interface {
 	// SimulateRemoveDevice Remove a simulated device from its vendor account.
 	// (POST /devices/simulate/remove)
 	SimulateRemoveDevice(w http.ResponseWriter, r *http.Request)
+	// GetUnmanagedDevice Read one of them, by its identifier or by its name.
+	// (POST /devices/unmanaged/get)
+	GetUnmanagedDevice(w http.ResponseWriter, r *http.Request)
+	// ListUnmanagedDevices The devices that the workspace does nothing with, a page at a time.
+	// (POST /devices/unmanaged/list)
+	ListUnmanagedDevices(w http.ResponseWriter, r *http.Request)
+	// UpdateUnmanagedDevice Take a device into management, or change what the workspace keeps about it.
+	// (POST /devices/unmanaged/update)
+	UpdateUnmanagedDevice(w http.ResponseWriter, r *http.Request)
+	// UpdateDevice Change what the workspace keeps about a device.
+	// (POST /devices/update)
+	UpdateDevice(w http.ResponseWriter, r *http.Request)
 	// GetEvent Read an event, or the latest of a type on a device.
 	// (POST /events/get)
 	GetEvent(w http.ResponseWriter, r *http.Request)
@@ -220,6 +255,50 @@ func (_ Unimplemented) ListActionAttempts(w http.ResponseWriter, r *http.Request
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// DeleteConnectedAccount End an account.
+// (POST /connected_accounts/delete)
+func (_ Unimplemented) DeleteConnectedAccount(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetConnectedAccount Read one connected account, by its identifier or by its email address.
+// (POST /connected_accounts/get)
+func (_ Unimplemented) GetConnectedAccount(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListConnectedAccounts The connected accounts of the workspace, a page at a time.
+// (POST /connected_accounts/list)
+func (_ Unimplemented) ListConnectedAccounts(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SimulateDisconnectConnectedAccount Have a simulated vendor refuse an account's credentials.
+// (POST /connected_accounts/simulate/disconnect)
+func (_ Unimplemented) SimulateDisconnectConnectedAccount(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SyncConnectedAccount Have an account and all its devices looked at anew.
+// (POST /connected_accounts/sync)
+func (_ Unimplemented) SyncConnectedAccount(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateConnectedAccount Change what the workspace keeps about an account.
+// (POST /connected_accounts/update)
+func (_ Unimplemented) UpdateConnectedAccount(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// DeleteDevice Forget a device.
+// (POST /devices/delete)
+//
+// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+func (_ Unimplemented) DeleteDevice(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // GetDevice Read one device, by its identifier or by its name.
 // (POST /devices/get)
 func (_ Unimplemented) GetDevice(w http.ResponseWriter, r *http.Request) {
@@ -253,6 +332,30 @@ func (_ Unimplemented) SimulateDisconnectDevice(w http.ResponseWriter, r *http.R
 // SimulateRemoveDevice Remove a simulated device from its vendor account.
 // (POST /devices/simulate/remove)
 func (_ Unimplemented) SimulateRemoveDevice(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetUnmanagedDevice Read one of them, by its identifier or by its name.
+// (POST /devices/unmanaged/get)
+func (_ Unimplemented) GetUnmanagedDevice(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListUnmanagedDevices The devices that the workspace does nothing with, a page at a time.
+// (POST /devices/unmanaged/list)
+func (_ Unimplemented) ListUnmanagedDevices(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateUnmanagedDevice Take a device into management, or change what the workspace keeps about it.
+// (POST /devices/unmanaged/update)
+func (_ Unimplemented) UpdateUnmanagedDevice(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateDevice Change what the workspace keeps about a device.
+// (POST /devices/update)
+func (_ Unimplemented) UpdateDevice(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -563,6 +666,104 @@ func (siw *ServerInterfaceWrapper) ListActionAttempts(w http.ResponseWriter, r *
 	handler.ServeHTTP(w, r)
 }
 
+// DeleteConnectedAccount operation middleware
+func (siw *ServerInterfaceWrapper) DeleteConnectedAccount(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteConnectedAccount(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetConnectedAccount operation middleware
+func (siw *ServerInterfaceWrapper) GetConnectedAccount(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetConnectedAccount(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListConnectedAccounts operation middleware
+func (siw *ServerInterfaceWrapper) ListConnectedAccounts(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListConnectedAccounts(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SimulateDisconnectConnectedAccount operation middleware
+func (siw *ServerInterfaceWrapper) SimulateDisconnectConnectedAccount(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SimulateDisconnectConnectedAccount(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SyncConnectedAccount operation middleware
+func (siw *ServerInterfaceWrapper) SyncConnectedAccount(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SyncConnectedAccount(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateConnectedAccount operation middleware
+func (siw *ServerInterfaceWrapper) UpdateConnectedAccount(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateConnectedAccount(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteDevice operation middleware
+func (siw *ServerInterfaceWrapper) DeleteDevice(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteDevice(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetDevice operation middleware
 func (siw *ServerInterfaceWrapper) GetDevice(w http.ResponseWriter, r *http.Request) {
 
@@ -638,6 +839,62 @@ func (siw *ServerInterfaceWrapper) SimulateRemoveDevice(w http.ResponseWriter, r
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.SimulateRemoveDevice(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetUnmanagedDevice operation middleware
+func (siw *ServerInterfaceWrapper) GetUnmanagedDevice(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetUnmanagedDevice(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListUnmanagedDevices operation middleware
+func (siw *ServerInterfaceWrapper) ListUnmanagedDevices(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUnmanagedDevices(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateUnmanagedDevice operation middleware
+func (siw *ServerInterfaceWrapper) UpdateUnmanagedDevice(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateUnmanagedDevice(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateDevice operation middleware
+func (siw *ServerInterfaceWrapper) UpdateDevice(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateDevice(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1026,6 +1283,24 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/webhooks/delete", wrapper.DeleteWebhook)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/connected_accounts/get", wrapper.GetConnectedAccount)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/connected_accounts/list", wrapper.ListConnectedAccounts)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/connected_accounts/update", wrapper.UpdateConnectedAccount)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/connected_accounts/delete", wrapper.DeleteConnectedAccount)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/connected_accounts/sync", wrapper.SyncConnectedAccount)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/connected_accounts/simulate/disconnect", wrapper.SimulateDisconnectConnectedAccount)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/devices/list", wrapper.ListDevices)
 	})
 	r.Group(func(r chi.Router) {
@@ -1033,6 +1308,21 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/devices/list_device_providers", wrapper.ListDeviceProviders)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/devices/update", wrapper.UpdateDevice)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/devices/delete", wrapper.DeleteDevice)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/devices/unmanaged/list", wrapper.ListUnmanagedDevices)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/devices/unmanaged/get", wrapper.GetUnmanagedDevice)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/devices/unmanaged/update", wrapper.UpdateUnmanagedDevice)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/devices/simulate/connect", wrapper.SimulateConnectDevice)
@@ -2164,6 +2454,440 @@ func (response ListActionAttempts404JSONResponse) VisitListActionAttemptsRespons
 	return err
 }
 
+type DeleteConnectedAccountRequestObject struct {
+	Body *DeleteConnectedAccountJSONRequestBody
+}
+
+type DeleteConnectedAccountResponseObject interface {
+	VisitDeleteConnectedAccountResponse(w http.ResponseWriter) error
+}
+
+type DeleteConnectedAccount200JSONResponse OkResponse
+
+func (response DeleteConnectedAccount200JSONResponse) VisitDeleteConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteConnectedAccount400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response DeleteConnectedAccount400JSONResponse) VisitDeleteConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteConnectedAccount401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response DeleteConnectedAccount401JSONResponse) VisitDeleteConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteConnectedAccount404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response DeleteConnectedAccount404JSONResponse) VisitDeleteConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConnectedAccountRequestObject struct {
+	Body *GetConnectedAccountJSONRequestBody
+}
+
+type GetConnectedAccountResponseObject interface {
+	VisitGetConnectedAccountResponse(w http.ResponseWriter) error
+}
+
+type GetConnectedAccount200JSONResponse ConnectedAccountResponse
+
+func (response GetConnectedAccount200JSONResponse) VisitGetConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConnectedAccount400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetConnectedAccount400JSONResponse) VisitGetConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConnectedAccount401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetConnectedAccount401JSONResponse) VisitGetConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConnectedAccount404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetConnectedAccount404JSONResponse) VisitGetConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListConnectedAccountsRequestObject struct {
+	Body *ListConnectedAccountsJSONRequestBody
+}
+
+type ListConnectedAccountsResponseObject interface {
+	VisitListConnectedAccountsResponse(w http.ResponseWriter) error
+}
+
+type ListConnectedAccounts200JSONResponse ConnectedAccountsResponse
+
+func (response ListConnectedAccounts200JSONResponse) VisitListConnectedAccountsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListConnectedAccounts400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListConnectedAccounts400JSONResponse) VisitListConnectedAccountsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListConnectedAccounts401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListConnectedAccounts401JSONResponse) VisitListConnectedAccountsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateDisconnectConnectedAccountRequestObject struct {
+	Body *SimulateDisconnectConnectedAccountJSONRequestBody
+}
+
+type SimulateDisconnectConnectedAccountResponseObject interface {
+	VisitSimulateDisconnectConnectedAccountResponse(w http.ResponseWriter) error
+}
+
+type SimulateDisconnectConnectedAccount200JSONResponse OkResponse
+
+func (response SimulateDisconnectConnectedAccount200JSONResponse) VisitSimulateDisconnectConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateDisconnectConnectedAccount400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SimulateDisconnectConnectedAccount400JSONResponse) VisitSimulateDisconnectConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateDisconnectConnectedAccount401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SimulateDisconnectConnectedAccount401JSONResponse) VisitSimulateDisconnectConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateDisconnectConnectedAccount404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SimulateDisconnectConnectedAccount404JSONResponse) VisitSimulateDisconnectConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SyncConnectedAccountRequestObject struct {
+	Body *SyncConnectedAccountJSONRequestBody
+}
+
+type SyncConnectedAccountResponseObject interface {
+	VisitSyncConnectedAccountResponse(w http.ResponseWriter) error
+}
+
+type SyncConnectedAccount200JSONResponse OkResponse
+
+func (response SyncConnectedAccount200JSONResponse) VisitSyncConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SyncConnectedAccount400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SyncConnectedAccount400JSONResponse) VisitSyncConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SyncConnectedAccount401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SyncConnectedAccount401JSONResponse) VisitSyncConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SyncConnectedAccount404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SyncConnectedAccount404JSONResponse) VisitSyncConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateConnectedAccountRequestObject struct {
+	Body *UpdateConnectedAccountJSONRequestBody
+}
+
+type UpdateConnectedAccountResponseObject interface {
+	VisitUpdateConnectedAccountResponse(w http.ResponseWriter) error
+}
+
+type UpdateConnectedAccount200JSONResponse ConnectedAccountResponse
+
+func (response UpdateConnectedAccount200JSONResponse) VisitUpdateConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateConnectedAccount400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UpdateConnectedAccount400JSONResponse) VisitUpdateConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateConnectedAccount401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UpdateConnectedAccount401JSONResponse) VisitUpdateConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateConnectedAccount404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UpdateConnectedAccount404JSONResponse) VisitUpdateConnectedAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteDeviceRequestObject struct {
+	Body *DeleteDeviceJSONRequestBody
+}
+
+type DeleteDeviceResponseObject interface {
+	VisitDeleteDeviceResponse(w http.ResponseWriter) error
+}
+
+type DeleteDevice200JSONResponse OkResponse
+
+func (response DeleteDevice200JSONResponse) VisitDeleteDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteDevice400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response DeleteDevice400JSONResponse) VisitDeleteDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteDevice401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response DeleteDevice401JSONResponse) VisitDeleteDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteDevice404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response DeleteDevice404JSONResponse) VisitDeleteDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetDeviceRequestObject struct {
 	Body *GetDeviceJSONRequestBody
 }
@@ -2509,6 +3233,248 @@ func (response SimulateRemoveDevice401JSONResponse) VisitSimulateRemoveDeviceRes
 type SimulateRemoveDevice404JSONResponse struct{ NotFoundJSONResponse }
 
 func (response SimulateRemoveDevice404JSONResponse) VisitSimulateRemoveDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUnmanagedDeviceRequestObject struct {
+	Body *GetUnmanagedDeviceJSONRequestBody
+}
+
+type GetUnmanagedDeviceResponseObject interface {
+	VisitGetUnmanagedDeviceResponse(w http.ResponseWriter) error
+}
+
+type GetUnmanagedDevice200JSONResponse UnmanagedDeviceResponse
+
+func (response GetUnmanagedDevice200JSONResponse) VisitGetUnmanagedDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUnmanagedDevice400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetUnmanagedDevice400JSONResponse) VisitGetUnmanagedDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUnmanagedDevice401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetUnmanagedDevice401JSONResponse) VisitGetUnmanagedDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUnmanagedDevice404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetUnmanagedDevice404JSONResponse) VisitGetUnmanagedDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUnmanagedDevicesRequestObject struct {
+	Body *ListUnmanagedDevicesJSONRequestBody
+}
+
+type ListUnmanagedDevicesResponseObject interface {
+	VisitListUnmanagedDevicesResponse(w http.ResponseWriter) error
+}
+
+type ListUnmanagedDevices200JSONResponse UnmanagedDevicesResponse
+
+func (response ListUnmanagedDevices200JSONResponse) VisitListUnmanagedDevicesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUnmanagedDevices400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListUnmanagedDevices400JSONResponse) VisitListUnmanagedDevicesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUnmanagedDevices401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListUnmanagedDevices401JSONResponse) VisitListUnmanagedDevicesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUnmanagedDeviceRequestObject struct {
+	Body *UpdateUnmanagedDeviceJSONRequestBody
+}
+
+type UpdateUnmanagedDeviceResponseObject interface {
+	VisitUpdateUnmanagedDeviceResponse(w http.ResponseWriter) error
+}
+
+type UpdateUnmanagedDevice200JSONResponse OkResponse
+
+func (response UpdateUnmanagedDevice200JSONResponse) VisitUpdateUnmanagedDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUnmanagedDevice400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UpdateUnmanagedDevice400JSONResponse) VisitUpdateUnmanagedDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUnmanagedDevice401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UpdateUnmanagedDevice401JSONResponse) VisitUpdateUnmanagedDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUnmanagedDevice404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UpdateUnmanagedDevice404JSONResponse) VisitUpdateUnmanagedDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateDeviceRequestObject struct {
+	Body *UpdateDeviceJSONRequestBody
+}
+
+type UpdateDeviceResponseObject interface {
+	VisitUpdateDeviceResponse(w http.ResponseWriter) error
+}
+
+type UpdateDevice200JSONResponse OkResponse
+
+func (response UpdateDevice200JSONResponse) VisitUpdateDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateDevice400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UpdateDevice400JSONResponse) VisitUpdateDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateDevice401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UpdateDevice401JSONResponse) VisitUpdateDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateDevice404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UpdateDevice404JSONResponse) VisitUpdateDeviceResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -3512,6 +4478,29 @@ type StrictServerInterface interface {
 	// ListActionAttempts Action attempts by their identifiers or of a device, a page at a time.
 	// (POST /action_attempts/list)
 	ListActionAttempts(ctx context.Context, request ListActionAttemptsRequestObject) (ListActionAttemptsResponseObject, error)
+	// DeleteConnectedAccount End an account.
+	// (POST /connected_accounts/delete)
+	DeleteConnectedAccount(ctx context.Context, request DeleteConnectedAccountRequestObject) (DeleteConnectedAccountResponseObject, error)
+	// GetConnectedAccount Read one connected account, by its identifier or by its email address.
+	// (POST /connected_accounts/get)
+	GetConnectedAccount(ctx context.Context, request GetConnectedAccountRequestObject) (GetConnectedAccountResponseObject, error)
+	// ListConnectedAccounts The connected accounts of the workspace, a page at a time.
+	// (POST /connected_accounts/list)
+	ListConnectedAccounts(ctx context.Context, request ListConnectedAccountsRequestObject) (ListConnectedAccountsResponseObject, error)
+	// SimulateDisconnectConnectedAccount Have a simulated vendor refuse an account's credentials.
+	// (POST /connected_accounts/simulate/disconnect)
+	SimulateDisconnectConnectedAccount(ctx context.Context, request SimulateDisconnectConnectedAccountRequestObject) (SimulateDisconnectConnectedAccountResponseObject, error)
+	// SyncConnectedAccount Have an account and all its devices looked at anew.
+	// (POST /connected_accounts/sync)
+	SyncConnectedAccount(ctx context.Context, request SyncConnectedAccountRequestObject) (SyncConnectedAccountResponseObject, error)
+	// UpdateConnectedAccount Change what the workspace keeps about an account.
+	// (POST /connected_accounts/update)
+	UpdateConnectedAccount(ctx context.Context, request UpdateConnectedAccountRequestObject) (UpdateConnectedAccountResponseObject, error)
+	// DeleteDevice Forget a device.
+	// (POST /devices/delete)
+	//
+	// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	DeleteDevice(ctx context.Context, request DeleteDeviceRequestObject) (DeleteDeviceResponseObject, error)
 	// GetDevice Read one device, by its identifier or by its name.
 	// (POST /devices/get)
 	GetDevice(ctx context.Context, request GetDeviceRequestObject) (GetDeviceResponseObject, error)
@@ -3530,6 +4519,18 @@ type StrictServerInterface interface {
 	// SimulateRemoveDevice Remove a simulated device from its vendor account.
 	// (POST /devices/simulate/remove)
 	SimulateRemoveDevice(ctx context.Context, request SimulateRemoveDeviceRequestObject) (SimulateRemoveDeviceResponseObject, error)
+	// GetUnmanagedDevice Read one of them, by its identifier or by its name.
+	// (POST /devices/unmanaged/get)
+	GetUnmanagedDevice(ctx context.Context, request GetUnmanagedDeviceRequestObject) (GetUnmanagedDeviceResponseObject, error)
+	// ListUnmanagedDevices The devices that the workspace does nothing with, a page at a time.
+	// (POST /devices/unmanaged/list)
+	ListUnmanagedDevices(ctx context.Context, request ListUnmanagedDevicesRequestObject) (ListUnmanagedDevicesResponseObject, error)
+	// UpdateUnmanagedDevice Take a device into management, or change what the workspace keeps about it.
+	// (POST /devices/unmanaged/update)
+	UpdateUnmanagedDevice(ctx context.Context, request UpdateUnmanagedDeviceRequestObject) (UpdateUnmanagedDeviceResponseObject, error)
+	// UpdateDevice Change what the workspace keeps about a device.
+	// (POST /devices/update)
+	UpdateDevice(ctx context.Context, request UpdateDeviceRequestObject) (UpdateDeviceResponseObject, error)
 	// GetEvent Read an event, or the latest of a type on a device.
 	// (POST /events/get)
 	GetEvent(ctx context.Context, request GetEventRequestObject) (GetEventResponseObject, error)
@@ -4068,6 +5069,229 @@ func (sh *strictHandler) ListActionAttempts(w http.ResponseWriter, r *http.Reque
 	}
 }
 
+// DeleteConnectedAccount operation middleware
+func (sh *strictHandler) DeleteConnectedAccount(w http.ResponseWriter, r *http.Request) {
+	var request DeleteConnectedAccountRequestObject
+
+	var body DeleteConnectedAccountJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteConnectedAccount(ctx, request.(DeleteConnectedAccountRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteConnectedAccount")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteConnectedAccountResponseObject); ok {
+		if err := validResponse.VisitDeleteConnectedAccountResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetConnectedAccount operation middleware
+func (sh *strictHandler) GetConnectedAccount(w http.ResponseWriter, r *http.Request) {
+	var request GetConnectedAccountRequestObject
+
+	var body GetConnectedAccountJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetConnectedAccount(ctx, request.(GetConnectedAccountRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetConnectedAccount")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetConnectedAccountResponseObject); ok {
+		if err := validResponse.VisitGetConnectedAccountResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListConnectedAccounts operation middleware
+func (sh *strictHandler) ListConnectedAccounts(w http.ResponseWriter, r *http.Request) {
+	var request ListConnectedAccountsRequestObject
+
+	var body ListConnectedAccountsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListConnectedAccounts(ctx, request.(ListConnectedAccountsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListConnectedAccounts")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListConnectedAccountsResponseObject); ok {
+		if err := validResponse.VisitListConnectedAccountsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SimulateDisconnectConnectedAccount operation middleware
+func (sh *strictHandler) SimulateDisconnectConnectedAccount(w http.ResponseWriter, r *http.Request) {
+	var request SimulateDisconnectConnectedAccountRequestObject
+
+	var body SimulateDisconnectConnectedAccountJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SimulateDisconnectConnectedAccount(ctx, request.(SimulateDisconnectConnectedAccountRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SimulateDisconnectConnectedAccount")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SimulateDisconnectConnectedAccountResponseObject); ok {
+		if err := validResponse.VisitSimulateDisconnectConnectedAccountResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SyncConnectedAccount operation middleware
+func (sh *strictHandler) SyncConnectedAccount(w http.ResponseWriter, r *http.Request) {
+	var request SyncConnectedAccountRequestObject
+
+	var body SyncConnectedAccountJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SyncConnectedAccount(ctx, request.(SyncConnectedAccountRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SyncConnectedAccount")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SyncConnectedAccountResponseObject); ok {
+		if err := validResponse.VisitSyncConnectedAccountResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateConnectedAccount operation middleware
+func (sh *strictHandler) UpdateConnectedAccount(w http.ResponseWriter, r *http.Request) {
+	var request UpdateConnectedAccountRequestObject
+
+	var body UpdateConnectedAccountJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateConnectedAccount(ctx, request.(UpdateConnectedAccountRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateConnectedAccount")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateConnectedAccountResponseObject); ok {
+		if err := validResponse.VisitUpdateConnectedAccountResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteDevice operation middleware
+func (sh *strictHandler) DeleteDevice(w http.ResponseWriter, r *http.Request) {
+	var request DeleteDeviceRequestObject
+
+	var body DeleteDeviceJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteDevice(ctx, request.(DeleteDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteDevice")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteDeviceResponseObject); ok {
+		if err := validResponse.VisitDeleteDeviceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetDevice operation middleware
 func (sh *strictHandler) GetDevice(w http.ResponseWriter, r *http.Request) {
 	var request GetDeviceRequestObject
@@ -4256,6 +5480,136 @@ func (sh *strictHandler) SimulateRemoveDevice(w http.ResponseWriter, r *http.Req
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(SimulateRemoveDeviceResponseObject); ok {
 		if err := validResponse.VisitSimulateRemoveDeviceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetUnmanagedDevice operation middleware
+func (sh *strictHandler) GetUnmanagedDevice(w http.ResponseWriter, r *http.Request) {
+	var request GetUnmanagedDeviceRequestObject
+
+	var body GetUnmanagedDeviceJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetUnmanagedDevice(ctx, request.(GetUnmanagedDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetUnmanagedDevice")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetUnmanagedDeviceResponseObject); ok {
+		if err := validResponse.VisitGetUnmanagedDeviceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListUnmanagedDevices operation middleware
+func (sh *strictHandler) ListUnmanagedDevices(w http.ResponseWriter, r *http.Request) {
+	var request ListUnmanagedDevicesRequestObject
+
+	var body ListUnmanagedDevicesJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListUnmanagedDevices(ctx, request.(ListUnmanagedDevicesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListUnmanagedDevices")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListUnmanagedDevicesResponseObject); ok {
+		if err := validResponse.VisitListUnmanagedDevicesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateUnmanagedDevice operation middleware
+func (sh *strictHandler) UpdateUnmanagedDevice(w http.ResponseWriter, r *http.Request) {
+	var request UpdateUnmanagedDeviceRequestObject
+
+	var body UpdateUnmanagedDeviceJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateUnmanagedDevice(ctx, request.(UpdateUnmanagedDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateUnmanagedDevice")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateUnmanagedDeviceResponseObject); ok {
+		if err := validResponse.VisitUpdateUnmanagedDeviceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateDevice operation middleware
+func (sh *strictHandler) UpdateDevice(w http.ResponseWriter, r *http.Request) {
+	var request UpdateDeviceRequestObject
+
+	var body UpdateDeviceJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateDevice(ctx, request.(UpdateDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateDevice")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateDeviceResponseObject); ok {
+		if err := validResponse.VisitUpdateDeviceResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

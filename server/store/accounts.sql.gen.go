@@ -7,9 +7,9 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
-	"time"
 )
 
 const accountDue = `-- name: AccountDue :one
@@ -48,6 +48,33 @@ func (q *Queries) DeleteAccount(ctx context.Context, arg DeleteAccountParams) er
 	return err
 }
 
+const describeAccount = `-- name: DescribeAccount :exec
+update connected_accounts set display_name = $1, custom_metadata = $2, customer_key = $3,
+  manage_new_devices = $4, accepted_capabilities = $5
+where connected_account_id = $6
+`
+
+type DescribeAccountParams struct {
+	DisplayName          string
+	CustomMetadata       []byte
+	CustomerKey          *string
+	ManageNewDevices     bool
+	AcceptedCapabilities []string
+	ConnectedAccountID   uuid.UUID
+}
+
+func (q *Queries) DescribeAccount(ctx context.Context, arg DescribeAccountParams) error {
+	_, err := q.db.Exec(ctx, describeAccount,
+		arg.DisplayName,
+		arg.CustomMetadata,
+		arg.CustomerKey,
+		arg.ManageNewDevices,
+		arg.AcceptedCapabilities,
+		arg.ConnectedAccountID,
+	)
+	return err
+}
+
 const dueAccounts = `-- name: DueAccounts :many
 select connected_account_id from connected_accounts a where due_at <= now()
 and not exists (select 1 from leases l where l.key = 'account:' || a.connected_account_id::text and l.held_until > now())
@@ -74,8 +101,80 @@ func (q *Queries) DueAccounts(ctx context.Context, maxRows int32) ([]uuid.UUID, 
 	return items, nil
 }
 
+const findAccounts = `-- name: FindAccounts :many
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts
+where workspace_id = $1 and deleted_at is null
+  and (created_at, connected_account_id) > ($2::timestamptz, $3::uuid)
+  and ($4::text is null or customer_key = $4::text)
+  and ($5::jsonb is null or custom_metadata @> $5::jsonb)
+  and ($6::text is null or strpos(lower(display_name), lower($6::text)) > 0
+    or strpos(lower(user_identifier::text), lower($6::text)) > 0)
+order by created_at, connected_account_id
+limit $7::integer
+`
+
+type FindAccountsParams struct {
+	WorkspaceID uuid.UUID
+	AfterAt     time.Time
+	AfterID     uuid.UUID
+	CustomerKey *string
+	Metadata    []byte
+	Search      *string
+	MaxRows     int32
+}
+
+// To be planned anew, for its conditions.
+func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]ConnectedAccount, error) {
+	rows, err := q.db.Query(ctx, findAccounts,
+		arg.WorkspaceID,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.CustomerKey,
+		arg.Metadata,
+		arg.Search,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ConnectedAccount{}
+	for rows.Next() {
+		var i ConnectedAccount
+		if err := rows.Scan(
+			&i.ConnectedAccountID,
+			&i.WorkspaceID,
+			&i.Adapter,
+			&i.Provider,
+			&i.DisplayName,
+			&i.ConfigSealed,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.CreatedAt,
+			&i.WakeSeq,
+			&i.DueAt,
+			&i.FirstSyncedAt,
+			&i.ErrorAt,
+			&i.AddressMac,
+			&i.DeletedAt,
+			&i.CustomMetadata,
+			&i.CustomerKey,
+			&i.ManageNewDevices,
+			&i.AcceptedCapabilities,
+			&i.UserIdentifier,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const getAccount = `-- name: GetAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at from connected_accounts where connected_account_id = $1
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts where connected_account_id = $1
 `
 
 func (q *Queries) GetAccount(ctx context.Context, connectedAccountID uuid.UUID) (ConnectedAccount, error) {
@@ -97,12 +196,17 @@ func (q *Queries) GetAccount(ctx context.Context, connectedAccountID uuid.UUID) 
 		&i.ErrorAt,
 		&i.AddressMac,
 		&i.DeletedAt,
+		&i.CustomMetadata,
+		&i.CustomerKey,
+		&i.ManageNewDevices,
+		&i.AcceptedCapabilities,
+		&i.UserIdentifier,
 	)
 	return i, err
 }
 
 const getAccountByAddress = `-- name: GetAccountByAddress :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at from connected_accounts where adapter = $1 and address_mac = $2 and deleted_at is null
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts where adapter = $1 and address_mac = $2 and deleted_at is null
 `
 
 type GetAccountByAddressParams struct {
@@ -129,13 +233,94 @@ func (q *Queries) GetAccountByAddress(ctx context.Context, arg GetAccountByAddre
 		&i.ErrorAt,
 		&i.AddressMac,
 		&i.DeletedAt,
+		&i.CustomMetadata,
+		&i.CustomerKey,
+		&i.ManageNewDevices,
+		&i.AcceptedCapabilities,
+		&i.UserIdentifier,
+	)
+	return i, err
+}
+
+const getAccountByEmail = `-- name: GetAccountByEmail :one
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts
+where workspace_id = $1 and lower(user_identifier ->> 'email') = lower($2::text) and deleted_at is null
+order by created_at, connected_account_id limit 1
+`
+
+type GetAccountByEmailParams struct {
+	WorkspaceID uuid.UUID
+	Email       string
+}
+
+func (q *Queries) GetAccountByEmail(ctx context.Context, arg GetAccountByEmailParams) (ConnectedAccount, error) {
+	row := q.db.QueryRow(ctx, getAccountByEmail, arg.WorkspaceID, arg.Email)
+	var i ConnectedAccount
+	err := row.Scan(
+		&i.ConnectedAccountID,
+		&i.WorkspaceID,
+		&i.Adapter,
+		&i.Provider,
+		&i.DisplayName,
+		&i.ConfigSealed,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.CreatedAt,
+		&i.WakeSeq,
+		&i.DueAt,
+		&i.FirstSyncedAt,
+		&i.ErrorAt,
+		&i.AddressMac,
+		&i.DeletedAt,
+		&i.CustomMetadata,
+		&i.CustomerKey,
+		&i.ManageNewDevices,
+		&i.AcceptedCapabilities,
+		&i.UserIdentifier,
+	)
+	return i, err
+}
+
+const getWorkspaceAccount = `-- name: GetWorkspaceAccount :one
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
+`
+
+type GetWorkspaceAccountParams struct {
+	WorkspaceID        uuid.UUID
+	ConnectedAccountID uuid.UUID
+}
+
+func (q *Queries) GetWorkspaceAccount(ctx context.Context, arg GetWorkspaceAccountParams) (ConnectedAccount, error) {
+	row := q.db.QueryRow(ctx, getWorkspaceAccount, arg.WorkspaceID, arg.ConnectedAccountID)
+	var i ConnectedAccount
+	err := row.Scan(
+		&i.ConnectedAccountID,
+		&i.WorkspaceID,
+		&i.Adapter,
+		&i.Provider,
+		&i.DisplayName,
+		&i.ConfigSealed,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.CreatedAt,
+		&i.WakeSeq,
+		&i.DueAt,
+		&i.FirstSyncedAt,
+		&i.ErrorAt,
+		&i.AddressMac,
+		&i.DeletedAt,
+		&i.CustomMetadata,
+		&i.CustomerKey,
+		&i.ManageNewDevices,
+		&i.AcceptedCapabilities,
+		&i.UserIdentifier,
 	)
 	return i, err
 }
 
 const insertAccount = `-- name: InsertAccount :exec
-insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac)
-values ($1, $2, $3, $4, $5, $6, $7)
+insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, user_identifier, manage_new_devices)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 `
 
 type InsertAccountParams struct {
@@ -146,6 +331,8 @@ type InsertAccountParams struct {
 	DisplayName        string
 	ConfigSealed       []byte
 	AddressMac         []byte
+	UserIdentifier     []byte
+	ManageNewDevices   bool
 }
 
 func (q *Queries) InsertAccount(ctx context.Context, arg InsertAccountParams) error {
@@ -157,12 +344,14 @@ func (q *Queries) InsertAccount(ctx context.Context, arg InsertAccountParams) er
 		arg.DisplayName,
 		arg.ConfigSealed,
 		arg.AddressMac,
+		arg.UserIdentifier,
+		arg.ManageNewDevices,
 	)
 	return err
 }
 
 const listAccountsOfAdapter = `-- name: ListAccountsOfAdapter :many
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at from connected_accounts where adapter = $1 and deleted_at is null order by created_at, connected_account_id
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts where adapter = $1 and deleted_at is null order by created_at, connected_account_id
 `
 
 func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]ConnectedAccount, error) {
@@ -190,6 +379,11 @@ func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]
 			&i.ErrorAt,
 			&i.AddressMac,
 			&i.DeletedAt,
+			&i.CustomMetadata,
+			&i.CustomerKey,
+			&i.ManageNewDevices,
+			&i.AcceptedCapabilities,
+			&i.UserIdentifier,
 		); err != nil {
 			return nil, err
 		}
@@ -202,7 +396,7 @@ func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]
 }
 
 const listAllAccounts = `-- name: ListAllAccounts :many
-select a.connected_account_id, a.workspace_id, a.adapter, a.provider, a.display_name, a.config_sealed, a.error_code, a.error_message, a.created_at, a.wake_seq, a.due_at, a.first_synced_at, a.error_at, a.address_mac, a.deleted_at, (select count(*) from devices d where d.connected_account_id = a.connected_account_id and d.removed_at is null)::integer as devices
+select a.connected_account_id, a.workspace_id, a.adapter, a.provider, a.display_name, a.config_sealed, a.error_code, a.error_message, a.created_at, a.wake_seq, a.due_at, a.first_synced_at, a.error_at, a.address_mac, a.deleted_at, a.custom_metadata, a.customer_key, a.manage_new_devices, a.accepted_capabilities, a.user_identifier, (select count(*) from devices d where d.connected_account_id = a.connected_account_id and d.removed_at is null)::integer as devices
 from connected_accounts a where a.deleted_at is null order by a.created_at, a.connected_account_id
 `
 
@@ -236,6 +430,11 @@ func (q *Queries) ListAllAccounts(ctx context.Context) ([]ListAllAccountsRow, er
 			&i.ConnectedAccount.ErrorAt,
 			&i.ConnectedAccount.AddressMac,
 			&i.ConnectedAccount.DeletedAt,
+			&i.ConnectedAccount.CustomMetadata,
+			&i.ConnectedAccount.CustomerKey,
+			&i.ConnectedAccount.ManageNewDevices,
+			&i.ConnectedAccount.AcceptedCapabilities,
+			&i.ConnectedAccount.UserIdentifier,
 			&i.Devices,
 		); err != nil {
 			return nil, err
@@ -249,7 +448,7 @@ func (q *Queries) ListAllAccounts(ctx context.Context) ([]ListAllAccountsRow, er
 }
 
 const lockAccount = `-- name: LockAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at from connected_accounts where connected_account_id = $1 for no key update
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts where connected_account_id = $1 for no key update
 `
 
 // What is recorded about an account and its end happen one after another.
@@ -272,6 +471,11 @@ func (q *Queries) LockAccount(ctx context.Context, connectedAccountID uuid.UUID)
 		&i.ErrorAt,
 		&i.AddressMac,
 		&i.DeletedAt,
+		&i.CustomMetadata,
+		&i.CustomerKey,
+		&i.ManageNewDevices,
+		&i.AcceptedCapabilities,
+		&i.UserIdentifier,
 	)
 	return i, err
 }
@@ -326,14 +530,16 @@ func (q *Queries) SetAccountSynced(ctx context.Context, connectedAccountID uuid.
 }
 
 const updateAccountConfig = `-- name: UpdateAccountConfig :execrows
-update connected_accounts set display_name = $1, config_sealed = $2, address_mac = $3, due_at = now(), wake_seq = wake_seq + 1
-where connected_account_id = $4 and deleted_at is null
+update connected_accounts set display_name = $1, config_sealed = $2, address_mac = $3,
+  user_identifier = $4, due_at = now(), wake_seq = wake_seq + 1
+where connected_account_id = $5 and deleted_at is null
 `
 
 type UpdateAccountConfigParams struct {
 	DisplayName        string
 	ConfigSealed       []byte
 	AddressMac         []byte
+	UserIdentifier     []byte
 	ConnectedAccountID uuid.UUID
 }
 
@@ -342,6 +548,7 @@ func (q *Queries) UpdateAccountConfig(ctx context.Context, arg UpdateAccountConf
 		arg.DisplayName,
 		arg.ConfigSealed,
 		arg.AddressMac,
+		arg.UserIdentifier,
 		arg.ConnectedAccountID,
 	)
 	if err != nil {

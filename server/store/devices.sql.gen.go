@@ -12,6 +12,21 @@ import (
 	"github.com/google/uuid"
 )
 
+const describeDevice = `-- name: DescribeDevice :exec
+update devices set custom_metadata = $1, nickname = $2 where device_id = $3
+`
+
+type DescribeDeviceParams struct {
+	CustomMetadata []byte
+	Nickname       *string
+	DeviceID       uuid.UUID
+}
+
+func (q *Queries) DescribeDevice(ctx context.Context, arg DescribeDeviceParams) error {
+	_, err := q.db.Exec(ctx, describeDevice, arg.CustomMetadata, arg.Nickname, arg.DeviceID)
+	return err
+}
+
 const deviceDue = `-- name: DeviceDue :one
 select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = $1
 `
@@ -50,24 +65,27 @@ func (q *Queries) DueDevices(ctx context.Context, maxRows int32) ([]uuid.UUID, e
 }
 
 const findDevices = `-- name: FindDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since from devices
-where workspace_id = $1 and removed_at is null
-  and (created_at, device_id) > ($2::timestamptz, $3::uuid)
-  and ($4::uuid[] is null or device_id = any($4::uuid[]))
-  and ($5::uuid[] is null or connected_account_id = any($5::uuid[]))
-  and ($6::timestamptz is null or created_at < $6::timestamptz)
-  and ($7::text[] is null or device_type = any($7::text[]))
-  and ($8::text is null or replace(lower(manufacturer), ' ', '_') = lower($8::text))
-  and ($9::text[] is null or flags @> $9::text[])
-  and ($10::text[] is null or not flags && $10::text[])
-  and ($11::jsonb is null or custom_metadata @> $11::jsonb)
-  and ($12::text is null or strpos(lower(name), lower($12::text)) > 0)
-order by created_at, device_id
-limit $13::integer
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname from devices d
+where d.workspace_id = $1 and removed_at is null and is_managed = $2
+  and (d.created_at, d.device_id) > ($3::timestamptz, $4::uuid)
+  and ($5::uuid[] is null or d.device_id = any($5::uuid[]))
+  and ($6::uuid[] is null or d.connected_account_id = any($6::uuid[]))
+  and ($7::timestamptz is null or d.created_at < $7::timestamptz)
+  and ($8::text[] is null or device_type = any($8::text[]))
+  and ($9::text is null or replace(lower(manufacturer), ' ', '_') = lower($9::text))
+  and ($10::text[] is null or flags @> $10::text[])
+  and ($11::text[] is null or not flags && $11::text[])
+  and ($12::jsonb is null or d.custom_metadata @> $12::jsonb)
+  and ($13::text is null or strpos(lower(coalesce(nickname, name)), lower($13::text)) > 0)
+  and ($14::text is null or exists (select 1 from connected_accounts a
+    where a.connected_account_id = d.connected_account_id and a.customer_key = $14::text))
+order by d.created_at, d.device_id
+limit $15::integer
 `
 
 type FindDevicesParams struct {
 	WorkspaceID   uuid.UUID
+	IsManaged     bool
 	AfterAt       time.Time
 	AfterID       uuid.UUID
 	DeviceIds     []uuid.UUID
@@ -79,6 +97,7 @@ type FindDevicesParams struct {
 	ExcludeIf     []string
 	Metadata      []byte
 	Search        *string
+	CustomerKey   *string
 	MaxRows       int32
 }
 
@@ -86,6 +105,7 @@ type FindDevicesParams struct {
 func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Device, error) {
 	rows, err := q.db.Query(ctx, findDevices,
 		arg.WorkspaceID,
+		arg.IsManaged,
 		arg.AfterAt,
 		arg.AfterID,
 		arg.DeviceIds,
@@ -97,6 +117,7 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 		arg.ExcludeIf,
 		arg.Metadata,
 		arg.Search,
+		arg.CustomerKey,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -139,6 +160,8 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 			&i.EmptiedAt,
 			&i.Losses,
 			&i.FlakySince,
+			&i.IsManaged,
+			&i.Nickname,
 		); err != nil {
 			return nil, err
 		}
@@ -148,6 +171,17 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 		return nil, err
 	}
 	return items, nil
+}
+
+const forgetDevice = `-- name: ForgetDevice :exec
+update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(), online = false, told_online = false, due_at = now(), wake_seq = wake_seq + 1
+where device_id = $1
+`
+
+// What its vendor lists under the same reference from now on is another device.
+func (q *Queries) ForgetDevice(ctx context.Context, deviceID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, forgetDevice, deviceID)
+	return err
 }
 
 const forgetLockOperations = `-- name: ForgetLockOperations :exec
@@ -165,16 +199,17 @@ func (q *Queries) ForgetLockOperations(ctx context.Context, arg ForgetLockOperat
 }
 
 const getDevice = `-- name: GetDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since from devices where workspace_id = $1 and device_id = $2 and removed_at is null
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname from devices where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
 `
 
 type GetDeviceParams struct {
 	WorkspaceID uuid.UUID
 	DeviceID    uuid.UUID
+	IsManaged   bool
 }
 
 func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (Device, error) {
-	row := q.db.QueryRow(ctx, getDevice, arg.WorkspaceID, arg.DeviceID)
+	row := q.db.QueryRow(ctx, getDevice, arg.WorkspaceID, arg.DeviceID, arg.IsManaged)
 	var i Device
 	err := row.Scan(
 		&i.DeviceID,
@@ -209,12 +244,14 @@ func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (Device, e
 		&i.EmptiedAt,
 		&i.Losses,
 		&i.FlakySince,
+		&i.IsManaged,
+		&i.Nickname,
 	)
 	return i, err
 }
 
 const getDeviceByID = `-- name: GetDeviceByID :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since from devices where device_id = $1
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname from devices where device_id = $1
 `
 
 func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device, error) {
@@ -253,22 +290,26 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 		&i.EmptiedAt,
 		&i.Losses,
 		&i.FlakySince,
+		&i.IsManaged,
+		&i.Nickname,
 	)
 	return i, err
 }
 
 const getDeviceByName = `-- name: GetDeviceByName :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since from devices where workspace_id = $1 and name = $2 and removed_at is null
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname from devices
+where workspace_id = $1 and coalesce(nickname, name) = $2::text and removed_at is null and is_managed = $3
 order by created_at, device_id limit 1
 `
 
 type GetDeviceByNameParams struct {
 	WorkspaceID uuid.UUID
 	Name        string
+	IsManaged   bool
 }
 
 func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams) (Device, error) {
-	row := q.db.QueryRow(ctx, getDeviceByName, arg.WorkspaceID, arg.Name)
+	row := q.db.QueryRow(ctx, getDeviceByName, arg.WorkspaceID, arg.Name, arg.IsManaged)
 	var i Device
 	err := row.Scan(
 		&i.DeviceID,
@@ -303,12 +344,14 @@ func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams
 		&i.EmptiedAt,
 		&i.Losses,
 		&i.FlakySince,
+		&i.IsManaged,
+		&i.Nickname,
 	)
 	return i, err
 }
 
 const getDeviceByRef = `-- name: GetDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since from devices where connected_account_id = $1 and vendor_ref = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname from devices where connected_account_id = $1 and vendor_ref = $2
 `
 
 type GetDeviceByRefParams struct {
@@ -352,6 +395,8 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 		&i.EmptiedAt,
 		&i.Losses,
 		&i.FlakySince,
+		&i.IsManaged,
+		&i.Nickname,
 	)
 	return i, err
 }
@@ -368,9 +413,9 @@ func (q *Queries) GiveUpDeviceRef(ctx context.Context, deviceID uuid.UUID) error
 
 const insertDevice = `-- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
-  serial_number, name, online, locked, battery_level, capabilities, flags, told_online, told_locked, told_battery, online_changed_at, created_at)
+  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, told_online, told_locked, told_battery, online_changed_at, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8,
-  $9, $10, $11, $12, $13, $14, $15, $11, $12, $16, $17, clock_timestamp())
+  $9, $10, $11, $12, $13, $14, $15, $16, $11, $12, $17, $18, clock_timestamp())
 `
 
 type InsertDeviceParams struct {
@@ -389,6 +434,7 @@ type InsertDeviceParams struct {
 	BatteryLevel       *float64
 	Capabilities       []byte
 	Flags              []string
+	IsManaged          bool
 	ToldBattery        *string
 	SeenAt             time.Time
 }
@@ -410,6 +456,7 @@ func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) erro
 		arg.BatteryLevel,
 		arg.Capabilities,
 		arg.Flags,
+		arg.IsManaged,
 		arg.ToldBattery,
 		arg.SeenAt,
 	)
@@ -417,8 +464,8 @@ func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) erro
 }
 
 const listDevices = `-- name: ListDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since from devices
-where workspace_id = $1 and removed_at is null
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname from devices
+where workspace_id = $1 and removed_at is null and is_managed
   and (created_at, device_id) > ($2::timestamptz, $3::uuid)
 order by created_at, device_id
 limit $4::integer
@@ -478,6 +525,8 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 			&i.EmptiedAt,
 			&i.Losses,
 			&i.FlakySince,
+			&i.IsManaged,
+			&i.Nickname,
 		); err != nil {
 			return nil, err
 		}
@@ -490,7 +539,7 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 }
 
 const listDevicesOfAccount = `-- name: ListDevicesOfAccount :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since from devices where connected_account_id = $1 order by created_at, device_id for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname from devices where connected_account_id = $1 order by created_at, device_id for no key update
 `
 
 func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]Device, error) {
@@ -535,6 +584,8 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 			&i.EmptiedAt,
 			&i.Losses,
 			&i.FlakySince,
+			&i.IsManaged,
+			&i.Nickname,
 		); err != nil {
 			return nil, err
 		}
@@ -547,7 +598,7 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const lockDevice = `-- name: LockDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since from devices where device_id = $1 for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname from devices where device_id = $1 for no key update
 `
 
 // Changes of one device's codes happen one after another.
@@ -587,6 +638,8 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 		&i.EmptiedAt,
 		&i.Losses,
 		&i.FlakySince,
+		&i.IsManaged,
+		&i.Nickname,
 	)
 	return i, err
 }
@@ -643,7 +696,7 @@ func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams
 }
 
 const lockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since from devices where workspace_id = $1 and device_id = $2 and removed_at is null for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname from devices where workspace_id = $1 and device_id = $2 and removed_at is null for no key update
 `
 
 type LockWorkspaceDeviceParams struct {
@@ -687,6 +740,8 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 		&i.EmptiedAt,
 		&i.Losses,
 		&i.FlakySince,
+		&i.IsManaged,
+		&i.Nickname,
 	)
 	return i, err
 }
@@ -767,6 +822,20 @@ type SetDeviceLockedParams struct {
 
 func (q *Queries) SetDeviceLocked(ctx context.Context, arg SetDeviceLockedParams) error {
 	_, err := q.db.Exec(ctx, setDeviceLocked, arg.Locked, arg.LockedChangedAt, arg.DeviceID)
+	return err
+}
+
+const setDeviceManaged = `-- name: SetDeviceManaged :exec
+update devices set is_managed = $1, read_needed = true, wake_seq = wake_seq + 1, due_at = now() where device_id = $2
+`
+
+type SetDeviceManagedParams struct {
+	IsManaged bool
+	DeviceID  uuid.UUID
+}
+
+func (q *Queries) SetDeviceManaged(ctx context.Context, arg SetDeviceManagedParams) error {
+	_, err := q.db.Exec(ctx, setDeviceManaged, arg.IsManaged, arg.DeviceID)
 	return err
 }
 

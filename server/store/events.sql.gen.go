@@ -72,7 +72,9 @@ func (q *Queries) GetLatestEvent(ctx context.Context, arg GetLatestEventParams) 
 
 const insertEvent = `-- name: InsertEvent :one
 insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, fanned_out_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8,
+values ($1, $2, $3, $4, $5, $6,
+  coalesce((select $7::jsonb || jsonb_strip_nulls(jsonb_build_object('connected_account_custom_metadata', a.custom_metadata, 'customer_key', a.customer_key))
+    from connected_accounts a where a.connected_account_id = $6), $7::jsonb), $8,
   least(coalesce($9::timestamptz, now()), now()),
   case when not exists (select 1 from webhooks w where w.workspace_id = $2) then now() end)
 returning (fanned_out_at is null)::boolean as waits
@@ -90,7 +92,7 @@ type InsertEventParams struct {
 	OccurredAt         *time.Time
 }
 
-// Where there is no webhook, there is nothing to fan out.
+// Where there is no webhook, there is nothing to fan out. The payload takes what the workspace keeps about the account with it.
 func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) (bool, error) {
 	row := q.db.QueryRow(ctx, insertEvent,
 		arg.EventID,

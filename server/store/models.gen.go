@@ -67,21 +67,26 @@ type ActionAttempt struct {
 }
 
 type ConnectedAccount struct {
-	ConnectedAccountID uuid.UUID
-	WorkspaceID        uuid.UUID
-	Adapter            string
-	Provider           string
-	DisplayName        string
-	ConfigSealed       []byte
-	ErrorCode          *string
-	ErrorMessage       *string
-	CreatedAt          time.Time
-	WakeSeq            int64
-	DueAt              *time.Time
-	FirstSyncedAt      *time.Time
-	ErrorAt            *time.Time
-	AddressMac         []byte
-	DeletedAt          *time.Time
+	ConnectedAccountID   uuid.UUID
+	WorkspaceID          uuid.UUID
+	Adapter              string
+	Provider             string
+	DisplayName          string
+	ConfigSealed         []byte
+	ErrorCode            *string
+	ErrorMessage         *string
+	CreatedAt            time.Time
+	WakeSeq              int64
+	DueAt                *time.Time
+	FirstSyncedAt        *time.Time
+	ErrorAt              *time.Time
+	AddressMac           []byte
+	DeletedAt            *time.Time
+	CustomMetadata       []byte
+	CustomerKey          *string
+	ManageNewDevices     bool
+	AcceptedCapabilities []string
+	UserIdentifier       []byte
 }
 
 type Credential struct {
@@ -155,6 +160,8 @@ type Device struct {
 	EmptiedAt          *time.Time
 	Losses             []time.Time
 	FlakySince         *time.Time
+	IsManaged          bool
+	Nickname           *string
 }
 
 type Event struct {

@@ -88,7 +88,7 @@ func contractFields(eventType string) []string {
 		more = code
 	case eventType == "device.connection_became_flaky":
 		more = device
-	case eventType == "device.disconnected":
+	case eventType == "device.disconnected", eventType == "device.unmanaged.disconnected":
 		more = append([]string{"error_code"}, device...)
 	case eventType == "device.low_battery":
 		more = []string{"battery_level"}
@@ -114,7 +114,7 @@ func TestEveryEmittedEventIsTried(t *testing.T) {
 		access.WebhookDisabled:      true, // by the tests of package webhooks
 		"connected_account.deleted": true, // by those of the command that disconnects
 	}
-	for _, step := range slices.Concat(life, delays, refusals, ends, flaps) {
+	for _, step := range slices.Concat(life, delays, refusals, ends, flaps, unmanaged) {
 		for _, eventType := range step.want {
 			tried[eventType] = true
 		}

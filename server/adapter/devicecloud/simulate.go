@@ -42,6 +42,11 @@ func (a *Adapter) LockByHand(ctx context.Context, device adapter.DeviceRef) erro
 	return a.control(ctx, device, "keypad/lock", struct{}{}, nil)
 }
 
+// Disconnect implements adapter.Simulator.
+func (a *Adapter) Disconnect(ctx context.Context) error {
+	return a.do(ctx, call{method: http.MethodPost, path: "/sandbox/account/revoke", body: struct{}{}, control: true}, nil)
+}
+
 // control makes a call that only package sandbox answers.
 func (a *Adapter) control(ctx context.Context, device adapter.DeviceRef, what string, body, out any) error {
 	path := "/sandbox/locks/" + url.PathEscape(string(device)) + "/" + what

@@ -1,9 +1,34 @@
 -- name: InsertAccount :exec
-insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac)
-values (@connected_account_id, @workspace_id, @adapter, @provider, @display_name, @config_sealed, @address_mac);
+insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, user_identifier, manage_new_devices)
+values (@connected_account_id, @workspace_id, @adapter, @provider, @display_name, @config_sealed, @address_mac, @user_identifier, @manage_new_devices);
 
 -- name: GetAccount :one
 select * from connected_accounts where connected_account_id = @connected_account_id;
+
+-- name: GetWorkspaceAccount :one
+select * from connected_accounts where workspace_id = @workspace_id and connected_account_id = @connected_account_id and deleted_at is null;
+
+-- name: GetAccountByEmail :one
+select * from connected_accounts
+where workspace_id = @workspace_id and lower(user_identifier ->> 'email') = lower(@email::text) and deleted_at is null
+order by created_at, connected_account_id limit 1;
+
+-- name: FindAccounts :many
+-- To be planned anew, for its conditions.
+select * from connected_accounts
+where workspace_id = @workspace_id and deleted_at is null
+  and (created_at, connected_account_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('customer_key')::text is null or customer_key = sqlc.narg('customer_key')::text)
+  and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)
+  and (sqlc.narg('search')::text is null or strpos(lower(display_name), lower(sqlc.narg('search')::text)) > 0
+    or strpos(lower(user_identifier::text), lower(sqlc.narg('search')::text)) > 0)
+order by created_at, connected_account_id
+limit @max_rows::integer;
+
+-- name: DescribeAccount :exec
+update connected_accounts set display_name = @display_name, custom_metadata = @custom_metadata, customer_key = @customer_key,
+  manage_new_devices = @manage_new_devices, accepted_capabilities = @accepted_capabilities
+where connected_account_id = @connected_account_id;
 
 -- name: LockAccount :one
 -- What is recorded about an account and its end happen one after another.
@@ -20,7 +45,8 @@ select sqlc.embed(a), (select count(*) from devices d where d.connected_account_
 from connected_accounts a where a.deleted_at is null order by a.created_at, a.connected_account_id;
 
 -- name: UpdateAccountConfig :execrows
-update connected_accounts set display_name = @display_name, config_sealed = @config_sealed, address_mac = @address_mac, due_at = now(), wake_seq = wake_seq + 1
+update connected_accounts set display_name = @display_name, config_sealed = @config_sealed, address_mac = @address_mac,
+  user_identifier = @user_identifier, due_at = now(), wake_seq = wake_seq + 1
 where connected_account_id = @connected_account_id and deleted_at is null;
 
 -- name: DeleteAccount :exec

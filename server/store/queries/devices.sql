@@ -1,8 +1,9 @@
 -- name: GetDevice :one
-select * from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null;
+select * from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null and is_managed = @is_managed;
 
 -- name: GetDeviceByName :one
-select * from devices where workspace_id = @workspace_id and name = @name and removed_at is null
+select * from devices
+where workspace_id = @workspace_id and coalesce(nickname, name) = @name::text and removed_at is null and is_managed = @is_managed
 order by created_at, device_id limit 1;
 
 -- name: GetDeviceByID :one
@@ -28,36 +29,49 @@ select * from devices where workspace_id = @workspace_id and device_id = @device
 
 -- name: ListDevices :many
 select * from devices
-where workspace_id = @workspace_id and removed_at is null
+where workspace_id = @workspace_id and removed_at is null and is_managed
   and (created_at, device_id) > (@after_at::timestamptz, @after_id::uuid)
 order by created_at, device_id
 limit @max_rows::integer;
 
 -- name: FindDevices :many
 -- ListDevices with conditions. To be planned anew, which costs more than to run a list without any.
-select * from devices
-where workspace_id = @workspace_id and removed_at is null
-  and (created_at, device_id) > (@after_at::timestamptz, @after_id::uuid)
-  and (sqlc.narg('device_ids')::uuid[] is null or device_id = any(sqlc.narg('device_ids')::uuid[]))
-  and (sqlc.narg('account_ids')::uuid[] is null or connected_account_id = any(sqlc.narg('account_ids')::uuid[]))
-  and (sqlc.narg('created_before')::timestamptz is null or created_at < sqlc.narg('created_before')::timestamptz)
+select * from devices d
+where d.workspace_id = @workspace_id and removed_at is null and is_managed = @is_managed
+  and (d.created_at, d.device_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('device_ids')::uuid[] is null or d.device_id = any(sqlc.narg('device_ids')::uuid[]))
+  and (sqlc.narg('account_ids')::uuid[] is null or d.connected_account_id = any(sqlc.narg('account_ids')::uuid[]))
+  and (sqlc.narg('created_before')::timestamptz is null or d.created_at < sqlc.narg('created_before')::timestamptz)
   and (sqlc.narg('device_types')::text[] is null or device_type = any(sqlc.narg('device_types')::text[]))
   and (sqlc.narg('manufacturer')::text is null or replace(lower(manufacturer), ' ', '_') = lower(sqlc.narg('manufacturer')::text))
   and (sqlc.narg('include_if')::text[] is null or flags @> sqlc.narg('include_if')::text[])
   and (sqlc.narg('exclude_if')::text[] is null or not flags && sqlc.narg('exclude_if')::text[])
-  and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)
-  and (sqlc.narg('search')::text is null or strpos(lower(name), lower(sqlc.narg('search')::text)) > 0)
-order by created_at, device_id
+  and (sqlc.narg('metadata')::jsonb is null or d.custom_metadata @> sqlc.narg('metadata')::jsonb)
+  and (sqlc.narg('search')::text is null or strpos(lower(coalesce(nickname, name)), lower(sqlc.narg('search')::text)) > 0)
+  and (sqlc.narg('customer_key')::text is null or exists (select 1 from connected_accounts a
+    where a.connected_account_id = d.connected_account_id and a.customer_key = sqlc.narg('customer_key')::text))
+order by d.created_at, d.device_id
 limit @max_rows::integer;
+
+-- name: DescribeDevice :exec
+update devices set custom_metadata = @custom_metadata, nickname = @nickname where device_id = @device_id;
+
+-- name: SetDeviceManaged :exec
+update devices set is_managed = @is_managed, read_needed = true, wake_seq = wake_seq + 1, due_at = now() where device_id = @device_id;
+
+-- name: ForgetDevice :exec
+-- What its vendor lists under the same reference from now on is another device.
+update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(), online = false, told_online = false, due_at = now(), wake_seq = wake_seq + 1
+where device_id = @device_id;
 
 -- name: ListDevicesOfAccount :many
 select * from devices where connected_account_id = @connected_account_id order by created_at, device_id for no key update;
 
 -- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
-  serial_number, name, online, locked, battery_level, capabilities, flags, told_online, told_locked, told_battery, online_changed_at, created_at)
+  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, told_online, told_locked, told_battery, online_changed_at, created_at)
 values (@device_id, @workspace_id, @connected_account_id, @vendor_ref, @device_type, @provider, @manufacturer, @model,
-  @serial_number, @name, @online, @locked, @battery_level, @capabilities, @flags, @online, @locked, @told_battery, @seen_at, clock_timestamp());
+  @serial_number, @name, @online, @locked, @battery_level, @capabilities, @flags, @is_managed, @online, @locked, @told_battery, @seen_at, clock_timestamp());
 
 -- name: UpdateDevice :exec
 update devices set device_type = @device_type, provider = @provider, manufacturer = @manufacturer, model = @model,

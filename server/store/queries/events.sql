@@ -1,7 +1,9 @@
 -- name: InsertEvent :one
--- Where there is no webhook, there is nothing to fan out.
+-- Where there is no webhook, there is nothing to fan out. The payload takes what the workspace keeps about the account with it.
 insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, fanned_out_at)
-values (@event_id, @workspace_id, @event_type, @device_id, @access_code_id, @connected_account_id, @payload, @pin_sealed,
+values (@event_id, @workspace_id, @event_type, @device_id, @access_code_id, @connected_account_id,
+  coalesce((select @payload::jsonb || jsonb_strip_nulls(jsonb_build_object('connected_account_custom_metadata', a.custom_metadata, 'customer_key', a.customer_key))
+    from connected_accounts a where a.connected_account_id = @connected_account_id), @payload::jsonb), @pin_sealed,
   least(coalesce(sqlc.narg('occurred_at')::timestamptz, now()), now()),
   case when not exists (select 1 from webhooks w where w.workspace_id = @workspace_id) then now() end)
 returning (fanned_out_at is null)::boolean as waits;

@@ -1,0 +1,52 @@
+package access
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// The rules of custom metadata (spec/contract.md section 9).
+const (
+	maxMetadataKeys  = 50
+	maxMetadataKey   = 40  // characters
+	maxMetadataValue = 500 // characters
+)
+
+// changeMetadata is old with the changes: null and an empty text take a key away.
+// It fails with Invalid where the result breaks a rule, and names the key.
+func changeMetadata(old []byte, change map[string]any) ([]byte, error) {
+	if len(change) == 0 {
+		return old, nil
+	}
+	data := map[string]any{}
+	if err := json.Unmarshal(old, &data); err != nil {
+		return nil, fmt.Errorf("read the metadata: %w", err)
+	}
+	for key, value := range change {
+		if value == nil || value == "" {
+			delete(data, key)
+			continue
+		}
+		if n := utf8.RuneCountInString(key); n == 0 || n > maxMetadataKey || strings.Contains(key, ".") {
+			return nil, invalid("custom_metadata", "The key %.60q does not have 1 to %d characters without a dot", key, maxMetadataKey)
+		}
+		if text, ok := value.(string); ok && utf8.RuneCountInString(text) > maxMetadataValue {
+			return nil, invalid("custom_metadata", "The value of %q has more than %d characters", key, maxMetadataValue)
+		}
+		data[key] = value
+	}
+	if len(data) > maxMetadataKeys {
+		return nil, invalid("custom_metadata", "There would be %d keys, and at most %d are kept. Take some away with null", len(data), maxMetadataKeys)
+	}
+	return mustJSON(data), nil
+}
+
+func metadata(stored []byte) map[string]any {
+	data := map[string]any{}
+	if string(stored) != "{}" {
+		_ = json.Unmarshal(stored, &data) // written by this package
+	}
+	return data
+}

@@ -1,0 +1,89 @@
+package rest
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+func (h *handlers) GetConnectedAccount(ctx context.Context, r GetConnectedAccountRequestObject) (GetConnectedAccountResponseObject, error) {
+	a, err := h.access.GetConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID, r.Body.Email)
+	if err != nil {
+		return nil, err
+	}
+	return GetConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: toConnectedAccount(a)}, nil
+}
+
+func (h *handlers) ListConnectedAccounts(ctx context.Context, r ListConnectedAccountsRequestObject) (ListConnectedAccountsResponseObject, error) {
+	page, err := h.pager.open(ctx, r.Body.Limit)
+	if err != nil {
+		return nil, err
+	}
+	list, more, err := h.access.ListConnectedAccounts(ctx, principal(ctx), access.AccountFilter{
+		CustomerKey: r.Body.CustomerKey,
+		Metadata:    r.Body.CustomMetadataHas,
+		Search:      r.Body.Search,
+		// There are no spaces or users here, so no account belongs to one.
+		Nothing: r.Body.SpaceID+r.Body.UserIdentifierKey != "",
+	}, page.Page)
+	if err != nil {
+		return nil, err
+	}
+	last := lastOf(list, func(a access.ConnectedAccount) (time.Time, uuid.UUID) { return a.CreatedAt, a.ID })
+	return ListConnectedAccounts200JSONResponse{Ok: true, ConnectedAccounts: each(list, toConnectedAccount), Pagination: page.pagination(more, last)}, nil
+}
+
+func (h *handlers) UpdateConnectedAccount(ctx context.Context, r UpdateConnectedAccountRequestObject) (UpdateConnectedAccountResponseObject, error) {
+	u := access.AccountUpdate{DisplayName: r.Body.DisplayName, CustomerKey: r.Body.CustomerKey,
+		ManageNewDevices: r.Body.AutomaticallyManageNewDevices, Metadata: r.Body.CustomMetadata}
+	if kinds := r.Body.AcceptedCapabilities; kinds != nil {
+		u.Capabilities = new(each(*kinds, func(k api.AccountCapability) string { return string(k) }))
+	}
+	a, err := h.access.UpdateConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID, u)
+	if err != nil {
+		return nil, err
+	}
+	return UpdateConnectedAccount200JSONResponse{Ok: true, ConnectedAccount: toConnectedAccount(a)}, nil
+}
+
+func (h *handlers) DeleteConnectedAccount(ctx context.Context, r DeleteConnectedAccountRequestObject) (DeleteConnectedAccountResponseObject, error) {
+	if err := h.access.DeleteConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID); err != nil {
+		return nil, err
+	}
+	return DeleteConnectedAccount200JSONResponse{Ok: true}, nil
+}
+
+func (h *handlers) SyncConnectedAccount(ctx context.Context, r SyncConnectedAccountRequestObject) (SyncConnectedAccountResponseObject, error) {
+	if err := h.access.SyncConnectedAccount(ctx, principal(ctx), r.Body.ConnectedAccountID); err != nil {
+		return nil, err
+	}
+	return SyncConnectedAccount200JSONResponse{Ok: true}, nil
+}
+
+func (h *handlers) SimulateDisconnectConnectedAccount(ctx context.Context, r SimulateDisconnectConnectedAccountRequestObject) (SimulateDisconnectConnectedAccountResponseObject, error) {
+	if err := h.simulator.DisconnectAccount(ctx, principal(ctx), r.Body.ConnectedAccountID); err != nil {
+		return nil, err
+	}
+	return SimulateDisconnectConnectedAccount200JSONResponse{Ok: true}, nil
+}
+
+// accountTypes are how the API names accounts, by their adapters.
+var accountTypes = map[string]struct{ name, display string }{
+	access.SandboxAdapter: {"sandbox", "Simulated locks"},
+	"devicecloud":         {"device_cloud", "Device cloud"},
+	"zwavejs":             {"zwave_js", "Z-Wave JS"},
+	"zigbee2mqtt":         {"zigbee2mqtt", "Zigbee2MQTT"},
+}
+
+func toConnectedAccount(a access.ConnectedAccount) api.ConnectedAccount {
+	kind := accountTypes[a.Adapter]
+	return api.ConnectedAccount{ConnectedAccountID: a.ID.String(), AccountType: kind.name, AccountTypeDisplayName: kind.display,
+		AcceptedCapabilities:          each(a.Capabilities, func(k string) api.AccountCapability { return api.AccountCapability(k) }),
+		AutomaticallyManageNewDevices: a.ManageNewDevices, CreatedAt: a.CreatedAt, CustomMetadata: a.Metadata, CustomerKey: a.CustomerKey,
+		DisplayName: a.DisplayName, Errors: toErrors(a.Errors), Warnings: []api.Problem{},
+		UserIdentifier: api.UserIdentifier{APIURL: a.User.APIURL, Email: a.User.Email, Username: a.User.Username}}
+}

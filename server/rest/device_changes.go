@@ -1,0 +1,110 @@
+package rest
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+func (h *handlers) UpdateDevice(ctx context.Context, r UpdateDeviceRequestObject) (UpdateDeviceResponseObject, error) {
+	if enabled := r.Body.BackupAccessCodePoolEnabled; enabled != nil && *enabled {
+		return nil, invalid([]issue{{path: []string{"backup_access_code_pool_enabled"}, message: "Spare codes are not available yet; leave it out or give false"}})
+	}
+	err := h.access.UpdateDevice(ctx, principal(ctx), r.Body.DeviceID, access.DeviceChange{
+		Name: newName(ctx, r.Body), Metadata: r.Body.CustomMetadata, Managed: r.Body.IsManaged})
+	if err != nil {
+		return nil, err
+	}
+	return UpdateDevice200JSONResponse{Ok: true}, nil
+}
+
+// newName is the name asked for, in either form: nil where none was given, empty where it was null.
+func newName(ctx context.Context, r *api.UpdateDeviceRequest) *string {
+	given := exchangeOf(ctx).params
+	older, _ := given["properties"].(map[string]any)
+	for _, form := range []struct {
+		in   map[string]any
+		name *string
+	}{{given, r.Name}, {older, r.Properties.Name}} {
+		if value, ok := form.in["name"]; ok && value == nil {
+			return new("")
+		}
+		if form.name != nil {
+			return form.name
+		}
+	}
+	return nil
+}
+
+func (h *handlers) DeleteDevice(ctx context.Context, r DeleteDeviceRequestObject) (DeleteDeviceResponseObject, error) {
+	if err := h.access.DeleteDevice(ctx, principal(ctx), r.Body.DeviceID); err != nil {
+		return nil, err
+	}
+	return DeleteDevice200JSONResponse{Ok: true}, nil
+}
+
+func (h *handlers) ListUnmanagedDevices(ctx context.Context, r ListUnmanagedDevicesRequestObject) (ListUnmanagedDevicesResponseObject, error) {
+	page, err := h.pager.open(ctx, r.Body.Limit)
+	if err != nil {
+		return nil, err
+	}
+	list, more, err := h.access.ListDevices(ctx, principal(ctx), access.DeviceFilter{
+		Unmanaged:     true,
+		IDs:           r.Body.DeviceIds,
+		AccountIDs:    both(r.Body.ConnectedAccountID, r.Body.ConnectedAccountIds),
+		CreatedBefore: r.Body.CreatedBefore,
+		Types:         valuesOf(both(r.Body.DeviceType, r.Body.DeviceTypes)),
+		Manufacturer:  r.Body.Manufacturer,
+		IncludeIf:     r.Body.IncludeIf,
+		ExcludeIf:     r.Body.ExcludeIf,
+		Metadata:      r.Body.CustomMetadataHas,
+		Search:        r.Body.Search,
+		CustomerKey:   r.Body.CustomerKey,
+		Nothing:       r.Body.ConnectWebviewID+r.Body.SpaceID+r.Body.UnstableLocationID+r.Body.UserIdentifierKey != "",
+	}, page.Page)
+	if err != nil {
+		return nil, err
+	}
+	last := lastOf(list, func(d access.Device) (time.Time, uuid.UUID) { return d.CreatedAt, d.ID })
+	return ListUnmanagedDevices200JSONResponse{Ok: true, Devices: each(list, toUnmanagedDevice), Pagination: page.pagination(more, last)}, nil
+}
+
+func (h *handlers) GetUnmanagedDevice(ctx context.Context, r GetUnmanagedDeviceRequestObject) (GetUnmanagedDeviceResponseObject, error) {
+	d, err := h.access.GetUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)
+	if err != nil {
+		return nil, err
+	}
+	return GetUnmanagedDevice200JSONResponse{Ok: true, Device: toUnmanagedDevice(d)}, nil
+}
+
+func (h *handlers) UpdateUnmanagedDevice(ctx context.Context, r UpdateUnmanagedDeviceRequestObject) (UpdateUnmanagedDeviceResponseObject, error) {
+	if managed := r.Body.IsManaged; managed != nil && !*managed {
+		return nil, invalid([]issue{{path: []string{"is_managed"}, message: "The device is unmanaged already; give true to manage it"}})
+	}
+	err := h.access.UpdateUnmanagedDevice(ctx, principal(ctx), r.Body.DeviceID, access.DeviceChange{Metadata: r.Body.CustomMetadata, Managed: r.Body.IsManaged})
+	if err != nil {
+		return nil, err
+	}
+	return UpdateUnmanagedDevice200JSONResponse{Ok: true}, nil
+}
+
+func toUnmanagedDevice(d access.Device) api.UnmanagedDevice {
+	full := toDevice(d)
+	p := full.Properties
+	return api.UnmanagedDevice{
+		DeviceID: full.DeviceID, WorkspaceID: full.WorkspaceID, ConnectedAccountID: full.ConnectedAccountID, DeviceType: full.DeviceType,
+		CreatedAt: full.CreatedAt, CapabilitiesSupported: full.CapabilitiesSupported, CustomMetadata: full.CustomMetadata,
+		Errors: full.Errors, Warnings: full.Warnings,
+		Properties: api.UnmanagedDeviceProperties{Online: p.Online, Name: d.VendorName, Model: p.Model, Manufacturer: p.Manufacturer,
+			BatteryLevel: p.BatteryLevel, Battery: p.Battery},
+
+		CanRemotelyLock: full.CanRemotelyLock, CanRemotelyUnlock: full.CanRemotelyUnlock,
+		CanProgramOnlineAccessCodes: full.CanProgramOnlineAccessCodes, CanProgramOfflineAccessCodes: full.CanProgramOfflineAccessCodes,
+		CanUnlockWithCode: full.CanUnlockWithCode, CanSimulateConnection: full.CanSimulateConnection,
+		CanSimulateDisconnection: full.CanSimulateDisconnection, CanSimulateRemoval: full.CanSimulateRemoval,
+	}
+}
