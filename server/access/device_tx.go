@@ -178,7 +178,7 @@ const (
 
 // failed records that a write of the code as gen wants it came to nothing. What cannot be helped by trying
 // again stands as an error until the code is changed (or the content of the device is), the rest is tried
-// again ever later.
+// again ever later. Each is told once for what is wanted.
 func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
 	c.WriteAccepted = false // whether it has arrived nobody knows: WriteGen stays, so that it is known again
 	event, failure := "access_code.failed_to_set_on_device", errFailedToSet
@@ -189,6 +189,9 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 		f.Class = FailedForNow
 	}
 	permanent := map[FailureClass]string{FailedDuplicate: errDuplicate, FailedFull: errNoSpace, FailedInvalid: errConstraints, FailedUnsupported: failure}
+	if c.ErrorAt != nil && c.ErrorAt.Before(c.WantedAt) { // of what was wanted before
+		clearError(c)
+	}
 	if code, ok := permanent[f.Class]; ok {
 		c.WriteGen, c.WriteAt = 0, nil
 		if err := t.settle(ctx, c, gen, Failed, code, f.Message); err != nil {
@@ -201,8 +204,9 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 		if c.AppliedGen == 0 {
 			c.Status = string(StatusUnset)
 		}
+		first := text(c.ErrorCode) != code
 		t.setError(c, code, f.Message, t.codeByRef(f.ConflictRef))
-		return t.emitTrouble(ctx, event, c)
+		return t.tellTrouble(ctx, first, event, c)
 	}
 	c.Attempts++
 	next := t.now.Add(max(backoff(int(c.Attempts)), f.RetryAfter))
@@ -212,6 +216,10 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 	}
 	first := text(c.ErrorCode) != failure
 	t.setError(c, failure, f.Message+" It is tried again.", uuid.Nil)
+	return t.tellTrouble(ctx, first, event, c)
+}
+
+func (t *deviceTx) tellTrouble(ctx context.Context, first bool, event string, c *store.AccessCode) error {
 	if !first {
 		return nil
 	}
