@@ -250,15 +250,31 @@ var ends = []step{
 		[]string{"access_code.failed_to_expire"}},
 }
 
+// warns looks at the device's warnings.
+func warns(want ...string) func(*testing.T, *tale) {
+	return func(t *testing.T, s *tale) {
+		t.Helper()
+		var out api.DeviceResponse
+		s.post(t, "/devices/get", map[string]any{"device_id": s.device}, &out)
+		var got []string
+		for _, w := range out.Device.Warnings {
+			got = append(got, w.WarningCode)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("it warns of %v, want %v", got, want)
+		}
+	}
+}
+
 var loss = all(post("/devices/simulate/disconnect", nil), post("/devices/simulate/connect", nil))
 
 // flaps is what happens to a device that is never offline for long.
 var flaps = []step{
 	{"an account is connected", nothing, life[0].want},
 	{"its connection is lost three times", all(loss, loss, loss), []string{"device.connection_became_flaky"}},
-	{"it is lost once more", loss, nil},
+	{"it is lost once more", all(warns("device_has_flaky_connection"), loss), nil},
 	{"an hour passes", anHourPasses, []string{"device.connection_stabilized"}},
-	{"another hour passes", anHourPasses, nil},
+	{"another hour passes", all(warns(), anHourPasses), nil},
 }
 
 // TestEventsAreToldOnceEach drives each cause over HTTP and looks at what has been told of it.
