@@ -3,13 +3,12 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"flag"
 	"log"
 	"os"
 	"runtime/debug"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/provider"
 )
@@ -32,11 +31,11 @@ func main() {
 	logAsAsked()
 	debugged := flag.Bool("debug", false, "wait for a debugger, and print how Terraform attaches to this process")
 	flag.Parse()
-	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
-		Address: "registry.terraform.io/deviceaccess/deviceaccess",
-		Debug:   *debugged,
-	})
-	if err != nil {
+	var options []tf6server.ServeOpt
+	if *debugged {
+		options = append(options, tf6server.WithManagedDebug())
+	}
+	if err := tf6server.Serve("registry.terraform.io/deviceaccess/deviceaccess", provider.NewServer(version), options...); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -3,7 +3,6 @@ package provider
 import (
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
@@ -19,7 +18,7 @@ type plugin struct {
 
 func startPlugin(t *testing.T, settings map[string]string) *plugin {
 	t.Helper()
-	p := &plugin{t: t, server: providerserver.NewProtocol6(New("test")())()}
+	p := &plugin{t: t, server: NewServer("test")()}
 	var err error
 	if p.schemas, err = p.server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
 		t.Fatal(err)

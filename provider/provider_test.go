@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/echoprovider"
@@ -52,7 +51,7 @@ func play(t *testing.T, test resource.TestCase) {
 	t.Helper()
 	test.IsUnitTest = true // needs no account anywhere, so it always runs
 	test.ProtoV6ProviderFactories = map[string]func() (tfprotov6.ProviderServer, error){
-		"deviceaccess": providerserver.NewProtocol6WithError(New("test")()),
+		"deviceaccess": func() (tfprotov6.ProviderServer, error) { return NewServer("test")(), nil },
 		"echo":         echoprovider.NewProviderServer(), // shows what ephemeral resources hold
 	}
 	resource.Test(t, test)
