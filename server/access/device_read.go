@@ -104,6 +104,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		return r.stillborn(ctx, c, f)
 	}
 	r.seen[c.AccessCodeID] = true
+	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || text(c.VendorRef) != f.Ref // it has what was written
 	if text(c.VendorRef) != f.Ref {
 		c.VendorRef = &f.Ref
 	}
@@ -126,6 +127,8 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		return nil
 	case f.Failure != nil && c.WriteGen > 0:
 		return r.refused(ctx, c, f)
+	case c.AppliedGen < c.DesiredGen && !shown: // an unknown PIN in its place: it is written again
+		return nil
 	case c.WriteGen > 0 && same:
 		return r.applied(ctx, c, c.WriteGen)
 	case c.AppliedGen >= c.DesiredGen && !same && !r.lags(c):
@@ -186,8 +189,9 @@ func (r *reading) owner(f Found) *store.AccessCode {
 		if !c.IsManaged || c.VendorRef != nil {
 			continue
 		}
-		// Its reference was never recorded: the vendor has kept ours, or the PIN tells.
-		if f.Key == c.AccessCodeID.String() || (f.Key == "" && c.WriteGen > 0 && seal.Equal(c.PinMac, mac)) {
+		// Its reference was never recorded: the vendor has kept ours, or the PIN tells, or the place it was to have.
+		placed := f.PIN == "" && !f.Changed && f.Ref != "" && text(c.WriteRef) == f.Ref
+		if f.Key == c.AccessCodeID.String() || (f.Key == "" && c.WriteGen > 0 && (placed || seal.Equal(c.PinMac, mac))) {
 			return c
 		}
 	}

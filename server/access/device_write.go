@@ -16,12 +16,23 @@ func (s *Service) RecordPutStarted(ctx context.Context, h Holder, device uuid.UU
 		c := t.code(w.ID)
 		still = c != nil && c.RemovingSince == nil && c.IsManaged && c.DesiredGen == w.Gen && t.d.RemovedAt == nil
 		if still {
-			c.WriteGen, c.WriteAt, c.WriteAccepted = w.Gen, &t.now, false
+			c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef = w.Gen, &t.now, false, nil
 			c.Status = string(StatusSetting)
 		}
 		return nil
 	})
 	return still, err
+}
+
+// RecordPlace notes, before a code is written, under which reference that will be, which was free just now. After a
+// crash it is known again by that where the device hides its PIN.
+func (s *Service) RecordPlace(ctx context.Context, h Holder, device uuid.UUID, w CodeWork, ref string) error {
+	return s.onDevice(ctx, h, device, "record the place of a write", func(t *deviceTx) error {
+		if c := t.code(w.ID); c != nil && c.WriteGen == w.Gen {
+			c.WriteRef = &ref
+		}
+		return nil
+	})
 }
 
 // PutOutcome is what became of a write.

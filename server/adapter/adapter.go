@@ -160,6 +160,10 @@ type CodeSpec struct {
 	PIN              string
 	Name             string
 	StartsAt, EndsAt *time.Time // both or neither; only where Caps.NativeSchedule
+
+	// Place is told the Ref of a code that is created where the adapter chooses it, before it is written: so it is known
+	// after a crash, also where PINs are hidden and the vendor keeps no Key. Its error ends the put. It may be nil.
+	Place func(ctx context.Context, code CodeRef) error
 }
 
 // PutResult is what became of a PutCode.

@@ -190,12 +190,14 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 		return err
 	}
 	res, err := p.adapter.PutCode(ctx, p.ref, adapter.CodeSpec{Ref: adapter.CodeRef(c.Ref), Key: c.ID.String(), PIN: c.PIN, Name: c.Name,
-		StartsAt: c.StartsAt, EndsAt: c.EndsAt})
+		StartsAt: c.StartsAt, EndsAt: c.EndsAt, Place: func(ctx context.Context, ref adapter.CodeRef) error {
+			return p.access.RecordPlace(ctx, p.lease, p.device.ID, c, string(ref))
+		}})
 	p.written = time.Now()
 	switch {
 	case err == nil:
 		return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(res.Ref), PIN: res.PIN, Confirmed: res.State == adapter.Confirmed})
-	case unreachable(err) || ctx.Err() != nil:
+	case unreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		return err // it may be there: the read that comes first next time will show
 	}
 	return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: fail(err)})

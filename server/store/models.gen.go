@@ -46,6 +46,7 @@ type AccessCode struct {
 	AppliedSealed               []byte
 	Disputes                    int32
 	DisputedAt                  *time.Time
+	WriteRef                    *string
 }
 
 type ActionAttempt struct {

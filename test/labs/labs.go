@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -247,6 +248,16 @@ func (p *Process) Kill() {
 func (p *Process) Wait() {
 	<-p.ended
 	_ = p.input.Close()
+}
+
+// Paused says whether the process was stopped by SIGSTOP, as Linux shows it.
+func (p *Process) Paused() (bool, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return false, err
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(state, "T"), nil
 }
 
 // Signal sends the process a signal.

@@ -30,6 +30,11 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	if err != nil {
 		return adapter.PutResult{}, undone(err)
 	}
+	if !occupied && spec.Place != nil {
+		if err := spec.Place(ctx, codeRef(slot)); err != nil {
+			return adapter.PutResult{}, err
+		}
+	}
 	if err := a.put(ctx, s, n, slot, spec, found, occupied); err != nil {
 		return adapter.PutResult{}, err
 	}

@@ -201,6 +201,16 @@ func (g *Gateway) Kill() { g.process.Kill() }
 // Pause has the gateway stand still, with its connections open, until Resume: as on a machine that hangs.
 func (g *Gateway) Pause(t testing.TB) { t.Helper(); g.signal(t, syscall.SIGSTOP) }
 
+// Paused says whether the gateway stands still.
+func (g *Gateway) Paused(t testing.TB) bool {
+	t.Helper()
+	paused, err := g.process.Paused()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paused
+}
+
 // Resume lets the gateway go on.
 func (g *Gateway) Resume(t testing.TB) { t.Helper(); g.signal(t, syscall.SIGCONT) }
 
@@ -369,6 +379,7 @@ func (l *Lock) ByHand(t testing.TB, locked bool) {
 type Faults struct {
 	Drop int    `json:"drop"` // so many writes are acknowledged and ignored
 	Die  string `json:"die"`  // the gateway is killed with the next write: "before" or "after" the lock has it
+	Hang string `json:"hang"` // the gateway stands still at the next write, as after Pause: "before", and the lock never has it, or "after"
 	Jam  bool   `json:"jam"`  // the bolt cannot be moved
 }
 

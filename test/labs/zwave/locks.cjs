@@ -39,7 +39,7 @@ class Lock {
 	}
 
 	// heal ends all faults.
-	heal() { this.faults = { drop: 0, die: "", deaf: false, jam: false }; }
+	heal() { this.faults = { drop: 0, die: "", hang: "", deaf: false, jam: false }; }
 
 	capabilities() {
 		const [manufacturerId, productType, productId] = this.kind.product;
@@ -129,16 +129,26 @@ class Lock {
 
 	behaviors() {
 		const lock = this;
+		const keep = (slot, pin) => {
+			lock.node.state.set(codeKey(slot), pin);
+			lock.node.state.set(statusKey(slot), pin === undefined ? UserIDStatus.Available : UserIDStatus.Enabled);
+		};
 		// refuse deals with faults and duplicates; what it leaves goes to zwave-js' mock.
 		const refuse = (slot, pin) => {
 			if (lock.faults.drop > 0) { lock.faults.drop--; return { action: "stop" }; } // acknowledged on the radio, and ignored
-			if (lock.faults.die === "before") process.kill(process.pid, "SIGKILL");
+			const { die, hang } = lock.faults;
+			if (die === "before") process.kill(process.pid, "SIGKILL");
 			const other = pin === undefined ? undefined : lock.holder(pin, slot);
 			if (other !== undefined) { void lock.notify(events.duplicate, other); return { action: "fail" }; }
-			if (lock.faults.die === "after") {
-				lock.node.state.set(codeKey(slot), pin);
-				lock.node.state.set(statusKey(slot), pin === undefined ? UserIDStatus.Available : UserIDStatus.Enabled);
+			if (die === "after") {
+				keep(slot, pin);
 				process.kill(process.pid, "SIGKILL");
+			}
+			if (hang) {
+				lock.faults.hang = "";
+				if (hang === "after") keep(slot, pin);
+				process.kill(process.pid, "SIGSTOP");
+				return { action: "stop" };
 			}
 		};
 		const userCode = { handleCC(controller, self, got) {
