@@ -106,7 +106,7 @@ func (b *bed) must(err error) {
 
 func (b *bed) until(what string, ok func() bool) {
 	b.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
 			b.Fatalf("waited in vain: %s", what)

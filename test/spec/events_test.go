@@ -311,7 +311,7 @@ func (s *tale) tells(t *testing.T, step step) {
 	t.Helper()
 	want := slices.Sorted(slices.Values(step.want))
 	var got []api.Event
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for settled := false; !settled || len(got) < len(want) && time.Now().Before(deadline); {
 		settled = len(got) >= len(want)
 		if settled { // what is told too often is told by now

@@ -164,7 +164,7 @@ func (s *Server) principal() access.Principal {
 // Until waits for a condition, and fails the test when it does not come about.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
