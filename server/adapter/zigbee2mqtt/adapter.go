@@ -8,6 +8,8 @@
 //   - Zigbee2MQTT does not tell whether a lock took a code. So a slot is asked for, set, asked for again and
 //     compared. A lock that twice answers and twice does not take a PIN refuses it: it has it already, in most
 //     cases. What went wrong by radio is found in bridge/logging.
+//   - Before a slot is written, Zigbee2MQTT is asked for it by a request of its own, whose answer is known by its
+//     transaction (see exactly); versions that do not know that are asked as always.
 //   - Every message repeats all slots that Zigbee2MQTT has ever seen. One that may have been published for another
 //     reason than our question counts only when no other follows (see verdict), and until another says otherwise.
 //   - Radio costs a lock its battery. All slots are read once after each connection, and when Zigbee2MQTT or the lock
@@ -15,6 +17,8 @@
 //     read long ago. An idle lock is left alone.
 //   - Without expose_pin, and for locks that do not show PINs, PINs are hidden. A code in use is then changed by
 //     clearing its slot first, because a lock that refuses the new PIN looks like one that took it.
+//   - A Zigbee2MQTT that hangs keeps its connection to the broker. It is asked whether it is well whenever the devices
+//     are listed, and when a lock does not answer.
 //   - The lock itself is asked how many slots it has, and how long PINs may be; one that does not tell has 30 slots
 //     and takes 4 to 8 digits.
 package zigbee2mqtt
@@ -32,18 +36,20 @@ import (
 
 // Adapter is one Zigbee2MQTT. It is connected to the broker all the time, from New to Close.
 type Adapter struct {
-	config Config
-	log    *slog.Logger
-	hints  *adapter.Hints
-	cancel context.CancelFunc
-	done   chan struct{}
+	config  Config
+	log     *slog.Logger
+	hints   *adapter.Hints
+	running context.Context // ends with Close
+	cancel  context.CancelFunc
+	done    chan struct{}
 
-	mu      sync.Mutex
-	session *session      // nil while there is no connection
-	failed  error         // why there is none; nil while the first try is not over
-	changed chan struct{} // closed and made anew when what calls wait for may have changed
-	bridge  bridge
-	locks   map[adapter.DeviceRef]*lock
+	mu       sync.Mutex
+	session  *session      // nil while there is no connection
+	failed   error         // why there is none; nil while the first try is not over
+	changed  chan struct{} // closed and made anew when what calls wait for may have changed
+	bridge   bridge
+	locks    map[adapter.DeviceRef]*lock
+	requests map[string]chan wireResponse // by their transaction
 }
 
 var (
@@ -60,8 +66,8 @@ func New(c Config) (*Adapter, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &Adapter{config: c, log: c.Log, hints: adapter.NewHints(), cancel: cancel, done: make(chan struct{}),
-		changed: make(chan struct{}), locks: map[adapter.DeviceRef]*lock{}}
+	a := &Adapter{config: c, log: c.Log, hints: adapter.NewHints(), running: ctx, cancel: cancel, done: make(chan struct{}),
+		changed: make(chan struct{}), locks: map[adapter.DeviceRef]*lock{}, requests: map[string]chan wireResponse{}}
 	go a.run(ctx)
 	return a, nil
 }
@@ -203,6 +209,9 @@ func (a *Adapter) await(ctx context.Context) error {
 // Devices implements adapter.Adapter. A lock that is listed for the first time is asked for its limits.
 func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 	if err := a.await(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.alive(ctx); err != nil {
 		return nil, err
 	}
 	a.mu.Lock()

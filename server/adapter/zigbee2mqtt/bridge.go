@@ -17,12 +17,14 @@ type bridge struct {
 	known   bool      // its settings, once
 	since   time.Time // when it came online while we were connected; zero: before
 	info    wireInfo
+	hangs   bool            // its connection stands, but it does not answer
+	plain   bool            // it does not know the requests that exactly needs
 	reaches map[string]bool // whether a device can be reached, by its friendly name; those that are told of
 }
 
 // reset forgets what was told over an earlier connection, but for what is published only when Zigbee2MQTT starts.
 func (b *bridge) reset() {
-	b.told, b.online, b.since = false, false, time.Time{}
+	b.told, b.online, b.since, b.hangs, b.plain = false, false, time.Time{}, false, false
 	b.reaches = map[string]bool{}
 }
 
@@ -44,6 +46,8 @@ func (b *bridge) missing(topic string) *absence {
 		return down(false, "nothing is published below %s: is that base_topic of Zigbee2MQTT, is it connected to this broker, and may the user read %s/#?", topic, topic)
 	case b.told && !b.online:
 		return down(true, "Zigbee2MQTT is not running, by what it says in %s/bridge/state", topic)
+	case b.hangs:
+		return &absence{errHangs, true}
 	case !b.listed || !b.known:
 		return down(false, "Zigbee2MQTT has published no devices in %s/bridge/devices: restart it, or let the broker keep retained messages", topic)
 	case b.info.Config.Advanced.Output == "attribute":
@@ -62,7 +66,12 @@ func (a *Adapter) receive(topic string, payload []byte, retained bool) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if !retained && isNews(topic) {
+		a.heard()
+	}
 	switch topic {
+	case "bridge/response/health_check", "bridge/response/action":
+		a.responded(payload)
 	case "bridge/state":
 		a.bridgeState(isOnline(payload), retained)
 	case "bridge/devices":
@@ -149,6 +158,7 @@ func (a *Adapter) bridgeDevices(devices []wireDevice) {
 			changed = true
 		}
 		l.name, l.vendor, l.model, l.able, l.disabled = d.Name, d.Definition.Vendor, d.Definition.Model, able, d.Disabled
+		l.address = d.address()
 	}
 	for ref, l := range gone {
 		changed = true

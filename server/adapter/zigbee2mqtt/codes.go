@@ -35,7 +35,7 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 		r, ok := l.read[n]
 		out.Stale = out.Stale || !ok
 		if r.taken() {
-			out.Codes = append(out.Codes, adapter.Code{Ref: refOf(n), PIN: r.PIN, State: adapter.Confirmed})
+			out.Codes = append(out.Codes, adapter.Code{Ref: refOf(n), PIN: r.PIN, State: adapter.Confirmed, Disabled: r.Status == disabled})
 		}
 	}
 	return out, nil
@@ -121,6 +121,9 @@ func (a *Adapter) readSlot(ctx context.Context, l *lock, n int) (got slot, err e
 	}
 	switch {
 	case errors.Is(err, errNoAnswer):
+		if err := a.alive(ctx); err != nil {
+			return got, err
+		}
 		a.heardNothing(ctx, l)
 		return got, late(ctx, err, adapter.Offline)
 	case err != nil && adapter.ClassOf(err) == adapter.Unconfirmed: // nothing was to be done
@@ -133,7 +136,7 @@ func (a *Adapter) readSlot(ctx context.Context, l *lock, n int) (got slot, err e
 	if !got.taken() {
 		delete(l.put, n)
 	}
-	if masked := got.PIN == ""; got.Status == "enabled" && l.visible && l.masked != masked {
+	if masked := got.PIN == ""; got.Status == enabled && l.visible && l.masked != masked {
 		l.masked = masked
 		a.hints.Send(adapter.Event{Kind: adapter.StatusChanged, Device: l.ref})
 	}
@@ -163,7 +166,7 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 			return adapter.PutResult{}, err
 		}
 		// Somebody else may have just put a code there.
-		now, err := a.readSlot(ctx, l, n)
+		now, err := a.exactly(ctx, l, n)
 		if err != nil {
 			return adapter.PutResult{}, err
 		}
@@ -245,7 +248,7 @@ var askAgainAfter = []time.Duration{0, 700 * time.Millisecond, 2 * time.Second}
 // write has the lock take a PIN in a slot that was just read, and makes sure that it has.
 func (a *Adapter) write(ctx context.Context, l *lock, n int, pin string, now slot) error {
 	a.mu.Lock()
-	same := now.taken() && (now.PIN == pin || (now.PIN == "" && l.put[n] == l.fingerprint(pin)))
+	same := now.Status == enabled && (now.PIN == pin || (now.PIN == "" && l.put[n] == l.fingerprint(pin)))
 	hidden := !l.visible || (now.taken() && now.PIN == "")
 	a.mu.Unlock()
 	if same {
@@ -259,7 +262,7 @@ func (a *Adapter) write(ctx context.Context, l *lock, n int, pin string, now slo
 	if err := a.set(ctx, l, n, pin); err != nil {
 		return unsure(ctx, err)
 	}
-	took, err := a.shows(ctx, l, n, func(s slot) bool { return s.Status == "enabled" && (s.PIN == pin || s.PIN == "") })
+	took, err := a.shows(ctx, l, n, func(s slot) bool { return s.Status == enabled && (s.PIN == pin || s.PIN == "") })
 	if err != nil {
 		return unsure(ctx, err)
 	}

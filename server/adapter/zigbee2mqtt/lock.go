@@ -25,6 +25,7 @@ const (
 type lock struct {
 	ref                 adapter.DeviceRef
 	name, vendor, model string
+	address             address
 	able                abilities
 	disabled            bool  // in Zigbee2MQTT
 	visible             bool  // Zigbee2MQTT publishes its PINs
@@ -317,7 +318,7 @@ func (a *Adapter) learn(ctx context.Context, l *lock) {
 		return
 	}
 	err = a.command(ctx, l, "set", map[string]any{"read": map[string]any{
-		"cluster": "closuresDoorLock", "attributes": []string{"numOfPinUsersSupported", "minPinLen", "maxPinLen"}, "state_property": limitsProperty,
+		"cluster": doorLock, "attributes": []string{"numOfPinUsersSupported", "minPinLen", "maxPinLen"}, "state_property": limitsProperty,
 	}}, answerWithin, func(w, before *wireState) verdict {
 		switch {
 		case w.Limits == nil:
@@ -328,7 +329,7 @@ func (a *Adapter) learn(ctx context.Context, l *lock) {
 		// They were asked for before. The answer must not be taken for that of the next question.
 		return mayBe
 	})
-	if errors.Is(err, errNoAnswer) {
+	if errors.Is(err, errNoAnswer) && a.alive(ctx) == nil {
 		a.heardNothing(ctx, l)
 	}
 	if err != nil && adapter.ClassOf(err).Retryable() {

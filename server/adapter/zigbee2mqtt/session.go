@@ -19,7 +19,7 @@ import (
 const (
 	dialWithin   = 10 * time.Second
 	packetWithin = 10 * time.Second // until the broker acknowledges
-	keepAlive    = 20               // seconds
+	keepAlive    = 10               // seconds; a broker that hangs is noticed in two or three times that
 )
 
 // session is one connection to the broker.
@@ -102,6 +102,9 @@ func unreachable(b broker, err error) error {
 // refused is why the broker did not take the connection. The codes are those of MQTT 5, section 3.2.2.2.
 func refused(b broker, ack *paho.Connack, err error) error {
 	if ack == nil || ack.ReasonCode == 0 {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s takes the connection, but does not answer: it hangs, or something else listens there", b.host)
+		}
 		hint := ""
 		if b.tls == nil {
 			hint = "; does it speak MQTT 5, and without TLS, on that port?"

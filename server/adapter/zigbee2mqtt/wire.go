@@ -4,21 +4,44 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // wireDevice is one of bridge/devices (zigbee2mqtt.io, guide "MQTT topics and messages").
 type wireDevice struct {
-	IEEE       string `json:"ieee_address"`
-	Name       string `json:"friendly_name"`
-	Disabled   bool   `json:"disabled"`
+	IEEE      string `json:"ieee_address"`
+	Name      string `json:"friendly_name"`
+	Disabled  bool   `json:"disabled"`
+	Network   int    `json:"network_address"`
+	Endpoints map[string]struct {
+		Clusters struct {
+			Input []string `json:"input"`
+		} `json:"clusters"`
+	} `json:"endpoints"`
 	Definition *struct {
 		Model       string   `json:"model"`
 		Vendor      string   `json:"vendor"`
 		Description string   `json:"description"`
 		Exposes     []expose `json:"exposes"`
 	} `json:"definition"` // null until the device is known
+}
+
+const doorLock = "closuresDoorLock"
+
+// address is where in the network a lock is.
+type address struct{ Network, Endpoint int }
+
+// address is that of the lock in a device; its endpoint is 0 where it has none.
+func (d wireDevice) address() address {
+	at := address{Network: d.Network}
+	for name, e := range d.Endpoints {
+		if n, err := strconv.Atoi(name); err == nil && slices.Contains(e.Clusters.Input, doorLock) && (at.Endpoint == 0 || n < at.Endpoint) {
+			at.Endpoint = n
+		}
+	}
+	return at
 }
 
 // expose is what a device can do. The bits of Access: 1 it is published, 2 it can be set, 4 it can be asked for.
@@ -122,8 +145,14 @@ type slot struct {
 	PIN    string // empty where hidden
 }
 
-func (s slot) taken() bool { return s.Status == "enabled" || s.Status == "disabled" }
-func (s slot) free() bool  { return s.Status == "available" }
+const (
+	available = "available"
+	enabled   = "enabled"
+	disabled  = "disabled" // kept, but it opens nothing
+)
+
+func (s slot) taken() bool { return s.Status == enabled || s.Status == disabled }
+func (s slot) free() bool  { return s.Status == available }
 
 var isPIN = regexp.MustCompile(`^[0-9]+$`)
 

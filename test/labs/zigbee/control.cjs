@@ -8,8 +8,14 @@ const actions = {
 	online: (lock, { online }) => { lock.online = online; },
 	keypad: (lock, { slot, pin }) => Radio.current.program(lock, slot, pin || undefined, "keypad"),
 	silently: (lock, { slot, pin }) => { if (pin) lock.pins.set(slot, pin); else lock.pins.delete(slot); Radio.save(); }, // a lock that does not tell
+	disable(lock, { slot }) {
+		lock.disabled.add(slot);
+		Radio.save();
+		Radio.current.tellProgrammed(lock, "changed", slot, "keypad");
+	},
+	report: (lock) => Radio.current.report(lock, "genPowerCfg", 33, 32, 170),
 	enter(lock, { pin }) {
-		const slot = [...lock.pins].find(([, has]) => has === pin)?.[0];
+		const slot = [...lock.pins].find(([n, has]) => has === pin && !lock.disabled.has(n))?.[0];
 		if (slot === undefined) Radio.current.tellOperated(lock, "wrong", 0xffff, "keypad");
 		else Radio.current.move(lock, false, "unlock", slot, "keypad");
 	},

@@ -309,9 +309,10 @@ func (l *Lock) do(t testing.TB, what string, in, out any) {
 
 // State is what is really in a lock.
 type State struct {
-	Locked bool           `json:"locked"`
-	Frames int            `json:"frames"` // about codes, the bolt and its limits, that it was sent
-	Codes  map[int]string `json:"codes"`  // PINs by slot
+	Locked   bool           `json:"locked"`
+	Frames   int            `json:"frames"`   // about codes, the bolt and its limits, that it was sent
+	Codes    map[int]string `json:"codes"`    // PINs by slot
+	Disabled []int          `json:"disabled"` // slots whose code opens nothing
 }
 
 // State reads the lock's memory.
@@ -373,6 +374,21 @@ func (l *Lock) Jam(t testing.TB) { t.Helper(); l.do(t, "fault", map[string]bool{
 func (l *Lock) Drop(t testing.TB, writes int) {
 	t.Helper()
 	l.do(t, "fault", map[string]int{"drop": writes}, nil)
+}
+
+// Hold has the lock answer questions about codes only when it is let go.
+func (l *Lock) Hold(t testing.TB, hold bool) {
+	t.Helper()
+	l.do(t, "fault", map[string]bool{"hold": hold}, nil)
+}
+
+// Report has the lock tell its battery once more, the same as before.
+func (l *Lock) Report(t testing.TB) { t.Helper(); l.do(t, "report", nil, nil) }
+
+// Disable has somebody disable a code at the keypad, without deleting it.
+func (l *Lock) Disable(t testing.TB, slot int) {
+	t.Helper()
+	l.do(t, "disable", keypad{Slot: slot}, nil)
 }
 
 // Leave takes the lock out of the network; Join brings it back, with what it has in its memory.

@@ -29,13 +29,16 @@ class Lock {
 	}
 	reset() {
 		this.pins = new Map([[1, "471147"], [2, "800855"]]);
+		this.disabled = new Set();
 		this.state = bolt.unlocked;
 		this.online = true;
-		this.faults = {}; // drop: writes without effect, as many; jam
+		this.faults = {}; // drop: writes without effect, as many; jam; hold: questions about codes are answered later
 	}
 	// The memory of a lock outlives zigbee2mqtt.
-	kept() { return { pins: [...this.pins], state: this.state, joined: this.joined }; }
-	restore({ pins, state, joined }) { Object.assign(this, { pins: new Map(pins), state, joined }); }
+	kept() { return { pins: [...this.pins], disabled: [...this.disabled], state: this.state, joined: this.joined }; }
+	restore({ pins, disabled, state, joined }) { Object.assign(this, { pins: new Map(pins), disabled: new Set(disabled), state, joined }); }
+	status(slot) { return !this.pins.has(slot) ? 0 : this.disabled.has(slot) ? 3 : 1; }
+	async answers() { while (this.faults.hold) await new Promise((resolve) => setTimeout(resolve, 5)); }
 	attributes() {
 		return {
 			genBasic: { zclVersion: 3, appVersion: 1, stackVersion: 2, hwVersion: 1, manufacturerName: "Yale", modelId: "YRD256 TSDB", dateCode: "20240101", powerSource: 3, swBuildId: "1.0" },
@@ -48,7 +51,7 @@ class Lock {
 		this.faults.drop--;
 		return true;
 	}
-	dump() { return { codes: Object.fromEntries(this.pins), locked: this.state === bolt.locked, frames: this.frames }; }
+	dump() { return { codes: Object.fromEntries(this.pins), disabled: [...this.disabled], locked: this.state === bolt.locked, frames: this.frames }; }
 }
 
 class Radio extends Adapter {
@@ -139,6 +142,7 @@ class Radio extends Adapter {
 		const what = pin === undefined ? "deleted" : lock.pins.has(slot) ? "changed" : "added";
 		if (pin === undefined) lock.pins.delete(slot);
 		else lock.pins.set(slot, pin);
+		lock.disabled.delete(slot);
 		Radio.save();
 		setTimeout(() => this.tellProgrammed(lock, what, slot, source), 50);
 	}
@@ -181,9 +185,13 @@ class Radio extends Adapter {
 				if (!lock.dropped() && lock.pins.has(slot)) this.program(lock, slot, undefined, "rf");
 				return answer("clearPinCodeRsp", { status: ok });
 			case "getPinCode": {
+				await lock.answers();
 				const pin = lock.pins.get(slot);
-				return answer("getPinCodeRsp", { userid: slot, userstatus: pin ? 1 : 0, usertype: 0, pincodevalue: pin && lock.profile !== "masked" ? Buffer.from(pin) : Buffer.alloc(0) });
+				return answer("getPinCodeRsp", { userid: slot, userstatus: lock.status(slot), usertype: 0, pincodevalue: pin && lock.profile !== "masked" ? Buffer.from(pin) : Buffer.alloc(0) });
 			}
+			case "getUserStatus":
+				await lock.answers();
+				return answer("getUserStatusRsp", { userid: slot, userstatus: lock.status(slot) });
 			default: return answer("defaultRsp", { cmdId: frame.command.ID, statusCode: Zcl.Status.UNSUP_CLUSTER_COMMAND }, G);
 		}
 	}

@@ -1,0 +1,87 @@
+package zigbee2mqtt_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zigbee"
+)
+
+// Somebody programs a code while a slot is looked at before it is written, on a lock that does not tell, and a report
+// that says nothing new arrives before the lock's answer.
+func TestAReportIsNotTakenForTheAnswerBeforeAWrite(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []zigbee.Profile{zigbee.Plain, zigbee.Hidden, zigbee.Masked} {
+		t.Run(string(profile), func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, profile)
+			b.codes()
+			b.lock.Hold(t, true)
+			frames := b.lock.State(t).Frames
+			type outcome struct {
+				adapter.PutResult
+				err error
+			}
+			put := make(chan outcome, 1)
+			go func() {
+				result, err := b.PutCode(t.Context(), b.ref, adapter.CodeSpec{Key: "ours", PIN: "60216021"})
+				put <- outcome{result, err}
+			}()
+			b.until("the slot is asked for", func() bool { return b.lock.State(t).Frames > frames })
+			b.lock.ProgramSilently(t, 3, "70317031")
+			b.lock.Report(t)
+			b.lock.LockByHand(t)
+			for e := range b.Events() { // what was told before it has been heard, too
+				if e.Kind == adapter.LockOperated {
+					break
+				}
+			}
+			b.lock.Hold(t, false)
+			got := <-put
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			codes := b.lock.State(t).Codes
+			if codes[3] != "70317031" {
+				t.Error("the stranger's code was overwritten")
+			}
+			if got.Ref == "3" || codes[4] != "60216021" {
+				t.Errorf("ours is at %s", got.Ref)
+			}
+		})
+	}
+}
+
+func TestADisabledCodeIsShownSoAndEnabledByPuttingItAgain(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []zigbee.Profile{zigbee.Plain, zigbee.Hidden, zigbee.Masked} {
+		t.Run(string(profile), func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, profile)
+			ref := b.put("ours", "60216021")
+			isDisabled := func() bool {
+				codes, err := b.Codes(t.Context(), b.ref, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				i := slices.IndexFunc(codes.Codes, func(c adapter.Code) bool { return c.Ref == ref })
+				return i >= 0 && codes.Codes[i].Disabled
+			}
+			if isDisabled() {
+				t.Fatal("it is shown as disabled at first")
+			}
+			b.lock.Disable(t, 3)
+			b.until("it is shown as disabled", isDisabled)
+			if _, err := b.PutCode(t.Context(), b.ref, adapter.CodeSpec{Ref: ref, Key: "ours", PIN: "60216021"}); err != nil {
+				t.Fatal(err)
+			}
+			if s := b.lock.State(t); len(s.Disabled) > 0 || s.Codes[3] != "60216021" {
+				t.Errorf("disabled on the lock are %v", s.Disabled)
+			}
+			if isDisabled() {
+				t.Error("it is still shown as disabled")
+			}
+		})
+	}
+}

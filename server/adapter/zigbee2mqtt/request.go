@@ -1,0 +1,125 @@
+package zigbee2mqtt
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// wireResponse is what Zigbee2MQTT answers to a request about itself (zigbee2mqtt.io, "MQTT topics and messages",
+// zigbee2mqtt/bridge/request). The transaction is that of the request.
+type wireResponse struct {
+	Transaction string          `json:"transaction"`
+	Status      string          `json:"status"`
+	Error       string          `json:"error"` // may hold a PIN
+	Data        json.RawMessage `json:"data"`
+}
+
+// healthWithin is how long Zigbee2MQTT may take to say that it is well: it asks nobody.
+const healthWithin = 5 * time.Second
+
+// request asks Zigbee2MQTT something and waits for the answer to that. It fails like session.publish, with
+// errNoAnswer, as failure says, and with GatewayDown.
+func (a *Adapter) request(ctx context.Context, what string, payload map[string]any, within time.Duration) (json.RawMessage, error) {
+	payload["transaction"] = rand.Text()
+	answer := make(chan wireResponse, 1)
+	a.mu.Lock()
+	s := a.session
+	a.requests[payload["transaction"].(string)] = answer
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		delete(a.requests, payload["transaction"].(string))
+		a.mu.Unlock()
+	}()
+	if s == nil {
+		return nil, adapter.Errorf(adapter.GatewayDown, "there is no connection to the MQTT broker")
+	}
+	if err := s.publish(ctx, "bridge/request/"+what, payload); err != nil {
+		return nil, err
+	}
+	timeout := time.NewTimer(within)
+	defer timeout.Stop()
+	select {
+	case w := <-answer:
+		if w.Status != "ok" {
+			return nil, failure(w.Error)
+		}
+		return w.Data, nil
+	case <-s.ended:
+		return nil, adapter.Errorf(adapter.GatewayDown, "the connection to the MQTT broker was lost")
+	case <-ctx.Done():
+	case <-timeout.C:
+	}
+	return nil, errNoAnswer
+}
+
+// responded takes in an answer; with a.mu held.
+func (a *Adapter) responded(payload []byte) {
+	var w wireResponse
+	if json.Unmarshal(payload, &w) != nil {
+		return
+	}
+	if answer, ok := a.requests[w.Transaction]; ok {
+		delete(a.requests, w.Transaction)
+		answer <- w
+	}
+}
+
+// alive fails with GatewayDown when Zigbee2MQTT does not answer though its connection stands, as a process does that
+// hangs. The broker tells of that only much later.
+func (a *Adapter) alive(ctx context.Context) error {
+	_, err := a.request(ctx, "health_check", map[string]any{}, healthWithin)
+	if !errors.Is(err, errNoAnswer) || ctx.Err() != nil {
+		return nil // it has answered, or something else is wrong that others tell better
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.bridge.hangs {
+		a.bridge.hangs = true
+		for _, l := range a.locks {
+			l.fail(errHangs)
+		}
+		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // which will fail
+		go a.awaken()
+	}
+	return errHangs
+}
+
+var errHangs = adapter.Errorf(adapter.GatewayDown, "Zigbee2MQTT does not answer, although its connection to the broker stands: it hangs; look at its machine, or restart it")
+
+// awaken asks a Zigbee2MQTT that hangs until it is heard of.
+func (a *Adapter) awaken() {
+	pause := time.NewTicker(time.Second)
+	defer pause.Stop()
+	for ; ; <-pause.C {
+		a.mu.Lock()
+		hangs := a.bridge.hangs && a.session != nil
+		a.mu.Unlock()
+		if !hangs || a.running.Err() != nil {
+			return
+		}
+		_, _ = a.request(a.running, "health_check", map[string]any{}, healthWithin) // its answer is a sign of life
+	}
+}
+
+// heard notes a sign of life of Zigbee2MQTT; with a.mu held. What happened while it did not answer nobody knows.
+func (a *Adapter) heard() {
+	if !a.bridge.hangs {
+		return
+	}
+	a.bridge.hangs = false
+	a.forget()
+	a.hints.Send(adapter.Event{Kind: adapter.Resync})
+	a.wake()
+}
+
+// isNews says whether a topic is published by Zigbee2MQTT itself: the broker repeats to us what others command.
+func isNews(topic string) bool {
+	return !strings.HasPrefix(topic, "bridge/request/") && !strings.HasSuffix(topic, "/set") && !strings.HasSuffix(topic, "/get")
+}
