@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"iter"
+	"slices"
 )
 
 // pageSize is how many records are asked for at once, so that no answer gets too long.
@@ -22,14 +23,15 @@ func (c *Client) Devices(ctx context.Context, request ListDevicesRequest) iter.S
 }
 
 // AccessCodes lists the managed codes of a device, page after page. Servers that do not heed device_id answer
-// codes of other devices, too.
+// codes of other devices, too. Unmanaged codes that a server has on that list are left out.
 func (c *Client) AccessCodes(ctx context.Context, deviceID string) iter.Seq2[AccessCode, error] {
 	return Pages(func(cursor string) ([]AccessCode, Pagination, error) {
 		answer, err := Call[AccessCodesResponse](ctx, c.ListAccessCodes, ListAccessCodesRequest{DeviceID: deviceID, Limit: pageSize, PageCursor: cursor})
 		if err != nil {
 			return nil, Pagination{}, err
 		}
-		return answer.AccessCodes, answer.Pagination, nil
+		managed := slices.DeleteFunc(answer.AccessCodes, func(code AccessCode) bool { return !code.IsManaged })
+		return managed, answer.Pagination, nil
 	})
 }
 

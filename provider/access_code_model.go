@@ -38,7 +38,7 @@ func (m *accessCodeModel) fill(code *api.AccessCode) {
 	m.IsExternalModificationAllowed = types.BoolValue(code.IsExternalModificationAllowed)
 	m.Type = types.StringValue(string(code.Type))
 	m.Status = types.StringValue(string(code.Status))
-	m.IsManaged = types.BoolValue(code.IsManaged)
+	m.IsManaged = types.BoolValue(true)
 	m.CreatedAt = timestamp(code.CreatedAt)
 }
 

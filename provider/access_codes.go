@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -10,13 +11,20 @@ import (
 
 // What follows are the operations on access codes that take more than one request.
 
-// managedCode reads a managed code. It fails with api.IsNotFound when there is none.
+// managedCode reads a managed code. It fails with api.IsNotFound when there is none, also where the server answers with
+// one that it calls unmanaged.
 func managedCode(ctx context.Context, client *api.Client, id string) (*api.AccessCode, error) {
 	answer, err := api.Call[api.AccessCodeResponse](ctx, client.GetAccessCode, api.GetAccessCodeRequest{AccessCodeID: id})
 	if err != nil {
 		return nil, err
 	}
-	return &answer.AccessCode, sameID("access code", answer.AccessCode.AccessCodeID, id)
+	if err := sameID("access code", answer.AccessCode.AccessCodeID, id); err != nil {
+		return nil, err
+	}
+	if !answer.AccessCode.IsManaged {
+		return nil, &api.ResponseError{Status: http.StatusNotFound, Type: "access_code_not_found", Message: "the access code is not managed"}
+	}
+	return &answer.AccessCode, nil
 }
 
 // unmanagedCode reads an unmanaged code. Some servers do not do that by identifier, but only list the codes

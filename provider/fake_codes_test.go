@@ -90,6 +90,9 @@ func (f *fake) codeJSON(id string) map[string]any {
 	if c.cannotBeDeleted && !c.managed {
 		code["cannot_delete_unmanaged_access_code"] = true
 	}
+	for _, field := range f.omits {
+		delete(code, field)
+	}
 	return code
 }
 
@@ -108,7 +111,8 @@ func (f *fake) onCode(w http.ResponseWriter, r *http.Request, body map[string]an
 		return
 	}
 	c := f.codes[id]
-	if c == nil || c.managed == strings.Contains(r.URL.Path, "/unmanaged/") {
+	mixed := f.mixesCodes && r.URL.Path == "/access_codes/get"
+	if c == nil || c.managed == strings.Contains(r.URL.Path, "/unmanaged/") && !mixed {
 		f.answerNotFound("access_code_not_found", "Could not find an access_code with device_id or access_code_id")(w, r)
 		return
 	}

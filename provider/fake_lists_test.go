@@ -50,7 +50,7 @@ func (f *fake) listUnmanaged(w http.ResponseWriter, r *http.Request, body map[st
 func (f *fake) codesThat(body map[string]any, managed bool) []map[string]any {
 	codes := []map[string]any{}
 	for _, id := range slices.Sorted(maps.Keys(f.codes)) {
-		if c := f.codes[id]; c.managed == managed && (f.listsAllDevices || c.device == body["device_id"]) {
+		if c := f.codes[id]; (c.managed == managed || managed && f.mixesCodes) && (f.listsAllDevices || c.device == body["device_id"]) {
 			codes = append(codes, f.codeJSON(id))
 		}
 	}

@@ -36,6 +36,7 @@ type fake struct {
 	devices  []map[string]any
 
 	expandsWildcard bool     // stores the list of all event types instead of "*"
+	allTypes        []string // that list
 	secretOnce      bool     // tells a webhook's secret only at creation
 	noAttempts      bool     // answers without action_attempt
 	laterBy         int      // and takes effect only after so many more requests
@@ -45,6 +46,8 @@ type fake struct {
 	listsAllDevices bool     // ignores device_id
 	neverSet        bool     // leaves codes at "setting"
 	lacks           []string // operations
+	omits           []string // what it does not say of codes
+	mixesCodes      bool     // has managed and unmanaged codes alike where the contract has managed ones only
 	anyID           bool     // takes identifiers that are no UUIDs
 	newID           func() string
 	elsewhere       bool // does not know what a workspace is
@@ -68,13 +71,12 @@ type fakeWebhook struct {
 	more       map[string]any // what else it answers
 }
 
-var allEventTypes = []string{"access_code.created", "device.connected", "device.disconnected"}
-
 func startFake(t *testing.T) *fake {
 	t.Helper()
 	f := &fake{
 		odd: map[string][]http.HandlerFunc{}, webhooks: map[string]*fakeWebhook{}, codes: map[string]*fakeCode{},
-		attempts: map[string]*fakeAttempt{}, pageSize: 1000, workspace: fakeWorkspace, newID: uuid.NewString,
+		attempts: map[string]*fakeAttempt{}, pageSize: 1000, workspace: fakeWorkspace,
+		allTypes: []string{"access_code.created", "device.connected", "device.disconnected"}, newID: uuid.NewString,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if front := f.front.Load(); front != nil {
@@ -243,7 +245,7 @@ func (f *fake) setEventTypes(id string, body map[string]any) {
 		eventTypes = append(eventTypes, eventType.(string))
 	}
 	if f.expandsWildcard && slices.Contains(eventTypes, "*") {
-		eventTypes = slices.Clone(allEventTypes)
+		eventTypes = slices.Clone(f.allTypes)
 	}
 	slices.Reverse(eventTypes) // its order must not matter
 	f.webhooks[id].eventTypes = eventTypes

@@ -35,6 +35,13 @@ var otherServers = map[string]struct {
 		odd:   func(f *fake) { f.listsAllDevices, f.lacks = true, []string{"/access_codes/unmanaged/get"} },
 		asked: map[string]int{converting: 1},
 	},
+	"that does not say what the route and the time frame tell": {
+		odd: func(f *fake) {
+			f.omits = []string{"is_managed", "type", "is_external_modification_allowed", "errors", "warnings"}
+		},
+		asked: map[string]int{converting: 1},
+	},
+	"that mixes managed and unmanaged codes": {odd: func(f *fake) { f.mixesCodes = true }, asked: map[string]int{converting: 1}},
 	"that cannot change webhooks": {
 		odd:   func(f *fake) { f.lacks = []string{"/webhooks/update"} },
 		asked: map[string]int{"/webhooks/create": 2, "/webhooks/delete": 1}, replaces: true,
