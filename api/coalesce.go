@@ -53,6 +53,31 @@ func (p *pages[T]) find(ctx context.Context, key, id string) *T {
 	return p.leave(l, id)
 }
 
+// all are the records of that key, or false where its list does not tell.
+func (p *pages[T]) all(ctx context.Context, key string) ([]T, bool) {
+	l := p.join(ctx, key, key)
+	if l == nil {
+		return nil, false
+	}
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+	}
+	p.leave(l, key)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l.records == nil || len(l.records) == p.limit || p.singly[key] {
+		return nil, false
+	}
+	records := []T{}
+	for _, record := range l.records {
+		if of, _ := p.names(record); of == key {
+			records = append(records, *record)
+		}
+	}
+	return records, true
+}
+
 // join waits for a list with the others, or as the first. It answers nil where there is none to wait for.
 func (p *pages[T]) join(ctx context.Context, key, id string) *load[T] {
 	p.mu.Lock()

@@ -49,6 +49,16 @@ func (r *Reads) UnmanagedAccessCode(ctx context.Context, deviceID, id string) *U
 	return r.unmanaged.find(ctx, deviceID, id)
 }
 
+// AccessCodesOn are the managed codes of a device, in no order; false where its list does not tell.
+func (r *Reads) AccessCodesOn(ctx context.Context, deviceID string) ([]AccessCode, bool) {
+	return r.codes.all(ctx, deviceID)
+}
+
+// UnmanagedAccessCodesOn are the unmanaged codes of a device, in no order; false where its list does not tell.
+func (r *Reads) UnmanagedAccessCodesOn(ctx context.Context, deviceID string) ([]UnmanagedAccessCode, bool) {
+	return r.unmanaged.all(ctx, deviceID)
+}
+
 // Webhook is a webhook as the list has it, or nil.
 func (r *Reads) Webhook(ctx context.Context, id string) *Webhook { return r.webhooks.find(ctx, "", id) }
 

@@ -94,8 +94,8 @@ func (e *ephemeralAccessCode) Open(ctx context.Context, req ephemeral.OpenReques
 	const action = "Read the PIN of an access code"
 	var model ephemeralAccessCodeModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
-	client := e.client(&resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	client := e.client(req, resp)
+	if client == nil || resp.Diagnostics.HasError() {
 		return
 	}
 	id, device := model.AccessCodeID.ValueString(), model.DeviceID

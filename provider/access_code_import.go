@@ -19,6 +19,9 @@ const actionImport = "Import access code"
 // converts it if need be. A bare <access_code_id> converts an unmanaged code at once, which the setting
 // convert_on_import can forbid: import blocks are imported while planning.
 func (r *accessCodeResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	if r.cannotImport(req, resp) {
+		return
+	}
 	if req.ID == "" {
 		r.importIdentity(ctx, req, resp)
 		return

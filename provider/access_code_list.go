@@ -72,7 +72,7 @@ func (l *accessCodeList) ListResourceConfigSchema(_ context.Context, _ list.List
 func (l *accessCodeList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	var config accessCodeListModel
 	diags := req.Config.Get(ctx, &config)
-	client := l.client(&diags)
+	client := l.client(&diags, "A query finds it after that.")
 	if diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
@@ -89,12 +89,13 @@ func (l *accessCodeList) List(ctx context.Context, req list.ListRequest, stream 
 // listedCode is an access code without its PIN.
 type listedCode struct {
 	model  accessCodeModel
+	name   types.String
 	device string // its name, or its identifier where the name is not known
 }
 
 // displayName says which of the codes of the same name it is.
 func (c *listedCode) displayName() string {
-	name := c.model.Name.ValueString()
+	name := c.name.ValueString()
 	if name == "" {
 		name = c.model.AccessCodeID.ValueString()
 	}
@@ -114,12 +115,13 @@ func (m *accessCodeListModel) codes(ctx context.Context, client *api.Client) ite
 				yield(listedCode{}, err)
 				return
 			}
-			for model, err := range m.codesOf(ctx, client, device.DeviceID) {
-				if err == nil && (seen[model.AccessCodeID.ValueString()] || model.DeviceID.ValueString() != device.DeviceID) {
+			for code, err := range m.codesOf(ctx, client, device.DeviceID) {
+				if err == nil && (seen[code.model.AccessCodeID.ValueString()] || code.model.DeviceID.ValueString() != device.DeviceID) {
 					continue // some servers do not heed device_id
 				}
-				seen[model.AccessCodeID.ValueString()] = true
-				if !yield(listedCode{model, device.DisplayName}, err) || err != nil {
+				seen[code.model.AccessCodeID.ValueString()] = true
+				code.device = device.DisplayName
+				if !yield(code, err) || err != nil {
 					return
 				}
 			}
@@ -144,18 +146,18 @@ func (m *accessCodeListModel) devices(ctx context.Context, client *api.Client) i
 	}
 }
 
-func (m *accessCodeListModel) codesOf(ctx context.Context, client *api.Client, deviceID string) iter.Seq2[accessCodeModel, error] {
-	return func(yield func(accessCodeModel, error) bool) {
+func (m *accessCodeListModel) codesOf(ctx context.Context, client *api.Client, deviceID string) iter.Seq2[listedCode, error] {
+	return func(yield func(listedCode, error) bool) {
 		if m.Management.ValueString() != onlyUnmanaged {
 			for code, err := range client.AccessCodes(ctx, deviceID) {
-				if model := withoutPIN((*accessCodeModel).fill, &code); !yield(model, err) || err != nil {
+				if listed := withoutPIN((*accessCodeModel).fill, &code); !yield(listed, err) || err != nil {
 					return
 				}
 			}
 		}
 		if m.Management.ValueString() != onlyManaged {
 			for code, err := range client.UnmanagedAccessCodes(ctx, deviceID) {
-				if model := withoutPIN((*accessCodeModel).fillUnmanaged, &code); !yield(model, err) || err != nil {
+				if listed := withoutPIN((*accessCodeModel).fillUnmanaged, &code); !yield(listed, err) || err != nil {
 					return
 				}
 			}
@@ -163,12 +165,18 @@ func (m *accessCodeListModel) codesOf(ctx context.Context, client *api.Client, d
 	}
 }
 
-// withoutPIN is the model of a code as it may be shown.
-func withoutPIN[T any](fill func(*accessCodeModel, *T), code *T) accessCodeModel {
+// withoutPIN is a code as it may be shown. A name that holds the PIN is left out of the resource, so that the configuration
+// made of it neither tells the PIN nor renames the code.
+func withoutPIN[T any](fill func(*accessCodeModel, *T), code *T) listedCode {
 	model := accessCodeModel{Timeouts: timeouts.Value{Object: types.ObjectNull(map[string]attr.Type{
 		"create": types.StringType, "update": types.StringType, "delete": types.StringType,
 	})}}
 	fill(&model, code)
+	listed := listedCode{name: nameWithoutPIN(model.Name.ValueStringPointer(), model.Code.ValueStringPointer())}
+	if !listed.name.Equal(model.Name) {
+		model.Name = types.StringNull()
+	}
 	model.Code = types.StringNull()
-	return model
+	listed.model = model
+	return listed
 }

@@ -45,14 +45,17 @@ type foundCode struct {
 	err       error
 }
 
+type codeFinder = func(ctx context.Context, client *api.Client, deviceID, id string) (*api.AccessCode, *api.UnmanagedAccessCode, error)
+
 func (f foundCode) nothing() bool { return f.managed == nil && f.unmanaged == nil }
 
-// look reads the code with the identifier on a lock. It fails when the code is on another lock.
-func look(ctx context.Context, client *api.Client, deviceID, id string) (found foundCode) {
+// look reads the code with the identifier on a lock, by findCode or refreshCode. It fails when the code is on another
+// lock.
+func look(ctx context.Context, find codeFinder, client *api.Client, deviceID, id string) (found foundCode) {
 	if id == "" {
 		return found
 	}
-	found.managed, found.unmanaged, found.err = findCode(ctx, client, deviceID, id)
+	found.managed, found.unmanaged, found.err = find(ctx, client, deviceID, id)
 	actual := deviceID
 	switch {
 	case found.err != nil:
@@ -76,7 +79,7 @@ type done struct {
 
 // put creates the code on a lock that has none.
 func (m *accessCodeSetModel) put(ctx context.Context, conn *connection, deviceID string) done {
-	if m.Code.ValueString() == "" {
+	if m.pin() == "" {
 		err := errors.New("the PIN of the set is not known, because the server does not tell it. Write it into `code`")
 		return done{noCode(err.Error()), false, err}
 	}
@@ -106,7 +109,7 @@ func (m *accessCodeSetModel) lost(ctx context.Context, client *api.Client, devic
 		return nil
 	}
 	for i, code := range codes {
-		if code.Code != nil && *code.Code == m.Code.ValueString() && code.Name != nil && *code.Name == m.Name.ValueString() {
+		if code.Code != nil && *code.Code == m.pin() && code.Name != nil && *code.Name == m.Name.ValueString() {
 			return &codes[i]
 		}
 	}
@@ -134,7 +137,8 @@ func (m *accessCodeSetModel) failed(ctx context.Context, client *api.Client, id 
 	defer cancel()
 	code, readErr := managedCode(ctx, client, id)
 	if readErr == nil {
-		return done{m.managed(code), false, err}
+		// Of a PIN that is written only nobody can tell whether it is there.
+		return done{m.managed(code).unless(m.writesOnly()), false, err}
 	}
 	return done{lockCode{
 		AccessCodeID: types.StringValue(id), Status: types.StringValue(string(api.Unknown)),
@@ -144,7 +148,7 @@ func (m *accessCodeSetModel) failed(ctx context.Context, client *api.Client, id 
 
 // bring makes the code on a lock what the set wants.
 func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, deviceID, id string) done {
-	found := look(ctx, conn.api, deviceID, id)
+	found := look(ctx, findCode, conn.api, deviceID, id)
 	switch {
 	case found.err != nil:
 		return m.failed(ctx, conn.api, id, found.err)
@@ -161,6 +165,7 @@ func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, device
 		found.managed = code
 	}
 	actual.fill(found.managed)
+	actual.CodeWOVersion = types.Int64Null() // so that such a PIN is written whatever is there
 	code, err := changePlanned(ctx, conn.api, plan, actual, conn.waitForSet)
 	if err != nil {
 		return m.failed(ctx, conn.api, id, err)

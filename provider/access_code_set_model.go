@@ -15,13 +15,15 @@ import (
 )
 
 type accessCodeSetModel struct {
-	DeviceIDs   types.Set      `tfsdk:"device_ids"`
-	Name        types.String   `tfsdk:"name"`
-	Code        types.String   `tfsdk:"code"`
-	StartsAt    instant        `tfsdk:"starts_at"`
-	EndsAt      instant        `tfsdk:"ends_at"`
-	AccessCodes types.Map      `tfsdk:"access_codes"`
-	Timeouts    timeouts.Value `tfsdk:"timeouts"`
+	DeviceIDs     types.Set      `tfsdk:"device_ids"`
+	Name          types.String   `tfsdk:"name"`
+	Code          types.String   `tfsdk:"code"`
+	CodeWO        types.String   `tfsdk:"code_wo"`
+	CodeWOVersion types.Int64    `tfsdk:"code_wo_version"`
+	StartsAt      instant        `tfsdk:"starts_at"`
+	EndsAt        instant        `tfsdk:"ends_at"`
+	AccessCodes   types.Map      `tfsdk:"access_codes"`
+	Timeouts      timeouts.Value `tfsdk:"timeouts"`
 }
 
 // lockCode is the code of a set on one lock.
@@ -42,6 +44,14 @@ const missing = "missing"
 
 func noCode(errors ...string) lockCode {
 	return lockCode{Status: types.StringValue(missing), AsDeclared: types.BoolValue(false), Errors: append([]string{}, errors...)}
+}
+
+// unless is the code, as it is not declared if that is so.
+func (c lockCode) unless(so bool) lockCode {
+	if so {
+		c.AsDeclared = types.BoolValue(false)
+	}
+	return c
 }
 
 // devices are the locks of the set, in order. They must be known.
@@ -75,9 +85,15 @@ func (m *accessCodeSetModel) setDevices(ctx context.Context, codes map[string]lo
 func (m *accessCodeSetModel) on(deviceID, id string) *accessCodeModel {
 	return &accessCodeModel{
 		AccessCodeID: types.StringValue(id), DeviceID: types.StringValue(deviceID),
-		Name: m.Name, Code: m.Code, StartsAt: m.StartsAt, EndsAt: m.EndsAt,
+		Name: m.Name, Code: m.Code, CodeWO: m.CodeWO, CodeWOVersion: m.CodeWOVersion, StartsAt: m.StartsAt, EndsAt: m.EndsAt,
 	}
 }
+
+// writesOnly says whether the PIN is given by code_wo.
+func (m *accessCodeSetModel) writesOnly() bool { return !m.CodeWOVersion.IsNull() }
+
+// pin is the PIN of the set, "" while none is known.
+func (m *accessCodeSetModel) pin() string { return m.on("", "").pin() }
 
 // changes says whether the plan wants other codes on the locks than the state.
 func (m *accessCodeSetModel) changes(state *accessCodeSetModel) bool {
@@ -95,7 +111,7 @@ func (m *accessCodeSetModel) managed(code *api.AccessCode) lockCode {
 	_, changes := m.on(code.DeviceID, code.AccessCodeID).updateRequest(actual)
 	return lockCode{
 		AccessCodeID: types.StringValue(code.AccessCodeID), Status: types.StringValue(string(code.Status)),
-		AsDeclared: types.BoolValue(code.IsManaged && !changes), Errors: m.texts(code.Errors),
+		AsDeclared: types.BoolValue(!changes), Errors: m.texts(code.Errors),
 	}
 }
 
@@ -116,10 +132,7 @@ func (m *accessCodeSetModel) texts(problems []api.Problem) []string {
 }
 
 func (m *accessCodeSetModel) hide(text string) string {
-	if pin := m.Code.ValueString(); pin != "" {
-		return api.Redact(text, pin)
-	}
-	return text
+	return api.Redact(text, m.pin())
 }
 
 // adopt takes over name, PIN and time frame from a code, after an import.

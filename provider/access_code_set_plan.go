@@ -32,6 +32,9 @@ func (r *accessCodeSetResource) ModifyPlan(ctx context.Context, req resource.Mod
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if plan.writesOnly() {
+		plan.Code = types.StringNull()
+	}
 	plan.AccessCodes = types.MapUnknown(lockCodeType)
 	if known, _ := plan.DeviceIDs.ToTerraformValue(ctx); known.IsFullyKnown() {
 		codes := map[string]attr.Value{}

@@ -3,13 +3,10 @@ package provider
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -17,6 +14,7 @@ import (
 )
 
 var (
+	_ resource.ResourceWithIdentity       = (*accessCodeSetResource)(nil)
 	_ resource.ResourceWithImportState    = (*accessCodeSetResource)(nil)
 	_ resource.ResourceWithModifyPlan     = (*accessCodeSetResource)(nil)
 	_ resource.ResourceWithValidateConfig = (*accessCodeSetResource)(nil)
@@ -28,6 +26,7 @@ func newAccessCodeSetResource() resource.Resource { return &accessCodeSetResourc
 
 func (r *accessCodeSetResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_access_code_set"
+	resp.ResourceBehavior.MutableIdentity = true // locks come and go
 }
 
 const (
@@ -41,6 +40,7 @@ const (
 func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan accessCodeSetModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(plan.readWriteOnly(ctx, req.Config)...)
 	timeout, diags := plan.Timeouts.Create(ctx, defaultTimeout)
 	resp.Diagnostics.Append(diags...)
 	client := r.client(&resp.Diagnostics)
@@ -78,13 +78,17 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 	if exists {
 		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
 		resp.Diagnostics.Append(plan.setCodes(ctx, codes)...)
+		plan.CodeWO = types.StringNull() // what is written only is never kept
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(ctx))...)
 	}
 }
 
 func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var model accessCodeSetModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	// Also for what turns out to be gone: the framework insists, and Terraform before 1.12 stores no identity.
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity(ctx))...)
 	imported := model.Name.IsNull()
 	if !imported && r.readsLater(&resp.Diagnostics) {
 		return
@@ -95,7 +99,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 	}
 	codes := model.codes(ctx)
 	found := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) foundCode {
-		return look(ctx, client, deviceID, codes[deviceID].AccessCodeID.ValueString())
+		return look(ctx, r.refreshCode, client, deviceID, codes[deviceID].AccessCodeID.ValueString())
 	})
 	for _, deviceID := range slices.Sorted(maps.Keys(found)) {
 		one := found[deviceID]
@@ -115,7 +119,8 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 	for deviceID, one := range found {
 		switch {
 		case one.managed != nil:
-			codes[deviceID] = model.managed(one.managed)
+			was := codes[deviceID].AsDeclared
+			codes[deviceID] = model.managed(one.managed).unless(model.writesOnly() && !was.ValueBool())
 		case one.unmanaged != nil:
 			codes[deviceID] = model.unmanaged(one.unmanaged)
 		case !codes[deviceID].AccessCodeID.IsNull():
@@ -128,6 +133,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
 	resp.Diagnostics.Append(model.setCodes(ctx, codes)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity(ctx))...)
 }
 
 // Update works on the locks that are new, gone or not as declared, and leaves the others alone.
@@ -135,6 +141,7 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	var plan, state accessCodeSetModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	resp.Diagnostics.Append(plan.readWriteOnly(ctx, req.Config)...)
 	timeout, diags := plan.Timeouts.Update(ctx, defaultTimeout)
 	resp.Diagnostics.Append(diags...)
 	client := r.client(&resp.Diagnostics)
@@ -145,8 +152,9 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	defer cancel()
 
 	codes, wanted := state.codes(ctx), plan.devices(ctx)
-	if plan.Code.IsUnknown() {
-		plan.Code = state.Code
+	if plan.Code.IsUnknown() && !plan.learn(ctx, client, &state, codes) {
+		refuse(&resp.Diagnostics, actionPut, "The PIN of the set is not known, because the server does not tell it. Write it into `code`.")
+		return
 	}
 	work := slices.DeleteFunc(slices.Clone(wanted), func(deviceID string) bool { return !plan.todo(&state, codes, deviceID) })
 	for deviceID := range codes {
@@ -169,7 +177,23 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 		return
 	}
 	r.settle(ctx, client, &plan, codes, results, &resp.Diagnostics)
+	plan.CodeWO = types.StringNull() // what is written only is never kept
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(ctx))...)
+}
+
+// learn takes over the PIN that the set has, from the state or from the codes on the locks.
+func (m *accessCodeSetModel) learn(ctx context.Context, client *api.Client, state *accessCodeSetModel, codes map[string]lockCode) bool {
+	m.Code = state.Code
+	for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
+		if m.Code.ValueString() != "" {
+			break
+		}
+		if found := look(ctx, findCode, client, deviceID, codes[deviceID].AccessCodeID.ValueString()); found.managed != nil {
+			m.Code = types.StringPointerValue(found.managed.Code)
+		}
+	}
+	return m.Code.ValueString() != ""
 }
 
 // todo says whether there is work on a lock of the plan.
@@ -240,25 +264,4 @@ func (r *accessCodeSetResource) Delete(ctx context.Context, req resource.DeleteR
 	if resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	}
-}
-
-// ImportState takes the codes of the set as <device_id>/<access_code_id>, with commas between them. It changes
-// nothing: Read looks the codes up, and apply makes those alike that differ from the first.
-func (r *accessCodeSetResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	codes := map[string]lockCode{}
-	for one := range strings.SplitSeq(req.ID, ",") {
-		deviceID, id, _ := strings.Cut(strings.TrimSpace(one), "/")
-		if _, twice := codes[deviceID]; twice || deviceID == "" || id == "" || strings.ContainsAny(id, "/ ") {
-			refuse(&resp.Diagnostics, "Import access code set", fmt.Sprintf("%q is not `<device_id>/<access_code_id>` for each lock, once, with commas between them.", req.ID))
-			return
-		}
-		code := noCode()
-		code.AccessCodeID = types.StringValue(id)
-		codes[deviceID] = code
-	}
-	var model accessCodeSetModel
-	resp.Diagnostics.Append(model.setCodes(ctx, codes)...)
-	resp.Diagnostics.Append(model.setDevices(ctx, codes)...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("access_codes"), model.AccessCodes)...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_ids"), model.DeviceIDs)...)
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -34,9 +36,21 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 			"code": schema.StringAttribute{
 				Optional: true, Computed: true, Sensitive: true,
 				MarkdownDescription: "The PIN: 4 to 12 digits. By default one is chosen that fits all locks of `device_ids` and that none of them has " +
-					"yet. It is kept in the state, so use a backend that encrypts.",
-				Validators:    []validator.String{isPIN{}},
+					"yet. It is kept in the state, so use a backend that encrypts, or `code_wo`. Null with `code_wo`.",
+				Validators:    []validator.String{isPIN{}, stringvalidator.ConflictsWith(path.MatchRoot("code_wo"))},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
+			},
+			"code_wo": schema.StringAttribute{
+				Optional: true, Sensitive: true, WriteOnly: true,
+				MarkdownDescription: "The PIN, instead of `code`, where it must not get into the plan or the state. Needs Terraform 1.11 or newer, and " +
+					"`code_wo_version`. Whether the locks still have it cannot be compared then: raise the version to write it again. A lock that is added " +
+					"gets the PIN that is written here now.",
+				Validators: []validator.String{isPIN{}, goesWith{"code_wo_version", "Set it to 1, and raise it to write the PIN again."}},
+			},
+			"code_wo_version": schema.Int64Attribute{
+				Optional:            true,
+				MarkdownDescription: "The version of `code_wo`, a number of your own. When it changes, the PIN is written to all locks.",
+				Validators:          []validator.Int64{goesWith{"code_wo", "Set it to the PIN, or leave the version out."}},
 			},
 			"starts_at": schema.StringAttribute{
 				Optional: true, CustomType: instantType{},

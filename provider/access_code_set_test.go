@@ -264,6 +264,6 @@ func TestAccessCodeSetIsImportedLockByLock(t *testing.T) {
 			PreConfig: func() { wrote("after the apply", "unmanaged/convert_to_managed "+lockB, "update "+lockB) },
 			Config:    config, ConfigPlanChecks: plansNothing(),
 		},
-		{Config: config, ResourceName: nanny, ImportState: true, ImportStateId: "x/y/z", ExpectError: says("is not `<device_id>/<access_code_id>` for each lock")},
+		{Config: config, ResourceName: nanny, ImportState: true, ImportStateId: "x/y/z", ExpectError: says("is not `<device_id>/<access_code_id>` of a lock")},
 	}})
 }

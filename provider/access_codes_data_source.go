@@ -83,8 +83,8 @@ func (d *accessCodesDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 func (d *accessCodesDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var model accessCodesModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
-	client := d.client(&resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	client := d.client(req, resp)
+	if client == nil || resp.Diagnostics.HasError() {
 		return
 	}
 	codes, err := managedCodes(ctx, client, model.DeviceID.ValueString())

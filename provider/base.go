@@ -6,6 +6,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
 // connectedResource is embedded by every resource and gives it the connection of the provider.
@@ -16,6 +19,21 @@ func (r *connectedResource) Configure(_ context.Context, req resource.ConfigureR
 	r.connection, _ = req.ProviderData.(*connection)
 }
 
+// cannotImport says that the server cannot be asked yet, so that there is nothing to import for now. A Terraform that
+// allows it comes back after apply.
+func (r *connectedResource) cannotImport(req resource.ImportStateRequest, resp *resource.ImportStateResponse) bool {
+	switch {
+	case r.isConnected():
+		return false
+	case req.ClientCapabilities.DeferralAllowed:
+		resp.State.Raw = tftypes.NewValue(resp.State.Raw.Type(), tftypes.UnknownValue)
+		resp.Deferred = &resource.Deferred{Reason: resource.DeferredReasonProviderConfigUnknown}
+	default:
+		r.client(&resp.Diagnostics, "Or add the import block after that apply.")
+	}
+	return true
+}
+
 // connectedEphemeralResource is embedded by every ephemeral resource and gives it the connection of the provider.
 type connectedEphemeralResource struct{ *connection }
 
@@ -24,10 +42,30 @@ func (e *connectedEphemeralResource) Configure(_ context.Context, req ephemeral.
 	e.connection, _ = req.ProviderData.(*connection)
 }
 
+// client is the API. Where it is nil, the response says why, or that Terraform is to come back after apply.
+func (e *connectedEphemeralResource) client(req ephemeral.OpenRequest, resp *ephemeral.OpenResponse) *api.Client {
+	if !e.isConnected() && req.ClientCapabilities.DeferralAllowed {
+		resp.Result.Raw = tftypes.NewValue(resp.Result.Raw.Type(), tftypes.UnknownValue)
+		resp.Deferred = &ephemeral.Deferred{Reason: ephemeral.DeferredReasonProviderConfigUnknown}
+		return nil
+	}
+	return e.connection.client(&resp.Diagnostics, "An ephemeral resource waits for apply by itself where one of its arguments is not known yet either.")
+}
+
 // connectedDataSource is embedded by every data source and gives it the connection of the provider.
 type connectedDataSource struct{ *connection }
 
 // Configure is called with no data when Terraform only asks for schemas.
 func (d *connectedDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, _ *datasource.ConfigureResponse) {
 	d.connection, _ = req.ProviderData.(*connection)
+}
+
+// client is the API. Where it is nil, the response says why, or that Terraform is to come back after apply.
+func (d *connectedDataSource) client(req datasource.ReadRequest, resp *datasource.ReadResponse) *api.Client {
+	if !d.isConnected() && req.ClientCapabilities.DeferralAllowed {
+		resp.State.Raw = tftypes.NewValue(resp.State.Raw.Type(), tftypes.UnknownValue)
+		resp.Deferred = &datasource.Deferred{Reason: datasource.DeferredReasonProviderConfigUnknown}
+		return nil
+	}
+	return d.connection.client(&resp.Diagnostics, "Or let the data source wait for apply, by naming in its `depends_on` the resource that the value comes from.")
 }

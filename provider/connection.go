@@ -29,7 +29,7 @@ const (
 type connection struct {
 	api             *api.Client // nil while a setting is unknown
 	reads           *api.Reads  // of api; nil with it
-	unknown         string      // that setting
+	unknown         []string    // those settings
 	asked           asked
 	changes         webhookChanges
 	convertOnImport bool
@@ -37,28 +37,33 @@ type connection struct {
 }
 
 // client is the API, or nil and an error in diags: settings may be unknown while Terraform plans, which only
-// matters once something asks the server.
-func (c *connection) client(diags *diag.Diagnostics) *api.Client {
-	if c == nil || c.api == nil {
-		setting := "api_key"
-		if c != nil {
-			setting = c.unknown
-		}
-		refuse(diags, "Connect to the server", fmt.Sprintf("The provider's setting %q depends on something that is not known yet, "+
-			"so the server cannot be asked. Apply what it depends on first, with -target, or set the value directly. A data source waits for apply "+
-			"where its `depends_on` names what the setting depends on.", setting))
+// matters once something asks the server. More is what else can be done about it.
+func (c *connection) client(diags *diag.Diagnostics, more ...string) *api.Client {
+	if !c.isConnected() {
+		refuse(diags, "Connect to the server", c.reason()+", so the server cannot be asked.\n\nApply in two steps: first the resource that it comes from, with "+
+			"`terraform apply -target=ADDRESS`, then everything. Or set the value directly, such as by a variable. "+strings.Join(more, " "))
 		return nil
 	}
 	return c.api
 }
 
+func (c *connection) isConnected() bool { return c != nil && c.api != nil }
+
+// reason is why the server cannot be asked.
+func (c *connection) reason() string {
+	if c == nil || len(c.unknown) == 0 {
+		return "The provider is not configured yet"
+	}
+	return "What the provider block sets for " + strings.Join(c.unknown, " and ") + " comes from something that is only known after apply"
+}
+
 // readsLater says that the server cannot be asked yet, so that what the state says stands until apply.
 func (c *connection) readsLater(diags *diag.Diagnostics) bool {
-	if c == nil || c.unknown == "" {
+	if c == nil || len(c.unknown) == 0 {
 		return false
 	}
-	warn(diags, "Not refreshed", fmt.Sprintf("The provider's setting %q depends on something that is not known yet, so the server was not asked: "+
-		"this plan takes the state for true. Run Terraform again after apply to see what has changed elsewhere.", c.unknown))
+	warn(diags, "Not refreshed", c.reason()+", so the server was not asked: "+
+		"this plan takes the state for true. Run Terraform again after apply to see what has changed elsewhere.")
 	return true
 }
 
@@ -66,15 +71,15 @@ func (c *connection) readsLater(diags *diag.Diagnostics) bool {
 func (s settings) connect(ctx context.Context, userAgent string) (*connection, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	conn := &connection{convertOnImport: s.convertOnImport(&diags), waitForSet: s.WaitForSet.IsNull() || s.WaitForSet.ValueBool()}
-	switch {
-	case s.APIKey.IsUnknown():
-		conn.unknown = "api_key"
-	case s.Endpoint.IsUnknown():
-		conn.unknown = "endpoint"
-	case s.WorkspaceID.IsUnknown():
-		conn.unknown = "workspace_id"
+	for _, setting := range []struct {
+		name  string
+		value types.String
+	}{{"`endpoint`", s.Endpoint}, {"`api_key`", s.APIKey}, {"`workspace_id`", s.WorkspaceID}} {
+		if setting.value.IsUnknown() {
+			conn.unknown = append(conn.unknown, setting.name)
+		}
 	}
-	if conn.unknown != "" || diags.HasError() {
+	if conn.unknown != nil || diags.HasError() {
 		return conn, diags
 	}
 

@@ -46,26 +46,6 @@ func TestNoMoreRequestsAtATimeThanTheProviderIsAllowed(t *testing.T) {
 	}
 }
 
-func TestResourcesAreNotRefreshedWhileTheServerIsUnknown(t *testing.T) {
-	f := startFake(t)
-	config := func(input string) string {
-		return `resource "terraform_data" "server" {
-  input = { url = "` + f.URL + `", n = ` + input + ` }
-}
-provider "deviceaccess" {
-  endpoint = terraform_data.server.output.url
-  api_key  = "` + fakeKey + `"
-}
-` + webhook("https://example.com/a", "") + accessCode(`code = "2468"`)
-	}
-	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
-		{Config: config("1")},
-		{Config: config("2"), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-			plancheck.ExpectResourceAction(hook, plancheck.ResourceActionNoop), plancheck.ExpectResourceAction(front, plancheck.ResourceActionNoop),
-		}}},
-	}})
-}
-
 func TestKeyOfAnotherWorkspaceMakesNothingLookDeleted(t *testing.T) {
 	f := startFake(t)
 	const stranger = "99999999-2222-4333-8444-555555555555"

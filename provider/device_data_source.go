@@ -54,8 +54,8 @@ func (d *deviceDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 	const action = "Read device"
 	var model namedDeviceModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
-	client := d.client(&resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	client := d.client(req, resp)
+	if client == nil || resp.Diagnostics.HasError() {
 		return
 	}
 	var device *api.Device

@@ -72,8 +72,8 @@ func (d *deviceProvidersDataSource) Schema(_ context.Context, _ datasource.Schem
 func (d *deviceProvidersDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var model deviceProvidersModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
-	client := d.client(&resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	client := d.client(req, resp)
+	if client == nil || resp.Diagnostics.HasError() {
 		return
 	}
 	category := api.ListDeviceProvidersRequestProviderCategory(model.ProviderCategory.ValueString())

@@ -68,8 +68,8 @@ func computedText(description string) schema.Attribute {
 func (d *devicesDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var model devicesModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
-	client := d.client(&resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	client := d.client(req, resp)
+	if client == nil || resp.Diagnostics.HasError() {
 		return
 	}
 	devices, err := api.Collect(client.Devices(ctx, model.request()))

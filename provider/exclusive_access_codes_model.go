@@ -44,18 +44,31 @@ func codesOn(ctx context.Context, client *api.Client, deviceID string) (map[stri
 	if err != nil {
 		return nil, err
 	}
+	return stock(managed, unmanaged), nil
+}
+
+// refreshCodesOn is codesOn for reading many locks: lists that others wait for, too, answer it.
+func (c *connection) refreshCodesOn(ctx context.Context, client *api.Client, deviceID string) (map[string]foreignCode, error) {
+	managed, known := c.reads.AccessCodesOn(ctx, deviceID)
+	unmanaged, knownToo := c.reads.UnmanagedAccessCodesOn(ctx, deviceID)
+	if !known || !knownToo {
+		return codesOn(ctx, client, deviceID)
+	}
+	return stock(managed, unmanaged), nil
+}
+
+// stock are codes by identifier.
+func stock(managed []api.AccessCode, unmanaged []api.UnmanagedAccessCode) map[string]foreignCode {
 	codes := map[string]foreignCode{}
 	for _, code := range managed {
 		codes[code.AccessCodeID] = foreignCode{nameWithoutPIN(code.Name, code.Code), types.BoolValue(true), types.BoolValue(true)}
 	}
 	for _, code := range unmanaged {
-		if code.DeviceID == deviceID {
-			codes[code.AccessCodeID] = foreignCode{
-				nameWithoutPIN(code.Name, code.Code), types.BoolValue(false), types.BoolValue(!code.CannotDeleteUnmanagedAccessCode),
-			}
+		codes[code.AccessCodeID] = foreignCode{
+			nameWithoutPIN(code.Name, code.Code), types.BoolValue(false), types.BoolValue(!code.CannotDeleteUnmanagedAccessCode),
 		}
 	}
-	return codes, nil
+	return codes
 }
 
 func nameWithoutPIN(name, pin *string) types.String {

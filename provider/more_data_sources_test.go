@@ -89,16 +89,20 @@ func TestWebhooksAreListedWithoutSecrets(t *testing.T) {
 	const data = "data.deviceaccess_webhooks.these"
 	f := startFake(t)
 	f.webhooks["w1"] = &fakeWebhook{url: "https://example.com/a", eventTypes: []string{"device.connected", "access_code.created"}}
-	f.webhooks["w2"] = &fakeWebhook{url: "https://example.com/b", eventTypes: []string{"*"}}
+	f.webhooks["w2"] = &fakeWebhook{url: "https://example.com/b", eventTypes: []string{"*"}, more: map[string]any{
+		"disabled": true, "disabled_at": "2026-01-02T03:04:05.678Z", "disabled_reason": "The endpoint answered 410 Gone.",
+	}}
 	run(t, resource.TestCase{Steps: []resource.TestStep{{
 		Config: f.config(`data "deviceaccess_webhooks" "these" {}`),
 		ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(data, tfjsonpath.New("webhooks"), knownvalue.ListExact([]knownvalue.Check{
 			knownvalue.ObjectExact(map[string]knownvalue.Check{
 				"webhook_id": isText("w1"), "url": isText("https://example.com/a"),
 				"event_types": knownvalue.SetExact([]knownvalue.Check{isText("access_code.created"), isText("device.connected")}),
+				"disabled":    knownvalue.Null(), "disabled_at": knownvalue.Null(), "disabled_reason": knownvalue.Null(), // it does not tell
 			}),
 			knownvalue.ObjectExact(map[string]knownvalue.Check{
 				"webhook_id": isText("w2"), "url": isText("https://example.com/b"), "event_types": knownvalue.SetExact([]knownvalue.Check{isText("*")}),
+				"disabled": knownvalue.Bool(true), "disabled_at": isText("2026-01-02T03:04:05Z"), "disabled_reason": isText("The endpoint answered 410 Gone."),
 			}),
 		}))},
 		Check: holds(fakeSecret, false),

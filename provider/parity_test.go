@@ -149,7 +149,7 @@ var parities = map[string]parity{
 			m.fill([]api.Webhook{hook})
 			return m.Webhooks[0], hook
 		},
-		notShown: []string{"secret", "disabled", "disabled_at", "disabled_reason"},
+		notShown: []string{"secret"},
 	},
 	"deviceaccess_device_providers": {
 		fill: func() (any, any) {

@@ -18,6 +18,16 @@ type plugin struct {
 
 func startPlugin(t *testing.T, settings map[string]string) *plugin {
 	t.Helper()
+	config := map[string]tftypes.Value{}
+	for name, value := range settings {
+		config[name] = text(value)
+	}
+	return startPluginWith(t, config)
+}
+
+// startPluginWith is startPlugin for settings that need not be known.
+func startPluginWith(t *testing.T, config map[string]tftypes.Value) *plugin {
+	t.Helper()
 	p := &plugin{t: t, server: NewServer("test")()}
 	var err error
 	if p.schemas, err = p.server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
@@ -30,10 +40,6 @@ func startPlugin(t *testing.T, settings map[string]string) *plugin {
 	}
 	p.allow(identities.Diagnostics)
 	p.identities = identities.IdentitySchemas
-	config := map[string]tftypes.Value{}
-	for name, value := range settings {
-		config[name] = text(value)
-	}
 	answer, err := p.server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{
 		TerraformVersion: "1.14.0", Config: p.pack(object(p.schemas.Provider.ValueType(), config)),
 	})

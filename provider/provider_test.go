@@ -16,7 +16,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/echoprovider"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
@@ -180,32 +179,6 @@ func TestKeyOfOneWorkspaceSendsNoWorkspaceHeader(t *testing.T) {
 	if sent {
 		t.Error("the header was sent")
 	}
-}
-
-func TestSettingsUnknownWhilePlanningAreNoErrorUntilUsed(t *testing.T) {
-	f := startFake(t)
-	config := func(more string) string {
-		return `resource "terraform_data" "server" {
-  input = "` + f.URL + `"
-}
-provider "deviceaccess" {
-  endpoint = terraform_data.server.output
-  api_key  = "` + fakeKey + `"
-}
-` + more
-	}
-	t.Run("a resource to create", func(t *testing.T) {
-		run(t, resource.TestCase{Steps: []resource.TestStep{{
-			Config:           config(webhook("https://example.com/a", "")),
-			ConfigPlanChecks: plans(plancheck.ResourceActionCreate, hook),
-		}}})
-	})
-	t.Run("an import", func(t *testing.T) {
-		run(t, resource.TestCase{Steps: []resource.TestStep{{
-			Config:      config(webhook("https://example.com/a", "") + "import {\n  to = " + hook + "\n  id = \"x\"\n}\n"),
-			ExpectError: says(`"endpoint" depends on something that is not known yet`),
-		}}})
-	})
 }
 
 func TestReadsSurviveATroubledNetwork(t *testing.T) {

@@ -58,18 +58,23 @@ func (p *plugin) refreshes(id, device string) map[string]string {
 	return p.state(codeType, p.reads(&tfprotov6.ReadResourceRequest{TypeName: codeType, CurrentState: p.pack(state)}).NewState)
 }
 
-func TestThousandCodesAreRefreshedByTenRequests(t *testing.T) {
+func TestThousandCodesAreRefreshedByAListPerLock(t *testing.T) {
 	t.Parallel()
-	f := startFake(t)
-	stocked := f.stock(10, 100, true)
-	p := f.plugin(t)
-	each(stocked, func(id, device string) {
-		if state := p.refreshes(id, device); state["access_code_id"] != id || state["device_id"] != device {
-			t.Errorf("the code %s of %s is read as %v", id, device, state)
-		}
-	})
-	if asked := f.asked(); asked > 10 {
-		t.Errorf("%d requests", asked)
+	for locks, codes := range map[int]int{10: 100, 100: 10} { // servers list by lock only, so that few codes on a lock cost more each
+		t.Run(fmt.Sprintf("on %d locks", locks), func(t *testing.T) {
+			t.Parallel()
+			f := startFake(t)
+			stocked := f.stock(locks, codes, true)
+			p := f.plugin(t)
+			each(stocked, func(id, device string) {
+				if state := p.refreshes(id, device); state["access_code_id"] != id || state["device_id"] != device {
+					t.Errorf("the code %s of %s is read as %v", id, device, state)
+				}
+			})
+			if asked := f.asked(); asked > locks {
+				t.Errorf("%d requests", asked)
+			}
+		})
 	}
 }
 

@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
 
 // forbids fails the test when a text holds one of these secrets.
@@ -70,6 +73,44 @@ data "deviceaccess_unmanaged_access_codes" "these" {
 	for _, wanted := range []string{"request answered", "path=/access_codes/create", "PIN (hidden) is no good", "(hidden) does not fit"} {
 		if !strings.Contains(log, wanted) {
 			t.Errorf("%q is not in what was written, so this test looks at the wrong thing", wanted)
+		}
+	}
+}
+
+// What terraform query shows, and what the configuration is made of that it generates, with every Terraform.
+func TestQueryTellsNoSecret(t *testing.T) {
+	t.Parallel()
+	f := twoLocks(t)
+	f.unmanaged(fakeCode{name: "Owner " + longPIN, code: longPIN})
+	f.unmanaged(fakeCode{name: longPIN, code: longPIN, managed: true})
+	f.webhooks["w1"] = &fakeWebhook{url: "https://example.com/a?token=hush", eventTypes: []string{"*"}}
+	p := f.plugin(t)
+	secrets := map[string]string{"a PIN": longPIN, "the webhook's secret": fakeSecret, "the API key": fakeKey}
+	var shown []string
+	for typeName, want := range map[string]int{codeType: 6, webhookType: 1} {
+		results := p.lists(&tfprotov6.ListResourceRequest{TypeName: typeName, IncludeResource: true})
+		if len(results) != want {
+			t.Errorf("%d results of %s", len(results), typeName)
+		}
+		for _, result := range results {
+			p.allow(result.Diagnostics)
+			made, err := p.server.GenerateResourceConfig(t.Context(), &tfprotov6.GenerateResourceConfigRequest{TypeName: typeName, State: result.Resource})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.allow(made.Diagnostics)
+			for what, text := range map[string]string{
+				"the name that is shown": result.DisplayName, "the identity": string(result.Identity.IdentityData.MsgPack),
+				"the resource": string(result.Resource.MsgPack), "the generated configuration": string(made.Config.MsgPack),
+			} {
+				forbids(t, what+" of "+typeName, text, secrets)
+			}
+			shown = append(shown, result.DisplayName)
+		}
+	}
+	for _, want := range []string{"Owner (hidden) on Front door (unmanaged)", "(hidden) on Front door", "https://example.com/a"} {
+		if !slices.Contains(shown, want) {
+			t.Errorf("%q is not listed: %q", want, shown)
 		}
 	}
 }

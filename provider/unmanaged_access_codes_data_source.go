@@ -88,8 +88,8 @@ func (d *unmanagedAccessCodesDataSource) Schema(_ context.Context, _ datasource.
 func (d *unmanagedAccessCodesDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var model unmanagedAccessCodesModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
-	client := d.client(&resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	client := d.client(req, resp)
+	if client == nil || resp.Diagnostics.HasError() {
 		return
 	}
 	codes, err := unmanagedCodes(ctx, client, model.DeviceID.ValueString())

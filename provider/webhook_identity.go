@@ -25,5 +25,8 @@ func (m *webhookModel) identity() webhookIdentity { return webhookIdentity{m.Web
 
 // ImportState takes the identifier, or an identity. Neither asks the server for anything before Read does.
 func (r *webhookResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	if r.cannotImport(req, resp) {
+		return
+	}
 	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("webhook_id"), path.Root("webhook_id"), req, resp)
 }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -32,7 +33,7 @@ func (l *webhookList) ListResourceConfigSchema(_ context.Context, _ list.ListRes
 
 func (l *webhookList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	var diags diag.Diagnostics
-	client := l.client(&diags)
+	client := l.client(&diags, "A query finds it after that.")
 	if diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
@@ -41,7 +42,7 @@ func (l *webhookList) List(ctx context.Context, req list.ListRequest, stream *li
 		model := webhookModel{EventTypes: types.SetNull(types.StringType)}
 		result.Diagnostics.Append(model.fill(ctx, &webhook, nil)...)
 		model.Secret = types.StringNull()
-		result.DisplayName = webhook.URL
+		result.DisplayName, _, _ = strings.Cut(webhook.URL, "?") // what follows may be a token
 		result.Diagnostics.Append(result.Identity.Set(ctx, model.identity())...)
 		if req.IncludeResource {
 			result.Diagnostics.Append(result.Resource.Set(ctx, &model)...)

@@ -23,9 +23,6 @@ type webhookModel struct {
 	DisabledReason types.String `tfsdk:"disabled_reason"`
 }
 
-// everything stands for all event types, also those to come.
-const everything = "*"
-
 // fill takes over what the server says. Expansion is what this server has made of "*" before, if it is one
 // that stores the list of all types instead: as long as the list only grows, it still means "*".
 func (m *webhookModel) fill(ctx context.Context, webhook *api.Webhook, expansion []string) diag.Diagnostics {
@@ -36,14 +33,7 @@ func (m *webhookModel) fill(ctx context.Context, webhook *api.Webhook, expansion
 	if !m.wantsEverything(ctx) || !sendsEverything {
 		m.EventTypes, diags = types.SetValueFrom(ctx, types.StringType, slices.Compact(slices.Sorted(slices.Values(webhook.EventTypes))))
 	}
-	m.Disabled = types.BoolPointerValue(webhook.Disabled)
-	m.DisabledAt, m.DisabledReason = types.StringNull(), types.StringNull()
-	if webhook.DisabledAt != nil {
-		m.DisabledAt = types.StringValue(webhook.DisabledAt.UTC().Format(time.RFC3339))
-	}
-	if webhook.DisabledReason != "" {
-		m.DisabledReason = types.StringValue(webhook.DisabledReason)
-	}
+	m.Disabled, m.DisabledAt, m.DisabledReason = disabled(webhook)
 	// Servers need not say the secret again. One that does may have rotated it.
 	if webhook.Secret != "" {
 		m.Secret = types.StringValue(webhook.Secret)
@@ -51,6 +41,18 @@ func (m *webhookModel) fill(ctx context.Context, webhook *api.Webhook, expansion
 		m.Secret = types.StringNull()
 	}
 	return diags
+}
+
+// disabled is whether, since when and why a webhook receives nothing, as far as the server tells.
+func disabled(webhook *api.Webhook) (is types.Bool, at, reason types.String) {
+	is, at, reason = types.BoolPointerValue(webhook.Disabled), types.StringNull(), types.StringNull()
+	if webhook.DisabledAt != nil {
+		at = types.StringValue(webhook.DisabledAt.UTC().Format(time.RFC3339))
+	}
+	if webhook.DisabledReason != "" {
+		reason = types.StringValue(webhook.DisabledReason)
+	}
+	return is, at, reason
 }
 
 // warning tells of a webhook that receives nothing.

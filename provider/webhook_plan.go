@@ -13,9 +13,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
-// ModifyPlan replaces a webhook whose event types change on a server that cannot change webhooks.
+// ModifyPlan replaces a webhook whose event types change on a server that cannot change webhooks. One that was imported
+// and has the list of all types, as some servers store "*", is left alone.
 func (r *webhookResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || req.State.Raw.IsNull() || r.connection == nil || r.api == nil {
+	if req.Plan.Raw.IsNull() || req.State.Raw.IsNull() {
 		return
 	}
 	var plan, state webhookModel
@@ -24,9 +25,19 @@ func (r *webhookResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	if resp.Diagnostics.HasError() || plan.EventTypes.Equal(state.EventTypes) || !plan.URL.Equal(state.URL) {
 		return
 	}
-	if !r.changesWebhooks(ctx, state.WebhookID.ValueString()) {
-		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("event_types"))
+	if !r.isConnected() || r.changesWebhooks(ctx, state.WebhookID.ValueString()) {
+		return
 	}
+	changed, diags := req.Private.GetKey(ctx, expansionKey) // or created, by Terraform
+	resp.Diagnostics.Append(diags...)
+	if changed == nil && plan.EventTypes.Equal(wildcard) && state.isEverything(ctx) {
+		resp.Plan.Raw = req.State.Raw
+		return
+	}
+	resp.RequiresReplace = append(resp.RequiresReplace, path.Root("event_types"))
+	warnAt(&resp.Diagnostics, path.Root("event_types"), "Webhook will be replaced",
+		"This server cannot change the event types of a webhook, so applying this plan deletes the webhook and makes another, with another secret. "+
+			"To keep it, write the event types into `event_types` that the plan shows for it now.")
 }
 
 // webhookChanges is whether the server can change webhooks, once that is known.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -53,7 +52,7 @@ func (r *webhookResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 				MarkdownDescription: "The event types to receive, such as `device.connected`, `device.disconnected`, " +
 					"`access_code.unmanaged.converted_to_managed` or `access_code.unmanaged.failed_to_convert_to_managed`. " +
 					"By default `[\"*\"]`, which stands for all. They are listed below. Changing them makes a new webhook on a server that cannot change one.",
-				Default:    setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{types.StringValue(everything)})),
+				Default:    setdefault.StaticValue(wildcard),
 				Validators: []validator.Set{isNotEmpty{"Name the event types to receive, or leave it out for all."}, setvalidator.ValueStringsAre(isEventType{})},
 			},
 			"secret": schema.StringAttribute{

@@ -139,6 +139,35 @@ func TestWebhookOfAServerThatExpandsTheWildcardHasNoDiff(t *testing.T) {
 	}})
 }
 
+func TestImportedWebhookOfAServerThatExpandsTheWildcardIsKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		lacks  []string
+		action plancheck.ResourceActionType
+	}{
+		"it can change webhooks": {nil, plancheck.ResourceActionUpdate}, // once, to what it says already
+		"it cannot":              {[]string{"/webhooks/update"}, plancheck.ResourceActionNoop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			f.expandsWildcard, f.lacks, f.allTypes = true, c.lacks, append(slices.Clone(oldEventTypes), "space.created")
+			f.webhooks["w1"] = &fakeWebhook{url: "https://example.com/a", eventTypes: f.allTypes}
+			config := f.config(webhook("https://example.com/a", ""))
+			run(t, resource.TestCase{Steps: []resource.TestStep{
+				{Config: config, ResourceName: hook, ImportState: true, ImportStateId: "w1", ImportStatePersist: true},
+				{Config: config, ConfigPlanChecks: plans(c.action, hook)},
+				{Config: f.config(webhook("https://example.com/a", `event_types = ["*"]`)), ConfigPlanChecks: plansNothing()},
+				{ // fewer are not all
+					PreConfig: func() { f.do(func() { f.webhooks["w1"].eventTypes = oldEventTypes[1:] }) },
+					Config:    config, PlanOnly: true, ExpectNonEmptyPlan: true,
+				},
+			}})
+			if created := f.count("/webhooks/create"); created != 0 {
+				t.Errorf("%d webhooks were created", created)
+			}
+		})
+	}
+}
+
 func TestWebhookSecretIsKeptAndImportGetsWhatTheServerTells(t *testing.T) {
 	for name, secretOnce := range map[string]bool{"secret is told always": false, "secret is told once": true} {
 		t.Run(name, func(t *testing.T) {

@@ -23,16 +23,22 @@ type listedWebhookModel struct {
 	WebhookID  types.String `tfsdk:"webhook_id"`
 	URL        types.String `tfsdk:"url"`
 	EventTypes []string     `tfsdk:"event_types"`
+
+	Disabled       types.Bool   `tfsdk:"disabled"`
+	DisabledAt     types.String `tfsdk:"disabled_at"`
+	DisabledReason types.String `tfsdk:"disabled_reason"`
 }
 
 func (m *webhooksModel) fill(webhooks []api.Webhook) {
 	m.Webhooks = make([]listedWebhookModel, len(webhooks))
 	for i, webhook := range webhooks {
-		m.Webhooks[i] = listedWebhookModel{
+		listed := listedWebhookModel{
 			WebhookID:  types.StringValue(webhook.WebhookID),
 			URL:        types.StringValue(webhook.URL),
 			EventTypes: slices.Compact(slices.Sorted(slices.Values(append([]string{}, webhook.EventTypes...)))),
 		}
+		listed.Disabled, listed.DisabledAt, listed.DisabledReason = disabled(&webhook)
+		m.Webhooks[i] = listed
 	}
 }
 
@@ -53,14 +59,19 @@ func (d *webhooksDataSource) Schema(_ context.Context, _ datasource.SchemaReques
 					"event_types": schema.SetAttribute{
 						Computed: true, ElementType: types.StringType, MarkdownDescription: "The event types it receives; `*` stands for all.",
 					},
+					"disabled": schema.BoolAttribute{
+						Computed: true, MarkdownDescription: "Whether the server sends nothing to it any more. Null from a server that does not tell.",
+					},
+					"disabled_at":     computedText("Since when it is disabled, in RFC 3339."),
+					"disabled_reason": computedText("Why it is disabled."),
 				}},
 			},
 		},
 	}
 }
 
-func (d *webhooksDataSource) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
-	client := d.client(&resp.Diagnostics)
+func (d *webhooksDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	client := d.client(req, resp)
 	if client == nil {
 		return
 	}

@@ -49,8 +49,8 @@ func (d *workspaceDataSource) Schema(_ context.Context, _ datasource.SchemaReque
 	}
 }
 
-func (d *workspaceDataSource) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
-	client := d.client(&resp.Diagnostics)
+func (d *workspaceDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	client := d.client(req, resp)
 	if client == nil {
 		return
 	}
