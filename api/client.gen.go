@@ -106,6 +106,24 @@ type ClientInterface interface {
 	// Corresponds with POST /access_codes/create (the `CreateAccessCode` operationId).
 	CreateAccessCode(ctx context.Context, body CreateAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateMultipleAccessCodesWithBody Create one code on many devices: all of them, or none.
+	//
+	// A PIN that the server chooses is one that all devices take; the codes then share a `common_code_key`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /access_codes/create_multiple (the `CreateMultipleAccessCodes` operationId).
+	CreateMultipleAccessCodesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateMultipleAccessCodes Create one code on many devices: all of them, or none.
+	//
+	// A PIN that the server chooses is one that all devices take; the codes then share a `common_code_key`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /access_codes/create_multiple (the `CreateMultipleAccessCodes` operationId).
+	CreateMultipleAccessCodes(ctx context.Context, body CreateMultipleAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeleteAccessCodeWithBody Delete a managed access code. It is gone when its device has confirmed.
 	//
 	// Takes any type of body and a specified content type.
@@ -259,6 +277,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /access_codes/update (the `UpdateAccessCode` operationId).
 	UpdateAccessCode(ctx context.Context, body UpdateAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateMultipleAccessCodesWithBody Change all codes of a `common_code_key`, or none.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /access_codes/update_multiple (the `UpdateMultipleAccessCodes` operationId).
+	UpdateMultipleAccessCodesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateMultipleAccessCodes Change all codes of a `common_code_key`, or none.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /access_codes/update_multiple (the `UpdateMultipleAccessCodes` operationId).
+	UpdateMultipleAccessCodes(ctx context.Context, body UpdateMultipleAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetActionAttemptWithBody Read an action attempt.
 	//
@@ -839,6 +871,44 @@ func (c *Client) CreateAccessCode(ctx context.Context, body CreateAccessCodeJSON
 	return c.Client.Do(req)
 }
 
+// CreateMultipleAccessCodesWithBody Create one code on many devices: all of them, or none.
+//
+// A PIN that the server chooses is one that all devices take; the codes then share a `common_code_key`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /access_codes/create_multiple (the `CreateMultipleAccessCodes` operationId).
+func (c *Client) CreateMultipleAccessCodesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateMultipleAccessCodesRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateMultipleAccessCodes Create one code on many devices: all of them, or none.
+//
+// A PIN that the server chooses is one that all devices take; the codes then share a `common_code_key`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /access_codes/create_multiple (the `CreateMultipleAccessCodes` operationId).
+func (c *Client) CreateMultipleAccessCodes(ctx context.Context, body CreateMultipleAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateMultipleAccessCodesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // DeleteAccessCodeWithBody Delete a managed access code. It is gone when its device has confirmed.
 //
 // Takes any type of body and a specified content type.
@@ -1203,6 +1273,40 @@ func (c *Client) UpdateAccessCodeWithBody(ctx context.Context, contentType strin
 // Corresponds with POST /access_codes/update (the `UpdateAccessCode` operationId).
 func (c *Client) UpdateAccessCode(ctx context.Context, body UpdateAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateAccessCodeRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateMultipleAccessCodesWithBody Change all codes of a `common_code_key`, or none.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /access_codes/update_multiple (the `UpdateMultipleAccessCodes` operationId).
+func (c *Client) UpdateMultipleAccessCodesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateMultipleAccessCodesRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateMultipleAccessCodes Change all codes of a `common_code_key`, or none.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /access_codes/update_multiple (the `UpdateMultipleAccessCodes` operationId).
+func (c *Client) UpdateMultipleAccessCodes(ctx context.Context, body UpdateMultipleAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateMultipleAccessCodesRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2511,6 +2615,46 @@ func NewCreateAccessCodeRequestWithBody(server string, contentType string, body 
 	return req, nil
 }
 
+// NewCreateMultipleAccessCodesRequest calls the generic CreateMultipleAccessCodes builder with application/json body
+func NewCreateMultipleAccessCodesRequest(server string, body CreateMultipleAccessCodesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateMultipleAccessCodesRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateMultipleAccessCodesRequestWithBody constructs an http.Request for the CreateMultipleAccessCodes method, with any body, and a specified content type
+func NewCreateMultipleAccessCodesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/access_codes/create_multiple")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewDeleteAccessCodeRequest calls the generic DeleteAccessCode builder with application/json body
 func NewDeleteAccessCodeRequest(server string, body DeleteAccessCodeJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2932,6 +3076,46 @@ func NewUpdateAccessCodeRequestWithBody(server string, contentType string, body 
 	}
 
 	operationPath := fmt.Sprintf("/access_codes/update")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateMultipleAccessCodesRequest calls the generic UpdateMultipleAccessCodes builder with application/json body
+func NewUpdateMultipleAccessCodesRequest(server string, body UpdateMultipleAccessCodesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateMultipleAccessCodesRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateMultipleAccessCodesRequestWithBody constructs an http.Request for the UpdateMultipleAccessCodes method, with any body, and a specified content type
+func NewUpdateMultipleAccessCodesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/access_codes/update_multiple")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -4453,6 +4637,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /access_codes/create (the `CreateAccessCode` operationId).
 	CreateAccessCodeWithResponse(ctx context.Context, body CreateAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAccessCodeResult, error)
 
+	// CreateMultipleAccessCodesWithBodyWithResponse Create one code on many devices: all of them, or none.
+	//
+	// A PIN that the server chooses is one that all devices take; the codes then share a `common_code_key`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /access_codes/create_multiple (the `CreateMultipleAccessCodes` operationId).
+	CreateMultipleAccessCodesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateMultipleAccessCodesResult, error)
+
+	// CreateMultipleAccessCodesWithResponse Create one code on many devices: all of them, or none.
+	//
+	// A PIN that the server chooses is one that all devices take; the codes then share a `common_code_key`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /access_codes/create_multiple (the `CreateMultipleAccessCodes` operationId).
+	CreateMultipleAccessCodesWithResponse(ctx context.Context, body CreateMultipleAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateMultipleAccessCodesResult, error)
+
 	// DeleteAccessCodeWithBodyWithResponse Delete a managed access code. It is gone when its device has confirmed.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -4606,6 +4808,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /access_codes/update (the `UpdateAccessCode` operationId).
 	UpdateAccessCodeWithResponse(ctx context.Context, body UpdateAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccessCodeResult, error)
+
+	// UpdateMultipleAccessCodesWithBodyWithResponse Change all codes of a `common_code_key`, or none.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /access_codes/update_multiple (the `UpdateMultipleAccessCodes` operationId).
+	UpdateMultipleAccessCodesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateMultipleAccessCodesResult, error)
+
+	// UpdateMultipleAccessCodesWithResponse Change all codes of a `common_code_key`, or none.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /access_codes/update_multiple (the `UpdateMultipleAccessCodes` operationId).
+	UpdateMultipleAccessCodesWithResponse(ctx context.Context, body UpdateMultipleAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateMultipleAccessCodesResult, error)
 
 	// GetActionAttemptWithBodyWithResponse Read an action attempt.
 	//
@@ -5211,6 +5427,75 @@ func (r CreateAccessCodeResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateAccessCodeResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateMultipleAccessCodesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AccessCodesCreatedResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateMultipleAccessCodesResult) GetJSON200() *AccessCodesCreatedResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateMultipleAccessCodesResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateMultipleAccessCodesResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CreateMultipleAccessCodesResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateMultipleAccessCodesResult) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateMultipleAccessCodesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateMultipleAccessCodesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateMultipleAccessCodesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateMultipleAccessCodesResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5935,6 +6220,68 @@ func (r UpdateAccessCodeResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateAccessCodeResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateMultipleAccessCodesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateMultipleAccessCodesResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateMultipleAccessCodesResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateMultipleAccessCodesResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateMultipleAccessCodesResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateMultipleAccessCodesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateMultipleAccessCodesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateMultipleAccessCodesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateMultipleAccessCodesResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8112,6 +8459,36 @@ func (c *ClientWithResponses) CreateAccessCodeWithResponse(ctx context.Context, 
 	return ParseCreateAccessCodeResult(rsp)
 }
 
+// CreateMultipleAccessCodesWithBodyWithResponse Create one code on many devices: all of them, or none.
+//
+// A PIN that the server chooses is one that all devices take; the codes then share a `common_code_key`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /access_codes/create_multiple (the `CreateMultipleAccessCodes` operationId).
+func (c *ClientWithResponses) CreateMultipleAccessCodesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateMultipleAccessCodesResult, error) {
+	rsp, err := c.CreateMultipleAccessCodesWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateMultipleAccessCodesResult(rsp)
+}
+
+// CreateMultipleAccessCodesWithResponse Create one code on many devices: all of them, or none.
+//
+// A PIN that the server chooses is one that all devices take; the codes then share a `common_code_key`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /access_codes/create_multiple (the `CreateMultipleAccessCodes` operationId).
+func (c *ClientWithResponses) CreateMultipleAccessCodesWithResponse(ctx context.Context, body CreateMultipleAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateMultipleAccessCodesResult, error) {
+	rsp, err := c.CreateMultipleAccessCodes(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateMultipleAccessCodesResult(rsp)
+}
+
 // DeleteAccessCodeWithBodyWithResponse Delete a managed access code. It is gone when its device has confirmed.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -8396,6 +8773,32 @@ func (c *ClientWithResponses) UpdateAccessCodeWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseUpdateAccessCodeResult(rsp)
+}
+
+// UpdateMultipleAccessCodesWithBodyWithResponse Change all codes of a `common_code_key`, or none.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /access_codes/update_multiple (the `UpdateMultipleAccessCodes` operationId).
+func (c *ClientWithResponses) UpdateMultipleAccessCodesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateMultipleAccessCodesResult, error) {
+	rsp, err := c.UpdateMultipleAccessCodesWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateMultipleAccessCodesResult(rsp)
+}
+
+// UpdateMultipleAccessCodesWithResponse Change all codes of a `common_code_key`, or none.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /access_codes/update_multiple (the `UpdateMultipleAccessCodes` operationId).
+func (c *ClientWithResponses) UpdateMultipleAccessCodesWithResponse(ctx context.Context, body UpdateMultipleAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateMultipleAccessCodesResult, error) {
+	rsp, err := c.UpdateMultipleAccessCodes(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateMultipleAccessCodesResult(rsp)
 }
 
 // GetActionAttemptWithBodyWithResponse Read an action attempt.
@@ -9423,6 +9826,60 @@ func ParseCreateAccessCodeResult(rsp *http.Response) (*CreateAccessCodeResult, e
 	return response, nil
 }
 
+// ParseCreateMultipleAccessCodesResult parses an HTTP response from a CreateMultipleAccessCodesWithResponse call
+func ParseCreateMultipleAccessCodesResult(rsp *http.Response) (*CreateMultipleAccessCodesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateMultipleAccessCodesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AccessCodesCreatedResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseDeleteAccessCodeResult parses an HTTP response from a DeleteAccessCodeWithResponse call
 func ParseDeleteAccessCodeResult(rsp *http.Response) (*DeleteAccessCodeResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9976,6 +10433,53 @@ func ParseUpdateAccessCodeResult(rsp *http.Response) (*UpdateAccessCodeResult, e
 			return nil, err
 		}
 		response.JSON409 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateMultipleAccessCodesResult parses an HTTP response from a UpdateMultipleAccessCodesWithResponse call
+func ParseUpdateMultipleAccessCodesResult(rsp *http.Response) (*UpdateMultipleAccessCodesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateMultipleAccessCodesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	}
 

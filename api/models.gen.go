@@ -126,6 +126,24 @@ func (e CreateAccessCodeRequestMaxTimeRounding) Valid() bool {
 	}
 }
 
+// Defines values for CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared.
+const (
+	CreateRandomCode CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared = "create_random_code"
+	Throw            CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared = "throw"
+)
+
+// Valid indicates whether the value is a known member of the CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared enum.
+func (e CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared) Valid() bool {
+	switch e {
+	case CreateRandomCode:
+		return true
+	case Throw:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeviceBatteryStatus.
 const (
 	Critical DeviceBatteryStatus = "critical"
@@ -320,6 +338,15 @@ type AccessCodeStatus string
 
 // AccessCodeType Whether it has a time frame.
 type AccessCodeType string
+
+// AccessCodesCreatedResponse Managed codes.
+type AccessCodesCreatedResponse struct {
+	// AccessCodes The codes.
+	AccessCodes []AccessCode `json:"access_codes"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
 
 // AccessCodesResponse A page of managed codes.
 type AccessCodesResponse struct {
@@ -518,7 +545,7 @@ type CreateAccessCodeRequest struct {
 	// Code The digits to type in. A device narrows their number and choice: `properties.supported_code_lengths`, `properties.code_constraints`.
 	Code PIN `json:"code,omitempty,omitzero"`
 
-	// CommonCodeKey Not available yet.
+	// CommonCodeKey Codes with the same key have the same PIN: that of those there are, if `code` is left out.
 	CommonCodeKey string `json:"common_code_key,omitempty,omitzero"`
 
 	// DeviceID An identifier. Opaque to clients.
@@ -564,6 +591,48 @@ type CreateAccessCodeRequest struct {
 
 // CreateAccessCodeRequestMaxTimeRounding How much the time frame of an offline code may be widened.
 type CreateAccessCodeRequestMaxTimeRounding string
+
+// CreateMultipleAccessCodesRequest A code to create on many devices.
+type CreateMultipleAccessCodesRequest struct {
+	// AllowExternalModification Whether a change made at the device stands (with a warning) instead of being undone.
+	AllowExternalModification *ExternalModification `json:"allow_external_modification,omitempty"`
+
+	// AttemptForOfflineDevice Whether to wait for a device that is offline, instead of refusing.
+	AttemptForOfflineDevice *bool `json:"attempt_for_offline_device,omitempty"`
+
+	// BehaviorWhenCodeCannotBeShared Whether to refuse, or to give a device that does not take the PIN one of its own.
+	BehaviorWhenCodeCannotBeShared CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared `json:"behavior_when_code_cannot_be_shared,omitempty,omitzero"`
+
+	// Code The digits to type in. A device narrows their number and choice: `properties.supported_code_lengths`, `properties.code_constraints`.
+	Code PIN `json:"code,omitempty,omitzero"`
+
+	// DeviceIds On these.
+	DeviceIds []ID `json:"device_ids"`
+
+	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	EndsAt Timestamp `json:"ends_at,omitempty,omitzero"`
+
+	// IsExternalModificationAllowed Whether a change made at the device stands (with a warning) instead of being undone.
+	IsExternalModificationAllowed *ExternalModification `json:"is_external_modification_allowed,omitempty"`
+
+	// Name Their name.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// PreferNativeScheduling Whether the devices themselves may keep the time frame, where they can.
+	PreferNativeScheduling *bool `json:"prefer_native_scheduling,omitempty"`
+
+	// PreferredCodeLength How many digits a generated PIN has, where the devices allow it.
+	PreferredCodeLength int `json:"preferred_code_length,omitempty,omitzero"`
+
+	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	StartsAt Timestamp `json:"starts_at,omitempty,omitzero"`
+
+	// UseBackupAccessCodePool Not available yet.
+	UseBackupAccessCodePool bool `json:"use_backup_access_code_pool,omitempty,omitzero"`
+}
+
+// CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared Whether to refuse, or to give a device that does not take the PIN one of its own.
+type CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared string
 
 // CreateWebhookRequest A webhook to create.
 type CreateWebhookRequest struct {
@@ -1787,6 +1856,21 @@ type UpdateDeviceRequest struct {
 	Properties DevicePropertiesChange `json:"properties,omitempty,omitzero"`
 }
 
+// UpdateMultipleAccessCodesRequest A change of all codes of a key. What is not named stays.
+type UpdateMultipleAccessCodesRequest struct {
+	// CommonCodeKey What they share.
+	CommonCodeKey string `json:"common_code_key"`
+
+	// EndsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	EndsAt Timestamp `json:"ends_at,omitempty,omitzero"`
+
+	// Name Their new name.
+	Name *string `json:"name,omitempty"`
+
+	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	StartsAt Timestamp `json:"starts_at,omitempty,omitzero"`
+}
+
 // UpdateUnmanagedAccessCodeRequest A conversion of an unmanaged code.
 type UpdateUnmanagedAccessCodeRequest struct {
 	// AccessCodeID An identifier. Opaque to clients.
@@ -1958,6 +2042,9 @@ type EmptyBody = EmptyRequest
 // CreateAccessCodeJSONRequestBody defines body for CreateAccessCode for application/json ContentType.
 type CreateAccessCodeJSONRequestBody = CreateAccessCodeRequest
 
+// CreateMultipleAccessCodesJSONRequestBody defines body for CreateMultipleAccessCodes for application/json ContentType.
+type CreateMultipleAccessCodesJSONRequestBody = CreateMultipleAccessCodesRequest
+
 // DeleteAccessCodeJSONRequestBody defines body for DeleteAccessCode for application/json ContentType.
 type DeleteAccessCodeJSONRequestBody = DeleteAccessCodeRequest
 
@@ -1990,6 +2077,9 @@ type UpdateUnmanagedAccessCodeJSONRequestBody = UpdateUnmanagedAccessCodeRequest
 
 // UpdateAccessCodeJSONRequestBody defines body for UpdateAccessCode for application/json ContentType.
 type UpdateAccessCodeJSONRequestBody = UpdateAccessCodeRequest
+
+// UpdateMultipleAccessCodesJSONRequestBody defines body for UpdateMultipleAccessCodes for application/json ContentType.
+type UpdateMultipleAccessCodesJSONRequestBody = UpdateMultipleAccessCodesRequest
 
 // GetActionAttemptJSONRequestBody defines body for GetActionAttempt for application/json ContentType.
 type GetActionAttemptJSONRequestBody = GetActionAttemptRequest

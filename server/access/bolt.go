@@ -31,15 +31,9 @@ func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lo
 		action = LockDoor
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id})
-		if store.IsNoRows(err) {
-			return deviceNotFound("device_id", deviceID)
-		}
+		d, err := lockManagedDevice(ctx, tx, p, id)
 		if err != nil {
 			return err
-		}
-		if !d.IsManaged {
-			return deviceUnmanaged()
 		}
 		if err := canMove(capabilities(d), lock); err != nil {
 			return err

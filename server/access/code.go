@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -29,6 +30,7 @@ type Code struct {
 	Managed                     bool
 	Name                        *string
 	PIN                         *string // nil where hidden, or not invented yet
+	CommonCodeKey               *string // shared by codes that have the same PIN
 	StartsAt, EndsAt            *time.Time
 	Status                      Status
 	ExternalModificationAllowed bool
@@ -56,14 +58,17 @@ type Mutation struct {
 func pinPlace(code uuid.UUID) string   { return "access_codes.pin/" + code.String() }
 func pinScope(device uuid.UUID) string { return "access_codes.pin/device/" + device.String() }
 
-// setPIN puts a PIN into a row; an empty one takes it out.
+// setPIN puts a PIN into a row; an empty one takes it out. Another one than before shares no key any more.
 func (s *Service) setPIN(r *store.AccessCode, pin string) {
-	if pin == "" {
-		r.PinSealed, r.PinMac = nil, nil
-		return
+	was := r.PinMac
+	r.PinSealed, r.PinMac = nil, nil
+	if pin != "" {
+		r.PinSealed = s.keys.Seal(pinPlace(r.AccessCodeID), []byte(pin))
+		r.PinMac = s.keys.MAC(pinScope(r.DeviceID), []byte(pin))
 	}
-	r.PinSealed = s.keys.Seal(pinPlace(r.AccessCodeID), []byte(pin))
-	r.PinMac = s.keys.MAC(pinScope(r.DeviceID), []byte(pin))
+	if was != nil && !seal.Equal(was, r.PinMac) {
+		r.CommonCodeKey = nil
+	}
 }
 
 // pinOf reads the PIN of a row; empty where it has none.
@@ -86,7 +91,7 @@ func (s *Service) toCode(r store.AccessCode, d store.Device) (Code, error) {
 	caps := capabilities(d)
 	c := Code{ID: r.AccessCodeID, WorkspaceID: r.WorkspaceID, DeviceID: r.DeviceID, Managed: r.IsManaged, Name: r.Name, PIN: nonEmpty(pin),
 		StartsAt: r.StartsAt, EndsAt: r.EndsAt, Status: Status(r.Status), ExternalModificationAllowed: r.ExternalModificationAllowed,
-		OnDevice: r.AppliedGen > 0, WaitingForPIN: r.IsManaged && caps.ProviderPIN && pin == "", CreatedAt: r.CreatedAt}
+		CommonCodeKey: r.CommonCodeKey, OnDevice: r.AppliedGen > 0, WaitingForPIN: r.IsManaged && caps.ProviderPIN && pin == "", CreatedAt: r.CreatedAt}
 	if !r.IsManaged {
 		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible, !caps.DeleteUnmanaged
 	}

@@ -43,7 +43,7 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 		if err != nil {
 			return err
 		}
-		if !d.IsManaged {
+		if !d.IsManaged && d.RemovedAt == nil {
 			return deviceUnmanaged()
 		}
 		c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed}) // as it is now
@@ -69,7 +69,7 @@ func save(ctx context.Context, tx store.Tx, c store.AccessCode) error {
 		WriteGen: c.WriteGen, WriteRef: c.WriteRef, WriteAt: c.WriteAt, WriteAccepted: c.WriteAccepted, Attempts: c.Attempts, NextAttemptAt: c.NextAttemptAt,
 		RemovingSince: c.RemovingSince, ErrorCode: c.ErrorCode, ErrorMessage: c.ErrorMessage, ErrorAt: c.ErrorAt, ErrorCodeID: c.ErrorCodeID,
 		WarningCode: c.WarningCode, WarningMessage: c.WarningMessage, WarningAt: c.WarningAt, Disputes: c.Disputes, DisputedAt: c.DisputedAt,
-		WantedAt: c.WantedAt, AppliedSealed: c.AppliedSealed})
+		WantedAt: c.WantedAt, AppliedSealed: c.AppliedSealed, CommonCodeKey: c.CommonCodeKey})
 }
 
 // UpdateCode changes a managed code, and returns the attempt that brings the change to the device; where
@@ -88,39 +88,44 @@ func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (A
 		if ch.Managed != nil && !*ch.Managed {
 			return s.unmanage(ctx, tx, d, c)
 		}
-		if !d.Online && !ch.EvenIfOffline {
-			return a, &Error{Kind: Invalid, Type: "device_offline", Message: "The device is offline. Leave attempt_for_offline_device out to have the change made when it returns."}
-		}
-		changes, err := s.change(ctx, tx, d, &c, ch)
-		if err != nil {
-			return a, err
-		}
-		if len(changes) == 0 {
-			if err := save(ctx, tx, c); err != nil {
-				return a, err
-			}
-			return s.doneAttempt(ctx, tx, c, UpdateAccessCode)
-		}
-		c.DesiredGen++
-		c.WantedAt = s.opt.Now().UTC()
-		c.Attempts, c.NextAttemptAt = 0, nil
-		if c.AppliedGen == 0 { // not on the device yet: how far it is follows the new time frame
-			c.Status = string(StatusSetting)
-			if when := programAt(c, capabilities(d)); when != nil && when.After(s.opt.Now()) {
-				c.Status = string(StatusUnset)
-			}
-		}
+		return s.update(ctx, tx, d, c, ch)
+	})
+}
+
+// update changes a managed code on its locked device.
+func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, ch CodeChange) (a store.ActionAttempt, err error) {
+	if !d.Online && !ch.EvenIfOffline {
+		return a, &Error{Kind: Invalid, Type: "device_offline", Message: "The device is offline. Leave attempt_for_offline_device out to have the change made when it returns."}
+	}
+	changes, err := s.change(ctx, tx, d, &c, ch)
+	if err != nil {
+		return a, err
+	}
+	if len(changes) == 0 {
 		if err := save(ctx, tx, c); err != nil {
 			return a, err
 		}
-		if err := s.emitRequested(ctx, tx, aboutCode(d, c.AccessCodeID), changes); err != nil {
-			return a, err
+		return s.doneAttempt(ctx, tx, c, UpdateAccessCode)
+	}
+	c.DesiredGen++
+	c.WantedAt = s.opt.Now().UTC()
+	c.Attempts, c.NextAttemptAt = 0, nil
+	if c.AppliedGen == 0 { // not on the device yet: how far it is follows the new time frame
+		c.Status = string(StatusSetting)
+		if when := programAt(c, capabilities(d)); when != nil && when.After(s.opt.Now()) {
+			c.Status = string(StatusUnset)
 		}
-		if a, err = s.newAttempt(ctx, tx, c, UpdateAccessCode, attemptOptions{}); err != nil {
-			return a, err
-		}
-		return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
-	})
+	}
+	if err := save(ctx, tx, c); err != nil {
+		return a, err
+	}
+	if err := s.emitRequested(ctx, tx, aboutCode(d, c.AccessCodeID), changes); err != nil {
+		return a, err
+	}
+	if a, err = s.newAttempt(ctx, tx, c, UpdateAccessCode, attemptOptions{}); err != nil {
+		return a, err
+	}
+	return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
 }
 
 // change puts a CodeChange into a row and returns what it changes of what the device has.
@@ -210,7 +215,7 @@ func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c s
 	if c.VendorRef == nil || c.AppliedGen != c.DesiredGen {
 		return a, invalid("is_managed", "The code is not on its device yet as it should be. Wait until its status is set, or delete it.")
 	}
-	c.IsManaged, c.ErrorCode, c.WarningCode = false, nil, nil
+	c.IsManaged, c.ErrorCode, c.WarningCode, c.CommonCodeKey = false, nil, nil, nil
 	if err := save(ctx, tx, c); err != nil {
 		return a, err
 	}

@@ -20,7 +20,8 @@ type NewCode struct {
 	StartsAt, EndsAt            string
 	ExternalModificationAllowed bool
 	NativeScheduling            bool
-	EvenIfOffline               bool // wait for a device that is offline instead of refusing
+	CommonCodeKey               string // shares the PIN of the codes that have it
+	EvenIfOffline               bool   // wait for a device that is offline instead of refusing
 }
 
 const defaultName = "New Access Code"
@@ -36,15 +37,12 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 		return c, a, deviceNotFound("device_id", n.DeviceID)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: device})
-		if store.IsNoRows(err) {
-			return deviceNotFound("device_id", n.DeviceID)
-		}
-		if err != nil {
+		if err := s.joinKey(ctx, tx, p, &n); err != nil {
 			return err
 		}
-		if !d.IsManaged {
-			return deviceUnmanaged()
+		d, err := lockManagedDevice(ctx, tx, p, device)
+		if err != nil {
+			return err
 		}
 		taken, err := tx.AllCodesOfDevice(ctx, d.DeviceID)
 		if err != nil {
@@ -54,34 +52,39 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 		if err != nil {
 			return err
 		}
-		r, err := tx.InsertAccessCode(ctx, row)
+		r, attempt, err := s.insertCode(ctx, tx, d, row)
 		if err != nil {
-			return err
-		}
-		attempt, err := s.newAttempt(ctx, tx, r, CreateAccessCode, attemptOptions{})
-		if err != nil {
-			return err
-		}
-		if err := s.emit(ctx, tx, "access_code.created", aboutCode(d, r.AccessCodeID)); err != nil {
-			return err
-		}
-		mutation := "creating"
-		if r.Status == string(StatusUnset) {
-			mutation = "deferring_creation"
-		}
-		if err := s.emitMutation(ctx, tx, aboutCode(d, r.AccessCodeID), mutation); err != nil {
 			return err
 		}
 		a = toAttempt(attempt)
-		if c, err = s.toCode(r, d); err != nil {
-			return err
-		}
-		return s.wakeDevice(ctx, tx, d.DeviceID, false)
+		c, err = s.toCode(r, d)
+		return err
 	})
 	if _, ok := asError(err); err != nil && !ok {
 		err = fmt.Errorf("create an access code on device %s: %w", device, err)
 	}
 	return c, a, err
+}
+
+// insertCode writes down a new code and the attempt to put it on its device.
+func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, row store.InsertAccessCodeParams) (r store.AccessCode, a store.ActionAttempt, err error) {
+	if r, err = tx.InsertAccessCode(ctx, row); err != nil {
+		return r, a, err
+	}
+	if a, err = s.newAttempt(ctx, tx, r, CreateAccessCode, attemptOptions{}); err != nil {
+		return r, a, err
+	}
+	if err := s.emit(ctx, tx, "access_code.created", aboutCode(d, r.AccessCodeID)); err != nil {
+		return r, a, err
+	}
+	mutation := "creating"
+	if r.Status == string(StatusUnset) {
+		mutation = "deferring_creation"
+	}
+	if err := s.emitMutation(ctx, tx, aboutCode(d, r.AccessCodeID), mutation); err != nil {
+		return r, a, err
+	}
+	return r, a, s.wakeDevice(ctx, tx, d.DeviceID, false)
 }
 
 // newCode is the row of a code on d, checked against the device and the codes that are on it.
@@ -125,7 +128,8 @@ func (s *Service) newCode(d store.Device, taken []store.AccessCode, n NewCode) (
 	}
 	return store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
 		PinSealed: row.PinSealed, PinMac: row.PinMac, StartsAt: starts, EndsAt: ends, Status: string(status),
-		ExternalModificationAllowed: n.ExternalModificationAllowed, PreferNativeScheduling: n.NativeScheduling, WantedAt: s.opt.Now().UTC()}, nil
+		ExternalModificationAllowed: n.ExternalModificationAllowed, PreferNativeScheduling: n.NativeScheduling, WantedAt: s.opt.Now().UTC(),
+		CommonCodeKey: nonEmpty(n.CommonCodeKey)}, nil
 }
 
 // checkNewPIN says why a device takes no such PIN for a new code; empty leaves the choice to others.

@@ -87,21 +87,21 @@ func deviceUnmanaged() *Error {
 // again, as another one. Its codes stay, deletable at once, as those of a device that was removed.
 // It fails with NotFound.
 func (s *Service) DeleteDevice(ctx context.Context, p Principal, id string) error {
-	return s.onWorkspaceDevice(ctx, p, id, "delete", func(t *deviceTx) error {
+	var account uuid.UUID
+	err := s.onWorkspaceDevice(ctx, p, id, "delete", func(t *deviceTx) error {
+		account = t.d.ConnectedAccountID
 		if err := t.tx.ForgetDevice(ctx, t.d.DeviceID); err != nil {
 			return err
 		}
 		if err := s.emit(ctx, t.tx, "device.deleted", aboutDevice(t.d)); err != nil {
 			return err
 		}
-		if err := t.tx.WakeAccount(ctx, t.d.ConnectedAccountID); err != nil {
-			return err
-		}
-		if err := s.waker.Wake(ctx, t.tx, AccountLane, t.d.ConnectedAccountID); err != nil {
-			return err
-		}
 		return s.waker.Wake(ctx, t.tx, DeviceLane, t.d.DeviceID)
 	})
+	if err != nil {
+		return err
+	}
+	return s.Hint(ctx, account, "") // in a transaction of its own: accounts are locked before their devices
 }
 
 // onWorkspaceDevice is onDevice for a device of the workspace that was not removed. It fails with NotFound.

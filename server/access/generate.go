@@ -42,19 +42,29 @@ func (s *Service) generatePIN(device uuid.UUID, caps Capabilities, taken []store
 		length = preferred
 	}
 	for range 1000 {
-		pin := make([]byte, length)
-		for i := range pin {
-			n, err := rand.Int(rand.Reader, big.NewInt(10))
-			if err != nil {
-				return "", fmt.Errorf("make a random code: %w", err)
-			}
-			pin[i] = '0' + byte(n.Int64())
-		}
-		mac := s.keys.MAC(pinScope(device), pin)
-		isTaken := slices.ContainsFunc(taken, func(c store.AccessCode) bool { return seal.Equal(c.PinMac, mac) })
-		if !isTaken && differentDigits(string(pin)) > 1 && checkPIN(string(pin), caps) == nil {
-			return string(pin), nil
+		pin, err := randomPIN(length)
+		if err != nil || s.takes(device, caps, taken, pin) {
+			return pin, err
 		}
 	}
 	return "", invalid("code", "No free code was found for this device; give one")
+}
+
+func randomPIN(length int) (string, error) {
+	pin := make([]byte, length)
+	for i := range pin {
+		n, err := rand.Int(rand.Reader, big.NewInt(10))
+		if err != nil {
+			return "", fmt.Errorf("make a random code: %w", err)
+		}
+		pin[i] = '0' + byte(n.Int64())
+	}
+	return string(pin), nil
+}
+
+// takes says whether a generated PIN obeys the device and is not on it.
+func (s *Service) takes(device uuid.UUID, caps Capabilities, taken []store.AccessCode, pin string) bool {
+	mac := s.keys.MAC(pinScope(device), []byte(pin))
+	return differentDigits(pin) > 1 && checkPIN(pin, caps) == nil &&
+		!slices.ContainsFunc(taken, func(c store.AccessCode) bool { return seal.Equal(c.PinMac, mac) })
 }

@@ -19,7 +19,7 @@ func (h *handlers) CreateAccessCode(ctx context.Context, r CreateAccessCodeReque
 	p := principal(ctx)
 	code, attempt, err := h.access.CreateCode(ctx, p, access.NewCode{
 		DeviceID: r.Body.DeviceID, Name: optional(r.Body.Name), PIN: r.Body.Code, PreferredLength: r.Body.PreferredCodeLength,
-		StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt,
+		StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, CommonCodeKey: r.Body.CommonCodeKey,
 		ExternalModificationAllowed: external != nil && *external,
 		NativeScheduling:            *r.Body.PreferNativeScheduling, EvenIfOffline: *r.Body.AttemptForOfflineDevice,
 	})
@@ -48,7 +48,6 @@ func refuseUnavailable(body *api.CreateAccessCodeRequest) error {
 		field string
 		asked bool
 	}{
-		{"common_code_key", body.CommonCodeKey != ""},
 		{"is_offline_access_code", body.IsOfflineAccessCode},
 		{"use_offline_access_code", body.UseOfflineAccessCode},
 		{"is_one_time_use", body.IsOneTimeUse},
@@ -123,7 +122,7 @@ func (h *handlers) GenerateAccessCode(ctx context.Context, r GenerateAccessCodeR
 
 func toAccessCode(c access.Code) api.AccessCode {
 	return api.AccessCode{
-		AccessCodeID: c.ID.String(), DeviceID: c.DeviceID.String(), WorkspaceID: c.WorkspaceID.String(), Name: c.Name, Code: c.PIN,
+		AccessCodeID: c.ID.String(), DeviceID: c.DeviceID.String(), WorkspaceID: c.WorkspaceID.String(), Name: c.Name, Code: c.PIN, CommonCodeKey: c.CommonCodeKey,
 		CreatedAt: c.CreatedAt, Type: typeOfCode(c), Status: api.AccessCodeStatus(c.Status), StartsAt: c.StartsAt, EndsAt: c.EndsAt,
 		IsManaged: true, IsExternalModificationAllowed: c.ExternalModificationAllowed,
 		IsScheduledOnDevice: c.TimeBound() && c.OnDevice, IsWaitingForCodeAssignment: c.WaitingForPIN,

@@ -92,6 +92,7 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 	spare := func() any { d := spares[0]; spares = spares[1:]; return d }
 	_, seenOnly := another(t, s, "unmanaged", true)
 	seen := seenOnly[0]
+	key := must(t, s, "/access_codes/create", "access_code", in{"device_id": device, "common_code_key": "many", "sync": true})["common_code_key"]
 	inputs := map[string]func() in{
 		"/health":                        func() in { return nil },
 		"/health/get_health":             func() in { return nil },
@@ -130,19 +131,25 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 		"/locks/simulate/keypad_code_entry":       func() in { return in{"device_id": device, "code": "2999"} },
 		"/locks/simulate/manual_lock_via_keypad":  func() in { return in{"device_id": device} },
 		"/access_codes/create":                    func() in { pins++; return in{"device_id": device, "code": fmt.Sprint(pins)} },
-		"/access_codes/get":                       func() in { return in{"access_code_id": code()} },
-		"/access_codes/list":                      func() in { return in{"device_id": device, "limit": 1} },
-		"/access_codes/update":                    func() in { return in{"access_code_id": code(), "name": "New", "sync": true} },
-		"/access_codes/delete":                    func() in { return in{"access_code_id": code(), "sync": true} },
-		"/access_codes/generate_code":             func() in { return in{"device_id": device} },
-		"/access_codes/unmanaged/list":            func() in { return in{"device_id": device, "limit": 1} },
-		"/access_codes/unmanaged/get":             func() in { return in{"access_code_id": unmanaged()} },
-		"/access_codes/unmanaged/update":          func() in { return in{"access_code_id": unmanaged(), "is_managed": true} },
-		"/access_codes/unmanaged/delete":          func() in { return in{"access_code_id": unmanaged(), "sync": true} },
-		"/action_attempts/get":                    func() in { return in{"action_attempt_id": attempt} },
-		"/action_attempts/list":                   func() in { return in{"device_id": device, "limit": 2} },
-		"/events/get":                             func() in { return in{"device_id": device, "event_type": "access_code.created"} },
-		"/events/list":                            func() in { return in{"since": "2020-01-01"} },
+		"/access_codes/create_multiple": func() in {
+			return in{"device_ids": []any{device, spares[0]}, "name": "Many", "behavior_when_code_cannot_be_shared": "create_random_code"}
+		},
+		"/access_codes/update_multiple": func() in {
+			return in{"common_code_key": key, "name": "New"}
+		},
+		"/access_codes/get":              func() in { return in{"access_code_id": code()} },
+		"/access_codes/list":             func() in { return in{"device_id": device, "limit": 1} },
+		"/access_codes/update":           func() in { return in{"access_code_id": code(), "name": "New", "sync": true} },
+		"/access_codes/delete":           func() in { return in{"access_code_id": code(), "sync": true} },
+		"/access_codes/generate_code":    func() in { return in{"device_id": device} },
+		"/access_codes/unmanaged/list":   func() in { return in{"device_id": device, "limit": 1} },
+		"/access_codes/unmanaged/get":    func() in { return in{"access_code_id": unmanaged()} },
+		"/access_codes/unmanaged/update": func() in { return in{"access_code_id": unmanaged(), "is_managed": true} },
+		"/access_codes/unmanaged/delete": func() in { return in{"access_code_id": unmanaged(), "sync": true} },
+		"/action_attempts/get":           func() in { return in{"action_attempt_id": attempt} },
+		"/action_attempts/list":          func() in { return in{"device_id": device, "limit": 2} },
+		"/events/get":                    func() in { return in{"device_id": device, "event_type": "access_code.created"} },
+		"/events/list":                   func() in { return in{"since": "2020-01-01"} },
 		"/access_codes/unmanaged/convert_to_managed": func() in {
 			return in{"access_code_id": unmanaged(), "is_external_modification_allowed": true, "sync": true}
 		},

@@ -22,6 +22,9 @@ type ServerInterface interface {
 	// CreateAccessCode Create a managed access code on a device.
 	// (POST /access_codes/create)
 	CreateAccessCode(w http.ResponseWriter, r *http.Request)
+	// CreateMultipleAccessCodes Create one code on many devices: all of them, or none.
+	// (POST /access_codes/create_multiple)
+	CreateMultipleAccessCodes(w http.ResponseWriter, r *http.Request)
 	// DeleteAccessCode Delete a managed access code. It is gone when its device has confirmed.
 	// (POST /access_codes/delete)
 	DeleteAccessCode(w http.ResponseWriter, r *http.Request)
@@ -55,6 +58,9 @@ type ServerInterface interface {
 	// UpdateAccessCode Change the name, the PIN or the time frame of a managed access code, or give up its management.
 	// (POST /access_codes/update)
 	UpdateAccessCode(w http.ResponseWriter, r *http.Request)
+	// UpdateMultipleAccessCodes Change all codes of a `common_code_key`, or none.
+	// (POST /access_codes/update_multiple)
+	UpdateMultipleAccessCodes(w http.ResponseWriter, r *http.Request)
 	// GetActionAttempt Read an action attempt.
 	// (POST /action_attempts/get)
 	GetActionAttempt(w http.ResponseWriter, r *http.Request)
@@ -177,6 +183,12 @@ func (_ Unimplemented) CreateAccessCode(w http.ResponseWriter, r *http.Request) 
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// CreateMultipleAccessCodes Create one code on many devices: all of them, or none.
+// (POST /access_codes/create_multiple)
+func (_ Unimplemented) CreateMultipleAccessCodes(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // DeleteAccessCode Delete a managed access code. It is gone when its device has confirmed.
 // (POST /access_codes/delete)
 func (_ Unimplemented) DeleteAccessCode(w http.ResponseWriter, r *http.Request) {
@@ -240,6 +252,12 @@ func (_ Unimplemented) UpdateUnmanagedAccessCode(w http.ResponseWriter, r *http.
 // UpdateAccessCode Change the name, the PIN or the time frame of a managed access code, or give up its management.
 // (POST /access_codes/update)
 func (_ Unimplemented) UpdateAccessCode(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateMultipleAccessCodes Change all codes of a `common_code_key`, or none.
+// (POST /access_codes/update_multiple)
+func (_ Unimplemented) UpdateMultipleAccessCodes(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -484,6 +502,20 @@ func (siw *ServerInterfaceWrapper) CreateAccessCode(w http.ResponseWriter, r *ht
 	handler.ServeHTTP(w, r)
 }
 
+// CreateMultipleAccessCodes operation middleware
+func (siw *ServerInterfaceWrapper) CreateMultipleAccessCodes(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateMultipleAccessCodes(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // DeleteAccessCode operation middleware
 func (siw *ServerInterfaceWrapper) DeleteAccessCode(w http.ResponseWriter, r *http.Request) {
 
@@ -629,6 +661,20 @@ func (siw *ServerInterfaceWrapper) UpdateAccessCode(w http.ResponseWriter, r *ht
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.UpdateAccessCode(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateMultipleAccessCodes operation middleware
+func (siw *ServerInterfaceWrapper) UpdateMultipleAccessCodes(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateMultipleAccessCodes(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1355,6 +1401,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/access_codes/create", wrapper.CreateAccessCode)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/access_codes/create_multiple", wrapper.CreateMultipleAccessCodes)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/access_codes/update_multiple", wrapper.UpdateMultipleAccessCodes)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/access_codes/get", wrapper.GetAccessCode)
 	})
 	r.Group(func(r chi.Router) {
@@ -1513,6 +1565,84 @@ func (response CreateAccessCode404JSONResponse) VisitCreateAccessCodeResponse(w 
 type CreateAccessCode409JSONResponse struct{ ConflictJSONResponse }
 
 func (response CreateAccessCode409JSONResponse) VisitCreateAccessCodeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateMultipleAccessCodesRequestObject struct {
+	Body *CreateMultipleAccessCodesJSONRequestBody
+}
+
+type CreateMultipleAccessCodesResponseObject interface {
+	VisitCreateMultipleAccessCodesResponse(w http.ResponseWriter) error
+}
+
+type CreateMultipleAccessCodes200JSONResponse AccessCodesCreatedResponse
+
+func (response CreateMultipleAccessCodes200JSONResponse) VisitCreateMultipleAccessCodesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateMultipleAccessCodes400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response CreateMultipleAccessCodes400JSONResponse) VisitCreateMultipleAccessCodesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateMultipleAccessCodes401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response CreateMultipleAccessCodes401JSONResponse) VisitCreateMultipleAccessCodesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateMultipleAccessCodes404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response CreateMultipleAccessCodes404JSONResponse) VisitCreateMultipleAccessCodesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateMultipleAccessCodes409JSONResponse struct{ ConflictJSONResponse }
+
+func (response CreateMultipleAccessCodes409JSONResponse) VisitCreateMultipleAccessCodesResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -2308,6 +2438,70 @@ func (response UpdateAccessCode409JSONResponse) VisitUpdateAccessCodeResponse(w 
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateMultipleAccessCodesRequestObject struct {
+	Body *UpdateMultipleAccessCodesJSONRequestBody
+}
+
+type UpdateMultipleAccessCodesResponseObject interface {
+	VisitUpdateMultipleAccessCodesResponse(w http.ResponseWriter) error
+}
+
+type UpdateMultipleAccessCodes200JSONResponse OkResponse
+
+func (response UpdateMultipleAccessCodes200JSONResponse) VisitUpdateMultipleAccessCodesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateMultipleAccessCodes400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UpdateMultipleAccessCodes400JSONResponse) VisitUpdateMultipleAccessCodesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateMultipleAccessCodes401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UpdateMultipleAccessCodes401JSONResponse) VisitUpdateMultipleAccessCodesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateMultipleAccessCodes404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UpdateMultipleAccessCodes404JSONResponse) VisitUpdateMultipleAccessCodesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4439,6 +4633,9 @@ type StrictServerInterface interface {
 	// CreateAccessCode Create a managed access code on a device.
 	// (POST /access_codes/create)
 	CreateAccessCode(ctx context.Context, request CreateAccessCodeRequestObject) (CreateAccessCodeResponseObject, error)
+	// CreateMultipleAccessCodes Create one code on many devices: all of them, or none.
+	// (POST /access_codes/create_multiple)
+	CreateMultipleAccessCodes(ctx context.Context, request CreateMultipleAccessCodesRequestObject) (CreateMultipleAccessCodesResponseObject, error)
 	// DeleteAccessCode Delete a managed access code. It is gone when its device has confirmed.
 	// (POST /access_codes/delete)
 	DeleteAccessCode(ctx context.Context, request DeleteAccessCodeRequestObject) (DeleteAccessCodeResponseObject, error)
@@ -4472,6 +4669,9 @@ type StrictServerInterface interface {
 	// UpdateAccessCode Change the name, the PIN or the time frame of a managed access code, or give up its management.
 	// (POST /access_codes/update)
 	UpdateAccessCode(ctx context.Context, request UpdateAccessCodeRequestObject) (UpdateAccessCodeResponseObject, error)
+	// UpdateMultipleAccessCodes Change all codes of a `common_code_key`, or none.
+	// (POST /access_codes/update_multiple)
+	UpdateMultipleAccessCodes(ctx context.Context, request UpdateMultipleAccessCodesRequestObject) (UpdateMultipleAccessCodesResponseObject, error)
 	// GetActionAttempt Read an action attempt.
 	// (POST /action_attempts/get)
 	GetActionAttempt(ctx context.Context, request GetActionAttemptRequestObject) (GetActionAttemptResponseObject, error)
@@ -4647,6 +4847,37 @@ func (sh *strictHandler) CreateAccessCode(w http.ResponseWriter, r *http.Request
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(CreateAccessCodeResponseObject); ok {
 		if err := validResponse.VisitCreateAccessCodeResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateMultipleAccessCodes operation middleware
+func (sh *strictHandler) CreateMultipleAccessCodes(w http.ResponseWriter, r *http.Request) {
+	var request CreateMultipleAccessCodesRequestObject
+
+	var body CreateMultipleAccessCodesJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateMultipleAccessCodes(ctx, request.(CreateMultipleAccessCodesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateMultipleAccessCodes")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateMultipleAccessCodesResponseObject); ok {
+		if err := validResponse.VisitCreateMultipleAccessCodesResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -4997,6 +5228,37 @@ func (sh *strictHandler) UpdateAccessCode(w http.ResponseWriter, r *http.Request
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(UpdateAccessCodeResponseObject); ok {
 		if err := validResponse.VisitUpdateAccessCodeResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateMultipleAccessCodes operation middleware
+func (sh *strictHandler) UpdateMultipleAccessCodes(w http.ResponseWriter, r *http.Request) {
+	var request UpdateMultipleAccessCodesRequestObject
+
+	var body UpdateMultipleAccessCodesJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateMultipleAccessCodes(ctx, request.(UpdateMultipleAccessCodesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateMultipleAccessCodes")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateMultipleAccessCodesResponseObject); ok {
+		if err := validResponse.VisitUpdateMultipleAccessCodesResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

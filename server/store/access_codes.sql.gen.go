@@ -13,7 +13,7 @@ import (
 )
 
 const allCodesOfDevice = `-- name: AllCodesOfDevice :many
-select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref from access_codes where device_id = $1 order by created_at, access_code_id
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key from access_codes where device_id = $1 order by created_at, access_code_id
 `
 
 func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]AccessCode, error) {
@@ -62,6 +62,76 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 			&i.Disputes,
 			&i.DisputedAt,
 			&i.WriteRef,
+			&i.CommonCodeKey,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const codesOfKey = `-- name: CodesOfKey :many
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key from access_codes
+where workspace_id = $1 and common_code_key = $2::text and is_managed and removing_since is null
+order by device_id
+`
+
+type CodesOfKeyParams struct {
+	WorkspaceID   uuid.UUID
+	CommonCodeKey string
+}
+
+func (q *Queries) CodesOfKey(ctx context.Context, arg CodesOfKeyParams) ([]AccessCode, error) {
+	rows, err := q.db.Query(ctx, codesOfKey, arg.WorkspaceID, arg.CommonCodeKey)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AccessCode{}
+	for rows.Next() {
+		var i AccessCode
+		if err := rows.Scan(
+			&i.AccessCodeID,
+			&i.WorkspaceID,
+			&i.DeviceID,
+			&i.IsManaged,
+			&i.Name,
+			&i.PinSealed,
+			&i.PinMac,
+			&i.StartsAt,
+			&i.EndsAt,
+			&i.Status,
+			&i.ExternalModificationAllowed,
+			&i.PreferNativeScheduling,
+			&i.VendorRef,
+			&i.DesiredGen,
+			&i.AppliedGen,
+			&i.AppliedAt,
+			&i.BlockedGen,
+			&i.WriteGen,
+			&i.WriteAt,
+			&i.WriteAccepted,
+			&i.Attempts,
+			&i.NextAttemptAt,
+			&i.RemovingSince,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.ErrorAt,
+			&i.ErrorCodeID,
+			&i.WarningCode,
+			&i.WarningMessage,
+			&i.WarningAt,
+			&i.CreatedAt,
+			&i.WantedAt,
+			&i.AppliedSealed,
+			&i.Disputes,
+			&i.DisputedAt,
+			&i.WriteRef,
+			&i.CommonCodeKey,
 		); err != nil {
 			return nil, err
 		}
@@ -83,7 +153,7 @@ func (q *Queries) DeleteAccessCode(ctx context.Context, accessCodeID uuid.UUID) 
 }
 
 const findAccessCode = `-- name: FindAccessCode :one
-select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref from access_codes where workspace_id = $1 and access_code_id = $2
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key from access_codes where workspace_id = $1 and access_code_id = $2
 `
 
 type FindAccessCodeParams struct {
@@ -131,12 +201,13 @@ func (q *Queries) FindAccessCode(ctx context.Context, arg FindAccessCodeParams) 
 		&i.Disputes,
 		&i.DisputedAt,
 		&i.WriteRef,
+		&i.CommonCodeKey,
 	)
 	return i, err
 }
 
 const getAccessCode = `-- name: GetAccessCode :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname from access_codes c join devices d using (device_id)
 where c.workspace_id = $1 and c.access_code_id = $2 and c.is_managed = $3
 `
 
@@ -191,6 +262,7 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 		&i.AccessCode.Disputes,
 		&i.AccessCode.DisputedAt,
 		&i.AccessCode.WriteRef,
+		&i.AccessCode.CommonCodeKey,
 		&i.Device.DeviceID,
 		&i.Device.WorkspaceID,
 		&i.Device.ConnectedAccountID,
@@ -230,7 +302,7 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 }
 
 const getAccessCodeByPIN = `-- name: GetAccessCodeByPIN :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname from access_codes c join devices d using (device_id)
 where c.workspace_id = $1 and c.device_id = $2 and c.pin_mac = $3 and c.is_managed = $4
 order by c.removing_since is not null, c.created_at limit 1
 `
@@ -292,6 +364,7 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 		&i.AccessCode.Disputes,
 		&i.AccessCode.DisputedAt,
 		&i.AccessCode.WriteRef,
+		&i.AccessCode.CommonCodeKey,
 		&i.Device.DeviceID,
 		&i.Device.WorkspaceID,
 		&i.Device.ConnectedAccountID,
@@ -331,7 +404,7 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 }
 
 const getAccessCodeByRef = `-- name: GetAccessCodeByRef :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname from access_codes c join devices d using (device_id)
 where c.device_id = $1 and c.vendor_ref = $2
 `
 
@@ -385,6 +458,7 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 		&i.AccessCode.Disputes,
 		&i.AccessCode.DisputedAt,
 		&i.AccessCode.WriteRef,
+		&i.AccessCode.CommonCodeKey,
 		&i.Device.DeviceID,
 		&i.Device.WorkspaceID,
 		&i.Device.ConnectedAccountID,
@@ -425,10 +499,10 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 
 const insertAccessCode = `-- name: InsertAccessCode :one
 insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status,
-  external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, created_at)
+  external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, common_code_key, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-  $11, $12, $13, $14, clock_timestamp())
-returning access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref
+  $11, $12, $13, $14, $15, clock_timestamp())
+returning access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key
 `
 
 type InsertAccessCodeParams struct {
@@ -446,6 +520,7 @@ type InsertAccessCodeParams struct {
 	PreferNativeScheduling      bool
 	VendorRef                   *string
 	WantedAt                    time.Time
+	CommonCodeKey               *string
 }
 
 func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodeParams) (AccessCode, error) {
@@ -464,6 +539,7 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 		arg.PreferNativeScheduling,
 		arg.VendorRef,
 		arg.WantedAt,
+		arg.CommonCodeKey,
 	)
 	var i AccessCode
 	err := row.Scan(
@@ -503,12 +579,13 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 		&i.Disputes,
 		&i.DisputedAt,
 		&i.WriteRef,
+		&i.CommonCodeKey,
 	)
 	return i, err
 }
 
 const listAccessCodes = `-- name: ListAccessCodes :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname from access_codes c join devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and c.access_code_id = any($4::uuid[])
   and ($5::text is null or strpos(lower(c.name), lower($5::text)) > 0)
@@ -583,6 +660,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			&i.AccessCode.Disputes,
 			&i.AccessCode.DisputedAt,
 			&i.AccessCode.WriteRef,
+			&i.AccessCode.CommonCodeKey,
 			&i.Device.DeviceID,
 			&i.Device.WorkspaceID,
 			&i.Device.ConnectedAccountID,
@@ -629,7 +707,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 }
 
 const listAccessCodesOfDevice = `-- name: ListAccessCodesOfDevice :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname from access_codes c join devices d using (device_id)
 where c.device_id = $1 and c.workspace_id = $2 and c.is_managed = $3
   and (c.created_at, c.access_code_id) > ($4::timestamptz, $5::uuid)
   and ($6::uuid[] is null or c.access_code_id = any($6::uuid[]))
@@ -709,6 +787,7 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 			&i.AccessCode.Disputes,
 			&i.AccessCode.DisputedAt,
 			&i.AccessCode.WriteRef,
+			&i.AccessCode.CommonCodeKey,
 			&i.Device.DeviceID,
 			&i.Device.WorkspaceID,
 			&i.Device.ConnectedAccountID,
@@ -754,6 +833,21 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 	return items, nil
 }
 
+const lockCommonCode = `-- name: LockCommonCode :exec
+select pg_advisory_xact_lock(hashtextextended($1::text || '/' || $2::text, 0))
+`
+
+type LockCommonCodeParams struct {
+	WorkspaceID   string
+	CommonCodeKey string
+}
+
+// Who gives a code to a key, or changes those that it has, waits for others who do.
+func (q *Queries) LockCommonCode(ctx context.Context, arg LockCommonCodeParams) error {
+	_, err := q.db.Exec(ctx, lockCommonCode, arg.WorkspaceID, arg.CommonCodeKey)
+	return err
+}
+
 const updateAccessCode = `-- name: UpdateAccessCode :exec
 update access_codes set is_managed = $1, name = $2, pin_sealed = $3, pin_mac = $4, starts_at = $5,
   ends_at = $6, status = $7, external_modification_allowed = $8, vendor_ref = $9,
@@ -761,9 +855,9 @@ update access_codes set is_managed = $1, name = $2, pin_sealed = $3, pin_mac = $
   write_at = $16, write_accepted = $17, attempts = $18, next_attempt_at = $19,
   removing_since = $20, error_code = $21, error_message = $22, error_at = $23,
   error_code_id = $24, warning_code = $25, warning_message = $26, warning_at = $27,
-  disputes = $28, disputed_at = $29,
-  wanted_at = $30, applied_sealed = $31
-where access_code_id = $32
+  disputes = $28, disputed_at = $29, common_code_key = $30,
+  wanted_at = $31, applied_sealed = $32
+where access_code_id = $33
 `
 
 type UpdateAccessCodeParams struct {
@@ -796,6 +890,7 @@ type UpdateAccessCodeParams struct {
 	WarningAt                   *time.Time
 	Disputes                    int32
 	DisputedAt                  *time.Time
+	CommonCodeKey               *string
 	WantedAt                    time.Time
 	AppliedSealed               []byte
 	AccessCodeID                uuid.UUID
@@ -833,6 +928,7 @@ func (q *Queries) UpdateAccessCode(ctx context.Context, arg UpdateAccessCodePara
 		arg.WarningAt,
 		arg.Disputes,
 		arg.DisputedAt,
+		arg.CommonCodeKey,
 		arg.WantedAt,
 		arg.AppliedSealed,
 		arg.AccessCodeID,

@@ -47,6 +47,7 @@ type AccessCode struct {
 	Disputes                    int32
 	DisputedAt                  *time.Time
 	WriteRef                    *string
+	CommonCodeKey               *string
 }
 
 type ActionAttempt struct {

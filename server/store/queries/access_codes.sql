@@ -1,8 +1,8 @@
 -- name: InsertAccessCode :one
 insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status,
-  external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, created_at)
+  external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, common_code_key, created_at)
 values (@access_code_id, @workspace_id, @device_id, @is_managed, @name, @pin_sealed, @pin_mac, @starts_at, @ends_at, @status,
-  @external_modification_allowed, @prefer_native_scheduling, @vendor_ref, @wanted_at, clock_timestamp())
+  @external_modification_allowed, @prefer_native_scheduling, @vendor_ref, @wanted_at, @common_code_key, clock_timestamp())
 returning *;
 
 -- name: GetAccessCode :one
@@ -45,9 +45,18 @@ update access_codes set is_managed = @is_managed, name = @name, pin_sealed = @pi
   write_at = @write_at, write_accepted = @write_accepted, attempts = @attempts, next_attempt_at = @next_attempt_at,
   removing_since = @removing_since, error_code = @error_code, error_message = @error_message, error_at = @error_at,
   error_code_id = @error_code_id, warning_code = @warning_code, warning_message = @warning_message, warning_at = @warning_at,
-  disputes = @disputes, disputed_at = @disputed_at,
+  disputes = @disputes, disputed_at = @disputed_at, common_code_key = @common_code_key,
   wanted_at = @wanted_at, applied_sealed = @applied_sealed
 where access_code_id = @access_code_id;
+
+-- name: CodesOfKey :many
+select * from access_codes
+where workspace_id = @workspace_id and common_code_key = @common_code_key::text and is_managed and removing_since is null
+order by device_id;
+
+-- name: LockCommonCode :exec
+-- Who gives a code to a key, or changes those that it has, waits for others who do.
+select pg_advisory_xact_lock(hashtextextended(@workspace_id::text || '/' || @common_code_key::text, 0));
 
 -- name: DeleteAccessCode :exec
 delete from access_codes where access_code_id = @access_code_id;

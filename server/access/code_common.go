@@ -1,0 +1,256 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// NewCodes asks for one code on many devices. NewCode.DeviceID and CommonCodeKey are not used.
+type NewCodes struct {
+	NewCode
+
+	DeviceIDs []string
+	OwnPINs   bool // a device that does not take the PIN gets one of its own, instead of the whole being refused
+}
+
+// place is a device that is to get a code.
+type place struct {
+	device store.Device
+	taken  []store.AccessCode
+}
+
+// CreateCodes writes down a code for each of the devices, or for none. A PIN that is chosen here is one that all
+// take, and the codes share a key then.
+//
+// It fails like CreateCode, and with Invalid (code_cannot_be_shared) where no PIN is one that all devices take;
+// errors name the device.
+func (s *Service) CreateCodes(ctx context.Context, p Principal, n NewCodes) (codes []Code, err error) {
+	ids := make([]uuid.UUID, len(n.DeviceIDs))
+	for i, text := range n.DeviceIDs {
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return nil, deviceNotFound("device_id", text)
+		}
+		if slices.Contains(ids[:i], id) {
+			return nil, invalid("device_ids", "Device %s is named twice", id)
+		}
+		ids[i] = id
+	}
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		places, err := lockPlaces(ctx, tx, p, ids)
+		if err != nil {
+			return err
+		}
+		one := n.NewCode
+		if one.PIN == "" {
+			sharing := ids
+			if n.OwnPINs {
+				sharing = slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return capabilities(places[id].device).ProviderPIN })
+			}
+			one.PIN, err = s.sharedPIN(sharing, places, n.PreferredLength)
+			switch {
+			case err != nil && !n.OwnPINs:
+				return err
+			case err == nil:
+				one.CommonCodeKey = uuid.NewString()
+			}
+		}
+		for _, id := range ids {
+			c, err := s.createShared(ctx, tx, places[id], one, n.OwnPINs)
+			if err != nil {
+				return onDeviceError(err, id)
+			}
+			codes = append(codes, c)
+		}
+		return nil
+	})
+	if _, ok := asError(err); err != nil && !ok {
+		err = fmt.Errorf("create %d access codes: %w", len(ids), err)
+	}
+	return codes, err
+}
+
+// createShared creates a code on one of the devices: with the PIN that is shared or, if it may, with one of its own.
+func (s *Service) createShared(ctx context.Context, tx store.Tx, at place, n NewCode, mayDiffer bool) (Code, error) {
+	row, err := s.newCode(at.device, at.taken, n)
+	if e, ok := asError(err); ok && mayDiffer && n.PIN != "" && aboutPIN(e) {
+		n.PIN, n.CommonCodeKey = "", ""
+		row, err = s.newCode(at.device, at.taken, n)
+	}
+	if err != nil {
+		return Code{}, err
+	}
+	r, _, err := s.insertCode(ctx, tx, at.device, row)
+	if err != nil {
+		return Code{}, err
+	}
+	return s.toCode(r, at.device)
+}
+
+// aboutPIN says whether a code was refused for nothing but its PIN.
+func aboutPIN(e *Error) bool {
+	return e.Field == "code" && len(e.Also) == 0
+}
+
+// onDeviceError says on which device of many something was refused.
+func onDeviceError(err error, device uuid.UUID) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return err
+	}
+	named := *e
+	named.Message = fmt.Sprintf("On device %s: %s", device, e.Message)
+	named.Data = maps.Clone(e.Data)
+	if named.Data == nil {
+		named.Data = map[string]any{}
+	}
+	named.Data["device_id"] = device
+	return &named
+}
+
+// lockPlaces locks the devices, in the same order whoever asks, and reads what is on them.
+func lockPlaces(ctx context.Context, tx store.Tx, p Principal, ids []uuid.UUID) (map[uuid.UUID]place, error) {
+	places := map[uuid.UUID]place{}
+	for _, id := range slices.SortedFunc(slices.Values(ids), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
+		d, err := lockManagedDevice(ctx, tx, p, id)
+		if err != nil {
+			return nil, err
+		}
+		taken, err := tx.AllCodesOfDevice(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		places[id] = place{d, taken}
+	}
+	return places, nil
+}
+
+// lockManagedDevice locks a device of the workspace on which something is to be done.
+// It fails with NotFound, and with Invalid (device_unmanaged).
+func lockManagedDevice(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (store.Device, error) {
+	d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id})
+	switch {
+	case store.IsNoRows(err):
+		return d, deviceNotFound("device_id", id.String())
+	case err == nil && !d.IsManaged:
+		return d, deviceUnmanaged()
+	}
+	return d, err
+}
+
+// sharedPIN makes a PIN that all the devices take, of the preferred length if all take that, else of the shortest.
+// It fails with Invalid (code_cannot_be_shared).
+func (s *Service) sharedPIN(ids []uuid.UUID, places map[uuid.UUID]place, preferred int) (string, error) {
+	refuse := func(format string, args ...any) error {
+		return &Error{Kind: Invalid, Type: "code_cannot_be_shared", Field: "device_ids", Message: fmt.Sprintf(format, args...) +
+			" Leave it out, or give each device a code of its own with behavior_when_code_cannot_be_shared create_random_code."}
+	}
+	var lengths []int
+	for _, id := range ids {
+		caps := capabilities(places[id].device)
+		if caps.ProviderPIN {
+			return "", refuse("The vendor of device %s invents the codes.", id)
+		}
+		switch {
+		case len(caps.CodeLengths) == 0:
+		case lengths == nil:
+			lengths = slices.Clone(caps.CodeLengths)
+		default:
+			lengths = slices.DeleteFunc(lengths, func(n int) bool { return !slices.Contains(caps.CodeLengths, n) })
+		}
+		if lengths != nil && len(lengths) == 0 {
+			return "", refuse("Device %s takes codes of no length that the others take.", id)
+		}
+	}
+	length := 4
+	if lengths != nil {
+		length = lengths[0]
+	}
+	if slices.Contains(lengths, preferred) {
+		length = preferred
+	}
+	for range 1000 {
+		pin, err := randomPIN(length)
+		if err != nil {
+			return "", err
+		}
+		if !slices.ContainsFunc(ids, func(id uuid.UUID) bool {
+			at := places[id]
+			return !s.takes(id, capabilities(at.device), at.taken, pin)
+		}) {
+			return pin, nil
+		}
+	}
+	return "", refuse("No code was found that all the devices take.")
+}
+
+// joinKey gives a new code the PIN of those that have its key already. It fails with Invalid where another was asked
+// for. Until the end of tx nobody else joins.
+func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewCode) error {
+	if n.CommonCodeKey == "" {
+		return nil
+	}
+	if err := tx.LockCommonCode(ctx, store.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: n.CommonCodeKey}); err != nil {
+		return err
+	}
+	others, err := tx.CodesOfKey(ctx, store.CodesOfKeyParams{WorkspaceID: p.WorkspaceID, CommonCodeKey: n.CommonCodeKey})
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	pin, err := s.pinOf(others[0])
+	if err != nil {
+		return err
+	}
+	if n.PIN != "" && n.PIN != pin {
+		return invalid("common_code_key", "The codes of this key have another code. Leave `code` out to share it, or choose another key")
+	}
+	n.PIN = pin
+	return nil
+}
+
+// UpdateCodes changes all codes of a key, or none. It fails with NotFound, and like UpdateCode; errors name the device.
+func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch CodeChange) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := tx.LockCommonCode(ctx, store.LockCommonCodeParams{WorkspaceID: p.WorkspaceID.String(), CommonCodeKey: key}); err != nil {
+			return err
+		}
+		codes, err := tx.CodesOfKey(ctx, store.CodesOfKeyParams{WorkspaceID: p.WorkspaceID, CommonCodeKey: key})
+		if err != nil {
+			return err
+		}
+		changed := 0
+		for _, c := range codes {
+			d, err := tx.LockDevice(ctx, c.DeviceID)
+			if err != nil {
+				return err
+			}
+			c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID}) // as it is now
+			if store.IsNoRows(err) || (err == nil && (text(c.CommonCodeKey) != key || c.RemovingSince != nil)) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if _, err := s.update(ctx, tx, d, c, ch); err != nil {
+				return onDeviceError(err, d.DeviceID)
+			}
+			changed++
+		}
+		if changed == 0 {
+			return &Error{Kind: NotFound, Type: "access_code_not_found", Message: "No access code has this common_code_key.", Data: map[string]any{"common_code_key": key}}
+		}
+		return nil
+	})
+	if _, ok := asError(err); err != nil && !ok {
+		err = fmt.Errorf("change the access codes of a key: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,35 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+func (h *handlers) CreateMultipleAccessCodes(ctx context.Context, r CreateMultipleAccessCodesRequestObject) (CreateMultipleAccessCodesResponseObject, error) {
+	if r.Body.UseBackupAccessCodePool {
+		return nil, invalid([]issue{{path: []string{"use_backup_access_code_pool"}, message: "Not available yet"}})
+	}
+	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
+	codes, err := h.access.CreateCodes(ctx, principal(ctx), access.NewCodes{
+		DeviceIDs: r.Body.DeviceIds, OwnPINs: r.Body.BehaviorWhenCodeCannotBeShared == api.CreateRandomCode,
+		NewCode: access.NewCode{Name: optional(r.Body.Name), PIN: r.Body.Code, PreferredLength: r.Body.PreferredCodeLength,
+			StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, ExternalModificationAllowed: external != nil && *external,
+			NativeScheduling: *r.Body.PreferNativeScheduling, EvenIfOffline: *r.Body.AttemptForOfflineDevice},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return CreateMultipleAccessCodes200JSONResponse{Ok: true, AccessCodes: each(codes, toAccessCode)}, nil
+}
+
+func (h *handlers) UpdateMultipleAccessCodes(ctx context.Context, r UpdateMultipleAccessCodesRequestObject) (UpdateMultipleAccessCodesResponseObject, error) {
+	err := h.access.UpdateCodes(ctx, principal(ctx), r.Body.CommonCodeKey, access.CodeChange{
+		Name: r.Body.Name, StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, EvenIfOffline: true})
+	if err != nil {
+		return nil, err
+	}
+	return UpdateMultipleAccessCodes200JSONResponse{Ok: true}, nil
+}
