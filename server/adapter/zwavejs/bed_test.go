@@ -129,8 +129,10 @@ func (h *house) bed() adaptertest.Bed {
 			h.relay.disconnect()
 		},
 		DropNext:   func(t testing.TB) { h.Fault(t, lab.Faults{Drop: 1}) },
+		BreakNext:  func(t testing.TB) { h.Fault(t, lab.Faults{Lose: true}) },
+		FailNext:   h.fail,
 		CutNext:    func(testing.TB) { h.relay.set(func(r *relay) { r.cutNext = true }) },
-		Heal:       func(testing.TB) { h.relay.set(func(r *relay) { r.cutNext = false }) },
+		Heal:       h.heal,
 		Disconnect: func(testing.TB) { h.relay.disconnect() },
 		Stall:      func(testing.TB) { sync.OnceFunc(func() { close(h.relay.stalled) })() },
 		Stop:       func(testing.TB) { h.relay.stop() },
@@ -142,9 +144,45 @@ func (h *house) fill(t testing.TB) {
 	codes := h.State(t).Codes
 	for slot := 1; slot <= lab.Slots; slot++ {
 		if _, taken := codes[slot]; !taken {
-			h.ProgramSilently(t, slot, strconv.Itoa(770100+slot))
+			h.ProgramSilently(t, slot, filler(slot))
 		}
 	}
+}
+
+func filler(slot int) string { return strconv.Itoa(770100 + slot) }
+
+// fail has calls fail as class: the gateway refuses them, the lock is full, or the way to it is barred.
+func (h *house) fail(t testing.TB, class adapter.Class) {
+	switch class {
+	case adapter.Full:
+		h.fill(t)
+	case adapter.AuthRevoked:
+		h.relay.set(func(r *relay) { r.refuse = http.StatusUnauthorized })
+		h.relay.disconnect()
+		until(t, "the credentials are refused", func() bool {
+			_, err := h.adapter.Devices(t.Context())
+			return err != nil && adapter.ClassOf(err) == adapter.AuthRevoked
+		})
+	default:
+		h.relay.set(func(r *relay) { r.fail = class })
+	}
+}
+
+// heal ends what fail and CutNext have begun.
+func (h *house) heal(t testing.TB) {
+	h.relay.set(func(r *relay) { r.cutNext, r.fail, r.refuse = false, "", 0 })
+	left := 0
+	for slot, code := range h.State(t).Codes {
+		if code.PIN == filler(slot) {
+			h.Program(t, slot, "")
+		} else {
+			left++
+		}
+	}
+	until(t, "the lock shows what is left on it", func() bool {
+		codes, err := h.adapter.Codes(t.Context(), h.device, true)
+		return err == nil && len(codes.Codes) <= left
+	})
 }
 
 func onDevice(t testing.TB, slot int, c lab.Code) adaptertest.OnDevice {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
 // relay stands between an adapter and a gateway, and does to their connection what networks do.
@@ -26,6 +29,7 @@ type relay struct {
 	writes  map[string]bool   // message identifiers of writes that are on their way
 	stalled chan struct{}     // closed: nothing gets through any more
 	schema  int               // the gateway claims no more; 0: its own
+	fail    adapter.Class     // commands are refused so, instead of being passed on
 }
 
 func newRelay(t *testing.T, gateway string) *relay {
@@ -65,13 +69,26 @@ func (r *relay) serve(w http.ResponseWriter, req *http.Request) {
 	r.conns, r.here = append(r.conns, here, there), append(r.here, here)
 	r.mu.Unlock()
 	var both sync.WaitGroup
-	both.Go(func() { r.pass(ctx, here, there, r.request); cancel() })
+	both.Go(func() {
+		r.pass(ctx, here, there, func(data []byte) ([]byte, bool) {
+			instead := r.refusals(data)
+			for _, frame := range instead {
+				_ = here.Write(ctx, websocket.MessageText, []byte(frame)) // an end shows when it is read
+			}
+			if instead != nil {
+				return nil, true
+			}
+			return r.request(data)
+		})
+		cancel()
+	})
 	both.Go(func() { r.pass(ctx, there, here, r.answer); cancel() })
 	both.Wait()
 }
 
-// pass hands frames on until the connection ends or through says that it is to.
-func (r *relay) pass(ctx context.Context, from, to *websocket.Conn, through func([]byte) []byte) {
+// pass hands frames on, but for those of which through leaves nothing, until the connection ends or through says that
+// it is to.
+func (r *relay) pass(ctx context.Context, from, to *websocket.Conn, through func([]byte) (frame []byte, ok bool)) {
 	for {
 		kind, data, err := from.Read(ctx)
 		if err != nil {
@@ -82,10 +99,8 @@ func (r *relay) pass(ctx context.Context, from, to *websocket.Conn, through func
 			continue
 		default:
 		}
-		if data = through(data); data == nil {
-			return
-		}
-		if to.Write(ctx, kind, data) != nil {
+		data, ok := through(data)
+		if !ok || data != nil && to.Write(ctx, kind, data) != nil {
 			return
 		}
 	}
@@ -103,30 +118,30 @@ func isWrite(command, method string) bool {
 	return false
 }
 
-func (r *relay) request(data []byte) []byte {
+func (r *relay) request(data []byte) ([]byte, bool) {
 	var m struct {
 		MessageID  string `json:"messageId"`
 		Command    string `json:"command"`
 		MethodName string `json:"methodName"`
 	}
 	if json.Unmarshal(data, &m) != nil {
-		return nil
+		return nil, false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cutNext && isWrite(m.Command, m.MethodName) {
 		r.writes[m.MessageID] = true
 	}
-	return data
+	return data, true
 }
 
-func (r *relay) answer(data []byte) []byte {
+func (r *relay) answer(data []byte) ([]byte, bool) {
 	var m struct {
 		Type      string `json:"type"`
 		MessageID string `json:"messageId"`
 	}
 	if json.Unmarshal(data, &m) != nil {
-		return nil
+		return nil, false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,20 +149,54 @@ func (r *relay) answer(data []byte) []byte {
 	case m.Type == "version" && r.schema > 0:
 		var version map[string]any
 		if json.Unmarshal(data, &version) != nil {
-			return nil
+			return nil, false
 		}
 		version["maxSchemaVersion"] = r.schema
 		lowered, err := json.Marshal(version)
 		if err != nil {
-			return nil
+			return nil, false
 		}
-		return lowered
+		return lowered, true
 	case m.Type == "result" && r.writes[m.MessageID]:
 		r.cutNext = false
 		delete(r.writes, m.MessageID)
+		return nil, false
+	}
+	return bytes.Clone(data), true
+}
+
+// failures are zwave-js' errors, by what is to come of them.
+var failures = map[adapter.Class]string{
+	adapter.Transient: `"zwaveErrorCode":202,"zwaveErrorCodeName":"Controller_NodeTimeout"`,
+	adapter.Offline:   `"zwaveErrorCode":204,"zwaveErrorCodeName":"Controller_CallbackNOK"`,
+	adapter.Invalid:   `"zwaveErrorCode":322,"zwaveErrorCodeName":"Argument_Invalid"`,
+}
+
+// refusals are what the gateway is to answer instead of passing a command on; none where it is to pass it on.
+func (r *relay) refusals(data []byte) []string {
+	var m struct {
+		MessageID  string `json:"messageId"`
+		Command    string `json:"command"`
+		MethodName string `json:"methodName"`
+		NodeID     int    `json:"nodeId"`
+	}
+	r.mu.Lock()
+	class := r.fail
+	r.mu.Unlock()
+	if class == "" || json.Unmarshal(data, &m) != nil {
 		return nil
 	}
-	return bytes.Clone(data)
+	result := fmt.Sprintf(`{"type":"result","messageId":%q,"success":`, m.MessageID)
+	switch {
+	case class == adapter.Duplicate && m.Command == "endpoint.access_control.set_credential":
+		return []string{result + `true,"result":{"result":3}}`}
+	case class == adapter.Duplicate && m.MethodName == "set":
+		return []string{fmt.Sprintf(`{"type":"event","event":{"source":"node","event":"notification","nodeId":%d,"ccId":113,"args":{"type":6,"event":15}}}`, m.NodeID),
+			result + `true,"result":{}}`}
+	case class == adapter.Duplicate, class == adapter.Invalid && !isWrite(m.Command, m.MethodName):
+		return nil
+	}
+	return []string{result + `false,"errorCode":"zwave_error",` + failures[class] + `}`}
 }
 
 func (r *relay) set(change func(*relay)) {

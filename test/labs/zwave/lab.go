@@ -380,6 +380,7 @@ type Faults struct {
 	Drop int    `json:"drop"` // so many writes are acknowledged and ignored
 	Die  string `json:"die"`  // the gateway is killed with the next write: "before" or "after" the lock has it
 	Hang string `json:"hang"` // the gateway stands still at the next write, as after Pause: "before", and the lock never has it, or "after"
+	Lose bool   `json:"lose"` // the next code that is written is lost again once the lock has shown it
 	Jam  bool   `json:"jam"`  // the bolt cannot be moved
 }
 

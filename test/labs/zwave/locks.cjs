@@ -9,7 +9,7 @@ const { NotificationCCReport } = require("@zwave-js/cc/NotificationCC");
 const { ManufacturerSpecificCCDeviceSpecificGet, ManufacturerSpecificCCDeviceSpecificReport } = require("@zwave-js/cc/ManufacturerSpecificCC");
 const { BatteryCCGet, BatteryCCReport } = require("@zwave-js/cc/BatteryCC");
 const { DoorLockCCOperationReport, DoorLockCCOperationSet } = require("@zwave-js/cc/DoorLockCC");
-const { UserCredentialCCCredentialSet, UserCredentialCCUserSet } = require("@zwave-js/cc/UserCredentialCC");
+const { UserCredentialCCCredentialGet, UserCredentialCCCredentialSet, UserCredentialCCUserSet } = require("@zwave-js/cc/UserCredentialCC");
 const { CommandClasses: CC } = require("@zwave-js/core");
 const { createMockZWaveRequestFrame, MockZWaveFrameType } = require("@zwave-js/testing");
 
@@ -39,7 +39,7 @@ class Lock {
 	}
 
 	// heal ends all faults.
-	heal() { this.faults = { drop: 0, die: "", hang: "", deaf: false, jam: false }; }
+	heal() { this.faults = { drop: 0, die: "", hang: "", lose: false, deaf: false, jam: false }; }
 
 	capabilities() {
 		const [manufacturerId, productType, productId] = this.kind.product;
@@ -144,6 +144,7 @@ class Lock {
 				keep(slot, pin);
 				process.kill(process.pid, "SIGKILL");
 			}
+			if (lock.faults.lose) lock.losing = slot;
 			if (hang) {
 				lock.faults.hang = "";
 				if (hang === "after") keep(slot, pin);
@@ -151,18 +152,28 @@ class Lock {
 				return { action: "stop" };
 			}
 		};
+		// lose has the lock lose a code that it shows for the first time.
+		const lose = (slot) => {
+			if (lock.losing !== slot) return;
+			lock.losing = undefined;
+			lock.faults.lose = false;
+			setTimeout(() => void lock.keypad(slot), 50);
+		};
 		const userCode = { handleCC(controller, self, got) {
 			if (got instanceof UserCodeCCSet) return refuse(got.userId, got.userIdStatus === UserIDStatus.Available ? undefined : digits(got.userCode));
 			if (got instanceof UserCodeCCExtendedUserCodeSet) {
 				const [c] = got.userCodes;
 				return refuse(c.userId, c.userIdStatus === UserIDStatus.Available ? undefined : digits(c.userCode));
 			}
+			if (got instanceof UserCodeCCGet) lose(got.userId);
 			if (got instanceof UserCodeCCGet && lock.kind.mask && lock.code(got.userId)) {
 				return { action: "sendCC", cc: new UserCodeCCReport({ nodeId: controller.ownNodeId, userId: got.userId,
-					userIdStatus: UserIDStatus.Enabled, userCode: "*".repeat(lock.code(got.userId).length) }) };
+					userIdStatus: lock.node.state.get(statusKey(got.userId)), userCode: "*".repeat(lock.code(got.userId).length) }) };
 			}
 		} };
 		const credential = { handleCC(controller, self, got) {
+			if (got instanceof UserCredentialCCCredentialSet && lock.faults.lose) lock.losing = got.credentialSlot;
+			if (got instanceof UserCredentialCCCredentialGet) lose(got.credentialSlot);
 			if ((got instanceof UserCredentialCCCredentialSet || got instanceof UserCredentialCCUserSet) && lock.faults.drop > 0) { lock.faults.drop--; return { action: "stop" }; }
 		} };
 		const bolt = { handleCC(controller, self, got) {
