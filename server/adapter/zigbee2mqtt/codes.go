@@ -166,7 +166,7 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 			return adapter.PutResult{}, err
 		}
 		// Somebody else may have just put a code there.
-		now, err := a.exactly(ctx, l, n)
+		now, err := a.readExactly(ctx, l, n)
 		if err != nil {
 			return adapter.PutResult{}, err
 		}

@@ -2,6 +2,7 @@ package zigbee2mqtt
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,99 +11,161 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// What the Zigbee Cluster Library says of frames and of the cluster Door Lock (document 07-5123, 2.4 and 7.3).
+// What the Zigbee Cluster Library says of frames and of the cluster Door Lock (document 07-5123, 2.4, 2.5 and 7.3).
 const (
+	generalFrame         = 0 // the types of frames
 	clusterSpecific      = 1
 	manufacturerSpecific = 1 << 2
-	getPINCode           = 0x06
-	getUserStatus        = 0x0a
+
+	readResponse  = 0x01
+	getPINCode    = 0x06
+	getUserStatus = 0x0a
+
+	mostPINUsers = 0x0012 // attributes
+	longestPIN   = 0x0017
+	shortestPIN  = 0x0018
 )
 
-// exactly reads a slot so that nothing else can be taken for the answer: Zigbee2MQTT sends the command as it is and
-// answers to it alone. A state, as readSlot waits for, may be published for another reason with the slot as it was. It
-// is called in turn, and is readSlot where Zigbee2MQTT cannot do that.
-func (a *Adapter) exactly(ctx context.Context, l *lock, n int) (slot, error) {
+// errPlain says that Zigbee2MQTT cannot be asked exactly. It is not passed on.
+var errPlain = errors.New("no exact answers")
+
+// frame is what a lock has answered.
+type frame struct {
+	command byte
+	payload []byte
+}
+
+// exactly has Zigbee2MQTT send a command to a lock as it is, and returns the lock's answer to that: nothing else can be
+// taken for it, as a state can that is published for another reason. It is called in turn. It fails with errPlain where
+// Zigbee2MQTT cannot do that, and like readSlot.
+func (a *Adapter) exactly(ctx context.Context, l *lock, kind int, command string, payload any) (frame, error) {
 	a.mu.Lock()
-	to, visible, able := l.address, l.visible, !a.bridge.plain && l.address.Endpoint > 0
+	to, able := l.address, !a.bridge.plain && l.address.Endpoint > 0
 	a.mu.Unlock()
 	if !able {
-		return a.readSlot(ctx, l, n)
-	}
-	command := "getUserStatus" // its answer holds no PIN
-	if visible {
-		command = "getPinCode"
+		return frame{}, errPlain
 	}
 	data, err := a.request(ctx, "action", map[string]any{"action": "raw", "params": map[string]any{
 		"ieee_address": l.ref, "network_address": to.Network, "dst_endpoint": to.Endpoint, "cluster_key": doorLock,
-		"zcl": map[string]any{"frame_type": clusterSpecific, "direction": 0, "disable_default_response": true, "command_key": command, "payload": map[string]int{"userid": n}},
+		"zcl": map[string]any{"frame_type": kind, "direction": 0, "disable_default_response": true, "command_key": command, "payload": payload},
 	}}, answerWithin)
 	if err == nil {
-		if got, ok := slotIn(data, n, visible); ok {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			l.read[n] = reading{got, time.Now()}
-			if !got.taken() {
-				delete(l.put, n)
-			}
-			return got, nil
+		if f, ok := readFrame(data, kind); ok {
+			return f, nil
 		}
 	}
-	switch {
+	switch class := adapter.ClassOf(err); {
 	case ctx.Err() != nil:
-		return slot{}, lost(ctx, adapter.Transient, "the lock has not answered yet")
-	case err != nil && !errors.Is(err, errNoAnswer) && adapter.ClassOf(err) != adapter.Transient:
-		return slot{}, err
+		return frame{}, lost(ctx, adapter.Transient, "the lock has not answered yet")
+	case err == nil, errors.Is(err, errNoAnswer), class == adapter.Transient, class == adapter.AuthRevoked: // the user may not ask such things
+	case class == adapter.Offline:
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		was := l.online()
+		l.silent = true
+		a.turned(l, was)
+		return frame{}, err
+	default:
+		return frame{}, err
 	}
 	if err := a.alive(ctx); err != nil {
-		return slot{}, err
+		return frame{}, err
 	}
 	a.mu.Lock()
 	a.bridge.plain = true
 	a.mu.Unlock()
-	return a.readSlot(ctx, l, n)
+	return frame{}, errPlain
 }
 
-// slotIn reads the frame with which a lock tells of a slot.
-func slotIn(data json.RawMessage, n int, visible bool) (slot, bool) {
+// readFrame reads the frame in Zigbee2MQTT's answer, where Node.js has made an array of numbers of its bytes.
+func readFrame(data json.RawMessage, kind int) (frame, bool) {
 	var w struct {
 		Data struct {
-			Data []octet `json:"data"`
+			Data []uint16 `json:"data"`
 		} `json:"data"`
 	}
-	if json.Unmarshal(data, &w) != nil {
-		return slot{}, false
+	if json.Unmarshal(data, &w) != nil || len(w.Data.Data) < 3 {
+		return frame{}, false
 	}
-	frame := w.Data.Data
-	if len(frame) < 3 || frame[0]&3 != clusterSpecific {
-		return slot{}, false
+	var b []byte
+	for _, n := range w.Data.Data {
+		b = append(b, byte(n))
 	}
-	if frame[0]&manufacturerSpecific != 0 {
-		frame = frame[2:]
+	if int(b[0]&3) != kind {
+		return frame{}, false
 	}
-	if len(frame) < 6 || int(frame[3])|int(frame[4])<<8 != n {
-		return slot{}, false
+	if b[0]&manufacturerSpecific != 0 {
+		b = b[2:]
 	}
-	s := slot{Status: fmt.Sprintf("not_supported_%d", frame[5])}
-	if name, ok := map[octet]string{0: available, 1: enabled, 3: disabled}[frame[5]]; ok {
-		s.Status = name
+	if len(b) < 3 {
+		return frame{}, false
 	}
-	switch frame[2] {
-	case getUserStatus:
-		return s, true
-	case getPINCode:
-		if len(frame) > 8 && len(frame) >= 8+int(frame[7]) && visible && s.taken() {
-			var pin []byte
-			for _, digit := range frame[8 : 8+int(frame[7])] {
-				pin = append(pin, byte(digit))
-			}
-			if isPIN.Match(pin) {
-				s.PIN = string(pin)
-			}
-		}
-		return s, true
-	}
-	return slot{}, false
+	return frame{command: b[2], payload: b[3:]}, true
 }
 
-// octet is a byte that is a number in JSON.
-type octet uint8
+// readExactly reads a slot before it is written. It is readSlot where it cannot be exact.
+func (a *Adapter) readExactly(ctx context.Context, l *lock, n int) (slot, error) {
+	a.mu.Lock()
+	visible := l.visible
+	a.mu.Unlock()
+	command := "getUserStatus" // its answer holds no PIN
+	if visible {
+		command = "getPinCode"
+	}
+	f, err := a.exactly(ctx, l, clusterSpecific, command, map[string]int{"userid": n})
+	if err != nil && !errors.Is(err, errPlain) {
+		return slot{}, err
+	}
+	got, ok := f.slot(n, visible)
+	if err != nil || !ok {
+		return a.readSlot(ctx, l, n)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l.read[n] = reading{got, time.Now()}
+	if !got.taken() {
+		delete(l.put, n)
+	}
+	return got, nil
+}
+
+// slot is what a frame tells of a slot.
+func (f frame) slot(n int, visible bool) (s slot, ok bool) {
+	p := f.payload
+	if (f.command != getPINCode && f.command != getUserStatus) || len(p) < 3 || int(binary.LittleEndian.Uint16(p)) != n {
+		return s, false
+	}
+	s.Status = fmt.Sprintf("not_supported_%d", p[2])
+	if name, ok := map[byte]string{0: available, 1: enabled, 3: disabled}[p[2]]; ok {
+		s.Status = name
+	}
+	if f.command == getPINCode && visible && s.taken() && len(p) > 5 && len(p) >= 5+int(p[4]) {
+		if pin := p[5 : 5+int(p[4])]; isPIN.Match(pin) {
+			s.PIN = string(pin)
+		}
+	}
+	return s, true
+}
+
+// limits is what a frame tells of a lock's own limits.
+func (f frame) limits() (w wireLimits, ok bool) {
+	if f.command != readResponse {
+		return w, false
+	}
+	for p := f.payload; len(p) >= 3; {
+		attribute, failed := binary.LittleEndian.Uint16(p), p[2] != 0
+		if p = p[3:]; failed {
+			continue
+		}
+		into := map[uint16]*int{mostPINUsers: &w.Users, longestPIN: &w.MaxPIN, shortestPIN: &w.MinPIN}[attribute]
+		switch {
+		case into != nil && len(p) >= 2 && p[0] == 0x20: // an unsigned number of 8 bits
+			*into, p = int(p[1]), p[2:]
+		case into != nil && len(p) >= 3 && p[0] == 0x21: // of 16
+			*into, p = int(binary.LittleEndian.Uint16(p[1:])), p[3:]
+		default:
+			return w, false
+		}
+	}
+	return w, true
+}

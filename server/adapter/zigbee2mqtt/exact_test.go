@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zigbee"
 )
 
@@ -81,6 +82,35 @@ func TestADisabledCodeIsShownSoAndEnabledByPuttingItAgain(t *testing.T) {
 			}
 			if isDisabled() {
 				t.Error("it is still shown as disabled")
+			}
+		})
+	}
+}
+
+// A user that may not ask Zigbee2MQTT about itself, as an older version that does not know such questions.
+func TestCodesAreManagedWithoutExactAnswersToo(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []zigbee.Profile{zigbee.Plain, zigbee.Hidden} {
+		t.Run(string(profile), func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, profile)
+			config := b.config
+			config.Username, config.Password = zigbee.Modest, b.gateway.Password(zigbee.Modest)
+			a, err := zigbee2mqtt.New(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = a.Close() })
+			d, err := a.Device(t.Context(), b.ref)
+			if err != nil || d.Caps.MaxCodes != zigbee.Slots-1 || !slices.Equal(d.Caps.CodeLengths, []int{4, 5, 6, 7, 8}) {
+				t.Fatalf("the lock's limits are %d codes of %v digits, %v", d.Caps.MaxCodes, d.Caps.CodeLengths, err)
+			}
+			result, err := a.PutCode(t.Context(), b.ref, adapter.CodeSpec{Key: "ours", PIN: "60216021"})
+			if err != nil || result.Ref != "3" || b.lock.State(t).Codes[3] != "60216021" {
+				t.Fatalf("a code is put: %v", err)
+			}
+			if _, err := a.DeleteCode(t.Context(), b.ref, result.Ref); err != nil || len(b.lock.State(t).Codes) != 2 {
+				t.Errorf("it is deleted: %v", err)
 			}
 		})
 	}

@@ -30,7 +30,7 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 		"wrong password":    {func(c *zigbee2mqtt.Config) { c.Password = "no password" }, adapter.AuthRevoked, "the user name or the password"},
 		"nobody":            {func(c *zigbee2mqtt.Config) { c.Username, c.Password = "", "" }, adapter.AuthRevoked, "the user name or the password"},
 		"another topic":     {func(c *zigbee2mqtt.Config) { c.Topic = "elsewhere" }, adapter.GatewayDown, "base_topic"},
-		"a stranger":        {func(c *zigbee2mqtt.Config) { c.Username, c.Password = zigbee.Stranger, g.Password() }, adapter.GatewayDown, "may the user read"},
+		"a stranger":        {func(c *zigbee2mqtt.Config) { c.Username, c.Password = zigbee.Stranger, g.Password(zigbee.Stranger) }, adapter.GatewayDown, "may the user read"},
 		"no broker":         {func(c *zigbee2mqtt.Config) { c.Broker = "mqtt://127.0.0.1:1" }, adapter.GatewayDown, "cannot be reached"},
 		"no name":           {func(c *zigbee2mqtt.Config) { c.Broker = "mqtt://broker.invalid" }, adapter.GatewayDown, "cannot be resolved"},
 	} {

@@ -187,7 +187,7 @@ func (a *Adapter) published(l *lock, payload []byte) {
 	a.reachable(l, nil)
 	a.status(l, w)
 	if w.Limits != nil {
-		l.limits(w)
+		l.limits(*w.Limits)
 	}
 	a.follow(l, w, before)
 	if programmed(w.Action) {
@@ -249,11 +249,11 @@ func (a *Adapter) status(l *lock, w *wireState) {
 	}
 }
 
-func (l *lock) limits(w *wireState) {
-	if n := w.Limits.Users; n > 1 {
+func (l *lock) limits(w wireLimits) {
+	if n := w.Users; n > 1 {
 		l.slots = min(n, mostSlots)
 	}
-	if least, most := w.Limits.MinPIN, w.Limits.MaxPIN; least > 0 && most >= least && most <= 16 {
+	if least, most := w.MinPIN, w.MaxPIN; least > 0 && most >= least && most <= 16 {
 		l.minPIN, l.maxPIN = least, most
 	}
 }
@@ -315,6 +315,18 @@ func (a *Adapter) learn(ctx context.Context, l *lock) {
 	learned = l.learned
 	a.mu.Unlock()
 	if learned {
+		return
+	}
+	f, err := a.exactly(ctx, l, generalFrame, "read", []map[string]int{{"attrId": mostPINUsers}, {"attrId": longestPIN}, {"attrId": shortestPIN}})
+	if limits, ok := f.limits(); err == nil && ok {
+		a.mu.Lock()
+		l.limits(limits)
+		l.learned = true
+		a.mu.Unlock()
+		return
+	}
+	if err != nil && !errors.Is(err, errPlain) {
+		a.log.Debug("a lock has not told its limits", "lock", l.ref, "error", err)
 		return
 	}
 	err = a.command(ctx, l, "set", map[string]any{"read": map[string]any{

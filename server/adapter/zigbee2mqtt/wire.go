@@ -110,19 +110,22 @@ const limitsProperty = "deviceaccess_limits"
 
 // wireState is what a lock publishes. Zigbee2MQTT repeats all it knows in each message; only action is told once.
 type wireState struct {
-	State   string              `json:"state"`
-	Battery *float64            `json:"battery"` // percent
-	Users   map[string]wireUser `json:"users"`
-	Limits  *struct {
-		Users  int `json:"numOfPinUsersSupported"`
-		MinPIN int `json:"minPinLen"`
-		MaxPIN int `json:"maxPinLen"`
-	} `json:"deviceaccess_limits"`
-	Action     string `json:"action"`
-	ActionUser *int   `json:"action_user"`
-	Source     string `json:"action_source_name"`
+	State      string              `json:"state"`
+	Battery    *float64            `json:"battery"` // percent
+	Users      map[string]wireUser `json:"users"`
+	Limits     *wireLimits         `json:"deviceaccess_limits"`
+	Action     string              `json:"action"`
+	ActionUser *int                `json:"action_user"`
+	Source     string              `json:"action_source_name"`
 
 	fields map[string]json.RawMessage
+}
+
+// wireLimits are a lock's own, 0 where it does not tell.
+type wireLimits struct {
+	Users  int `json:"numOfPinUsersSupported"`
+	MinPIN int `json:"minPinLen"`
+	MaxPIN int `json:"maxPinLen"`
 }
 
 // wireUser is a slot. Status is available, enabled, disabled or not_supported_<number>.

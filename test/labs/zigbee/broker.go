@@ -60,8 +60,8 @@ func startBroker(dir string, users map[string]string) (*broker, error) {
 	if os.Geteuid() == 0 { // it would drop to a user that cannot read these
 		config = "user root\n" + config
 	}
-	// Everybody may do everything, but the stranger, who sees nothing and may write nothing.
-	acl := "pattern readwrite #\nuser stranger\ntopic deny #\n"
+	// Everybody may do everything, but the stranger, who sees nothing and may write nothing, and the modest user.
+	acl := "pattern readwrite #\nuser " + Stranger + "\ntopic deny #\nuser " + Modest + "\ntopic deny " + Topic + "/bridge/request/#\n"
 	for name, content := range map[string]string{"mosquitto.conf": config, "acl": acl} {
 		if err := os.WriteFile(b.file(name), []byte(content), 0o600); err != nil {
 			return nil, err

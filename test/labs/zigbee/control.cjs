@@ -42,6 +42,7 @@ module.exports.listen = async () => {
 			response.end(String(e?.stack ?? e));
 		}
 	});
+	server.keepAliveTimeout = 0; // else it hangs up on a test that is about to ask again
 	await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 	return `http://127.0.0.1:${server.address().port}`;
 };

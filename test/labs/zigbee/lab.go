@@ -147,7 +147,7 @@ func start(profiles []Profile) (_ *Gateway, err error) {
 			g.stop()
 		}
 	}()
-	users := map[string]string{"zigbee2mqtt": "of-the-gateway", Stranger: passwordOf(Stranger)}
+	users := map[string]string{"zigbee2mqtt": "of-the-gateway", Stranger: passwordOf(Stranger), Modest: passwordOf(Modest)}
 	for i := range mostUsers {
 		users[userName(i)] = passwordOf(userName(i))
 	}
@@ -225,6 +225,9 @@ func (g *Gateway) RestartBroker(t testing.TB) {
 // Stranger is a user of the broker that sees nothing and may write nothing.
 const Stranger = "stranger"
 
+// Modest is a user of the broker that may not ask zigbee2mqtt about itself.
+const Modest = "modest"
+
 // mostUsers is how many users the broker knows besides.
 const mostUsers = 200
 
@@ -244,8 +247,8 @@ func (g *Gateway) User(t testing.TB) (name, password string) {
 	return name, passwordOf(name)
 }
 
-// Password is that of the Stranger.
-func (g *Gateway) Password() string { return passwordOf(Stranger) }
+// Password is that of the Stranger, or of the Modest.
+func (g *Gateway) Password(user string) string { return passwordOf(user) }
 
 // Forbid ends a user of the broker, soon.
 func (g *Gateway) Forbid(t testing.TB, name string) {
