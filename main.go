@@ -19,7 +19,7 @@ var version = "dev"
 // What the provider needs at once is little, and what it throws away is much: with the runtime's own setting the
 // collector runs all the time. It runs rarely until there is much to collect.
 const (
-	collectAt   = 400      // percent of what is needed
+	collectAt   = 800      // percent of what is needed
 	memoryLimit = 72 << 20 // bytes, from where on the collector runs as often as it must; the program itself comes on top
 )
 

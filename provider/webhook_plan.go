@@ -16,7 +16,7 @@ import (
 // ModifyPlan replaces a webhook whose event types change on a server that cannot change webhooks. One that was imported
 // and has the list of all types, as some servers store "*", is left alone.
 func (r *webhookResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || req.State.Raw.IsNull() {
+	if req.Plan.Raw.IsNull() || req.State.Raw.IsNull() || req.Plan.Raw.Equal(req.State.Raw) {
 		return
 	}
 	var plan, state webhookModel

@@ -69,13 +69,14 @@ func memory() string {
 	return shared
 }
 
-// build puts the providers where terraform init looks for them.
+// build puts the providers where terraform init looks for them, built as releases are: every command of terraform reads
+// the program to check it.
 func (b *bed) build(ctx context.Context) error {
 	const module = "github.com/deviceaccess/terraform-provider-deviceaccess"
 	for name, source := range map[string]string{ours: module, peer: module + "/bench/terraform/peer"} {
 		target := filepath.Join(b.mirror(), "registry.terraform.io/deviceaccess", name, version, runtime.GOOS+"_"+runtime.GOARCH,
 			"terraform-provider-"+name+"_v"+version)
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-X main.version="+version, "-o", target, source)
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", target, source)
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			return fmt.Errorf("build the provider %s: %w", name, err)
