@@ -135,6 +135,7 @@ func TestAccessCodeConfigurationIsCheckedBeforeTheServerIsAsked(t *testing.T) {
 	cases := map[string]struct{ attributes, problem string }{
 		"letters":       {`code = "12a4"`, "`code` must be 4 to 12 digits"},
 		"three digits":  {`code = "124"`, "`code` must be 4 to 12 digits"},
+		"no quotes":     {`code = 0123`, "in quotes; without them Terraform drops zeros in front"},
 		"start only":    {`starts_at = "2030-01-01T00:00:00Z"`, "`starts_at` goes together with `ends_at`, which is not set. Set both"},
 		"end only":      {`ends_at = "2030-01-01T00:00:00Z"`, "`ends_at` goes together with `starts_at`, which is not set. Set both"},
 		"no zone":       {"starts_at = \"2030-01-01T00:00:00\"\n  ends_at = \"2030-01-02T00:00:00\"", "is not a time in RFC 3339. Write it with its time zone"},

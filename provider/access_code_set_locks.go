@@ -65,7 +65,7 @@ func look(ctx context.Context, find codeFinder, client *api.Client, deviceID, id
 		actual = found.unmanaged.DeviceID
 	}
 	if actual != deviceID {
-		found.err = fmt.Errorf("the code %s is on the lock %s, not on %s", id, actual, deviceID)
+		found.err = fmt.Errorf("the code %[1]s is on the lock %[2]s, not on %[3]s. Name it as %[2]s/%[1]s where it is imported", id, actual, deviceID)
 	}
 	return found
 }

@@ -265,5 +265,11 @@ func TestAccessCodeSetIsImportedLockByLock(t *testing.T) {
 			Config:    config, ConfigPlanChecks: plansNothing(),
 		},
 		{Config: config, ResourceName: nanny, ImportState: true, ImportStateId: "x/y/z", ExpectError: says("is not `<device_id>/<access_code_id>` of a lock")},
+		{
+			Config: config, ResourceName: nanny, ImportState: true, ImportStateId: lockC + "/aaaaaaaa-2222-4222-8222-222222222222",
+			ExpectError: says("is on the lock "+lockA+", not on "+lockC, "Name it as "+lockA+"/aaaaaaaa-"),
+		},
+		{Config: f.config("resource \"deviceaccess_access_code_set\" \"nanny\" {\n  device_ids = [null]\n  name = \"Nanny\"\n}\n"), ExpectError: says("`device_ids` has an element that is null. Name the locks")},
+		{Config: config},
 	}})
 }

@@ -85,6 +85,17 @@ func TestAccessCodesOfADeviceAreListedWithoutPINs(t *testing.T) {
 	}}})
 }
 
+func TestCodesAreNotListedOfALockWithoutAName(t *testing.T) {
+	for _, name := range []string{"deviceaccess_access_codes", "deviceaccess_unmanaged_access_codes"} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			run(t, resource.TestCase{Steps: []resource.TestStep{{
+				Config: f.config("data \"" + name + "\" \"these\" {\n  device_id = \"\"\n}\n"), ExpectError: says("`device_id` is empty. Name a lock"),
+			}}})
+		})
+	}
+}
+
 func TestWebhooksAreListedWithoutSecrets(t *testing.T) {
 	const data = "data.deviceaccess_webhooks.these"
 	f := startFake(t)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -59,7 +60,9 @@ func (d *unmanagedAccessCodesDataSource) Schema(_ context.Context, _ datasource.
 			"A code that is adopted leaves this list. Do not drive `for_each` of an import block or a resource with it: the guide " +
 			"*Adopt existing codes* says why, and what to do instead.",
 		Attributes: map[string]schema.Attribute{
-			"device_id": schema.StringAttribute{Required: true, MarkdownDescription: "The lock whose codes are listed."},
+			"device_id": schema.StringAttribute{
+				Required: true, MarkdownDescription: "The lock whose codes are listed.", Validators: []validator.String{isNotEmpty{"Name a lock; the data source deviceaccess_devices lists those there are."}},
+			},
 			"access_codes": schema.ListNestedAttribute{
 				Computed:            true,
 				MarkdownDescription: "The codes, first seen first.",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -26,7 +27,7 @@ func (v isPIN) MarkdownDescription(c context.Context) string { return v.Descript
 func (isPIN) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	if !req.ConfigValue.IsNull() && !req.ConfigValue.IsUnknown() && !pinShape.MatchString(req.ConfigValue.ValueString()) {
 		refuseAt(&resp.Diagnostics, req.Path, "Check the PIN",
-			fmt.Sprintf("`%s` must be 4 to 12 digits. Many locks take fewer lengths: `supported_code_lengths` of the data source deviceaccess_devices says which.", req.Path))
+			fmt.Sprintf("`%s` must be 4 to 12 digits in quotes; without them Terraform drops zeros in front. Many locks take fewer lengths: `supported_code_lengths` of the data source deviceaccess_devices says which.", req.Path))
 	}
 }
 
@@ -94,8 +95,15 @@ func (v isNotEmpty) ValidateString(_ context.Context, req validator.StringReques
 }
 
 func (v isNotEmpty) ValidateSet(_ context.Context, req validator.SetRequest, resp *validator.SetResponse) {
-	if !req.ConfigValue.IsNull() && !req.ConfigValue.IsUnknown() && len(req.ConfigValue.Elements()) == 0 {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	elements := req.ConfigValue.Elements()
+	switch {
+	case len(elements) == 0:
 		v.refuse(&resp.Diagnostics, req.Path)
+	case slices.ContainsFunc(elements, attr.Value.IsNull):
+		refuseAt(&resp.Diagnostics, req.Path, "Check the value", fmt.Sprintf("`%s` has an element that is null. %s", req.Path, v.instead))
 	}
 }
 
