@@ -180,6 +180,24 @@ type ClientInterface interface {
 	// Corresponds with POST /access_codes/list (the `ListAccessCodes` operationId).
 	ListAccessCodes(ctx context.Context, body ListAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReportDeviceConstraintsWithBody Say how many digits the codes of a device have.
+	//
+	// For devices whose vendor does not tell: those of SmartThings. New codes obey; those there are stay.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /access_codes/report_device_constraints (the `ReportDeviceConstraints` operationId).
+	ReportDeviceConstraintsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReportDeviceConstraints Say how many digits the codes of a device have.
+	//
+	// For devices whose vendor does not tell: those of SmartThings. New codes obey; those there are stay.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /access_codes/report_device_constraints (the `ReportDeviceConstraints` operationId).
+	ReportDeviceConstraints(ctx context.Context, body ReportDeviceConstraintsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SimulateCreateUnmanagedAccessCodeWithBody Type a code in at the keypad of a simulated device.
 	//
 	// Takes any type of body and a specified content type.
@@ -1035,6 +1053,44 @@ func (c *Client) ListAccessCodesWithBody(ctx context.Context, contentType string
 // Corresponds with POST /access_codes/list (the `ListAccessCodes` operationId).
 func (c *Client) ListAccessCodes(ctx context.Context, body ListAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListAccessCodesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReportDeviceConstraintsWithBody Say how many digits the codes of a device have.
+//
+// For devices whose vendor does not tell: those of SmartThings. New codes obey; those there are stay.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /access_codes/report_device_constraints (the `ReportDeviceConstraints` operationId).
+func (c *Client) ReportDeviceConstraintsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReportDeviceConstraintsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReportDeviceConstraints Say how many digits the codes of a device have.
+//
+// For devices whose vendor does not tell: those of SmartThings. New codes obey; those there are stay.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /access_codes/report_device_constraints (the `ReportDeviceConstraints` operationId).
+func (c *Client) ReportDeviceConstraints(ctx context.Context, body ReportDeviceConstraintsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReportDeviceConstraintsRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2796,6 +2852,46 @@ func NewListAccessCodesRequestWithBody(server string, contentType string, body i
 	}
 
 	operationPath := fmt.Sprintf("/access_codes/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewReportDeviceConstraintsRequest calls the generic ReportDeviceConstraints builder with application/json body
+func NewReportDeviceConstraintsRequest(server string, body ReportDeviceConstraintsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReportDeviceConstraintsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewReportDeviceConstraintsRequestWithBody constructs an http.Request for the ReportDeviceConstraints method, with any body, and a specified content type
+func NewReportDeviceConstraintsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/access_codes/report_device_constraints")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -4711,6 +4807,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /access_codes/list (the `ListAccessCodes` operationId).
 	ListAccessCodesWithResponse(ctx context.Context, body ListAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAccessCodesResult, error)
 
+	// ReportDeviceConstraintsWithBodyWithResponse Say how many digits the codes of a device have.
+	//
+	// For devices whose vendor does not tell: those of SmartThings. New codes obey; those there are stay.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /access_codes/report_device_constraints (the `ReportDeviceConstraints` operationId).
+	ReportDeviceConstraintsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReportDeviceConstraintsResult, error)
+
+	// ReportDeviceConstraintsWithResponse Say how many digits the codes of a device have.
+	//
+	// For devices whose vendor does not tell: those of SmartThings. New codes obey; those there are stay.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /access_codes/report_device_constraints (the `ReportDeviceConstraints` operationId).
+	ReportDeviceConstraintsWithResponse(ctx context.Context, body ReportDeviceConstraintsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportDeviceConstraintsResult, error)
+
 	// SimulateCreateUnmanagedAccessCodeWithBodyWithResponse Type a code in at the keypad of a simulated device.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -5751,6 +5865,68 @@ func (r ListAccessCodesResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListAccessCodesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReportDeviceConstraintsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReportDeviceConstraintsResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ReportDeviceConstraintsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ReportDeviceConstraintsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ReportDeviceConstraintsResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r ReportDeviceConstraintsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReportDeviceConstraintsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReportDeviceConstraintsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReportDeviceConstraintsResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8593,6 +8769,36 @@ func (c *ClientWithResponses) ListAccessCodesWithResponse(ctx context.Context, b
 	return ParseListAccessCodesResult(rsp)
 }
 
+// ReportDeviceConstraintsWithBodyWithResponse Say how many digits the codes of a device have.
+//
+// For devices whose vendor does not tell: those of SmartThings. New codes obey; those there are stay.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /access_codes/report_device_constraints (the `ReportDeviceConstraints` operationId).
+func (c *ClientWithResponses) ReportDeviceConstraintsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReportDeviceConstraintsResult, error) {
+	rsp, err := c.ReportDeviceConstraintsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReportDeviceConstraintsResult(rsp)
+}
+
+// ReportDeviceConstraintsWithResponse Say how many digits the codes of a device have.
+//
+// For devices whose vendor does not tell: those of SmartThings. New codes obey; those there are stay.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /access_codes/report_device_constraints (the `ReportDeviceConstraints` operationId).
+func (c *ClientWithResponses) ReportDeviceConstraintsWithResponse(ctx context.Context, body ReportDeviceConstraintsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportDeviceConstraintsResult, error) {
+	rsp, err := c.ReportDeviceConstraints(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReportDeviceConstraintsResult(rsp)
+}
+
 // SimulateCreateUnmanagedAccessCodeWithBodyWithResponse Type a code in at the keypad of a simulated device.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -10044,6 +10250,53 @@ func ParseListAccessCodesResult(rsp *http.Response) (*ListAccessCodesResult, err
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest AccessCodesResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReportDeviceConstraintsResult parses an HTTP response from a ReportDeviceConstraintsWithResponse call
+func ParseReportDeviceConstraintsResult(rsp *http.Response) (*ReportDeviceConstraintsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReportDeviceConstraintsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

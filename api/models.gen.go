@@ -1556,6 +1556,21 @@ type Problem struct {
 	WarningCode string `json:"warning_code,omitempty,omitzero"`
 }
 
+// ReportDeviceConstraintsRequest How many digits codes have: each number of digits, or the least and the greatest.
+type ReportDeviceConstraintsRequest struct {
+	// DeviceID An identifier. Opaque to clients.
+	DeviceID ID `json:"device_id"`
+
+	// MaxCodeLength The greatest number of digits.
+	MaxCodeLength int `json:"max_code_length,omitempty,omitzero"`
+
+	// MinCodeLength The least number of digits.
+	MinCodeLength int `json:"min_code_length,omitempty,omitzero"`
+
+	// SupportedCodeLengths Each number of digits that a code may have.
+	SupportedCodeLengths []int `json:"supported_code_lengths,omitempty,omitzero"`
+}
+
 // Search Text that the name contains. Case does not matter.
 type Search = string
 
@@ -2056,6 +2071,9 @@ type GetAccessCodeJSONRequestBody = GetAccessCodeRequest
 
 // ListAccessCodesJSONRequestBody defines body for ListAccessCodes for application/json ContentType.
 type ListAccessCodesJSONRequestBody = ListAccessCodesRequest
+
+// ReportDeviceConstraintsJSONRequestBody defines body for ReportDeviceConstraints for application/json ContentType.
+type ReportDeviceConstraintsJSONRequestBody = ReportDeviceConstraintsRequest
 
 // SimulateCreateUnmanagedAccessCodeJSONRequestBody defines body for SimulateCreateUnmanagedAccessCode for application/json ContentType.
 type SimulateCreateUnmanagedAccessCodeJSONRequestBody = SimulateUnmanagedAccessCodeRequest

@@ -212,7 +212,7 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device
 	}
 	same := r.RemovedAt == nil && r.Online == f.Online && r.Name == f.Name && r.DeviceType == f.Type && r.Provider == f.Provider &&
 		r.Manufacturer == f.Manufacturer && r.Model == f.Model && r.SerialNumber == f.SerialNumber && reflect.DeepEqual(r.Locked, f.Locked) &&
-		reflect.DeepEqual(r.BatteryLevel, f.BatteryLevel) && reflect.DeepEqual(capabilities(r), f.Capabilities)
+		reflect.DeepEqual(r.BatteryLevel, f.BatteryLevel) && reflect.DeepEqual(foundCapabilities(r), f.Capabilities)
 	if same {
 		return nil
 	}
@@ -261,6 +261,9 @@ func (s *Service) accountWorks(ctx context.Context, tx store.Tx, a store.Connect
 	if _, err := tx.SetAccountError(ctx, store.SetAccountErrorParams{ConnectedAccountID: a.ConnectedAccountID}); err != nil {
 		return err
 	}
+	if err := tx.SetAccountErrorOfDevices(ctx, store.SetAccountErrorOfDevicesParams{ConnectedAccountID: a.ConnectedAccountID}); err != nil {
+		return err
+	}
 	return s.emit(ctx, tx, "connected_account.connected", about{workspace: a.WorkspaceID, account: a.ConnectedAccountID})
 }
 
@@ -280,9 +283,12 @@ func (s *Service) accountSynced(ctx context.Context, tx store.Tx, a store.Connec
 	return s.emit(ctx, tx, event, about{workspace: a.WorkspaceID, account: a.ConnectedAccountID})
 }
 
+// accountDisconnected is the error of an account whose credentials are refused.
+const accountDisconnected = "account_disconnected"
+
 // RecordAccountRefused notes that an account's credentials are no longer accepted.
 func (s *Service) RecordAccountRefused(ctx context.Context, h Holder, account uuid.UUID, message string) error {
-	return s.recordAccountError(ctx, h, account, "account_disconnected", message)
+	return s.recordAccountError(ctx, h, account, accountDisconnected, message)
 }
 
 // RecordAccountUnreachable notes that an account's gateway cannot be reached.
@@ -300,6 +306,10 @@ func (s *Service) recordAccountError(ctx context.Context, h Holder, account uuid
 			return err
 		}
 		a, err := tx.GetAccount(ctx, account)
+		if err != nil {
+			return err
+		}
+		err = tx.SetAccountErrorOfDevices(ctx, store.SetAccountErrorOfDevicesParams{ConnectedAccountID: account, AccountError: accountErrorOf(accountErrors(a))})
 		if err != nil {
 			return err
 		}

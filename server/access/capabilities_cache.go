@@ -36,4 +36,16 @@ func (k *capabilitiesCache) read(raw []byte) (c Capabilities) {
 	return c
 }
 
-func capabilities(r store.Device) Capabilities { return known.read(r.Capabilities) }
+func capabilities(r store.Device) Capabilities {
+	caps := foundCapabilities(r)
+	if r.ReportedCodeLengths != nil {
+		caps.CodeLengths = nil
+		for _, n := range r.ReportedCodeLengths {
+			caps.CodeLengths = append(caps.CodeLengths, int(n))
+		}
+	}
+	return caps
+}
+
+// foundCapabilities are those that its adapter has found out, whatever else is known.
+func foundCapabilities(r store.Device) Capabilities { return known.read(r.Capabilities) }

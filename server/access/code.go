@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -99,7 +100,11 @@ func (s *Service) toCode(r store.AccessCode, d store.Device) (Code, error) {
 		c.Errors = append(c.Errors, Problem{Code: *r.ErrorCode, Message: text(r.ErrorMessage), Scope: OfCode, At: at(r.ErrorAt), Other: idOf(r.ErrorCodeID)})
 	}
 	if r.IsManaged {
-		c.Errors = append(c.Errors, toDevice(d).Errors()...)
+		device := toDevice(d)
+		c.Errors = append(c.Errors, device.Errors()...)
+		if r.RemovingSince == nil && slices.ContainsFunc(device.AccountErrors, func(p Problem) bool { return p.Code == accountDisconnected }) {
+			c.Status = StatusUnknown // nobody lets us look
+		}
 		if c.Mutations, err = s.mutations(r, caps); err != nil {
 			return c, err
 		}

@@ -47,6 +47,29 @@ func accountErrors(r store.ConnectedAccount) []Problem {
 	return []Problem{{Code: *r.ErrorCode, Message: text(r.ErrorMessage), Scope: OfAccount, At: at(r.ErrorAt)}}
 }
 
+// accountErrorOf is the error of an account as its devices keep it: null where it works.
+func accountErrorOf(errs []Problem) []byte {
+	if len(errs) == 0 {
+		return nil
+	}
+	return mustJSON(accountTrouble{Code: errs[0].Code, Message: errs[0].Message, At: errs[0].At})
+}
+
+type accountTrouble struct {
+	Code    string    `json:"code"`
+	Message string    `json:"message"`
+	At      time.Time `json:"at"`
+}
+
+// readAccountError undoes accountErrorOf.
+func readAccountError(kept []byte) []Problem {
+	var t accountTrouble
+	if kept == nil || json.Unmarshal(kept, &t) != nil { // written by this package
+		return nil
+	}
+	return []Problem{{Code: t.Code, Message: t.Message, At: t.At, Scope: OfAccount}}
+}
+
 func accountNotFound(what, value string) *Error {
 	return &Error{Kind: NotFound, Type: "connected_account_not_found", Message: "Could not find a connected account with this " + what + ".", Data: map[string]any{what: value}}
 }

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -126,4 +127,32 @@ func (s *Service) onWorkspaceDevice(ctx context.Context, p Principal, id, doing 
 		return fmt.Errorf("change device %s: %w", id, err)
 	}
 	return nil
+}
+
+// ReportCodeLengths notes how many digits the codes of a device have: each number, or the least and the greatest.
+// It fails with NotFound, and with Invalid where both or neither is given, or the device's vendor tells itself.
+func (s *Service) ReportCodeLengths(ctx context.Context, p Principal, id string, lengths []int, least, most int) error {
+	switch {
+	case (len(lengths) > 0) == (least > 0 || most > 0):
+		return invalid("", "Must specify either supported_code_lengths or min_code_length and max_code_length")
+	case len(lengths) == 0 && (least == 0 || most < least):
+		return invalid("max_code_length", "min_code_length and max_code_length belong together, the greater one last")
+	}
+	for n := least; n > 0 && n <= most; n++ {
+		lengths = append(lengths, n)
+	}
+	var kept []int32
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(lengths))) {
+		kept = append(kept, int32(n)) //nolint:gosec // 4 to 20
+	}
+	return s.onWorkspaceDevice(ctx, p, id, "report the constraints", func(t *deviceTx) error {
+		switch {
+		case !t.d.IsManaged:
+			return deviceUnmanaged()
+		case t.d.Provider != "smartthings":
+			return &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "device_id",
+				Message: "The vendor of this device tells how many digits its codes have; only those of SmartThings do not."}
+		}
+		return t.tx.ReportCodeLengths(ctx, store.ReportCodeLengthsParams{DeviceID: t.d.DeviceID, ReportedCodeLengths: kept})
+	})
 }

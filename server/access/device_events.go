@@ -141,7 +141,7 @@ func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a about, d store
 	if err != nil {
 		return a, err
 	}
-	return a.with("device_errors", problems("error_code", toDevice(d).Errors())).
+	return a.with("device_errors", problems("error_code", toDevice(d).ownErrors())).
 		with("device_warnings", problems("warning_code", toDevice(d).Warnings())).withAccountTrouble(account), nil
 }
 

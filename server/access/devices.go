@@ -35,6 +35,8 @@ type Device struct {
 	Capabilities Capabilities
 	Metadata     map[string]any
 	CreatedAt    time.Time
+
+	AccountErrors []Problem
 }
 
 // Capabilities is what one device can do, as its adapter has found out.
@@ -91,8 +93,10 @@ func (c Capabilities) Flags() []string {
 	return flags
 }
 
-// Errors are what keeps the device from working.
-func (d Device) Errors() []Problem {
+// Errors are what keeps the device, or its account, from working.
+func (d Device) Errors() []Problem { return append(d.ownErrors(), d.AccountErrors...) }
+
+func (d Device) ownErrors() []Problem {
 	switch {
 	case d.Removed:
 		return []Problem{{Code: "device_removed", Scope: OfDevice, At: d.OfflineSince, Message: "The device was removed from its vendor account."}}
@@ -106,7 +110,7 @@ func toDevice(r store.Device) Device {
 	d := Device{ID: r.DeviceID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Ref: r.VendorRef, Type: r.DeviceType,
 		Provider: r.Provider, Manufacturer: r.Manufacturer, Model: r.Model, SerialNumber: r.SerialNumber, Name: r.Name, VendorName: r.Name, Managed: r.IsManaged, Online: r.Online,
 		OfflineSince: r.OnlineChangedAt, FlakySince: at(r.FlakySince), Removed: r.RemovedAt != nil, Locked: r.Locked, BatteryLevel: r.BatteryLevel, CreatedAt: r.CreatedAt,
-		Capabilities: capabilities(r), Metadata: metadata(r.CustomMetadata)}
+		Capabilities: capabilities(r), Metadata: metadata(r.CustomMetadata), AccountErrors: readAccountError(r.AccountError)}
 	if r.Nickname != nil {
 		d.Name = *r.Nickname
 	}

@@ -140,3 +140,11 @@ func typeOfCode(c access.Code) api.AccessCodeType {
 func toMutation(m access.Mutation) api.PendingMutation {
 	return api.PendingMutation{CreatedAt: m.At, Message: m.Message, MutationCode: m.Code, ScheduledAt: m.ScheduledAt, From: m.From, To: m.To}
 }
+
+func (h *handlers) ReportDeviceConstraints(ctx context.Context, r ReportDeviceConstraintsRequestObject) (ReportDeviceConstraintsResponseObject, error) {
+	err := h.access.ReportCodeLengths(ctx, principal(ctx), r.Body.DeviceID, r.Body.SupportedCodeLengths, r.Body.MinCodeLength, r.Body.MaxCodeLength)
+	if err != nil {
+		return nil, err
+	}
+	return ReportDeviceConstraints200JSONResponse{Ok: true}, nil
+}

@@ -66,7 +66,7 @@ func must(t *testing.T, s *apptest.Server, path, key string, params in) in {
 // Every operation, with every method that it may be called by, answers what the contract promises.
 func TestAnswersAreAsTheContractSays(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Start(t, apptest.WithProfiles("august", "smartthings"))
 	doc, err := rest.Document()
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +88,7 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 		return must(t, s, "/webhooks/create", "webhook", in{"url": "https://hooks.example/x"})["webhook_id"]
 	}
 	attempt := must(t, s, "/access_codes/create", "action_attempt", in{"device_id": device, "sync": true})["action_attempt_id"]
+	hub := s.Device(t, "smartthings")
 	account, spares := another(t, s, "devices", false)
 	spare := func() any { d := spares[0]; spares = spares[1:]; return d }
 	_, seenOnly := another(t, s, "unmanaged", true)
@@ -134,6 +135,7 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 		"/access_codes/create_multiple": func() in {
 			return in{"device_ids": []any{device, spares[0]}, "name": "Many", "behavior_when_code_cannot_be_shared": "create_random_code"}
 		},
+		"/access_codes/report_device_constraints": func() in { return in{"device_id": hub, "supported_code_lengths": []int{4, 6}} },
 		"/access_codes/update_multiple": func() in {
 			return in{"common_code_key": key, "name": "New"}
 		},

@@ -37,6 +37,9 @@ type ServerInterface interface {
 	// ListAccessCodes Managed access codes of a device, or by their identifiers, a page at a time.
 	// (POST /access_codes/list)
 	ListAccessCodes(w http.ResponseWriter, r *http.Request)
+	// ReportDeviceConstraints Say how many digits the codes of a device have.
+	// (POST /access_codes/report_device_constraints)
+	ReportDeviceConstraints(w http.ResponseWriter, r *http.Request)
 	// SimulateCreateUnmanagedAccessCode Type a code in at the keypad of a simulated device.
 	// (POST /access_codes/simulate/create_unmanaged_access_code)
 	SimulateCreateUnmanagedAccessCode(w http.ResponseWriter, r *http.Request)
@@ -210,6 +213,12 @@ func (_ Unimplemented) GetAccessCode(w http.ResponseWriter, r *http.Request) {
 // ListAccessCodes Managed access codes of a device, or by their identifiers, a page at a time.
 // (POST /access_codes/list)
 func (_ Unimplemented) ListAccessCodes(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ReportDeviceConstraints Say how many digits the codes of a device have.
+// (POST /access_codes/report_device_constraints)
+func (_ Unimplemented) ReportDeviceConstraints(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -563,6 +572,20 @@ func (siw *ServerInterfaceWrapper) ListAccessCodes(w http.ResponseWriter, r *htt
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAccessCodes(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ReportDeviceConstraints operation middleware
+func (siw *ServerInterfaceWrapper) ReportDeviceConstraints(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReportDeviceConstraints(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1422,6 +1445,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/access_codes/generate_code", wrapper.GenerateAccessCode)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/access_codes/report_device_constraints", wrapper.ReportDeviceConstraints)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/access_codes/simulate/create_unmanaged_access_code", wrapper.SimulateCreateUnmanagedAccessCode)
 	})
 	r.Group(func(r chi.Router) {
@@ -1913,6 +1939,70 @@ func (response ListAccessCodes401JSONResponse) VisitListAccessCodesResponse(w ht
 type ListAccessCodes404JSONResponse struct{ NotFoundJSONResponse }
 
 func (response ListAccessCodes404JSONResponse) VisitListAccessCodesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportDeviceConstraintsRequestObject struct {
+	Body *ReportDeviceConstraintsJSONRequestBody
+}
+
+type ReportDeviceConstraintsResponseObject interface {
+	VisitReportDeviceConstraintsResponse(w http.ResponseWriter) error
+}
+
+type ReportDeviceConstraints200JSONResponse OkResponse
+
+func (response ReportDeviceConstraints200JSONResponse) VisitReportDeviceConstraintsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportDeviceConstraints400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ReportDeviceConstraints400JSONResponse) VisitReportDeviceConstraintsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportDeviceConstraints401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ReportDeviceConstraints401JSONResponse) VisitReportDeviceConstraintsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportDeviceConstraints404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ReportDeviceConstraints404JSONResponse) VisitReportDeviceConstraintsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -4648,6 +4738,9 @@ type StrictServerInterface interface {
 	// ListAccessCodes Managed access codes of a device, or by their identifiers, a page at a time.
 	// (POST /access_codes/list)
 	ListAccessCodes(ctx context.Context, request ListAccessCodesRequestObject) (ListAccessCodesResponseObject, error)
+	// ReportDeviceConstraints Say how many digits the codes of a device have.
+	// (POST /access_codes/report_device_constraints)
+	ReportDeviceConstraints(ctx context.Context, request ReportDeviceConstraintsRequestObject) (ReportDeviceConstraintsResponseObject, error)
 	// SimulateCreateUnmanagedAccessCode Type a code in at the keypad of a simulated device.
 	// (POST /access_codes/simulate/create_unmanaged_access_code)
 	SimulateCreateUnmanagedAccessCode(ctx context.Context, request SimulateCreateUnmanagedAccessCodeRequestObject) (SimulateCreateUnmanagedAccessCodeResponseObject, error)
@@ -5008,6 +5101,37 @@ func (sh *strictHandler) ListAccessCodes(w http.ResponseWriter, r *http.Request)
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListAccessCodesResponseObject); ok {
 		if err := validResponse.VisitListAccessCodesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ReportDeviceConstraints operation middleware
+func (sh *strictHandler) ReportDeviceConstraints(w http.ResponseWriter, r *http.Request) {
+	var request ReportDeviceConstraintsRequestObject
+
+	var body ReportDeviceConstraintsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ReportDeviceConstraints(ctx, request.(ReportDeviceConstraintsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReportDeviceConstraints")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ReportDeviceConstraintsResponseObject); ok {
+		if err := validResponse.VisitReportDeviceConstraintsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

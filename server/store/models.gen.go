@@ -130,40 +130,42 @@ type DeliveryAttempt struct {
 }
 
 type Device struct {
-	DeviceID           uuid.UUID
-	WorkspaceID        uuid.UUID
-	ConnectedAccountID uuid.UUID
-	VendorRef          string
-	DeviceType         string
-	Provider           string
-	Manufacturer       string
-	Model              string
-	SerialNumber       string
-	Name               string
-	Online             bool
-	Locked             *bool
-	BatteryLevel       *float64
-	Capabilities       []byte
-	Flags              []string
-	CustomMetadata     []byte
-	CreatedAt          time.Time
-	OnlineChangedAt    time.Time
-	RemovedAt          *time.Time
-	ReadNeeded         bool
-	LastGoodReadAt     *time.Time
-	RereadAt           *time.Time
-	Failures           int32
-	WakeSeq            int64
-	DueAt              *time.Time
-	LockedChangedAt    time.Time
-	ToldOnline         bool
-	ToldLocked         *bool
-	ToldBattery        *string
-	EmptiedAt          *time.Time
-	Losses             []time.Time
-	FlakySince         *time.Time
-	IsManaged          bool
-	Nickname           *string
+	DeviceID            uuid.UUID
+	WorkspaceID         uuid.UUID
+	ConnectedAccountID  uuid.UUID
+	VendorRef           string
+	DeviceType          string
+	Provider            string
+	Manufacturer        string
+	Model               string
+	SerialNumber        string
+	Name                string
+	Online              bool
+	Locked              *bool
+	BatteryLevel        *float64
+	Capabilities        []byte
+	Flags               []string
+	CustomMetadata      []byte
+	CreatedAt           time.Time
+	OnlineChangedAt     time.Time
+	RemovedAt           *time.Time
+	ReadNeeded          bool
+	LastGoodReadAt      *time.Time
+	RereadAt            *time.Time
+	Failures            int32
+	WakeSeq             int64
+	DueAt               *time.Time
+	LockedChangedAt     time.Time
+	ToldOnline          bool
+	ToldLocked          *bool
+	ToldBattery         *string
+	EmptiedAt           *time.Time
+	Losses              []time.Time
+	FlakySince          *time.Time
+	IsManaged           bool
+	Nickname            *string
+	AccountError        []byte
+	ReportedCodeLengths []int32
 }
 
 type Event struct {

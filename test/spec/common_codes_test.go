@@ -1,6 +1,7 @@
 package spec_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -127,6 +128,46 @@ func TestOneCodeForManyDevices(t *testing.T) {
 	}
 	if status := s.Post(t, "/access_codes/update_multiple", map[string]any{"common_code_key": "nobody's", "name": "New"}, &f); status != http.StatusNotFound {
 		t.Errorf("no such key: %d", status)
+	}
+}
+
+func TestReportedLengthsNarrowCodes(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("smartthings", "august"))
+	device := s.Device(t, "smartthings")
+	report := func(device string, in map[string]any) (f failure, status int) {
+		t.Helper()
+		in["device_id"] = device
+		status = s.Post(t, "/access_codes/report_device_constraints", in, &f)
+		return f, status
+	}
+	for name, in := range map[string]map[string]any{
+		"neither": {}, "both": {"supported_code_lengths": []int{6}, "min_code_length": 4, "max_code_length": 6}, "half": {"min_code_length": 4},
+		"turned round": {"min_code_length": 6, "max_code_length": 4}, "too short": {"supported_code_lengths": []int{3}},
+	} {
+		if f, status := report(device, in); status != http.StatusBadRequest || f.Error.Type != "invalid_input" {
+			t.Errorf("%s: %d %+v", name, status, f.Error)
+		}
+	}
+	if f, status := report(s.Device(t, "august"), map[string]any{"supported_code_lengths": []int{6}}); status != http.StatusBadRequest || f.Error.Type != "device_type_not_supported" {
+		t.Errorf("a vendor that tells: %d %+v", status, f.Error)
+	}
+	for want, in := range map[string]map[string]any{"[6 8]": {"supported_code_lengths": []int{8, 6, 6}}, "[5 6 7]": {"min_code_length": 5, "max_code_length": 7}} {
+		if _, status := report(device, in); status != http.StatusOK {
+			t.Fatalf("report: %d", status)
+		}
+		if got := fmt.Sprint(get(t, s, device).Properties.SupportedCodeLengths); got != want {
+			t.Errorf("it takes %s digits, want %s", got, want)
+		}
+		var made api.AccessCodeCreatedResponse
+		s.Post(t, "/access_codes/create", map[string]any{"device_id": device}, &made)
+		if n := fmt.Sprint(len(*made.AccessCode.Code)); !strings.Contains(want, n) {
+			t.Errorf("a code of %s digits was made", n)
+		}
+		var f failure
+		if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": "7462"}, &f); status != http.StatusBadRequest {
+			t.Errorf("4 digits: %d", status)
+		}
 	}
 }
 

@@ -56,6 +56,17 @@ limit @max_rows::integer;
 -- name: DescribeDevice :exec
 update devices set custom_metadata = @custom_metadata, nickname = @nickname where device_id = @device_id;
 
+-- name: SetAccountErrorOfDevices :exec
+-- The account is locked. In the order in which devices are locked elsewhere.
+with mine as (
+  select o.device_id from devices o
+  where o.connected_account_id = @connected_account_id and o.account_error is distinct from sqlc.narg('account_error')::jsonb
+  order by o.device_id for no key update)
+update devices d set account_error = sqlc.narg('account_error')::jsonb from mine where d.device_id = mine.device_id;
+
+-- name: ReportCodeLengths :exec
+update devices set reported_code_lengths = @reported_code_lengths where device_id = @device_id;
+
 -- name: SetDeviceManaged :exec
 update devices set is_managed = @is_managed, read_needed = true, wake_seq = wake_seq + 1, due_at = now() where device_id = @device_id;
 
