@@ -6,10 +6,14 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
+	"net/http"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/eclipse/paho.golang/packets"
 	"github.com/eclipse/paho.golang/paho"
 
@@ -71,10 +75,29 @@ func dial(ctx context.Context, c Config, receive func(topic string, payload []by
 func (b broker) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialWithin)
 	defer cancel()
-	if b.tls != nil {
+	switch {
+	case b.web:
+		return b.dialWeb(ctx)
+	case b.tls != nil:
 		return (&tls.Dialer{Config: b.tls}).DialContext(ctx, "tcp", b.host)
 	}
 	return (&net.Dialer{}).DialContext(ctx, "tcp", b.host)
+}
+
+// dialWeb speaks MQTT over WebSocket (MQTT 5, section 6).
+func (b broker) dialWeb(ctx context.Context) (net.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: b.tls}}
+	conn, response, err := websocket.Dial(ctx, b.scheme+"://"+b.host+b.path, &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mqtt"}}) //nolint:bodyclose // websocket closes it
+	switch {
+	case err != nil && response != nil:
+		return nil, fmt.Errorf("it does not speak MQTT over WebSocket there (HTTP %d): see to the port and the path, which often is /mqtt", response.StatusCode)
+	case err != nil:
+		return nil, err
+	case conn.Subprotocol() != "mqtt":
+		_ = conn.CloseNow()
+		return nil, errors.New("it speaks WebSocket there, but not MQTT: see to the port and the path, which often is /mqtt")
+	}
+	return websocket.NetConn(context.WithoutCancel(ctx), conn, websocket.MessageBinary), nil
 }
 
 // unreachable is why nobody could be spoken to.
@@ -92,11 +115,20 @@ func unreachable(b broker, err error) error {
 	case errors.As(err, &cert):
 		why = "its certificate is not trusted (" + cert.Err.Error() + "); give the one it is signed with as CA"
 	case errors.As(err, &record):
-		why = "it does not speak TLS there: use mqtt://, or the port of its TLS listener"
+		why = "it does not speak TLS there: use mqtt:// or ws://, or the port of its TLS listener"
 	case errors.As(err, &wait) && wait.Timeout():
 		why = "it does not answer"
+	case asksForCertificate(err):
+		why = wantsCertificate
 	}
 	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s cannot be reached: %s", b.host, why)
+}
+
+const wantsCertificate = "it asks for a certificate, and takes none or not this one: give one that it trusts, and its key"
+
+// asksForCertificate says whether the other end has ended TLS because of our certificate (RFC 8446, section 6.2).
+func asksForCertificate(err error) bool {
+	return strings.Contains(err.Error(), "remote error: tls:") && (strings.Contains(err.Error(), "certificate") || strings.Contains(err.Error(), "handshake failure"))
 }
 
 // refused is why the broker did not take the connection. The codes are those of MQTT 5, section 3.2.2.2.
@@ -104,6 +136,9 @@ func refused(b broker, ack *paho.Connack, err error) error {
 	if ack == nil || ack.ReasonCode == 0 {
 		if errors.Is(err, context.DeadlineExceeded) {
 			return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s takes the connection, but does not answer: it hangs, or something else listens there", b.host)
+		}
+		if asksForCertificate(err) {
+			return adapter.Errorf(adapter.AuthRevoked, "the MQTT broker %s cannot be reached: %s", b.host, wantsCertificate)
 		}
 		hint := ""
 		if b.tls == nil {

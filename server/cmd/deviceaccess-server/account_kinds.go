@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -82,11 +83,13 @@ func zigbee2MQTTFlags(connect bool) []cli.Flag {
 		topic.Value = zigbee2mqtt.DefaultTopic
 	}
 	return []cli.Flag{
-		&cli.StringFlag{Name: "broker", Required: connect, Usage: "`URL` of the MQTT broker: mqtts://host:8883, or mqtt://host:1883 without encryption; it must speak MQTT 5"},
+		&cli.StringFlag{Name: "broker", Required: connect, Usage: "`URL` of the MQTT broker: mqtts://host:8883, or mqtt://host:1883 without encryption; over WebSocket wss://host/mqtt or ws://host:9001; it must speak MQTT 5"},
 		topic,
 		&cli.StringFlag{Name: "username", Usage: "`USER` at the broker"},
 		&cli.StringFlag{Name: "password-file", Usage: "`FILE` that holds the password; - reads it from standard input. Without it, DEVICEACCESS_GATEWAY_PASSWORD"},
 		&cli.StringFlag{Name: "ca", Usage: caUsage},
+		&cli.StringFlag{Name: "cert", Usage: "`FILE` with a certificate in PEM for a broker that asks for one; an empty name forgets it"},
+		&cli.StringFlag{Name: "key", Usage: "`FILE` with the certificate's key in PEM, without a passphrase; an empty name forgets it"},
 	}
 }
 
@@ -98,7 +101,7 @@ func readZigbee2MQTT(c *cli.Command, to app.Connection) (err error) {
 	if err := readSecret(c, "password-file", &z.Password); err != nil {
 		return err
 	}
-	return readPEM(c, "ca", &z.CA)
+	return errors.Join(readPEM(c, "ca", &z.CA), readPEM(c, "cert", &z.Cert), readPEM(c, "key", &z.Key))
 }
 
 func deviceCloudFlags(connect bool) []cli.Flag {

@@ -31,7 +31,12 @@ type broker struct {
 	program string
 	plain   string // host:port
 	tls     string // host:port
+	web     string // host:port of the listener for WebSocket
+	webTLS  string // host:port of the one for WebSocket that speaks TLS
+	strict  string // host:port of the one that speaks TLS and asks for a certificate
 	ca      string // PEM
+	cert    string // PEM, of a client
+	key     string // PEM
 	cmd     *exec.Cmd
 	ended   chan struct{}
 
@@ -46,17 +51,19 @@ func startBroker(dir string, users map[string]string) (*broker, error) {
 		return nil, err
 	}
 	b := &broker{dir: dir, program: program, users: map[string]string{}}
-	if b.plain, err = freePort(); err != nil {
-		return nil, err
-	}
-	if b.tls, err = freePort(); err != nil {
-		return nil, err
+	for _, to := range []*string{&b.plain, &b.tls, &b.web, &b.webTLS, &b.strict} {
+		if *to, err = freePort(); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.certify(); err != nil {
 		return nil, err
 	}
 	config := "persistence false\nallow_anonymous false\npassword_file " + b.file("passwords") + "\nacl_file " + b.file("acl") +
-		"\nlistener " + port(b.plain) + " 127.0.0.1\nlistener " + port(b.tls) + " 127.0.0.1\ncertfile " + b.file("cert.pem") + "\nkeyfile " + b.file("key.pem") + "\n"
+		"\nlistener " + port(b.plain) + " 127.0.0.1\nlistener " + port(b.web) + " 127.0.0.1\nprotocol websockets\n"
+	for _, l := range []struct{ address, more string }{{b.tls, ""}, {b.webTLS, "protocol websockets\n"}, {b.strict, "cafile " + b.file("cert.pem") + "\nrequire_certificate true\n"}} {
+		config += "listener " + port(l.address) + " 127.0.0.1\ncertfile " + b.file("cert.pem") + "\nkeyfile " + b.file("key.pem") + "\n" + l.more
+	}
 	if os.Geteuid() == 0 { // it would drop to a user that cannot read these
 		config = "user root\n" + config
 	}
@@ -181,10 +188,32 @@ func (b *broker) certify() error {
 	}
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	b.ca = string(cert)
+	if b.cert, b.key, err = clientOf(template, key); err != nil {
+		return err
+	}
 	if err := os.WriteFile(b.file("cert.pem"), cert, 0o600); err != nil {
 		return err
 	}
 	return os.WriteFile(b.file("key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600)
+}
+
+// clientOf makes a client's certificate that the CA signs.
+func clientOf(ca *x509.Certificate, by *ecdsa.PrivateKey) (cert, secret string, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", "", err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "client"}, NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, template, ca, &key.PublicKey, by)
+	if err != nil {
+		return "", "", err
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return "", "", err
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})), nil
 }
 
 func freePort() (string, error) {

@@ -53,7 +53,12 @@ const (
 type Gateway struct {
 	Broker string // URL
 	TLS    string // URL of the listener that speaks TLS
+	Web    string // URL of the one for WebSocket
+	WebTLS string // URL of the one for WebSocket that speaks TLS
+	Strict string // URL of the one that speaks TLS and asks for a certificate
 	CA     string // PEM
+	Cert   string // PEM, of a client
+	Key    string // PEM
 
 	lab     *labs.Lab
 	broker  *broker
@@ -155,6 +160,7 @@ func start(profiles []Profile) (_ *Gateway, err error) {
 		return nil, err
 	}
 	g.Broker, g.TLS, g.CA = "mqtt://"+g.broker.plain, "mqtts://"+g.broker.tls, g.broker.ca
+	g.Web, g.WebTLS, g.Strict, g.Cert, g.Key = "ws://"+g.broker.web, "wss://"+g.broker.webTLS, "mqtts://"+g.broker.strict, g.broker.cert, g.broker.key
 	g.options = options{Data: filepath.Join(g.dir, "zigbee2mqtt"), Server: g.Broker, User: "zigbee2mqtt", Password: users["zigbee2mqtt"], Topic: Topic}
 	for _, p := range profiles {
 		g.options.Locks = append(g.options.Locks, lockOptions{Profile: p, Slots: Slots})
