@@ -22,6 +22,19 @@ func (c *Client) Devices(ctx context.Context, request ListDevicesRequest) iter.S
 	})
 }
 
+// ConnectedAccounts lists the accounts that the request describes, page after page.
+func (c *Client) ConnectedAccounts(ctx context.Context, request ListConnectedAccountsRequest) iter.Seq2[ConnectedAccount, error] {
+	request.Limit = pageSize
+	return Pages(func(cursor string) ([]ConnectedAccount, Pagination, error) {
+		request.PageCursor = cursor
+		answer, err := Call[ConnectedAccountsResponse](ctx, c.ListConnectedAccounts, request)
+		if err != nil {
+			return nil, Pagination{}, err
+		}
+		return answer.ConnectedAccounts, answer.Pagination, nil
+	})
+}
+
 // AccessCodes lists the managed codes of a device, page after page. Servers that do not heed device_id answer
 // codes of other devices, too. Unmanaged codes that a server has on that list are left out.
 func (c *Client) AccessCodes(ctx context.Context, deviceID string) iter.Seq2[AccessCode, error] {

@@ -108,6 +108,15 @@ var parities = map[string]parity{
 		},
 		notShown: ofDevices,
 	},
+	"deviceaccess_connected_accounts": {
+		fill: func() (any, any) {
+			m, account := connectedAccountModel{}, full[api.ConnectedAccount]()
+			m.fill(&account)
+			return m, account
+		},
+		notFilled: []string{"problems"},
+		notShown:  []string{"accepted_capabilities", "account_type_display_name", "custom_metadata", "errors", "user_identifier", "warnings"},
+	},
 	"deviceaccess_device": {
 		fill: func() (any, any) {
 			m, device := namedDeviceModel{}, full[api.Device]()
