@@ -24,6 +24,20 @@ func (t *deviceTx) holder(c *store.AccessCode) *store.AccessCode {
 	return nil
 }
 
+// unseen says whether the device refuses the PIN of c as one that it has although it shows none such. It may have had it
+// until just now: some vendors go on refusing for a moment after a deletion. That is believed after some tries.
+func (t *deviceTx) unseen(c *store.AccessCode, conflict string) bool {
+	if !t.caps.PINVisible || !t.caps.ListCodes || int(c.Attempts)+1 >= patience || t.codeByRef(conflict) != uuid.Nil {
+		return false
+	}
+	for _, other := range t.codes {
+		if other != c && other.VendorRef != nil && (other.PinMac == nil || seal.Equal(t.macOnDevice(other), c.PinMac)) {
+			return false
+		}
+	}
+	return true
+}
+
 // parts says whether a code will not keep the PIN that it has on the device.
 func (t *deviceTx) parts(c *store.AccessCode) bool {
 	return c.RemovingSince != nil || (c.VendorRef != nil && (putOff(*c, t.caps, t.now) || changes(c)))

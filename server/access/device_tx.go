@@ -185,8 +185,11 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 	if c.AppliedGen > 0 { // the code is on the device, as it was before
 		event, failure = "access_code.failed_to_update", errFailedToUpd
 	}
-	if f.Class == FailedDuplicate && t.givesUpPIN(f.ConflictRef) {
+	switch {
+	case f.Class == FailedDuplicate && t.givesUpPIN(f.ConflictRef):
 		f.Class = FailedForNow
+	case f.Class == FailedDuplicate && t.unseen(c, f.ConflictRef):
+		f.Class, f.RetryAfter = FailedForNow, max(f.RetryAfter, t.s.opt.ListLag/2)
 	}
 	permanent := map[FailureClass]string{FailedDuplicate: errDuplicate, FailedFull: errNoSpace, FailedInvalid: errConstraints, FailedUnsupported: failure}
 	if c.ErrorAt != nil && c.ErrorAt.Before(c.WantedAt) { // of what was wanted before

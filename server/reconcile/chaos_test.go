@@ -157,3 +157,33 @@ func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 		})
 	}
 }
+
+// A list that cannot be read says nothing about what is on the lock: until it can, nothing is written (a complaint).
+func TestNothingIsWrittenBeforeTheDeviceWasRead(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	var reads, writes atomic.Int32
+	b := start(t, options{profile: "august", vendor: func(w http.ResponseWriter, r *http.Request) bool {
+		if !broken.Load() {
+			return false
+		}
+		if readsCodes(r) {
+			reads.Add(1)
+			http.Error(w, `{"error_code":"UNAVAILABLE","message":"try again"}`, http.StatusServiceUnavailable)
+			return true
+		}
+		if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "access_codes") {
+			writes.Add(1)
+		}
+		return false
+	}})
+	broken.Store(true)
+	_, a := b.create("2580")
+	b.until("reading is tried again", func() bool { return reads.Load() >= 2 })
+	if n := writes.Load(); n > 0 || b.onLock("2580") {
+		t.Errorf("%d times something was written", n)
+	}
+	broken.Store(false)
+	b.succeeded(a)
+	b.onlyOnce("2580")
+}

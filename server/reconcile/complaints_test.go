@@ -19,9 +19,79 @@ func TestComplaints(t *testing.T) {
 			w := b.work(c)
 			b.begin(w)
 			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "k1"}})
-			b.quiet(c, clock, 24*time.Hour)
+			for range 24 {
+				b.read(found("k1", "2580"))
+				b.quiet(c, clock, time.Hour)
+			}
 			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "duplicate_code_on_device" || got.Errors[0].Other != b.unmanaged()[0].ID {
 				b.Errorf("it shows %v", got.Errors)
+			}
+		},
+		"infinite loop on a duplicate PIN that shows nowhere": func(b byHand, clock *testClock) { // such as the master code
+			c, a := b.create("9988")
+			tries := 0
+			for range 24 {
+				b.read(found("k1", "2580"))
+				if w := b.work(c); w.Action == access.Put {
+					tries++
+					b.begin(w)
+					b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken"}})
+				}
+				clock.pass(time.Hour)
+			}
+			if got := b.code(c.ID); tries == 0 || tries > 3 || len(got.Errors) != 1 || got.Errors[0].Code != "duplicate_code_on_device" || b.attempt(a).Status != access.Failed {
+				b.Errorf("it was tried %d times and shows %v", tries, got.Errors)
+			}
+		},
+		"already exists after it was deleted": func(b byHand, clock *testClock) {
+			one := b.on("2580", "k1")
+			b.deleteCode(one)
+			b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), b.work(one), true, nil))
+			b.read()
+			two, a := b.create("2580")
+			w := b.work(two)
+			b.begin(w)
+			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "k1"}})
+			if got := b.attempt(a); got.Status != access.Pending {
+				b.Errorf("the attempt is %s", got.Status)
+			}
+			clock.pass(time.Minute)
+			w = b.work(two)
+			if w.Action != access.Put {
+				b.Fatalf("there is %q to do", w.Action)
+			}
+			b.begin(w)
+			b.end(w, access.PutOutcome{Ref: "k2", Confirmed: true})
+			if got := b.code(two.ID); got.Status != access.StatusSet || len(got.Errors) > 0 || b.attempt(a).Status != access.Succeeded {
+				b.Errorf("it is %s with %v", got.Status, got.Errors)
+			}
+		},
+		"an idle lock is read all the time, which costs its battery": func(b byHand, clock *testClock) {
+			b.on("2580", "k1")
+			clock.pass(time.Hour)
+			b.read(found("k1", ""), found("k2", ""))
+			for range 24 {
+				clock.pass(time.Hour)
+				if w := b.look(); w.ReadNeeded || w.Due != nil || len(w.Codes) > 0 {
+					b.Fatalf("it is to be read %v, looked at again at %v", w.ReadNeeded, w.Due)
+				}
+			}
+		},
+		"full lock: a new code silently gets nowhere": func(b byHand, clock *testClock) {
+			c, a := b.create("2580")
+			w := b.work(c)
+			b.begin(w)
+			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedFull, Message: "no room"}})
+			if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "no_space_for_access_code_on_device" || b.attempt(a).ErrorType != "no_space_for_access_code_on_device" {
+				b.Errorf("it shows %v, the attempt %s", got.Errors, b.attempt(a).ErrorType)
+			}
+			b.read(found("k1", "1111"))
+			b.quiet(c, clock, 24*time.Hour)
+			b.read() // there is room again
+			clock.pass(time.Minute)
+			b.read()
+			if w := b.work(c); w.Action != access.Put {
+				b.Errorf("there is %q to do once there is room", w.Action)
 			}
 		},
 		"infinite loop on a masked PIN": func(b byHand, clock *testClock) {
@@ -41,6 +111,18 @@ func TestComplaints(t *testing.T) {
 			b.read(found("k1", ""))
 			if w := b.work(u); w.Action != access.Nothing || b.unmanaged()[0].ID != u.ID {
 				b.Errorf("there is %q to do about a code of somebody else's", w.Action)
+			}
+			ours, a := b.create("2580")
+			w := b.work(ours)
+			if w.Ref != "" {
+				b.Errorf("ours is to be put at %q", w.Ref)
+			}
+			b.begin(w)
+			b.end(w, access.PutOutcome{Ref: "k2"})
+			b.read(found("k1", ""), found("k2", ""))
+			b.quiet(ours, clock, time.Hour)
+			if got := b.code(ours.ID); got.Status != access.StatusSet || b.attempt(a).Status != access.Succeeded {
+				b.Errorf("it is %s", got.Status)
 			}
 		},
 		"permanent error is taken for offline": func(b byHand, clock *testClock) {
