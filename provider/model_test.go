@@ -28,6 +28,7 @@ var models = map[string]any{
 	"deviceaccess_device_providers":       deviceProvidersModel{},
 	"deviceaccess_access_codes":           accessCodesModel{},
 	"deviceaccess_webhooks":               webhooksModel{},
+	"deviceaccess_connected_accounts":     connectedAccountsModel{},
 	"ephemeral deviceaccess_access_code":  ephemeralAccessCodeModel{},
 }
 

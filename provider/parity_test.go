@@ -114,8 +114,7 @@ var parities = map[string]parity{
 			m.fill(&account)
 			return m, account
 		},
-		notFilled: []string{"problems"},
-		notShown:  []string{"accepted_capabilities", "account_type_display_name", "custom_metadata", "errors", "user_identifier", "warnings"},
+		notShown: []string{"accepted_capabilities", "account_type_display_name", "custom_metadata", "errors", "user_identifier", "warnings"},
 	},
 	"deviceaccess_device": {
 		fill: func() (any, any) {
