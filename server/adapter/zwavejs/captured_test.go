@@ -142,6 +142,24 @@ func TestUnreadableSlotIsNotFree(t *testing.T) {
 	}
 }
 
+// TestSlotThatIsNone: some locks count more slots than they have, and say so when they are asked for one.
+func TestSlotThatIsNone(t *testing.T) {
+	t.Parallel()
+	s := play(t, map[int]string{1: `{"response":{"userIdStatus":254}}`, 3: `{"response":{"userIdStatus":254}}`, 4: `{"response":{"userIdStatus":254}}`}, nil)
+	for range 2 { // before a read, and after it
+		result, err := s.adapter.PutCode(t.Context(), s.device, spec("k", "864209"))
+		if err != nil || result.Ref != "2" {
+			t.Fatalf("PutCode: %+v, %v", result, err)
+		}
+		codes, err := s.adapter.Codes(t.Context(), s.device, true)
+		if err != nil || len(codes.Codes) != 1 || codes.Codes[0].Ref != "2" {
+			t.Fatalf("Codes: %+v, %v", codes, err)
+		}
+	}
+	_, err := s.adapter.PutCode(t.Context(), s.device, spec("other", "975310"))
+	failsAs(t, err, adapter.Full)
+}
+
 // TestErrorsAreSorted: lock_code_manager #1398, a slot beyond the lock's capacity was taken for a lock out of reach;
 // #1257, what is unknown was taken for good.
 func TestErrorsAreSorted(t *testing.T) {

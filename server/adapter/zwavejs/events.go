@@ -169,7 +169,7 @@ func (v wireValue) change() (c change, ok bool) {
 		if json.Unmarshal(v.NewValue, &status) != nil {
 			return c, false
 		}
-		occupied, disabled := status != slotAvailable, slotDisabled(status)
+		occupied, disabled := status != slotAvailable && status != slotNotAvailable, slotDisabled(status)
 		c.occupied, c.disabled = &occupied, &disabled
 	case "userCode":
 		var pin string

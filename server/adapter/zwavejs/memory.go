@@ -24,7 +24,7 @@ type memory struct {
 	all     bool              // every slot is in doubt
 	doubts  map[int]bool      // slots that are
 	slots   map[int]entry     // those that are occupied
-	others  map[int]bool      // User Credential: users that hold something else than a PIN
+	others  map[int]bool      // User Credential: users that hold something else than a PIN; User Code: slots that are none
 	keys    map[string]put    // codes that were put from here, by their idempotency key
 	pending map[int]entry     // what is being written
 	writes  map[int]time.Time // when slots were last written from here
@@ -171,6 +171,14 @@ func (m *memory) taken(slot int) bool {
 		}
 	}
 	return false
+}
+
+// bar notes whether a slot cannot be used at all.
+func (m *memory) bar(slot int, is bool) {
+	if m.others == nil {
+		m.others = map[int]bool{}
+	}
+	m.others[slot] = is
 }
 
 // echoWithin is how long after a write a lock may still tell of it as if it were done at its keypad.

@@ -13,8 +13,9 @@ import (
 
 // Statuses of a slot: zwave-js UserIDStatus.
 const (
-	slotAvailable = 0
-	slotEnabled   = 1
+	slotAvailable    = 0
+	slotEnabled      = 1
+	slotNotAvailable = 254 // the lock has no such slot, whatever it has said of their number
 )
 
 // slotDisabled says whether a code in a slot of that status opens nothing: Disabled, or Messaging, which only tells
@@ -37,7 +38,11 @@ func (a *Adapter) readUserCode(ctx context.Context, s *session, n *node, slot in
 	}
 	e := entry{user: slot, disabled: slotDisabled(*got.Response.Status)}
 	_ = json.Unmarshal(got.Response.PIN, &e.pin) // what is no text is hidden
-	occupied := *got.Response.Status != slotAvailable
+	none := *got.Response.Status == slotNotAvailable
+	a.mu.Lock()
+	n.codes.bar(slot, none)
+	a.mu.Unlock()
+	occupied := *got.Response.Status != slotAvailable && !none
 	if occupied {
 		if err := a.readTimeFrame(ctx, s, n, &e); err != nil {
 			return err

@@ -107,8 +107,11 @@ func (a *Adapter) place(ctx context.Context, s *session, n *node, spec adapter.C
 		if taken {
 			continue
 		}
-		e, occupied, err := a.readSlot(ctx, s, n, slot)
-		if err != nil || !occupied {
+		e, _, err := a.readSlot(ctx, s, n, slot)
+		a.mu.Lock()
+		taken = n.codes.taken(slot)
+		a.mu.Unlock()
+		if err != nil || !taken {
 			return slot, e, false, err
 		}
 	}
