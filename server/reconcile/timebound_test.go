@@ -1,7 +1,10 @@
 package reconcile_test
 
 import (
+	"net/http"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,6 +100,41 @@ func TestCodeIsTakenOffALockThatWasOfflineAtItsEnd(t *testing.T) {
 	b.read()
 	if slices.ContainsFunc(b.managed(), func(m access.Code) bool { return m.ID == c.ID }) {
 		t.Error("it is still there")
+	}
+}
+
+// What is over leaves the lock before anything else is written there, whatever has waited.
+func TestCodeThatIsOverIsTheFirstThingThatIsDoneOnALockThatIsBack(t *testing.T) {
+	t.Parallel()
+	var c clock
+	var mu sync.Mutex
+	var writes []string
+	b := start(t, options{profile: "smartthings", access: access.Options{Now: c.now}, vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "access_codes") {
+			mu.Lock()
+			defer mu.Unlock()
+			writes = append(writes, r.Method)
+		}
+		return false
+	}})
+	_, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true,
+		StartsAt: time.Now().Add(-time.Hour).Format(time.RFC3339), EndsAt: time.Now().Add(time.Hour).Format(time.RFC3339)})
+	b.must(err)
+	b.succeeded(a)
+	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
+	for _, pin := range []string{"4711", "4712"} {
+		b.create(pin)
+	}
+	mu.Lock()
+	writes = nil
+	mu.Unlock()
+	c.ahead.Store(int64(2 * time.Hour))
+	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
+	b.until("all is done", func() bool { return !b.onLock("2580") && b.onLock("4711") && b.onLock("4712") })
+	mu.Lock()
+	defer mu.Unlock()
+	if i := slices.Index(writes, http.MethodDelete); i != 0 {
+		t.Errorf("the writes were %v", writes)
 	}
 }
 
