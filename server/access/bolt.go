@@ -119,7 +119,7 @@ func (t *deviceTx) bolt() (work *BoltWork, poll *time.Time) {
 }
 
 // Interrupted says whether nothing more is to be written to a device for now: somebody waits for the bolt to be
-// moved, who comes before everything else, or it has left its account.
+// moved, who comes before everything else, or it has left its account, or is no longer managed.
 func (s *Service) Interrupted(ctx context.Context, device uuid.UUID) (bool, error) {
 	return s.db.Interrupted(ctx, device)
 }

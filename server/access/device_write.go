@@ -14,7 +14,7 @@ import (
 func (s *Service) RecordPutStarted(ctx context.Context, h Holder, device uuid.UUID, w CodeWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of a write", func(t *deviceTx) error {
 		c := t.code(w.ID)
-		still = c != nil && c.RemovingSince == nil && c.IsManaged && c.DesiredGen == w.Gen && t.d.RemovedAt == nil
+		still = c != nil && c.RemovingSince == nil && c.IsManaged && c.DesiredGen == w.Gen && t.d.RemovedAt == nil && t.d.IsManaged
 		if still {
 			c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef = w.Gen, &t.now, false, nil
 			c.Status = string(StatusSetting)

@@ -66,3 +66,17 @@ func TestNothingIsWrittenToADeviceThatHasLeft(t *testing.T) {
 		t.Errorf("the write goes on: %v, %v; %v", still, interrupted, err)
 	}
 }
+
+// Nor to a device that nothing is to be done on any more.
+func TestNothingIsWrittenToADeviceThatIsNoLongerManaged(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	c, _ := b.create("2580")
+	w := b.work(c)
+	b.must(b.access.UpdateDevice(t.Context(), b.p, b.device, access.DeviceChange{Managed: new(bool)}))
+	still, err := b.access.RecordPutStarted(t.Context(), holder{}, b.id(), w)
+	b.must(err)
+	if interrupted, err := b.access.Interrupted(t.Context(), b.id()); err != nil || !interrupted || still {
+		t.Errorf("the write goes on: %v, %v; %v", still, interrupted, err)
+	}
+}

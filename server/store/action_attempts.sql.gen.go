@@ -121,7 +121,7 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 const interrupted = `-- name: Interrupted :one
 select (exists (select 1 from action_attempts a where a.device_id = $1 and a.status = 'pending'
   and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR') and a.started_at is null)
-  or exists (select 1 from devices d where d.device_id = $1 and d.removed_at is not null))::boolean as interrupted
+  or exists (select 1 from devices d where d.device_id = $1 and (d.removed_at is not null or not d.is_managed)))::boolean as interrupted
 `
 
 func (q *Queries) Interrupted(ctx context.Context, deviceID uuid.UUID) (bool, error) {

@@ -24,7 +24,7 @@ select * from action_attempts where device_id = @device_id and status = 'pending
 -- name: Interrupted :one
 select (exists (select 1 from action_attempts a where a.device_id = @device_id and a.status = 'pending'
   and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR') and a.started_at is null)
-  or exists (select 1 from devices d where d.device_id = @device_id and d.removed_at is not null))::boolean as interrupted;
+  or exists (select 1 from devices d where d.device_id = @device_id and (d.removed_at is not null or not d.is_managed)))::boolean as interrupted;
 
 -- name: StartActionAttempt :exec
 update action_attempts set started_at = @started_at where action_attempt_id = @action_attempt_id;
