@@ -173,6 +173,11 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 		if !a.isOurs(l, spec, n) && now.taken() {
 			continue
 		}
+		if !now.taken() && spec.Place != nil {
+			if err := spec.Place(ctx, refOf(n)); err != nil {
+				return adapter.PutResult{}, err
+			}
+		}
 		a.mu.Lock()
 		if spec.Key != "" { // also where nobody knows what became of it
 			l.keys[spec.Key] = n

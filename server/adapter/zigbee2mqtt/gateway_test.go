@@ -143,6 +143,32 @@ func TestALockThatLeftAndJoinedAgainIsTheSame(t *testing.T) {
 	}
 }
 
+// Where a code will be is told before it is there: after a crash it is known again by that.
+func TestThePlaceOfANewCodeIsToldBeforeItIsWritten(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, zigbee.Hidden)
+	var told []adapter.CodeRef
+	var before int
+	spec := adapter.CodeSpec{Key: "new", PIN: "60216021", Place: func(_ context.Context, ref adapter.CodeRef) error {
+		told, before = append(told, ref), len(b.lock.State(t).Codes)
+		return errors.New("it cannot be noted")
+	}}
+	if _, err := b.PutCode(t.Context(), b.ref, spec); err == nil || len(b.lock.State(t).Codes) != before {
+		t.Errorf("it is written although its place is not noted: %v", err)
+	}
+	spec.Place = func(_ context.Context, ref adapter.CodeRef) error {
+		told, before = append(told, ref), len(b.lock.State(t).Codes)
+		return nil
+	}
+	put, err := b.PutCode(t.Context(), b.ref, spec)
+	if err != nil || len(told) != 2 || put.Ref != told[1] || len(b.lock.State(t).Codes) != before+1 {
+		t.Errorf("it is in %s, told was %v: %v", put.Ref, told, err)
+	}
+	if _, err := b.PutCode(t.Context(), b.ref, adapter.CodeSpec{Ref: put.Ref, PIN: "71327132", Place: spec.Place}); err != nil || len(told) != 2 {
+		t.Errorf("a change has told a place: %v, %v", told, err)
+	}
+}
+
 func TestAnIdleLockIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, zigbee.Plain)
