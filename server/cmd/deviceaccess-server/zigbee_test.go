@@ -97,6 +97,19 @@ func TestAZigbee2MQTTIsConnected(t *testing.T) {
 	g.Restart(t)
 	p.until("its return is told", func() bool { return told("connected_account.connected") == 2 })
 	p.until("the list says so", func() bool { return strings.Contains(p.ok("accounts", "list"), "good") })
+
+	another, itsPassword := g.User(t)
+	g.Forbid(t, user)
+	p.until("that the user is refused is told", func() bool { return told("connected_account.disconnected") == 2 })
+	change := []string{"accounts", "update", "--username", another, "--password-file"}
+	if _, err := p.run(append(change, p.file("wrong again", "no password"), account)...); err == nil || !strings.Contains(err.Error(), "the user name or the password") {
+		t.Errorf("updated with a wrong password: %v", err)
+	}
+	p.ok(append(change, p.file("another", itsPassword+"\n"), account)...)
+	p.until("that another one is let in is told", func() bool { return told("connected_account.connected") == 3 })
+	lock.Program(t, slot(), "")
+	p.until("the lock is looked after again", func() bool { return slot() != 0 })
+
 	before := len(lock.State(t).Codes)
 	p.ok("accounts", "disconnect", "--yes", account)
 	if got := len(lock.State(t).Codes); got != before {
