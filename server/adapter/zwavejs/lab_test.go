@@ -1,6 +1,8 @@
 package zwavejs_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -48,6 +50,24 @@ func TestGatewayKilledInMidWrite(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestGatewayThatStartsUpIsWaitedFor: until its driver is ready, zwave-js-server closes connections with 1013.
+func TestGatewayThatStartsUpIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	h := sharedHouse(t, lab.Plain)
+	h.relay.set(func(r *relay) { r.starts = true })
+	h.relay.disconnect()
+	until(t, "it says so", func() bool {
+		_, err := h.adapter.Codes(t.Context(), h.device, true)
+		return err != nil && adapter.ClassOf(err) == adapter.GatewayDown && strings.Contains(err.Error(), "not ready yet")
+	})
+	h.ProgramSilently(t, 7, "975310")
+	h.relay.set(func(r *relay) { r.starts = false })
+	until(t, "it is used again, and its lock read anew", func() bool {
+		codes, err := h.adapter.Codes(t.Context(), h.device, true)
+		return err == nil && slices.ContainsFunc(codes.Codes, func(c adapter.Code) bool { return c.Ref == "7" })
+	})
 }
 
 // TestIdleLockIsLeftAlone: keymaster #589, batteries emptied by questions every minute. A lock is asked nothing while

@@ -25,6 +25,7 @@ type relay struct {
 	conns   []*websocket.Conn // in both directions
 	here    []*websocket.Conn // to the adapter
 	refuse  int               // status that connections are refused with
+	starts  bool              // the gateway's driver is not ready
 	cutNext bool              // the answer to the next write is lost, with the connection
 	writes  map[string]bool   // message identifiers of writes that are on their way
 	stalled chan struct{}     // closed: nothing gets through any more
@@ -44,8 +45,14 @@ func (r *relay) url() string { return "ws" + strings.TrimPrefix(r.server.URL, "h
 
 func (r *relay) serve(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
-	refuse := r.refuse
+	refuse, starts := r.refuse, r.starts
 	r.mu.Unlock()
+	if starts {
+		if here, err := websocket.Accept(w, req, nil); err == nil {
+			_ = here.Close(websocket.StatusTryAgainLater, "Driver is not ready")
+		}
+		return
+	}
 	if refuse != 0 {
 		w.WriteHeader(refuse)
 		return
