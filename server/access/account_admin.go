@@ -94,6 +94,9 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 				return err
 			}
 		}
+		if err := tx.SetAccountErrorOfDevices(ctx, store.SetAccountErrorOfDevicesParams{ConnectedAccountID: id}); err != nil {
+			return err
+		}
 		if err := tx.DeleteAccount(ctx, store.DeleteAccountParams{ConnectedAccountID: id, ConfigSealed: s.keys.Seal(accountPlace(id), []byte("{}"))}); err != nil {
 			return err
 		}

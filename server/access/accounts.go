@@ -324,6 +324,9 @@ func (s *Service) recordAccountError(ctx context.Context, h Holder, account uuid
 // Resync says that anything about an account and its devices may have changed.
 func (s *Service) Resync(ctx context.Context, account uuid.UUID) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if _, err := tx.LockAccount(ctx, account); err != nil { // before its devices, as everybody does
+			return err
+		}
 		devices, err := tx.ListDevicesOfAccount(ctx, account)
 		if err != nil {
 			return err

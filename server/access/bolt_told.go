@@ -45,10 +45,10 @@ func (s *Service) RecordOperation(ctx context.Context, account uuid.UUID, ref st
 	if err != nil {
 		return fmt.Errorf("read the device of an operation: %w", err)
 	}
-	if !d.IsManaged {
-		return nil
-	}
 	return s.onDevice(ctx, anybody{}, d.DeviceID, "record an operation", func(t *deviceTx) error {
+		if t.d.RemovedAt != nil || !t.d.IsManaged {
+			return nil
+		}
 		known, err := t.knows(ctx, o)
 		if err != nil || known {
 			return err

@@ -97,7 +97,7 @@ func (s *Service) createShared(ctx context.Context, tx store.Tx, at place, n New
 
 // aboutPIN says whether a code was refused for nothing but its PIN.
 func aboutPIN(e *Error) bool {
-	return e.Field == "code" && len(e.Also) == 0
+	return (e.Field == "code" || e.Field == "common_code_key") && len(e.Also) == 0
 }
 
 // onDeviceError says on which device of many something was refused.
@@ -209,6 +209,9 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 	if err != nil {
 		return err
 	}
+	if pin == "" {
+		return invalid("common_code_key", "The vendor of a device of this key invents its codes. Choose another key")
+	}
 	if n.PIN != "" && n.PIN != pin {
 		return invalid("common_code_key", "The codes of this key have another code. Leave `code` out to share it, or choose another key")
 	}
@@ -231,6 +234,9 @@ func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch C
 			d, err := tx.LockDevice(ctx, c.DeviceID)
 			if err != nil {
 				return err
+			}
+			if !d.IsManaged && d.RemovedAt == nil {
+				return onDeviceError(deviceUnmanaged(), d.DeviceID)
 			}
 			c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID}) // as it is now
 			if store.IsNoRows(err) || (err == nil && (text(c.CommonCodeKey) != key || c.RemovingSince != nil)) {

@@ -97,6 +97,9 @@ func (s *Service) newCode(d store.Device, taken []store.AccessCode, n NewCode) (
 		return r, &Error{Kind: Invalid, Type: "device_offline", Field: "device_id",
 			Message: "The device is offline. Leave attempt_for_offline_device out to have the code set when it returns."}
 	}
+	if caps.ProviderPIN && n.CommonCodeKey != "" {
+		return r, invalid("common_code_key", "The vendor of this device invents the codes, so they cannot be shared; leave `common_code_key` out")
+	}
 	name := defaultNameFor(caps)
 	if n.Name != nil {
 		name = *n.Name

@@ -30,6 +30,9 @@ type Found struct {
 // device, and keeps the codes of others as unmanaged.
 func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, seq int64, found []Found) error {
 	return s.onDevice(ctx, h, device, "record a read", func(t *deviceTx) error {
+		if t.d.RemovedAt != nil || !t.d.IsManaged { // since the read began
+			return nil
+		}
 		read := &reading{deviceTx: t, seen: map[uuid.UUID]bool{}}
 		for _, f := range found {
 			if err := read.take(ctx, f); err != nil {
@@ -260,6 +263,9 @@ func (r *reading) refresh(c *store.AccessCode, f Found) {
 // missing deals with a code that the device did not show.
 func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 	onItsWay := r.onItsWay(c)
+	if !onItsWay && c.VendorRef == nil { // who is found in its place later is somebody else
+		c.WriteRef = nil
+	}
 	switch {
 	case c.RemovingSince != nil && c.VendorRef == nil && onItsWay:
 		return nil // the put may still show

@@ -66,7 +66,13 @@ func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d store.Device)
 // replaced says whether what a vendor lists under the reference of a device is another one. What has not told its
 // serial number yet is not.
 func replaced(r store.Device, f FoundDevice) bool {
-	return r.SerialNumber != "" && f.SerialNumber != "" && r.SerialNumber != f.SerialNumber
+	return OtherSerial(r.SerialNumber, f.SerialNumber)
+}
+
+// OtherSerial says whether the serial number that a vendor tells is another than the one that is known.
+func OtherSerial(known, told string) bool {
+	told = storable(told)
+	return known != "" && told != "" && known != told
 }
 
 // replaceDevice makes room for another device that has the reference by now. It is for those who hold its lock.

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,13 +25,23 @@ func (s *Service) RecordPutStarted(ctx context.Context, h Holder, device uuid.UU
 	return still, err
 }
 
+// errNotWanted ends a write that is no longer to be done.
+var errNotWanted = errors.New("the code is no longer to be written")
+
 // RecordPlace notes, before a code is written, under which reference that will be, which was free just now. After a
-// crash it is known again by that where the device hides its PIN.
+// crash it is known again by that where the device hides its PIN. It fails where the code is no longer to be written.
 func (s *Service) RecordPlace(ctx context.Context, h Holder, device uuid.UUID, w CodeWork, ref string) error {
 	return s.onDevice(ctx, h, device, "record the place of a write", func(t *deviceTx) error {
-		if c := t.code(w.ID); c != nil && c.WriteGen == w.Gen {
-			c.WriteRef = &ref
+		c := t.code(w.ID)
+		if c == nil || c.WriteGen != w.Gen || c.RemovingSince != nil || t.d.RemovedAt != nil || !t.d.IsManaged {
+			return errNotWanted
 		}
+		for _, other := range t.codes { // the place was free just now: what it had been noted for is not there
+			if text(other.WriteRef) == ref {
+				other.WriteRef = nil
+			}
+		}
+		c.WriteRef = &ref
 		return nil
 	})
 }

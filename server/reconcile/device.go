@@ -124,7 +124,7 @@ func (p *pass) read(ctx context.Context, seq int64) error {
 	if codes.Stale {
 		return adapter.Errorf(adapter.Transient, "the vendor's copy of the device's codes is out of date")
 	}
-	if known := p.device.SerialNumber; known != "" && codes.SerialNumber != "" && codes.SerialNumber != known {
+	if access.OtherSerial(p.device.SerialNumber, codes.SerialNumber) {
 		return &adapter.Error{Class: adapter.NotFound, Message: "another device answers in its place", Gone: true}
 	}
 	found := make([]access.Found, len(codes.Codes))
@@ -166,10 +166,8 @@ func (p *pass) delete(ctx context.Context, c access.CodeWork) error {
 	if err := p.wait(ctx); err != nil {
 		return err
 	}
-	if c.Aside {
-		if still, err := p.access.RecordDeleteStarted(ctx, p.lease, p.device.ID, c); err != nil || !still {
-			return err
-		}
+	if still, err := p.access.RecordDeleteStarted(ctx, p.lease, p.device.ID, c); err != nil || !still {
+		return err
 	}
 	state, err := p.adapter.DeleteCode(ctx, p.ref, adapter.CodeRef(c.Ref))
 	p.written = time.Now()

@@ -80,3 +80,37 @@ func TestNothingIsWrittenToADeviceThatIsNoLongerManaged(t *testing.T) {
 		t.Errorf("the write goes on: %v, %v; %v", still, interrupted, err)
 	}
 }
+
+// A read that was under way when a device left says nothing about it any more.
+func TestNothingIsRecordedOfADeviceThatHasLeft(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	before := len(b.tales("access_code.unmanaged.created"))
+	b.must(b.access.DeleteDevice(t.Context(), b.p, b.device))
+	b.must(b.access.RecordRead(t.Context(), holder{}, b.id(), 0, []access.Found{{Ref: "late", PIN: "975310", Confirmed: true}}))
+	if n := len(b.tales("access_code.unmanaged.created")) - before; n > 0 {
+		t.Errorf("%d codes of it are told", n)
+	}
+}
+
+// Where PINs are hidden, a code is known again by its place: by the one it was written to last, and by nobody else's.
+func TestAPlaceBelongsToWhoeverWroteThereLast(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	first, _ := b.create("2580")
+	second, _ := b.create("2581")
+	for _, c := range []access.Code{first, second} {
+		w := b.work(c)
+		if still, err := b.access.RecordPutStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
+			t.Fatal(still, err)
+		}
+		b.must(b.access.RecordPlace(t.Context(), holder{}, b.id(), w, "3"))
+		if c.ID == first.ID { // the lock does not take it
+			b.must(b.access.RecordPut(t.Context(), holder{}, b.id(), w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no"}}))
+		}
+	}
+	b.must(b.access.RecordRead(t.Context(), holder{}, b.id(), 0, []access.Found{{Ref: "3", Confirmed: true}}))
+	if a, z := b.code(first.ID), b.code(second.ID); a.Status == access.StatusSet || z.Status != access.StatusSet {
+		t.Errorf("the first is %s, the second %s", a.Status, z.Status)
+	}
+}

@@ -108,7 +108,7 @@ where workspace_id = $1 and deleted_at is null
   and ($4::text is null or customer_key = $4::text)
   and ($5::jsonb is null or custom_metadata @> $5::jsonb)
   and ($6::text is null or strpos(lower(display_name), lower($6::text)) > 0
-    or strpos(lower(user_identifier::text), lower($6::text)) > 0)
+    or strpos(lower(concat_ws(' ', user_identifier ->> 'api_url', user_identifier ->> 'email', user_identifier ->> 'username')), lower($6::text)) > 0)
 order by created_at, connected_account_id
 limit $7::integer
 `

@@ -551,9 +551,10 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 }
 
 const listDevicesOfAccount = `-- name: ListDevicesOfAccount :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths from devices where connected_account_id = $1 order by created_at, device_id for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths from devices where connected_account_id = $1 order by device_id for no key update
 `
 
+// Whoever locks several devices does so in this order.
 func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]Device, error) {
 	rows, err := q.db.Query(ctx, listDevicesOfAccount, connectedAccountID)
 	if err != nil {

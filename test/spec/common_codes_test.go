@@ -86,6 +86,10 @@ func TestOneCodeForManyDevices(t *testing.T) {
 	}
 	taken["behavior_when_code_cannot_be_shared"] = "create_random_code"
 	mixed := createMultiple(t, s, taken)
+	invented := createMultiple(t, s, map[string]any{"device_ids": []string{august, salto, nuki}, "behavior_when_code_cannot_be_shared": "create_random_code"})
+	if invented[1].CommonCodeKey != nil || invented[0].CommonCodeKey == nil || *invented[0].Code != *invented[2].Code {
+		t.Error("one vendor that invents PINs keeps the others from sharing one")
+	}
 	if *mixed[0].Code != "746283" || *mixed[1].Code == "746283" || mixed[1].CommonCodeKey != nil {
 		t.Error("where the PIN was taken there is no other")
 	}
@@ -94,6 +98,12 @@ func TestOneCodeForManyDevices(t *testing.T) {
 		t.Errorf("a vendor that invents PINs: %d %+v", status, f.Error)
 	}
 
+	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": salto, "common_code_key": "k"}, &f); status != http.StatusBadRequest || f.Error.ValidationErrors["common_code_key"] == nil {
+		t.Errorf("a key where the vendor invents PINs: %d %+v", status, f.Error)
+	}
+	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": august, "common_code_key": strings.Repeat("k", 256)}, &f); status != http.StatusBadRequest {
+		t.Errorf("a long key: %d", status)
+	}
 	for name, c := range map[string]struct {
 		in     map[string]any
 		status int
@@ -125,6 +135,10 @@ func TestOneCodeForManyDevices(t *testing.T) {
 		if got := code(t, s, c.AccessCodeID); *got.Name != "Gardener" {
 			t.Errorf("%s was changed", c.AccessCodeID)
 		}
+	}
+	s.Post(t, "/devices/update", map[string]any{"device_id": tedee, "is_managed": false}, nil)
+	if status := s.Post(t, "/access_codes/update_multiple", map[string]any{"common_code_key": *key, "name": "New"}, &f); status != http.StatusBadRequest || f.Error.Type != "device_unmanaged" || !strings.Contains(f.Error.Message, tedee) {
+		t.Errorf("one of an unmanaged device: %d %+v", status, f.Error)
 	}
 	if status := s.Post(t, "/access_codes/update_multiple", map[string]any{"common_code_key": "nobody's", "name": "New"}, &f); status != http.StatusNotFound {
 		t.Errorf("no such key: %d", status)

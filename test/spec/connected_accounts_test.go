@@ -130,7 +130,7 @@ func TestConnectedAccountsAreDescribed(t *testing.T) {
 		}
 	}
 	for name, conditions := range map[string]map[string]any{
-		"metadata": {"custom_metadata_has": map[string]any{"wet": false}}, "customer": {"customer_key": "other"}, "search": {"search": "attic"}, "space": {"space_id": uuid.NewString()},
+		"metadata": {"custom_metadata_has": map[string]any{"wet": false}}, "customer": {"customer_key": "other"}, "search": {"search": "attic"}, "search for a field": {"search": "email\":"}, "space": {"space_id": uuid.NewString()},
 	} {
 		if found := accounts(t, s, conditions); len(found) != 0 {
 			t.Errorf("by another %s: %d accounts", name, len(found))
@@ -223,6 +223,9 @@ func TestConnectedAccountIsSyncedDisconnectedAndDeleted(t *testing.T) {
 	}
 	if status := s.Post(t, "/connected_accounts/delete", named, nil); status != http.StatusNotFound {
 		t.Errorf("deleted again: %d", status)
+	}
+	if c := code(t, s, made.AccessCode.AccessCodeID); says(c.Errors) {
+		t.Error("its code tells the error of an account that is gone")
 	}
 	if left := accounts(t, s, map[string]any{}); len(left) != 0 {
 		t.Errorf("%d accounts are left", len(left))

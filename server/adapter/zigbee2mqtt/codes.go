@@ -3,6 +3,7 @@ package zigbee2mqtt
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -180,6 +181,7 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 		}
 		a.mu.Lock()
 		if spec.Key != "" { // also where nobody knows what became of it
+			maps.DeleteFunc(l.keys, func(_ string, at int) bool { return at == n }) // of a code that it did not take
 			l.keys[spec.Key] = n
 		}
 		a.mu.Unlock()

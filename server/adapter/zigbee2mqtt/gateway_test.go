@@ -3,6 +3,8 @@ package zigbee2mqtt_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -257,5 +259,25 @@ func TestACallEndsWithItsConnection(t *testing.T) {
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the call went on for %s", took)
+	}
+}
+
+// A code that the lock did not take leaves its place to others for good.
+func TestACodeThatWasNotTakenDoesNotOverwriteAnother(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, zigbee.Plain)
+	first, second := adapter.CodeSpec{Key: "first", PIN: "60216021"}, adapter.CodeSpec{Key: "second", PIN: "60226022"}
+	b.lock.Drop(t, 1)
+	if _, err := b.PutCode(t.Context(), b.ref, first); err == nil {
+		t.Fatal("the lock has taken it all the same")
+	}
+	for _, spec := range []adapter.CodeSpec{second, first} {
+		if _, err := b.PutCode(t.Context(), b.ref, spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown := slices.Collect(maps.Values(b.codes()))
+	if !slices.Contains(shown, first.PIN) || !slices.Contains(shown, second.PIN) {
+		t.Error("one has taken the place of the other")
 	}
 }

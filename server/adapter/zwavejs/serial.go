@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
@@ -36,11 +37,11 @@ func (a *Adapter) readSerial(ctx context.Context, s *session, n *node) {
 	}
 }
 
-// serialNumber is text, or bytes, which are written in hexadecimal.
+// serialNumber is text without its padding, or bytes, which are written in hexadecimal.
 func serialNumber(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return text
+		return strings.TrimSpace(strings.ReplaceAll(text, "\x00", "")) // some pad it
 	}
 	var bytes struct {
 		Data []uint8 `json:"data"`

@@ -76,7 +76,8 @@ update devices set vendor_ref = 'deleted:' || device_id::text, removed_at = now(
 where device_id = @device_id;
 
 -- name: ListDevicesOfAccount :many
-select * from devices where connected_account_id = @connected_account_id order by created_at, device_id for no key update;
+-- Whoever locks several devices does so in this order.
+select * from devices where connected_account_id = @connected_account_id order by device_id for no key update;
 
 -- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
