@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
@@ -54,6 +55,7 @@ type broker struct {
 	path   string // of a WebSocket
 	web    bool   // it is spoken to over WebSocket
 	tls    *tls.Config
+	asked  *atomic.Bool // it has asked for a certificate, and there is none; nil: there is one, or no TLS
 }
 
 func (c Config) broker() (broker, error) {
@@ -96,6 +98,12 @@ func (c Config) broker() (broker, error) {
 			return bad("the certificate for the broker and its key must be given both, in PEM, and belong together; the key without a passphrase")
 		}
 		b.tls.Certificates = []tls.Certificate{pair}
+		return b, nil
+	}
+	asked := new(atomic.Bool)
+	b.asked, b.tls.GetClientCertificate = asked, func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		asked.Store(true)
+		return new(tls.Certificate), nil // none
 	}
 	return b, nil
 }

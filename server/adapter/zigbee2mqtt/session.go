@@ -118,7 +118,7 @@ func unreachable(b broker, err error) error {
 		why = "it does not speak TLS there: use mqtt:// or ws://, or the port of its TLS listener"
 	case errors.As(err, &wait) && wait.Timeout():
 		why = "it does not answer"
-	case asksForCertificate(err):
+	case asksForCertificate(err), b.asked != nil && b.asked.Load():
 		why = wantsCertificate
 	}
 	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s cannot be reached: %s", b.host, why)
@@ -137,7 +137,8 @@ func refused(b broker, ack *paho.Connack, err error) error {
 		if errors.Is(err, context.DeadlineExceeded) {
 			return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s takes the connection, but does not answer: it hangs, or something else listens there", b.host)
 		}
-		if asksForCertificate(err) {
+		// That the connection is reset can be heard of before why.
+		if asksForCertificate(err) || b.asked != nil && b.asked.Load() {
 			return adapter.Errorf(adapter.AuthRevoked, "the MQTT broker %s cannot be reached: %s", b.host, wantsCertificate)
 		}
 		hint := ""
