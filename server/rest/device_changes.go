@@ -52,20 +52,9 @@ func (h *handlers) ListUnmanagedDevices(ctx context.Context, r ListUnmanagedDevi
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.ListDevices(ctx, principal(ctx), access.DeviceFilter{
-		Unmanaged:     true,
-		IDs:           r.Body.DeviceIds,
-		AccountIDs:    both(r.Body.ConnectedAccountID, r.Body.ConnectedAccountIds),
-		CreatedBefore: r.Body.CreatedBefore,
-		Types:         valuesOf(both(r.Body.DeviceType, r.Body.DeviceTypes)),
-		Manufacturer:  r.Body.Manufacturer,
-		IncludeIf:     r.Body.IncludeIf,
-		ExcludeIf:     r.Body.ExcludeIf,
-		Metadata:      r.Body.CustomMetadataHas,
-		Search:        r.Body.Search,
-		CustomerKey:   r.Body.CustomerKey,
-		Nothing:       r.Body.ConnectWebviewID+r.Body.SpaceID+r.Body.UnstableLocationID+r.Body.UserIdentifierKey != "",
-	}, page.Page)
+	filter := deviceFilter(api.ListDevicesRequest(*r.Body)) // the conditions are the same
+	filter.Unmanaged = true
+	list, more, err := h.access.ListDevices(ctx, principal(ctx), filter, page.Page)
 	if err != nil {
 		return nil, err
 	}

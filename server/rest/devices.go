@@ -17,26 +17,29 @@ func (h *handlers) ListDevices(ctx context.Context, r ListDevicesRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	filter := access.DeviceFilter{
-		IDs:           r.Body.DeviceIds,
-		AccountIDs:    both(r.Body.ConnectedAccountID, r.Body.ConnectedAccountIds),
-		CreatedBefore: r.Body.CreatedBefore,
-		Types:         valuesOf(both(r.Body.DeviceType, r.Body.DeviceTypes)),
-		Manufacturer:  r.Body.Manufacturer,
-		IncludeIf:     r.Body.IncludeIf,
-		ExcludeIf:     r.Body.ExcludeIf,
-		Metadata:      r.Body.CustomMetadataHas,
-		Search:        r.Body.Search,
-		CustomerKey:   r.Body.CustomerKey,
-		// There are no webviews, spaces, locations or users here, so no device belongs to one.
-		Nothing: r.Body.ConnectWebviewID+r.Body.SpaceID+r.Body.UnstableLocationID+r.Body.UserIdentifierKey != "",
-	}
-	list, more, err := h.access.ListDevices(ctx, principal(ctx), filter, page.Page)
+	list, more, err := h.access.ListDevices(ctx, principal(ctx), deviceFilter(*r.Body), page.Page)
 	if err != nil {
 		return nil, err
 	}
 	last := lastOf(list, func(d access.Device) (time.Time, uuid.UUID) { return d.CreatedAt, d.ID })
 	return ListDevices200JSONResponse{Ok: true, Devices: each(list, toDevice), Pagination: page.pagination(more, last)}, nil
+}
+
+func deviceFilter(r api.ListDevicesRequest) access.DeviceFilter {
+	return access.DeviceFilter{
+		IDs:           r.DeviceIds,
+		AccountIDs:    both(r.ConnectedAccountID, r.ConnectedAccountIds),
+		CreatedBefore: r.CreatedBefore,
+		Types:         valuesOf(both(r.DeviceType, r.DeviceTypes)),
+		Manufacturer:  r.Manufacturer,
+		IncludeIf:     r.IncludeIf,
+		ExcludeIf:     r.ExcludeIf,
+		Metadata:      r.CustomMetadataHas,
+		Search:        r.Search,
+		CustomerKey:   r.CustomerKey,
+		// There are no webviews, spaces, locations or users here, so no device belongs to one.
+		Nothing: r.ConnectWebviewID+r.SpaceID+r.UnstableLocationID+r.UserIdentifierKey != "",
+	}
 }
 
 func (h *handlers) GetDevice(ctx context.Context, r GetDeviceRequestObject) (GetDeviceResponseObject, error) {
