@@ -752,6 +752,76 @@ type ClientInterface interface {
 	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 	UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateUserIdentityWithBody Create a user identity.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+	CreateUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateUserIdentity Create a user identity.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+	CreateUserIdentity(ctx context.Context, body CreateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteUserIdentityWithBody Delete a user identity.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+	DeleteUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteUserIdentity Delete a user identity.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+	DeleteUserIdentity(ctx context.Context, body DeleteUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUserIdentityWithBody Read one user identity, by its identifier or by its key.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+	GetUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUserIdentity Read one user identity, by its identifier or by its key.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+	GetUserIdentity(ctx context.Context, body GetUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListUserIdentitiesWithBody The user identities of the workspace, a page at a time.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+	ListUserIdentitiesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListUserIdentities The user identities of the workspace, a page at a time.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+	ListUserIdentities(ctx context.Context, body ListUserIdentitiesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateUserIdentityWithBody Change a user identity.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+	UpdateUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateUserIdentity Change a user identity.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+	UpdateUserIdentity(ctx context.Context, body UpdateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateWebhookWithBody Create a webhook, which receives events from then on.
 	//
 	// Takes any type of body and a specified content type.
@@ -2383,6 +2453,176 @@ func (c *Client) UnlockDoorWithBody(ctx context.Context, contentType string, bod
 // Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 func (c *Client) UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUnlockDoorRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateUserIdentityWithBody Create a user identity.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+func (c *Client) CreateUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateUserIdentity Create a user identity.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+func (c *Client) CreateUserIdentity(ctx context.Context, body CreateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateUserIdentityRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteUserIdentityWithBody Delete a user identity.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+func (c *Client) DeleteUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteUserIdentity Delete a user identity.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+func (c *Client) DeleteUserIdentity(ctx context.Context, body DeleteUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteUserIdentityRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUserIdentityWithBody Read one user identity, by its identifier or by its key.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+func (c *Client) GetUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUserIdentity Read one user identity, by its identifier or by its key.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+func (c *Client) GetUserIdentity(ctx context.Context, body GetUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUserIdentityRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListUserIdentitiesWithBody The user identities of the workspace, a page at a time.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+func (c *Client) ListUserIdentitiesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListUserIdentitiesRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListUserIdentities The user identities of the workspace, a page at a time.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+func (c *Client) ListUserIdentities(ctx context.Context, body ListUserIdentitiesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListUserIdentitiesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateUserIdentityWithBody Change a user identity.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+func (c *Client) UpdateUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateUserIdentity Change a user identity.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+func (c *Client) UpdateUserIdentity(ctx context.Context, body UpdateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUserIdentityRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4391,6 +4631,206 @@ func NewUnlockDoorRequestWithBody(server string, contentType string, body io.Rea
 	return req, nil
 }
 
+// NewCreateUserIdentityRequest calls the generic CreateUserIdentity builder with application/json body
+func NewCreateUserIdentityRequest(server string, body CreateUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateUserIdentityRequestWithBody constructs an http.Request for the CreateUserIdentity method, with any body, and a specified content type
+func NewCreateUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/create")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteUserIdentityRequest calls the generic DeleteUserIdentity builder with application/json body
+func NewDeleteUserIdentityRequest(server string, body DeleteUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDeleteUserIdentityRequestWithBody constructs an http.Request for the DeleteUserIdentity method, with any body, and a specified content type
+func NewDeleteUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/delete")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetUserIdentityRequest calls the generic GetUserIdentity builder with application/json body
+func NewGetUserIdentityRequest(server string, body GetUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetUserIdentityRequestWithBody constructs an http.Request for the GetUserIdentity method, with any body, and a specified content type
+func NewGetUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListUserIdentitiesRequest calls the generic ListUserIdentities builder with application/json body
+func NewListUserIdentitiesRequest(server string, body ListUserIdentitiesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListUserIdentitiesRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListUserIdentitiesRequestWithBody constructs an http.Request for the ListUserIdentities method, with any body, and a specified content type
+func NewListUserIdentitiesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateUserIdentityRequest calls the generic UpdateUserIdentity builder with application/json body
+func NewUpdateUserIdentityRequest(server string, body UpdateUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateUserIdentityRequestWithBody constructs an http.Request for the UpdateUserIdentity method, with any body, and a specified content type
+func NewUpdateUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/update")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewCreateWebhookRequest calls the generic CreateWebhook builder with application/json body
 func NewCreateWebhookRequest(server string, body CreateWebhookJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5378,6 +5818,76 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 	UnlockDoorWithResponse(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error)
+
+	// CreateUserIdentityWithBodyWithResponse Create a user identity.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+	CreateUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateUserIdentityResult, error)
+
+	// CreateUserIdentityWithResponse Create a user identity.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+	CreateUserIdentityWithResponse(ctx context.Context, body CreateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateUserIdentityResult, error)
+
+	// DeleteUserIdentityWithBodyWithResponse Delete a user identity.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+	DeleteUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteUserIdentityResult, error)
+
+	// DeleteUserIdentityWithResponse Delete a user identity.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+	DeleteUserIdentityWithResponse(ctx context.Context, body DeleteUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteUserIdentityResult, error)
+
+	// GetUserIdentityWithBodyWithResponse Read one user identity, by its identifier or by its key.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+	GetUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetUserIdentityResult, error)
+
+	// GetUserIdentityWithResponse Read one user identity, by its identifier or by its key.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+	GetUserIdentityWithResponse(ctx context.Context, body GetUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*GetUserIdentityResult, error)
+
+	// ListUserIdentitiesWithBodyWithResponse The user identities of the workspace, a page at a time.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+	ListUserIdentitiesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListUserIdentitiesResult, error)
+
+	// ListUserIdentitiesWithResponse The user identities of the workspace, a page at a time.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+	ListUserIdentitiesWithResponse(ctx context.Context, body ListUserIdentitiesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListUserIdentitiesResult, error)
+
+	// UpdateUserIdentityWithBodyWithResponse Change a user identity.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+	UpdateUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUserIdentityResult, error)
+
+	// UpdateUserIdentityWithResponse Change a user identity.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+	UpdateUserIdentityWithResponse(ctx context.Context, body UpdateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUserIdentityResult, error)
 
 	// CreateWebhookWithBodyWithResponse Create a webhook, which receives events from then on.
 	//
@@ -8199,6 +8709,316 @@ func (r UnlockDoorResult) ContentType() string {
 	return ""
 }
 
+type CreateUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UserIdentityResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateUserIdentityResult) GetJSON200() *UserIdentityResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateUserIdentityResult) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateUserIdentityResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteUserIdentityResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteUserIdentityResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UserIdentityResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUserIdentityResult) GetJSON200() *UserIdentityResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUserIdentityResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListUserIdentitiesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UserIdentitiesResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListUserIdentitiesResult) GetJSON200() *UserIdentitiesResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListUserIdentitiesResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListUserIdentitiesResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListUserIdentitiesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListUserIdentitiesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListUserIdentitiesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListUserIdentitiesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateUserIdentityResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateUserIdentityResult) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateUserIdentityResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateWebhookResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9794,6 +10614,136 @@ func (c *ClientWithResponses) UnlockDoorWithResponse(ctx context.Context, body U
 		return nil, err
 	}
 	return ParseUnlockDoorResult(rsp)
+}
+
+// CreateUserIdentityWithBodyWithResponse Create a user identity.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+func (c *ClientWithResponses) CreateUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateUserIdentityResult, error) {
+	rsp, err := c.CreateUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateUserIdentityResult(rsp)
+}
+
+// CreateUserIdentityWithResponse Create a user identity.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/create (the `CreateUserIdentity` operationId).
+func (c *ClientWithResponses) CreateUserIdentityWithResponse(ctx context.Context, body CreateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateUserIdentityResult, error) {
+	rsp, err := c.CreateUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateUserIdentityResult(rsp)
+}
+
+// DeleteUserIdentityWithBodyWithResponse Delete a user identity.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+func (c *ClientWithResponses) DeleteUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteUserIdentityResult, error) {
+	rsp, err := c.DeleteUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteUserIdentityResult(rsp)
+}
+
+// DeleteUserIdentityWithResponse Delete a user identity.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
+func (c *ClientWithResponses) DeleteUserIdentityWithResponse(ctx context.Context, body DeleteUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteUserIdentityResult, error) {
+	rsp, err := c.DeleteUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteUserIdentityResult(rsp)
+}
+
+// GetUserIdentityWithBodyWithResponse Read one user identity, by its identifier or by its key.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+func (c *ClientWithResponses) GetUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetUserIdentityResult, error) {
+	rsp, err := c.GetUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUserIdentityResult(rsp)
+}
+
+// GetUserIdentityWithResponse Read one user identity, by its identifier or by its key.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/get (the `GetUserIdentity` operationId).
+func (c *ClientWithResponses) GetUserIdentityWithResponse(ctx context.Context, body GetUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*GetUserIdentityResult, error) {
+	rsp, err := c.GetUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUserIdentityResult(rsp)
+}
+
+// ListUserIdentitiesWithBodyWithResponse The user identities of the workspace, a page at a time.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+func (c *ClientWithResponses) ListUserIdentitiesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListUserIdentitiesResult, error) {
+	rsp, err := c.ListUserIdentitiesWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListUserIdentitiesResult(rsp)
+}
+
+// ListUserIdentitiesWithResponse The user identities of the workspace, a page at a time.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
+func (c *ClientWithResponses) ListUserIdentitiesWithResponse(ctx context.Context, body ListUserIdentitiesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListUserIdentitiesResult, error) {
+	rsp, err := c.ListUserIdentities(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListUserIdentitiesResult(rsp)
+}
+
+// UpdateUserIdentityWithBodyWithResponse Change a user identity.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+func (c *ClientWithResponses) UpdateUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUserIdentityResult, error) {
+	rsp, err := c.UpdateUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUserIdentityResult(rsp)
+}
+
+// UpdateUserIdentityWithResponse Change a user identity.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/update (the `UpdateUserIdentity` operationId).
+func (c *ClientWithResponses) UpdateUserIdentityWithResponse(ctx context.Context, body UpdateUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUserIdentityResult, error) {
+	rsp, err := c.UpdateUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUserIdentityResult(rsp)
 }
 
 // CreateWebhookWithBodyWithResponse Create a webhook, which receives events from then on.
@@ -12033,6 +12983,241 @@ func ParseUnlockDoorResult(rsp *http.Response) (*UnlockDoorResult, error) {
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateUserIdentityResult parses an HTTP response from a CreateUserIdentityWithResponse call
+func ParseCreateUserIdentityResult(rsp *http.Response) (*CreateUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UserIdentityResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteUserIdentityResult parses an HTTP response from a DeleteUserIdentityWithResponse call
+func ParseDeleteUserIdentityResult(rsp *http.Response) (*DeleteUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetUserIdentityResult parses an HTTP response from a GetUserIdentityWithResponse call
+func ParseGetUserIdentityResult(rsp *http.Response) (*GetUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UserIdentityResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListUserIdentitiesResult parses an HTTP response from a ListUserIdentitiesWithResponse call
+func ParseListUserIdentitiesResult(rsp *http.Response) (*ListUserIdentitiesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListUserIdentitiesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UserIdentitiesResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateUserIdentityResult parses an HTTP response from a UpdateUserIdentityWithResponse call
+func ParseUpdateUserIdentityResult(rsp *http.Response) (*UpdateUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	}
 

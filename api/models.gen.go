@@ -634,6 +634,21 @@ type CreateMultipleAccessCodesRequest struct {
 // CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared Whether to refuse, or to give a device that does not take the PIN one of its own.
 type CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared string
 
+// CreateUserIdentityRequest A user identity to create. Its key, email address and phone number are no other identity's of the workspace.
+type CreateUserIdentityRequest struct {
+	// EmailAddress The email address of the person.
+	EmailAddress string `json:"email_address,omitempty,omitzero"`
+
+	// FullName The name of the person.
+	FullName string `json:"full_name,omitempty,omitzero"`
+
+	// PhoneNumber The phone number of the person in E.164 format, such as `+15555550100`.
+	PhoneNumber string `json:"phone_number,omitempty,omitzero"`
+
+	// UserIdentityKey What the application calls it.
+	UserIdentityKey string `json:"user_identity_key,omitempty,omitzero"`
+}
+
 // CreateWebhookRequest A webhook to create.
 type CreateWebhookRequest struct {
 	// EventTypes The types to receive; `*` stands for all.
@@ -1109,6 +1124,15 @@ type GetEventRequest struct {
 	EventType string `json:"event_type,omitempty,omitzero"`
 }
 
+// GetUserIdentityRequest Names a user identity, by one of the two.
+type GetUserIdentityRequest struct {
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+
+	// UserIdentityKey What the application calls it.
+	UserIdentityKey string `json:"user_identity_key,omitempty,omitzero"`
+}
+
 // HealthResponse The state of the service.
 type HealthResponse struct {
 	// LastServiceEvaluationAt When this was found.
@@ -1430,6 +1454,27 @@ type ListUnmanagedDevicesRequest struct {
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
+// ListUserIdentitiesRequest Which user identities to list. All conditions must hold.
+type ListUserIdentitiesRequest struct {
+	// CreatedBefore A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	CreatedBefore Timestamp `json:"created_before,omitempty,omitzero"`
+
+	// CredentialManagerAcsSystemID With a credential of this credential manager. There are none here, so no identity has one.
+	CredentialManagerAcsSystemID string `json:"credential_manager_acs_system_id,omitempty,omitzero"`
+
+	// Limit How many records a page holds at most.
+	Limit int `json:"limit,omitempty,omitzero"`
+
+	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
+
+	// Search Text that the full name, the phone number, the email address or the identifier contains. Case does not matter.
+	Search string `json:"search,omitempty,omitzero"`
+
+	// UserIdentityIds Only these.
+	UserIdentityIds *[]ID `json:"user_identity_ids,omitempty"`
+}
+
 // LockResponse A lock.
 type LockResponse struct {
 	// Device A device and what it can do.
@@ -1522,6 +1567,12 @@ type PendingMutation struct {
 
 // Problem An error or a warning that a resource carries until it is gone.
 type Problem struct {
+	// AcsSystemID On user identities: the access system of the user that has the problem.
+	AcsSystemID string `json:"acs_system_id,omitempty,omitzero"`
+
+	// AcsUserID On user identities: the user that has the problem.
+	AcsUserID string `json:"acs_user_id,omitempty,omitzero"`
+
 	// ChangeType conflicting_external_modification: modified or removed.
 	ChangeType string `json:"change_type,omitempty,omitzero"`
 
@@ -1919,6 +1970,24 @@ type UpdateUnmanagedDeviceRequest struct {
 	IsManaged *bool `json:"is_managed,omitempty"`
 }
 
+// UpdateUserIdentityRequest A change of a user identity. What is not named stays.
+type UpdateUserIdentityRequest struct {
+	// EmailAddress The email address of the person. Null takes it away.
+	EmailAddress Change[string] `json:"email_address,omitempty,omitzero"`
+
+	// FullName The name of the person. Null takes it away.
+	FullName Change[string] `json:"full_name,omitempty,omitzero"`
+
+	// PhoneNumber The phone number of the person in E.164 format. Null takes it away.
+	PhoneNumber Change[string] `json:"phone_number,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id"`
+
+	// UserIdentityKey What the application calls it. Null takes it away.
+	UserIdentityKey Change[string] `json:"user_identity_key,omitempty,omitzero"`
+}
+
 // UpdateWebhookRequest A change of a webhook.
 type UpdateWebhookRequest struct {
 	// EventTypes The types to receive from now on; `*` stands for all.
@@ -1938,6 +2007,75 @@ type UserIdentifier struct {
 
 	// Username A user's name.
 	Username string `json:"username,omitempty,omitzero"`
+}
+
+// UserIdentitiesResponse A page of user identities.
+type UserIdentitiesResponse struct {
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+
+	// Pagination Where the next page is.
+	Pagination Pagination `json:"pagination"`
+
+	// UserIdentities The user identities, oldest first.
+	UserIdentities []UserIdentity `json:"user_identities"`
+}
+
+// UserIdentity A person as the application of the workspace knows them.
+type UserIdentity struct {
+	// AcsUserIds The users of the person on access systems.
+	AcsUserIds []ID `json:"acs_user_ids"`
+
+	// CreatedAt When it was created.
+	CreatedAt time.Time `json:"created_at"`
+
+	// DisplayName How to tell it from others: the first that it has of full name, email address, phone number, key and identifier.
+	DisplayName string `json:"display_name"`
+
+	// EmailAddress The email address of the person.
+	EmailAddress *string `json:"email_address"`
+
+	// Errors What is wrong with the users of the person.
+	Errors []Problem `json:"errors"`
+
+	// FullName The name of the person.
+	FullName *string `json:"full_name"`
+
+	// MergedUserIdentityIds Identities that were merged into it. This server merges none.
+	MergedUserIdentityIds []ID `json:"merged_user_identity_ids"`
+
+	// MergedUserIdentityKeys Keys of the identities that were merged into it. This server merges none.
+	MergedUserIdentityKeys []string `json:"merged_user_identity_keys"`
+
+	// PhoneNumber The phone number of the person in E.164 format.
+	PhoneNumber *string `json:"phone_number"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id"`
+
+	// UserIdentityKey What the application calls it.
+	UserIdentityKey *string `json:"user_identity_key"`
+
+	// Warnings What deserves attention.
+	Warnings []Problem `json:"warnings"`
+
+	// WorkspaceID An identifier. Opaque to clients.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// UserIdentityRequest Names a user identity.
+type UserIdentityRequest struct {
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id"`
+}
+
+// UserIdentityResponse A user identity.
+type UserIdentityResponse struct {
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+
+	// UserIdentity A person as the application of the workspace knows them.
+	UserIdentity UserIdentity `json:"user_identity"`
 }
 
 // Webhook An endpoint that events are sent to.
@@ -2187,6 +2325,21 @@ type SimulateManualLockViaKeypadJSONRequestBody = DeviceRequest
 
 // UnlockDoorJSONRequestBody defines body for UnlockDoor for application/json ContentType.
 type UnlockDoorJSONRequestBody = BoltRequest
+
+// CreateUserIdentityJSONRequestBody defines body for CreateUserIdentity for application/json ContentType.
+type CreateUserIdentityJSONRequestBody = CreateUserIdentityRequest
+
+// DeleteUserIdentityJSONRequestBody defines body for DeleteUserIdentity for application/json ContentType.
+type DeleteUserIdentityJSONRequestBody = UserIdentityRequest
+
+// GetUserIdentityJSONRequestBody defines body for GetUserIdentity for application/json ContentType.
+type GetUserIdentityJSONRequestBody = GetUserIdentityRequest
+
+// ListUserIdentitiesJSONRequestBody defines body for ListUserIdentities for application/json ContentType.
+type ListUserIdentitiesJSONRequestBody = ListUserIdentitiesRequest
+
+// UpdateUserIdentityJSONRequestBody defines body for UpdateUserIdentity for application/json ContentType.
+type UpdateUserIdentityJSONRequestBody = UpdateUserIdentityRequest
 
 // CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
 type CreateWebhookJSONRequestBody = CreateWebhookRequest

@@ -54,7 +54,8 @@ type Service struct {
 	waker *work.Waker
 	opt   Options
 
-	serverKeys sync.Map // name → []byte; they never change
+	serverKeys   sync.Map // name → []byte; they never change
+	endOfAccount []EndOfAccount
 }
 
 // New makes a Service on db, which must be migrated.

@@ -94,6 +94,11 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 				return err
 			}
 		}
+		for _, end := range s.endOfAccount {
+			if err := end(ctx, tx, a.WorkspaceID, id); err != nil {
+				return err
+			}
+		}
 		if err := tx.SetAccountErrorOfDevices(ctx, store.SetAccountErrorOfDevicesParams{ConnectedAccountID: id}); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
@@ -41,6 +42,7 @@ type Config struct {
 type App struct {
 	URL     string // where it listens
 	Access  *access.Service
+	ACS     *acs.Service
 	Sandbox *Sandbox
 
 	MetricsURL string // where metrics are, if anywhere
@@ -86,7 +88,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if a.db, err = openDB(ctx, c.Database, true, c.Log); err != nil {
 		return nil, err
 	}
-	a.Access = a.db.service(c.Access)
+	a.Access, a.ACS = a.db.services(c.Access)
 	if a.Sandbox, err = newSandbox(ctx, a.Access, c.Sandboxing, filepath.Join(c.DataDir, "sandbox"), c.Log); err != nil {
 		return nil, err
 	}
@@ -113,7 +115,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := rest.NewHandler(rest.Options{Access: a.Access, Simulator: r, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Logger: c.Log, Observe: observeRequest})
+	api, err := rest.NewHandler(rest.Options{Access: a.Access, ACS: a.ACS, Simulator: r, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Logger: c.Log, Observe: observeRequest})
 	if err != nil {
 		return nil, err
 	}

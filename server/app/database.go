@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -107,8 +108,10 @@ func openKeys(c Database) (*seal.Keys, error) {
 	return seal.New(master)
 }
 
-func (db *openDatabase) service(opt access.Options) *access.Service {
-	return access.New(db.store, db.keys, db.waker, opt)
+// services are the rooms of the domain, put together.
+func (db *openDatabase) services(opt access.Options) (*access.Service, *acs.Service) {
+	a := access.New(db.store, db.keys, db.waker, opt)
+	return a, acs.New(db.store, a, db.waker)
 }
 
 // failed carries why the server cannot go on: its listener has ended, or its private database has.
@@ -158,7 +161,8 @@ func OpenAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error
 	if err != nil {
 		return nil, err
 	}
-	return &Admin{Access: db.service(access.Options{Log: log}), db: db}, nil
+	a, _ := db.services(access.Options{Log: log})
+	return &Admin{Access: a, db: db}, nil
 }
 
 // Close ends the command's way to the data.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
 // format is a string format that requests are checked for: what is wrong with a text, empty when nothing is.
@@ -20,13 +21,14 @@ type format struct {
 
 // formats are by the name that the contract has for them. Where zod has a message, it is zod's.
 var formats = map[string]format{
-	"uuid":        {problem: unless(isUUID, "Invalid uuid")},
-	"date-time":   {problem: unless(isDateTime, "Invalid datetime")},
-	"uri":         {problem: unless(isURL, "Invalid url")},
-	"email":       {problem: unless(isEmail, "Invalid email")},
-	"timestamp":   {problem: messageOf(access.CheckTime)},
-	"webhook-url": {problem: messageOf(access.CheckWebhookURL)},
-	"event-type":  {problem: messageOf(access.CheckEventType), domain: true},
+	"uuid":         {problem: unless(isUUID, "Invalid uuid")},
+	"date-time":    {problem: unless(isDateTime, "Invalid datetime")},
+	"uri":          {problem: unless(isURL, "Invalid url")},
+	"email":        {problem: unless(isEmail, "Invalid email")},
+	"timestamp":    {problem: messageOf(access.CheckTime)},
+	"phone-number": {problem: messageOf(acs.CheckPhone)},
+	"webhook-url":  {problem: messageOf(access.CheckWebhookURL)},
+	"event-type":   {problem: messageOf(access.CheckEventType), domain: true},
 }
 
 func unless(valid func(string) bool, message string) func(string) string {

@@ -9,12 +9,14 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
 // handlers map requests to operations of package access and results to answers. Their methods stand in one file per
 // resource group.
 type handlers struct {
 	access    *access.Service
+	acs       *acs.Service
 	simulator Simulator
 	pager     pager
 	logger    *slog.Logger

@@ -19,11 +19,13 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
 // Options of NewHandler.
 type Options struct {
 	Access    *access.Service
+	ACS       *acs.Service
 	Simulator Simulator
 
 	// CursorKey seals page cursors: at least 32 random bytes, kept for as long as cursors shall be good.
@@ -66,7 +68,7 @@ func NewHandler(o Options) (http.Handler, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return newEdge(&handlers{access: o.Access, simulator: o.Simulator, pager: pager, logger: o.Logger}, o.Access.Authenticate, o.Logger, o.Observe)
+	return newEdge(&handlers{access: o.Access, acs: o.ACS, simulator: o.Simulator, pager: pager, logger: o.Logger}, o.Access.Authenticate, o.Logger, o.Observe)
 }
 
 // edge is everything between HTTP and the handlers.

@@ -153,6 +153,21 @@ type ServerInterface interface {
 	// UnlockDoor Unlock a door.
 	// (POST /locks/unlock_door)
 	UnlockDoor(w http.ResponseWriter, r *http.Request)
+	// CreateUserIdentity Create a user identity.
+	// (POST /user_identities/create)
+	CreateUserIdentity(w http.ResponseWriter, r *http.Request)
+	// DeleteUserIdentity Delete a user identity.
+	// (POST /user_identities/delete)
+	DeleteUserIdentity(w http.ResponseWriter, r *http.Request)
+	// GetUserIdentity Read one user identity, by its identifier or by its key.
+	// (POST /user_identities/get)
+	GetUserIdentity(w http.ResponseWriter, r *http.Request)
+	// ListUserIdentities The user identities of the workspace, a page at a time.
+	// (POST /user_identities/list)
+	ListUserIdentities(w http.ResponseWriter, r *http.Request)
+	// UpdateUserIdentity Change a user identity.
+	// (POST /user_identities/update)
+	UpdateUserIdentity(w http.ResponseWriter, r *http.Request)
 	// CreateWebhook Create a webhook, which receives events from then on.
 	// (POST /webhooks/create)
 	CreateWebhook(w http.ResponseWriter, r *http.Request)
@@ -443,6 +458,36 @@ func (_ Unimplemented) SimulateManualLockViaKeypad(w http.ResponseWriter, r *htt
 // UnlockDoor Unlock a door.
 // (POST /locks/unlock_door)
 func (_ Unimplemented) UnlockDoor(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// CreateUserIdentity Create a user identity.
+// (POST /user_identities/create)
+func (_ Unimplemented) CreateUserIdentity(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// DeleteUserIdentity Delete a user identity.
+// (POST /user_identities/delete)
+func (_ Unimplemented) DeleteUserIdentity(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetUserIdentity Read one user identity, by its identifier or by its key.
+// (POST /user_identities/get)
+func (_ Unimplemented) GetUserIdentity(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListUserIdentities The user identities of the workspace, a page at a time.
+// (POST /user_identities/list)
+func (_ Unimplemented) ListUserIdentities(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateUserIdentity Change a user identity.
+// (POST /user_identities/update)
+func (_ Unimplemented) UpdateUserIdentity(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1113,6 +1158,76 @@ func (siw *ServerInterfaceWrapper) UnlockDoor(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// CreateUserIdentity operation middleware
+func (siw *ServerInterfaceWrapper) CreateUserIdentity(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateUserIdentity(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteUserIdentity operation middleware
+func (siw *ServerInterfaceWrapper) DeleteUserIdentity(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteUserIdentity(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetUserIdentity operation middleware
+func (siw *ServerInterfaceWrapper) GetUserIdentity(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetUserIdentity(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListUserIdentities operation middleware
+func (siw *ServerInterfaceWrapper) ListUserIdentities(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUserIdentities(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateUserIdentity operation middleware
+func (siw *ServerInterfaceWrapper) UpdateUserIdentity(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateUserIdentity(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // CreateWebhook operation middleware
 func (siw *ServerInterfaceWrapper) CreateWebhook(w http.ResponseWriter, r *http.Request) {
 
@@ -1464,6 +1579,21 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/access_codes/unmanaged/delete", wrapper.DeleteUnmanagedAccessCode)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/create", wrapper.CreateUserIdentity)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/get", wrapper.GetUserIdentity)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/list", wrapper.ListUserIdentities)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/update", wrapper.UpdateUserIdentity)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/delete", wrapper.DeleteUserIdentity)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/action_attempts/get", wrapper.GetActionAttempt)
@@ -4326,6 +4456,326 @@ func (response UnlockDoor404JSONResponse) VisitUnlockDoorResponse(w http.Respons
 	return err
 }
 
+type CreateUserIdentityRequestObject struct {
+	Body *CreateUserIdentityJSONRequestBody
+}
+
+type CreateUserIdentityResponseObject interface {
+	VisitCreateUserIdentityResponse(w http.ResponseWriter) error
+}
+
+type CreateUserIdentity200JSONResponse UserIdentityResponse
+
+func (response CreateUserIdentity200JSONResponse) VisitCreateUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateUserIdentity400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response CreateUserIdentity400JSONResponse) VisitCreateUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateUserIdentity401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response CreateUserIdentity401JSONResponse) VisitCreateUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateUserIdentity409JSONResponse struct{ ConflictJSONResponse }
+
+func (response CreateUserIdentity409JSONResponse) VisitCreateUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteUserIdentityRequestObject struct {
+	Body *DeleteUserIdentityJSONRequestBody
+}
+
+type DeleteUserIdentityResponseObject interface {
+	VisitDeleteUserIdentityResponse(w http.ResponseWriter) error
+}
+
+type DeleteUserIdentity200JSONResponse OkResponse
+
+func (response DeleteUserIdentity200JSONResponse) VisitDeleteUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteUserIdentity400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response DeleteUserIdentity400JSONResponse) VisitDeleteUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteUserIdentity401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response DeleteUserIdentity401JSONResponse) VisitDeleteUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteUserIdentity404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response DeleteUserIdentity404JSONResponse) VisitDeleteUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUserIdentityRequestObject struct {
+	Body *GetUserIdentityJSONRequestBody
+}
+
+type GetUserIdentityResponseObject interface {
+	VisitGetUserIdentityResponse(w http.ResponseWriter) error
+}
+
+type GetUserIdentity200JSONResponse UserIdentityResponse
+
+func (response GetUserIdentity200JSONResponse) VisitGetUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUserIdentity400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetUserIdentity400JSONResponse) VisitGetUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUserIdentity401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetUserIdentity401JSONResponse) VisitGetUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUserIdentity404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetUserIdentity404JSONResponse) VisitGetUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUserIdentitiesRequestObject struct {
+	Body *ListUserIdentitiesJSONRequestBody
+}
+
+type ListUserIdentitiesResponseObject interface {
+	VisitListUserIdentitiesResponse(w http.ResponseWriter) error
+}
+
+type ListUserIdentities200JSONResponse UserIdentitiesResponse
+
+func (response ListUserIdentities200JSONResponse) VisitListUserIdentitiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUserIdentities400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListUserIdentities400JSONResponse) VisitListUserIdentitiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUserIdentities401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListUserIdentities401JSONResponse) VisitListUserIdentitiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUserIdentityRequestObject struct {
+	Body *UpdateUserIdentityJSONRequestBody
+}
+
+type UpdateUserIdentityResponseObject interface {
+	VisitUpdateUserIdentityResponse(w http.ResponseWriter) error
+}
+
+type UpdateUserIdentity200JSONResponse OkResponse
+
+func (response UpdateUserIdentity200JSONResponse) VisitUpdateUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUserIdentity400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UpdateUserIdentity400JSONResponse) VisitUpdateUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUserIdentity401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UpdateUserIdentity401JSONResponse) VisitUpdateUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUserIdentity404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UpdateUserIdentity404JSONResponse) VisitUpdateUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateUserIdentity409JSONResponse struct{ ConflictJSONResponse }
+
+func (response UpdateUserIdentity409JSONResponse) VisitUpdateUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CreateWebhookRequestObject struct {
 	Body *CreateWebhookJSONRequestBody
 }
@@ -4854,6 +5304,21 @@ type StrictServerInterface interface {
 	// UnlockDoor Unlock a door.
 	// (POST /locks/unlock_door)
 	UnlockDoor(ctx context.Context, request UnlockDoorRequestObject) (UnlockDoorResponseObject, error)
+	// CreateUserIdentity Create a user identity.
+	// (POST /user_identities/create)
+	CreateUserIdentity(ctx context.Context, request CreateUserIdentityRequestObject) (CreateUserIdentityResponseObject, error)
+	// DeleteUserIdentity Delete a user identity.
+	// (POST /user_identities/delete)
+	DeleteUserIdentity(ctx context.Context, request DeleteUserIdentityRequestObject) (DeleteUserIdentityResponseObject, error)
+	// GetUserIdentity Read one user identity, by its identifier or by its key.
+	// (POST /user_identities/get)
+	GetUserIdentity(ctx context.Context, request GetUserIdentityRequestObject) (GetUserIdentityResponseObject, error)
+	// ListUserIdentities The user identities of the workspace, a page at a time.
+	// (POST /user_identities/list)
+	ListUserIdentities(ctx context.Context, request ListUserIdentitiesRequestObject) (ListUserIdentitiesResponseObject, error)
+	// UpdateUserIdentity Change a user identity.
+	// (POST /user_identities/update)
+	UpdateUserIdentity(ctx context.Context, request UpdateUserIdentityRequestObject) (UpdateUserIdentityResponseObject, error)
 	// CreateWebhook Create a webhook, which receives events from then on.
 	// (POST /webhooks/create)
 	CreateWebhook(ctx context.Context, request CreateWebhookRequestObject) (CreateWebhookResponseObject, error)
@@ -6324,6 +6789,170 @@ func (sh *strictHandler) UnlockDoor(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(UnlockDoorResponseObject); ok {
 		if err := validResponse.VisitUnlockDoorResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateUserIdentity operation middleware
+func (sh *strictHandler) CreateUserIdentity(w http.ResponseWriter, r *http.Request) {
+	var request CreateUserIdentityRequestObject
+
+	var body CreateUserIdentityJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateUserIdentity(ctx, request.(CreateUserIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateUserIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateUserIdentityResponseObject); ok {
+		if err := validResponse.VisitCreateUserIdentityResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteUserIdentity operation middleware
+func (sh *strictHandler) DeleteUserIdentity(w http.ResponseWriter, r *http.Request) {
+	var request DeleteUserIdentityRequestObject
+
+	var body DeleteUserIdentityJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteUserIdentity(ctx, request.(DeleteUserIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteUserIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteUserIdentityResponseObject); ok {
+		if err := validResponse.VisitDeleteUserIdentityResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetUserIdentity operation middleware
+func (sh *strictHandler) GetUserIdentity(w http.ResponseWriter, r *http.Request) {
+	var request GetUserIdentityRequestObject
+
+	var body GetUserIdentityJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetUserIdentity(ctx, request.(GetUserIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetUserIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetUserIdentityResponseObject); ok {
+		if err := validResponse.VisitGetUserIdentityResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListUserIdentities operation middleware
+func (sh *strictHandler) ListUserIdentities(w http.ResponseWriter, r *http.Request) {
+	var request ListUserIdentitiesRequestObject
+
+	var body ListUserIdentitiesJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListUserIdentities(ctx, request.(ListUserIdentitiesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListUserIdentities")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListUserIdentitiesResponseObject); ok {
+		if err := validResponse.VisitListUserIdentitiesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateUserIdentity operation middleware
+func (sh *strictHandler) UpdateUserIdentity(w http.ResponseWriter, r *http.Request) {
+	var request UpdateUserIdentityRequestObject
+
+	var body UpdateUserIdentityJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateUserIdentity(ctx, request.(UpdateUserIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateUserIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateUserIdentityResponseObject); ok {
+		if err := validResponse.VisitUpdateUserIdentityResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -50,6 +50,69 @@ type AccessCode struct {
 	CommonCodeKey               *string
 }
 
+type AcsAccessGroup struct {
+	AcsAccessGroupID uuid.UUID
+	WorkspaceID      uuid.UUID
+	AcsSystemID      uuid.UUID
+	VendorRef        string
+	Name             string
+	EntranceRefs     []string
+	CreatedAt        time.Time
+}
+
+type AcsEntrance struct {
+	AcsEntranceID uuid.UUID
+	WorkspaceID   uuid.UUID
+	AcsSystemID   uuid.UUID
+	VendorRef     string
+	Name          string
+	CreatedAt     time.Time
+}
+
+type AcsSystem struct {
+	AcsSystemID        uuid.UUID
+	WorkspaceID        uuid.UUID
+	ConnectedAccountID uuid.UUID
+	VendorRef          string
+	Name               string
+	TimeZone           *string
+	ErrorMessage       *string
+	ErrorAt            *time.Time
+	RemovedAt          *time.Time
+	CreatedAt          time.Time
+	WakeSeq            int64
+	DueAt              *time.Time
+}
+
+type AcsUser struct {
+	AcsUserID      uuid.UUID
+	WorkspaceID    uuid.UUID
+	AcsSystemID    uuid.UUID
+	UserIdentityID *uuid.UUID
+	IsManaged      bool
+	FullName       string
+	EmailAddress   *string
+	PhoneNumber    *string
+	StartsAt       *time.Time
+	EndsAt         *time.Time
+	IsSuspended    bool
+	GroupRefs      []string
+	DeletingAt     *time.Time
+	VendorRef      *string
+	Applied        []byte
+	DesiredGen     int64
+	WrittenGen     int64
+	BlockedGen     int64
+	ChangedAt      time.Time
+	Attempts       int32
+	NextAttemptAt  *time.Time
+	SyncedAt       *time.Time
+	ErrorCode      *string
+	ErrorMessage   *string
+	ErrorAt        *time.Time
+	CreatedAt      time.Time
+}
+
 type ActionAttempt struct {
 	ActionAttemptID uuid.UUID
 	WorkspaceID     uuid.UUID
@@ -199,6 +262,16 @@ type ServerKey struct {
 	Name      string
 	Sealed    []byte
 	CreatedAt time.Time
+}
+
+type UserIdentity struct {
+	UserIdentityID  uuid.UUID
+	WorkspaceID     uuid.UUID
+	UserIdentityKey *string
+	EmailAddress    *string
+	PhoneNumber     *string
+	FullName        *string
+	CreatedAt       time.Time
 }
 
 type Webhook struct {

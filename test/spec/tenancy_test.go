@@ -30,6 +30,8 @@ func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 	s.Post(t, "/webhooks/create", map[string]any{"url": "https://example.com/mine"}, &hook)
 	var evts api.EventsResponse
 	s.Post(t, "/events/list", map[string]any{"since": "2020-01-01T00:00:00Z"}, &evts)
+	var person api.UserIdentityResponse
+	s.Post(t, "/user_identities/create", map[string]any{"user_identity_key": "mine", "email_address": "jane@mine.example"}, &person)
 	var dev api.DeviceResponse
 	s.Post(t, "/devices/get", map[string]any{"device_id": device}, &dev)
 
@@ -44,14 +46,17 @@ func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 	foreign := map[string]any{
 		"device_id": device, "webhook_id": hook.Webhook.WebhookID, "action_attempt_id": code.ActionAttempt.ActionAttemptID,
 		"event_id": evts.Events[0].EventID, "connected_account_id": dev.Device.ConnectedAccountID, "name": dev.Device.DisplayName,
-		"access_code_id": code.AccessCode.AccessCodeID,
+		"access_code_id": code.AccessCode.AccessCodeID, "user_identity_id": person.UserIdentity.UserIdentityID,
 	}
 	for field, id := range maps.Clone(foreign) {
 		foreign[field+"s"] = []any{id}
 	}
 	others := map[string]any{"url": "https://example.com/theirs", "event_types": []string{"*"}, "code": "1357", "is_managed": true, "since": "2020-01-01T00:00:00Z"}
-	secrets := []string{"2580", *unmanaged.Code, hook.Webhook.Secret, "https://example.com/mine", s.WorkspaceID, dev.Device.DisplayName}
+	secrets := []string{"2580", *unmanaged.Code, hook.Webhook.Secret, "https://example.com/mine", s.WorkspaceID, dev.Device.DisplayName,
+		person.UserIdentity.UserIdentityID, "jane@mine.example"}
 
+	own := []string{"/workspaces/list", "/webhooks/list", "/user_identities/list"} // where strangers have something, too
+	creates := []string{"/webhooks/create", "/user_identities/create"}
 	doc, err := rest.Document()
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +108,7 @@ func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 					t.Errorf("%s %s tells a stranger: %s", path, raw, out)
 				}
 			}
-			names := len(body) > 0 && path != "/webhooks/create" && !strings.HasSuffix(path, "/list")
+			names := len(body) > 0 && !slices.Contains(creates, path) && !strings.HasSuffix(path, "/list")
 			if names && res.StatusCode == http.StatusOK {
 				t.Errorf("%s %s is carried out for a stranger: %s", path, raw, out)
 			}
@@ -113,7 +118,7 @@ func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 					t.Fatal(err)
 				}
 				for key, list := range lists {
-					if strings.HasPrefix(string(list), "[{") && path != "/workspaces/list" && path != "/webhooks/list" {
+					if strings.HasPrefix(string(list), "[{") && !slices.Contains(own, path) {
 						t.Errorf("%s %s lists %s for a stranger", path, raw, key)
 					}
 				}

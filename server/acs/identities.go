@@ -1,0 +1,266 @@
+package acs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Identity is a person as the workspace's application knows them.
+type Identity struct {
+	ID          uuid.UUID
+	WorkspaceID uuid.UUID
+	Key         *string // the application's own name for it
+	Email       *string
+	Phone       *string // E.164
+	FullName    *string
+	UserIDs     []uuid.UUID // the person's users on access systems
+	Errors      []Problem
+	Warnings    []Problem
+	CreatedAt   time.Time
+}
+
+// DisplayName is how people tell it from others.
+func (i Identity) DisplayName() string {
+	return cmp.Or(text(i.FullName), text(i.Email), text(i.Phone), text(i.Key), i.ID.String())
+}
+
+// NewIdentity says what an identity is to be; what is empty it does not have.
+type NewIdentity struct {
+	Key, Email, Phone, FullName string
+}
+
+// CreateIdentity makes an identity. It fails with Conflict where another one of the workspace has the key, the email
+// address or the phone number.
+func (s *Service) CreateIdentity(ctx context.Context, p access.Principal, n NewIdentity) (Identity, error) {
+	if n.Phone != "" {
+		if err := CheckPhone(n.Phone); err != nil {
+			return Identity{}, err
+		}
+	}
+	var out Identity
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		r, err := insertIdentity(ctx, tx, p.WorkspaceID, n)
+		if err != nil {
+			return err
+		}
+		out, err = describeOne(ctx, tx.Queries, r)
+		return err
+	})
+	return out, taken(err, nonEmpty(n.Key), nonEmpty(n.Email), nonEmpty(n.Phone))
+}
+
+func insertIdentity(ctx context.Context, tx store.Tx, workspace uuid.UUID, n NewIdentity) (store.UserIdentity, error) {
+	return tx.InsertUserIdentity(ctx, store.InsertUserIdentityParams{UserIdentityID: access.NewID(), WorkspaceID: workspace,
+		UserIdentityKey: nonEmpty(n.Key), EmailAddress: nonEmpty(n.Email), PhoneNumber: nonEmpty(n.Phone), FullName: nonEmpty(n.FullName)})
+}
+
+// taken turns the refusal of a second identity with the same key, address or number into what to do about it.
+func taken(err error, key, email, phone *string) error {
+	for _, unique := range []struct {
+		index, field string
+		value        *string
+	}{
+		{"user_identities_key", "user_identity_key", key},
+		{"user_identities_email", "email_address", email},
+		{"user_identities_phone", "phone_number", phone},
+	} {
+		if store.Violates(err, unique.index) {
+			return &access.Error{Kind: access.Conflict, Type: "user_identity_already_exists", Field: unique.field,
+				Message: fmt.Sprintf("Another user identity has this %s. Update that one, or choose another %[1]s.", unique.field),
+				Data:    map[string]any{unique.field: text(unique.value)}}
+		}
+	}
+	if _, known := asError(err); err != nil && !known {
+		return fmt.Errorf("write the user identity: %w", err)
+	}
+	return err
+}
+
+// GetIdentity reads an identity by its identifier or by its key. It fails with Invalid unless exactly one is given,
+// and with NotFound.
+func (s *Service) GetIdentity(ctx context.Context, p access.Principal, id, key string) (Identity, error) {
+	r, err := findIdentity(ctx, s.db.Queries, p, id, key)
+	if err != nil {
+		return Identity{}, err
+	}
+	return describeOne(ctx, s.db.Queries, r)
+}
+
+func findIdentity(ctx context.Context, q *store.Queries, p access.Principal, id, key string) (r store.UserIdentity, err error) {
+	if (id == "") == (key == "") {
+		return r, access.Invalidf("", "Must specify either user_identity_id or user_identity_key")
+	}
+	missing := notFound("user_identity", "user_identity_key", key)
+	if id != "" {
+		missing = notFound("user_identity", "user_identity_id", id)
+		parsed, bad := uuid.Parse(id)
+		if bad != nil {
+			return r, missing
+		}
+		r, err = q.GetUserIdentity(ctx, store.GetUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+	} else {
+		r, err = q.GetUserIdentityByKey(ctx, store.GetUserIdentityByKeyParams{WorkspaceID: p.WorkspaceID, UserIdentityKey: key})
+	}
+	switch {
+	case store.IsNoRows(err):
+		return r, missing
+	case err != nil:
+		return r, fmt.Errorf("read the user identity: %w", err)
+	}
+	return r, nil
+}
+
+// IdentityFilter is a set of conditions that must all hold; zero ones are none.
+type IdentityFilter struct {
+	CreatedBefore string
+	IDs           *[]string // one of; nil: any
+	Search        string    // in its name, number, address and identifier
+	Nothing       bool      // a condition that no identity meets
+}
+
+// ListIdentities lists identities, oldest first, and says whether more follow the page. It fails with Invalid.
+func (s *Service) ListIdentities(ctx context.Context, p access.Principal, f IdentityFilter, page access.Page) ([]Identity, bool, error) {
+	if f.Nothing {
+		return nil, false, nil
+	}
+	arg := store.FindUserIdentitiesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
+		Search: nonEmpty(f.Search)}
+	if f.IDs != nil {
+		arg.Ids = []uuid.UUID{}
+		for _, id := range *f.IDs {
+			if parsed, err := uuid.Parse(id); err == nil {
+				arg.Ids = append(arg.Ids, parsed)
+			}
+		}
+	}
+	var err error
+	if arg.CreatedBefore, err = before(f.CreatedBefore); err != nil {
+		return nil, false, err
+	}
+	rows, err := s.db.PlannedAnew.FindUserIdentities(ctx, arg)
+	if err != nil {
+		return nil, false, fmt.Errorf("list the user identities: %w", err)
+	}
+	rows, more := access.Cut(page, rows)
+	out, err := describe(ctx, s.db.Queries, p.WorkspaceID, rows)
+	return out, more, err
+}
+
+// before reads the condition created_before.
+func before(value string) (*time.Time, error) {
+	if value == "" {
+		return nil, nil
+	}
+	at, err := access.ParseTime("created_before", value)
+	return &at, err
+}
+
+// IdentityChange says what is to change of an identity.
+type IdentityChange struct {
+	Key, Email, Phone, FullName Change
+}
+
+// UpdateIdentity changes an identity. It fails with NotFound, and with Conflict like CreateIdentity.
+func (s *Service) UpdateIdentity(ctx context.Context, p access.Principal, id string, c IdentityChange) error {
+	if c.Phone.To != nil {
+		if err := CheckPhone(*c.Phone.To); err != nil {
+			return err
+		}
+	}
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return notFound("user_identity", "user_identity_id", id)
+	}
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		r, err := tx.LockUserIdentity(ctx, store.LockUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		if store.IsNoRows(err) {
+			return notFound("user_identity", "user_identity_id", id)
+		}
+		if err != nil {
+			return err
+		}
+		return tx.UpdateUserIdentity(ctx, store.UpdateUserIdentityParams{UserIdentityID: parsed, UserIdentityKey: c.Key.on(r.UserIdentityKey),
+			EmailAddress: c.Email.on(r.EmailAddress), PhoneNumber: c.Phone.on(r.PhoneNumber), FullName: c.FullName.on(r.FullName)})
+	})
+	return taken(err, c.Key.To, c.Email.To, c.Phone.To)
+}
+
+func describeOne(ctx context.Context, q *store.Queries, r store.UserIdentity) (Identity, error) {
+	out, err := describe(ctx, q, r.WorkspaceID, []store.UserIdentity{r})
+	if err != nil {
+		return Identity{}, err
+	}
+	return out[0], nil
+}
+
+// describe reads what the users of identities tell of these.
+func describe(ctx context.Context, q *store.Queries, workspace uuid.UUID, rows []store.UserIdentity) ([]Identity, error) {
+	ids := make([]uuid.UUID, len(rows))
+	for i, r := range rows {
+		ids[i] = r.UserIdentityID
+	}
+	users, err := q.ListUsersOfIdentities(ctx, store.ListUsersOfIdentitiesParams{WorkspaceID: workspace, Ids: ids})
+	if err != nil {
+		return nil, fmt.Errorf("list the users of user identities: %w", err)
+	}
+	of := map[uuid.UUID][]store.AcsUser{}
+	for _, u := range users {
+		of[*u.UserIdentityID] = append(of[*u.UserIdentityID], u)
+	}
+	out := make([]Identity, len(rows))
+	for i, r := range rows {
+		d := Identity{ID: r.UserIdentityID, WorkspaceID: r.WorkspaceID, Key: r.UserIdentityKey, Email: r.EmailAddress, Phone: r.PhoneNumber,
+			FullName: r.FullName, CreatedAt: r.CreatedAt}
+		for _, u := range of[r.UserIdentityID] {
+			d.UserIDs = append(d.UserIDs, u.AcsUserID)
+			if u.ErrorCode != nil {
+				d.Errors = append(d.Errors, Problem{Code: "issue_with_acs_user", Message: text(u.ErrorMessage), At: *u.ErrorAt, SystemID: u.AcsSystemID, UserID: u.AcsUserID})
+			}
+			if fields := unlike(r, u); len(fields) > 0 {
+				d.Warnings = append(d.Warnings, Problem{Code: "acs_user_profile_does_not_match_user_identity", At: u.ChangedAt,
+					Message: fmt.Sprintf("The access system user %s has another %s. Update one of the two.", u.AcsUserID, strings.Join(fields, ", "))})
+			}
+		}
+		out[i] = d
+	}
+	return out, nil
+}
+
+// unlike names what a person's user has otherwise than the identity. What either does not have is no difference.
+func unlike(i store.UserIdentity, u store.AcsUser) (fields []string) {
+	if i.FullName != nil && *i.FullName != u.FullName {
+		fields = append(fields, "full_name")
+	}
+	if i.EmailAddress != nil && u.EmailAddress != nil && !strings.EqualFold(*i.EmailAddress, *u.EmailAddress) {
+		fields = append(fields, "email_address")
+	}
+	if i.PhoneNumber != nil && u.PhoneNumber != nil && *i.PhoneNumber != *u.PhoneNumber {
+		fields = append(fields, "phone_number")
+	}
+	return slices.Clip(fields)
+}
+
+// DeleteIdentity ends an identity. It fails with NotFound.
+func (s *Service) DeleteIdentity(ctx context.Context, p access.Principal, id string) error {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return notFound("user_identity", "user_identity_id", id)
+	}
+	n, err := s.db.DeleteUserIdentity(ctx, store.DeleteUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+	if err != nil {
+		return fmt.Errorf("delete the user identity %s: %w", id, err)
+	}
+	if n == 0 {
+		return notFound("user_identity", "user_identity_id", id)
+	}
+	return nil
+}
