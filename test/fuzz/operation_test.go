@@ -1,0 +1,290 @@
+// Package fuzz_test sends every operation of the contract valid, nearly valid and hostile requests, to the whole server
+// on a real database.
+package fuzz_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m) }
+
+// FuzzOperation: no request is answered with a 5xx, by a panic, or with anything that the contract does not promise for
+// its status. `go test -fuzz FuzzOperation ./test/fuzz` looks for more; what it finds is kept in testdata.
+func FuzzOperation(f *testing.F) {
+	b := newBed(f)
+	for seed := range seeds {
+		for _, path := range b.paths {
+			f.Add(path, stream(path, seed))
+		}
+	}
+	f.Fuzz(func(t *testing.T, path string, input []byte) {
+		item := b.doc.Paths.Value(path)
+		if item == nil { // the fuzzer has changed the name
+			path = b.paths[int(crc32.ChecksumIEEE([]byte(path)))%len(b.paths)]
+			item = b.doc.Paths.Value(path)
+		}
+		g := generator{&choices{input}, func(name string) []string { return b.known(path, name) }}
+		b.try(t, g.request(path, item), item)
+	})
+	for _, path := range b.paths {
+		f.Logf("%5d requests to %s were granted", b.ok[path], path) // few: it may want a hint
+	}
+}
+
+// seeds is how many requests every operation gets in each run of the tests.
+const seeds = 64
+
+// stream is a sequence of bytes that is the same in every run.
+func stream(path string, seed int) []byte {
+	state := crc32.ChecksumIEEE([]byte(path)) + uint32(seed)*2654435761
+	out := make([]byte, 48)
+	for i := range out {
+		state ^= state << 13
+		state ^= state >> 17
+		state ^= state << 5
+		out[i] = byte(state >> 11)
+	}
+	if seed == 0 {
+		return nil // the plainest request
+	}
+	out[1] = byte(seed % manners) // every manner
+	return out
+}
+
+type bed struct {
+	doc   *openapi3.T
+	paths []string
+	url   string
+	keys  map[string]string // by path; "" is for the rest
+	log   *alarm
+
+	mu  sync.Mutex
+	ids map[string][]string // what answers have named, the newest last; after a path: for requests to it alone
+	ok  map[string]int      // how many requests have been granted, by path
+	use map[string]int      // how often things that may be spoilt have been, by path
+}
+
+// spoilers take away what others need: they get things of their own.
+var spoilers = []string{
+	"/devices/simulate/remove", "/devices/simulate/disconnect", "/devices/delete", "/connected_accounts/delete", "/connected_accounts/simulate/disconnect",
+}
+
+func newBed(f *testing.F) *bed {
+	doc, err := rest.Document()
+	if err != nil {
+		f.Fatal(err)
+	}
+	b := &bed{doc: doc, paths: slices.Sorted(maps.Keys(doc.Paths.Map())), ids: map[string][]string{}, ok: map[string]int{}, use: map[string]int{}, keys: map[string]string{}, log: &alarm{}}
+	s := apptest.Start(f, apptest.WithProfiles("august", "smartthings", "igloohome"), apptest.WithAttemptPatience(2*time.Second), func(c *app.Config) {
+		c.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelError}))
+	})
+	b.url, b.keys[""] = s.URL, s.APIKey
+	ctx := f.Context()
+	spare, err := s.App.Access.CreateWorkspace(ctx, "Spare", "", true)
+	if err != nil {
+		f.Fatal(err)
+	}
+	issue := func(kind access.CredentialKind, id uuid.UUID) string {
+		token, _, err := s.App.Access.IssueCredential(ctx, access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{id}})
+		if err != nil {
+			f.Fatal(err)
+		}
+		return token
+	}
+	b.keys["/workspaces/reset_sandbox"] = issue(access.APIKey, spare.ID)
+	b.keys["/workspaces/create"] = issue(access.PAT, spare.ID)
+	connect := func(name, profile string, locks int, seeOnly bool) {
+		if _, err := s.App.Access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAdapter, DisplayName: name, SeeOnly: seeOnly,
+			Config: fmt.Appendf(nil, `{"key":%q,"profiles":[%q],"locks_per_profile":%d}`, uuid.NewString(), profile, locks)}); err != nil {
+			f.Fatal(err)
+		}
+	}
+	connect("Seen only", "kwikset", 2, true)
+	connect("Locks to be spoilt", "schlage", 12, false)
+	for range 6 {
+		connect("Account to be spoilt", "nuki", 1, false)
+	}
+	apptest.Until(f, "what may be spoilt", func() bool {
+		var out map[string]any
+		s.Post(f, "/devices/list", map[string]any{"device_types": []string{"nuki_lock", "schlage_lock"}}, &out)
+		devices, _ := out["devices"].([]any)
+		for _, d := range devices {
+			d := d.(map[string]any)
+			if d["device_type"] == "nuki_lock" {
+				b.learnAs("spoilt connected_account_id", d["connected_account_id"].(string))
+			} else {
+				b.learnAs("spoilt device_id", d["device_id"].(string))
+			}
+		}
+		return len(devices) == 18
+	})
+	for _, path := range []string{"/devices/list", "/devices/unmanaged/list", "/events/list", "/workspaces/list", "/connected_accounts/list"} {
+		var out any
+		s.Post(f, path, map[string]any{"since": "2020-01-01", "exclude_if": nil}, &out)
+		b.learn(out)
+	}
+	b.learnAs("/access_codes/report_device_constraints device_id", s.Device(f, "smartthings"))
+	var out any
+	s.Post(f, "/access_codes/unmanaged/list", map[string]any{"device_id": s.Device(f, "august")}, &out)
+	b.learn(out)
+	return b
+}
+
+// known are identifiers that a request may name.
+func (b *bed) known(path, name string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if spoilt := b.ids["spoilt "+name]; len(spoilt) > 0 && slices.Contains(spoilers, path) {
+		i := slices.Index(spoilers, path) + b.use[path]*len(spoilers)
+		b.use[path]++
+		return spoilt[i%len(spoilt):][:1]
+	}
+	if particular := b.ids[path+" "+name]; len(particular) > 0 {
+		name = path + " " + name
+	}
+	return slices.Clone(b.ids[name])
+}
+
+// learn keeps the identifiers in an answer.
+func (b *bed) learn(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			b.learn(item)
+		}
+	case map[string]any:
+		for name, item := range v {
+			if id, ok := item.(string); ok && (strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_key")) {
+				b.learnAs(name, id)
+				continue
+			}
+			b.learn(item)
+		}
+	}
+}
+
+func (b *bed) learnAs(name, id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if slices.Contains(b.ids[name], id) || slices.Contains(b.ids["spoilt "+name], id) {
+		return
+	}
+	list := append(b.ids[name], id)
+	if len(list) > 24 {
+		list = slices.Delete(list, 4, 5) // the first stay: they are on a lock for good
+	}
+	b.ids[name] = list
+}
+
+// try sends a request and checks the answer.
+func (b *bed) try(t *testing.T, q request, item *openapi3.PathItem) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), q.method, b.url+q.path, strings.NewReader(q.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.URL.RawQuery = q.query
+	if q.contentType != "" {
+		r.Header["Content-Type"] = []string{q.contentType}
+	}
+	key := b.keys[q.path]
+	if key == "" {
+		key = b.keys[""]
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		if strings.Contains(err.Error(), "invalid header field value") {
+			return // it cannot be sent
+		}
+		t.Fatalf("%s: %v", q.show(), err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatalf("%s: %v", q.show(), err)
+	}
+	if cause := b.log.take(); cause != "" {
+		t.Errorf("%s is logged as an error: %s", q.show(), cause)
+	}
+	if res.StatusCode == http.StatusRequestHeaderFieldsTooLarge { // by net/http, before any of ours
+		return
+	}
+	var out any
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatalf("%s is answered %s with %q, which is not JSON: %v", q.show(), res.Status, raw, err)
+	}
+	if uuid.Validate(res.Header.Get("seam-request-id")) != nil {
+		t.Errorf("%s: the answer has no seam-request-id", q.show())
+	}
+	if res.StatusCode == http.StatusRequestEntityTooLarge { // of every operation with a body
+		return
+	}
+	promised := item.GetOperation(q.method).Responses.Status(res.StatusCode)
+	if promised == nil || res.StatusCode >= 500 {
+		t.Fatalf("%s is answered %s, which the contract does not have: %s", q.show(), res.Status, raw)
+	}
+	schema := promised.Value.Content.Get("application/json").Schema.Value
+	if err := schema.VisitJSON(out, openapi3.VisitAsResponse(), openapi3.EnableFormatValidation()); err != nil {
+		t.Errorf("%s is answered %s with %.2000s, which the contract does not promise: %v", q.show(), res.Status, raw, err)
+	}
+	if answer, ok := out.(map[string]any); !ok || answer["ok"] != (res.StatusCode == http.StatusOK) {
+		t.Errorf("%s is answered %s with %.2000s", q.show(), res.Status, raw)
+	}
+	if res.StatusCode == http.StatusOK {
+		b.learn(out)
+		b.mu.Lock()
+		b.ok[q.path]++
+		b.mu.Unlock()
+	}
+}
+
+// show is a request as a person would want to see it.
+func (q request) show() string {
+	short := func(s string) string {
+		if len(s) > 700 {
+			return s[:700] + "…"
+		}
+		return s
+	}
+	return q.method + " " + q.path + "?" + short(q.query) + " " + short(q.body)
+}
+
+// alarm keeps what is logged as an error.
+type alarm struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (a *alarm) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.b.Write(p)
+}
+
+func (a *alarm) take() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	defer a.b.Reset()
+	return a.b.String()
+}
