@@ -16,7 +16,8 @@ import (
 )
 
 func main() {
-	part := flag.String("part", "api,webhooks", "what is measured")
+	part := flag.String("part", "api,webhooks", "what is measured: api, webhooks, lists")
+	rows := flag.Int("rows", 1_000_000, "of each table whose list is measured")
 	rounds := flag.Int("rounds", 7, "how often each side is measured")
 	length := flag.Duration("length", 2*time.Second, "of one measurement")
 	clients := flag.Int("clients", 32, "connections that ask at once")
@@ -44,8 +45,10 @@ func main() {
 			err = measureAPI(ctx, *rounds, *length, *clients)
 		case "webhooks":
 			err = measureWebhooks(ctx, *rounds, *length)
+		case "lists":
+			err = measureLists(ctx, *rounds, *rows)
 		default:
-			err = fmt.Errorf("there is no part %q; there are api and webhooks", p)
+			err = fmt.Errorf("there is no part %q; there are api, webhooks and lists", p)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)

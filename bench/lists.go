@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// list is a list of the API with pages, and how to fill its table: with copies of a row that the server has made.
+type list struct {
+	path, key string
+	params    map[string]any
+	table, id string
+	where     string // which row is copied
+	changes   string // of each copy, as arguments of jsonb_build_object; n counts them
+}
+
+// lists are all with pages. What is copied belongs to a device and an account that nothing ever wakes.
+func (b *listBed) lists() []list {
+	at := `'created_at', timestamptz '2026-01-01' + n * interval '1 millisecond'`
+	const hidden = `'pin_sealed', null, 'pin_mac', null, 'applied_sealed', null, ` // a PIN is sealed for its own row
+	device := map[string]any{"device_id": b.device}
+	return []list{
+		{"/devices/list", "devices", nil, "devices", "device_id", "is_managed", `'vendor_ref', 'copy/' || n, ` + at},
+		{"/devices/unmanaged/list", "devices", nil, "devices", "device_id", "is_managed", `'vendor_ref', 'seen/' || n, 'is_managed', false, ` + at},
+		{"/connected_accounts/list", "connected_accounts", nil, "connected_accounts", "connected_account_id", "true", at},
+		{"/access_codes/list", "access_codes", device, "access_codes", "access_code_id", "is_managed", hidden + `'vendor_ref', 'copy/' || n, ` + at},
+		{"/access_codes/unmanaged/list", "access_codes", device, "access_codes", "access_code_id", "is_managed", hidden + `'vendor_ref', 'found/' || n, 'is_managed', false, ` + at},
+		{"/action_attempts/list", "action_attempts", device, "action_attempts", "action_attempt_id", "true", at},
+	}
+}
+
+type listBed struct {
+	*bed
+	account, device string
+}
+
+// pageOf is how many rows a measured page has.
+const pageOf = 100
+
+// measureLists compares the first pages of every list with its last ones, in a table of so many rows.
+func measureLists(ctx context.Context, rounds, rows int) error {
+	bed, err := newBed(ctx)
+	if err != nil {
+		return err
+	}
+	defer bed.close()
+	b := &listBed{bed: bed}
+	if err := b.prepare(ctx); err != nil {
+		return fmt.Errorf("prepare the rows that are copied: %w", err)
+	}
+	fmt.Printf("%d rows in each table, pages of %d, %d rounds of 20 first and 20 last pages in turns\n\n", rows, pageOf, rounds)
+	for _, l := range b.lists() {
+		began := time.Now()
+		if err := b.fill(ctx, l, rows); err != nil {
+			return fmt.Errorf("fill %s: %w", l.table, err)
+		}
+		filled := time.Since(began)
+		cursors, walked, err := b.walk(ctx, l)
+		if err != nil {
+			return fmt.Errorf("walk %s: %w", l.path, err)
+		}
+		if walked < rows {
+			return fmt.Errorf("%s: the walk met %d rows of %d", l.path, walked, rows)
+		}
+		first, last, err := b.ends(ctx, l, cursors, rounds)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.path, err)
+		}
+		ratios := make([]float64, len(first))
+		for i := range first {
+			ratios[i] = last[i] / first[i]
+		}
+		fmt.Printf("%-30s first %6.2f ms   last %6.2f ms   ratio %.2f (%.2f to %.2f)   filled in %.0f s, walked %d rows\n",
+			l.path, median(first), median(last), median(ratios), slices.Min(ratios), slices.Max(ratios), filled.Seconds(), walked)
+	}
+	return nil
+}
+
+// prepare makes one of each by the API, and copies of a device and an account that no worker looks at.
+func (b *listBed) prepare(ctx context.Context) error {
+	var made struct {
+		Devices []struct {
+			DeviceID string `json:"device_id"`
+		} `json:"devices"`
+	}
+	if err := b.post(ctx, "/devices/list", nil, &made); err != nil {
+		return err
+	}
+	if err := b.post(ctx, "/access_codes/create", map[string]any{"device_id": made.Devices[0].DeviceID, "code": "4711", "name": "Guest", "sync": true}, nil); err != nil {
+		return err
+	}
+	if err := b.copies(ctx, "connected_accounts", "connected_account_id", "true", `'due_at', null, 'display_name', 'Copy'`, 1); err != nil {
+		return err
+	}
+	if err := b.pool.QueryRow(ctx, "select connected_account_id::text from connected_accounts where display_name = 'Copy'").Scan(&b.account); err != nil {
+		return err
+	}
+	if err := b.copies(ctx, "devices", "device_id", "true", fmt.Sprintf(`'due_at', null, 'connected_account_id', '%s'`, b.account), 1); err != nil {
+		return err
+	}
+	return b.pool.QueryRow(ctx, "select device_id::text from devices where connected_account_id = $1", b.account).Scan(&b.device)
+}
+
+// copies multiplies a row of a table, whatever columns it has.
+func (b *listBed) copies(ctx context.Context, table, id, where, changes string, n int) error {
+	const statement = `insert into %[1]s select copy.* from (select t from %[1]s t where %[3]s order by created_at limit 1) o,
+		generate_series(1, %[5]d) n, lateral jsonb_populate_record(o.t, jsonb_build_object('%[2]s', gen_random_uuid(), %[4]s)) copy`
+	_, err := b.pool.Exec(ctx, fmt.Sprintf(statement, table, id, where, changes, n))
+	return err
+}
+
+// fill makes the rows of a list.
+func (b *listBed) fill(ctx context.Context, l list, rows int) error {
+	where, changes := l.where, l.changes
+	switch l.table {
+	case "devices":
+		where, changes = where+" and connected_account_id = '"+b.account+"'", changes+`, 'due_at', null`
+	case "connected_accounts":
+		where = "connected_account_id = '" + b.account + "'"
+	default:
+		changes += fmt.Sprintf(", 'device_id', '%s'", b.device)
+	}
+	if err := b.copies(ctx, l.table, l.id, where, changes, rows); err != nil {
+		return err
+	}
+	_, err := b.pool.Exec(ctx, "vacuum analyze "+l.table)
+	return err
+}
+
+// walk reads a list to its end; it returns the cursors of all pages but the first.
+func (b *listBed) walk(ctx context.Context, l list) (cursors []string, rows int, err error) {
+	for cursor := ""; ; {
+		n, next, err := b.page(ctx, l, cursor)
+		if err != nil {
+			return nil, 0, err
+		}
+		rows += n
+		if next == "" {
+			return cursors, rows, nil
+		}
+		cursor = next
+		cursors = append(cursors, cursor)
+	}
+}
+
+// ends measures the first and the last full pages in turns, in ms each.
+func (b *listBed) ends(ctx context.Context, l list, cursors []string, rounds int) (first, last []float64, err error) {
+	const each = 20
+	if len(cursors) < 2*each+1 {
+		return nil, nil, fmt.Errorf("%d pages are too few to compare", len(cursors)+1)
+	}
+	read := func(some []string) (float64, error) {
+		began := time.Now()
+		for _, cursor := range some {
+			if _, _, err := b.page(ctx, l, cursor); err != nil {
+				return 0, err
+			}
+		}
+		return time.Since(began).Seconds() * 1000 / float64(len(some)), nil
+	}
+	begin := append([]string{""}, cursors[:each-1]...)
+	end := cursors[len(cursors)-each-1 : len(cursors)-1] // the very last one may be short
+	for range rounds {
+		f, err := read(begin)
+		if err != nil {
+			return nil, nil, err
+		}
+		e, err := read(end)
+		if err != nil {
+			return nil, nil, err
+		}
+		first, last = append(first, f), append(last, e)
+	}
+	return first, last, nil
+}
+
+func (b *listBed) page(ctx context.Context, l list, cursor string) (rows int, next string, err error) {
+	params := maps.Clone(l.params)
+	if params == nil {
+		params = map[string]any{}
+	}
+	params["limit"] = pageOf
+	if cursor != "" {
+		params["page_cursor"] = cursor
+	}
+	var out map[string]json.RawMessage
+	if err := b.post(ctx, l.path, params, &out); err != nil {
+		return 0, "", err
+	}
+	var items []json.RawMessage
+	var page struct {
+		Next *string `json:"next_page_cursor"`
+	}
+	if err := json.Unmarshal(out[l.key], &items); err != nil {
+		return 0, "", err
+	}
+	if err := json.Unmarshal(out["pagination"], &page); err != nil || page.Next == nil {
+		return len(items), "", err
+	}
+	return len(items), *page.Next, nil
+}
+
+func (b *listBed) post(ctx context.Context, path string, params map[string]any, out any) error {
+	body, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.app.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+b.key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s: %s", path, res.Status, answer)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(answer, out)
+}

@@ -1,0 +1,195 @@
+package spec_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+)
+
+// paged is a list with pages: under which key its rows stand, what identifies one, and what the list has to be asked
+// beyond a page. Make has three rows or more in it when it returns.
+type paged struct {
+	key, id string
+	params  map[string]any
+	make    func(t *testing.T, s *apptest.Server)
+}
+
+// pagedLists are all lists of the contract with a page_cursor.
+func pagedLists(s *apptest.Server, device string) map[string]paged {
+	onDevice := map[string]any{"device_id": device}
+	three := func(path string, params func(i int) map[string]any) func(*testing.T, *apptest.Server) {
+		return func(t *testing.T, s *apptest.Server) {
+			for i := range 3 {
+				var out any
+				if status := s.Post(t, path, params(i), &out); status != http.StatusOK {
+					t.Fatalf("%s: %d %v", path, status, out)
+				}
+			}
+		}
+	}
+	codes := three("/access_codes/create", func(i int) map[string]any {
+		return map[string]any{"device_id": device, "name": fmt.Sprint("Guest ", i)}
+	})
+	return map[string]paged{
+		"/devices/list":           {"devices", "device_id", nil, func(*testing.T, *apptest.Server) {}},
+		"/devices/unmanaged/list": {"devices", "device_id", nil, withLocks(3, true)},
+		"/connected_accounts/list": {"connected_accounts", "connected_account_id", nil, func(t *testing.T, s *apptest.Server) {
+			for range 2 {
+				withLocks(1, false)(t, s)
+			}
+		}},
+		"/access_codes/list":    {"access_codes", "access_code_id", onDevice, codes},
+		"/action_attempts/list": {"action_attempts", "action_attempt_id", onDevice, codes},
+		"/access_codes/unmanaged/list": {"access_codes", "access_code_id", onDevice, three("/access_codes/simulate/create_unmanaged_access_code", func(i int) map[string]any {
+			return map[string]any{"device_id": device, "name": "Found", "code": fmt.Sprint(7001 + i)}
+		})},
+	}
+}
+
+// withLocks connects an account with so many simulated locks and waits for them.
+func withLocks(locks int, seeOnly bool) func(*testing.T, *apptest.Server) {
+	return func(t *testing.T, s *apptest.Server) {
+		id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAdapter,
+			DisplayName: "More", SeeOnly: seeOnly, Config: fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"],"locks_per_profile":%d}`, uuid.NewString(), locks)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := "/devices/list"
+		if seeOnly {
+			path = "/devices/unmanaged/list"
+		}
+		apptest.Until(t, "the locks have appeared", func() bool {
+			var out map[string]any
+			s.Post(t, path, map[string]any{"connected_account_id": id.String()}, &out)
+			devices, _ := out["devices"].([]any)
+			return len(devices) == locks
+		})
+	}
+}
+
+// Part 4.3, rules 1 to 4, for every list that has pages: a walk meets each row once, in pages of any size, and nothing
+// but a cursor of the same request is taken for one.
+func TestPart4_3_EveryListWithPages(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithLocks(3))
+	lists := pagedLists(s, s.Device(t, "august"))
+	doc, err := rest.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range doc.Paths.Map() {
+		schema := item.Post.RequestBody.Value.Content.Get("application/json").Schema.Value
+		if _, known := lists[path]; !known && schema.Properties["page_cursor"] != nil {
+			t.Errorf("the pages of %s are not tried", path)
+		}
+	}
+	for path, l := range lists { // before any is read: what makes one list longer may do so for another
+		if l.make(t, s); t.Failed() {
+			t.Fatalf("fill %s", path)
+		}
+	}
+	for path, l := range lists {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			l.walk(t, s, path, lists)
+		})
+	}
+}
+
+func (l paged) walk(t *testing.T, s *apptest.Server, path string, lists map[string]paged) {
+	ask := func(more map[string]any) (int, map[string]any) {
+		params := maps.Clone(l.params)
+		if params == nil {
+			params = map[string]any{}
+		}
+		maps.Copy(params, more)
+		var out map[string]any
+		return s.Post(t, path, params, &out), out
+	}
+	status, all := ask(nil)
+	want := l.ids(all)
+	if page, _ := all["pagination"].(map[string]any); status != http.StatusOK || len(want) < 3 || page["has_next_page"] != false || page["next_page_cursor"] != nil || page["next_page_url"] != nil {
+		t.Fatalf("all of it: %d with %d rows and %v", status, len(want), all["pagination"])
+	}
+	for _, limit := range []any{1, 2, len(want), len(want) + 1, "2"} {
+		var got []string
+		more := map[string]any{"limit": limit, "page_cursor": nil}
+		for pages := 0; ; pages++ {
+			status, out := ask(more)
+			page, _ := out["pagination"].(map[string]any)
+			if status != http.StatusOK || page == nil || pages > len(want) {
+				t.Fatalf("page %d of %v: %d %v", pages, limit, status, out["error"])
+			}
+			ids := l.ids(out)
+			got = append(got, ids...)
+			if page["has_next_page"] != true {
+				break
+			}
+			if n := fmt.Sprint(len(ids)); n != fmt.Sprint(limit) {
+				t.Errorf("a page of %v has %s rows", limit, n)
+			}
+			next, _ := page["next_page_url"].(string)
+			var byURL map[string]any
+			s.Send(t, http.MethodGet, strings.TrimPrefix(next, s.URL), apptest.Bearer(s.APIKey), "", &byURL)
+			more["page_cursor"] = page["next_page_cursor"]
+			if _, out := ask(more); !slices.Equal(l.ids(byURL), l.ids(out)) {
+				t.Errorf("next_page_url answers %v, and the cursor %v", l.ids(byURL), l.ids(out))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("pages of %v: %v, want %v", limit, got, want)
+		}
+	}
+	_, first := ask(map[string]any{"limit": 1})
+	cursor := first["pagination"].(map[string]any)["next_page_cursor"]
+	for name, more := range map[string]map[string]any{
+		"another limit": {"limit": 2, "page_cursor": cursor},
+		"no limit":      {"page_cursor": cursor},
+	} {
+		if status, out := ask(more); status != http.StatusBadRequest || kind(out) != "mismatched_page_parameters" {
+			t.Errorf("%s: %d %v", name, status, out["error"])
+		}
+	}
+	for name, more := range map[string]map[string]any{
+		"no cursor": {"page_cursor": "x"}, "no rows": {"limit": 0}, "less than none": {"limit": -1}, "half a row": {"limit": 1.5},
+	} {
+		if status, out := ask(more); status != http.StatusBadRequest || kind(out) != "invalid_input" {
+			t.Errorf("%s: %d %v", name, status, out["error"])
+		}
+	}
+	for other, o := range lists {
+		params := maps.Clone(o.params)
+		if params == nil {
+			params = map[string]any{}
+		}
+		params["limit"], params["page_cursor"] = 1, cursor
+		var out map[string]any
+		if status := s.Post(t, other, params, &out); other != path && (status != http.StatusBadRequest || kind(out) != "mismatched_page_parameters") {
+			t.Errorf("at %s: %d %v", other, status, out["error"])
+		}
+	}
+}
+
+// ids are the identifiers of the rows in an answer, in order.
+func (l paged) ids(out map[string]any) (ids []string) {
+	rows, _ := out[l.key].([]any)
+	for _, row := range rows {
+		id, _ := row.(map[string]any)[l.id].(string)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func kind(out map[string]any) any {
+	reason, _ := out["error"].(map[string]any)
+	return reason["type"]
+}
