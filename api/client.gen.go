@@ -180,6 +180,24 @@ type ClientInterface interface {
 	// Corresponds with POST /access_codes/list (the `ListAccessCodes` operationId).
 	ListAccessCodes(ctx context.Context, body ListAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PullBackupAccessCodeWithBody Have a code that is on the device already, in place of one that does not work.
+	//
+	// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+	PullBackupAccessCodeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PullBackupAccessCode Have a code that is on the device already, in place of one that does not work.
+	//
+	// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+	PullBackupAccessCode(ctx context.Context, body PullBackupAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReportDeviceConstraintsWithBody Say how many digits the codes of a device have.
 	//
 	// For devices whose vendor does not tell: those of SmartThings. New codes obey; those there are stay.
@@ -1123,6 +1141,44 @@ func (c *Client) ListAccessCodesWithBody(ctx context.Context, contentType string
 // Corresponds with POST /access_codes/list (the `ListAccessCodes` operationId).
 func (c *Client) ListAccessCodes(ctx context.Context, body ListAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListAccessCodesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PullBackupAccessCodeWithBody Have a code that is on the device already, in place of one that does not work.
+//
+// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+func (c *Client) PullBackupAccessCodeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPullBackupAccessCodeRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PullBackupAccessCode Have a code that is on the device already, in place of one that does not work.
+//
+// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+func (c *Client) PullBackupAccessCode(ctx context.Context, body PullBackupAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPullBackupAccessCodeRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -3092,6 +3148,46 @@ func NewListAccessCodesRequestWithBody(server string, contentType string, body i
 	}
 
 	operationPath := fmt.Sprintf("/access_codes/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewPullBackupAccessCodeRequest calls the generic PullBackupAccessCode builder with application/json body
+func NewPullBackupAccessCodeRequest(server string, body PullBackupAccessCodeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPullBackupAccessCodeRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPullBackupAccessCodeRequestWithBody constructs an http.Request for the PullBackupAccessCode method, with any body, and a specified content type
+func NewPullBackupAccessCodeRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/access_codes/pull_backup_access_code")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -5247,6 +5343,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /access_codes/list (the `ListAccessCodes` operationId).
 	ListAccessCodesWithResponse(ctx context.Context, body ListAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAccessCodesResult, error)
 
+	// PullBackupAccessCodeWithBodyWithResponse Have a code that is on the device already, in place of one that does not work.
+	//
+	// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+	PullBackupAccessCodeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PullBackupAccessCodeResult, error)
+
+	// PullBackupAccessCodeWithResponse Have a code that is on the device already, in place of one that does not work.
+	//
+	// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+	PullBackupAccessCodeWithResponse(ctx context.Context, body PullBackupAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*PullBackupAccessCodeResult, error)
+
 	// ReportDeviceConstraintsWithBodyWithResponse Say how many digits the codes of a device have.
 	//
 	// For devices whose vendor does not tell: those of SmartThings. New codes obey; those there are stay.
@@ -6375,6 +6489,75 @@ func (r ListAccessCodesResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListAccessCodesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PullBackupAccessCodeResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BackupAccessCodeResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PullBackupAccessCodeResult) GetJSON200() *BackupAccessCodeResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r PullBackupAccessCodeResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r PullBackupAccessCodeResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r PullBackupAccessCodeResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r PullBackupAccessCodeResult) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetBody returns the raw response body bytes
+func (r PullBackupAccessCodeResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PullBackupAccessCodeResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PullBackupAccessCodeResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PullBackupAccessCodeResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -9603,6 +9786,36 @@ func (c *ClientWithResponses) ListAccessCodesWithResponse(ctx context.Context, b
 	return ParseListAccessCodesResult(rsp)
 }
 
+// PullBackupAccessCodeWithBodyWithResponse Have a code that is on the device already, in place of one that does not work.
+//
+// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+func (c *ClientWithResponses) PullBackupAccessCodeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PullBackupAccessCodeResult, error) {
+	rsp, err := c.PullBackupAccessCodeWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePullBackupAccessCodeResult(rsp)
+}
+
+// PullBackupAccessCodeWithResponse Have a code that is on the device already, in place of one that does not work.
+//
+// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /access_codes/pull_backup_access_code (the `PullBackupAccessCode` operationId).
+func (c *ClientWithResponses) PullBackupAccessCodeWithResponse(ctx context.Context, body PullBackupAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*PullBackupAccessCodeResult, error) {
+	rsp, err := c.PullBackupAccessCode(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePullBackupAccessCodeResult(rsp)
+}
+
 // ReportDeviceConstraintsWithBodyWithResponse Say how many digits the codes of a device have.
 //
 // For devices whose vendor does not tell: those of SmartThings. New codes obey; those there are stay.
@@ -11239,6 +11452,60 @@ func ParseListAccessCodesResult(rsp *http.Response) (*ListAccessCodesResult, err
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePullBackupAccessCodeResult parses an HTTP response from a PullBackupAccessCodeWithResponse call
+func ParsePullBackupAccessCodeResult(rsp *http.Response) (*PullBackupAccessCodeResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PullBackupAccessCodeResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BackupAccessCodeResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	}
 

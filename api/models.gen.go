@@ -263,10 +263,10 @@ type AccessCode struct {
 	// Errors What keeps it from working.
 	Errors []Problem `json:"errors"`
 
-	// IsBackup Whether it is a spare code.
+	// IsBackup Whether it was made ahead of time, and pulled in place of another.
 	IsBackup bool `json:"is_backup,omitempty,omitzero"`
 
-	// IsBackupAccessCodeAvailable Whether a spare code can be pulled.
+	// IsBackupAccessCodeAvailable Whether a backup code can be pulled in its place now.
 	IsBackupAccessCodeAvailable bool `json:"is_backup_access_code_available"`
 
 	// IsExternalModificationAllowed Whether a change made at the device stands.
@@ -293,7 +293,7 @@ type AccessCode struct {
 	// PendingMutations What is on its way to the device.
 	PendingMutations []PendingMutation `json:"pending_mutations"`
 
-	// PulledBackupAccessCodeID The spare code pulled in its place.
+	// PulledBackupAccessCodeID The backup code that was pulled in its place.
 	PulledBackupAccessCodeID *string `json:"pulled_backup_access_code_id,omitempty"`
 
 	// StartsAt From when it opens. Only on time-bound codes.
@@ -412,6 +412,18 @@ type ActionAttemptsResponse struct {
 
 	// Pagination Where the next page is.
 	Pagination Pagination `json:"pagination"`
+}
+
+// BackupAccessCodeResponse A backup code that was pulled.
+type BackupAccessCodeResponse struct {
+	// AccessCode A code that this workspace manages: it drives the device towards what is written here.
+	AccessCode AccessCode `json:"access_code"`
+
+	// BackupAccessCode A code that this workspace manages: it drives the device towards what is written here.
+	BackupAccessCode AccessCode `json:"backup_access_code"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
 }
 
 // BoltRequest Which door is to be moved.
@@ -581,7 +593,7 @@ type CreateAccessCodeRequest struct {
 	// Sync Answer only when the attempt has ended, or after ten seconds.
 	Sync Sync `json:"sync,omitempty,omitzero"`
 
-	// UseBackupAccessCodePool Not available yet.
+	// UseBackupAccessCodePool Whether codes are kept on the device ahead of time, one of which can be pulled in place of this one. Time-bound codes only.
 	UseBackupAccessCodePool bool `json:"use_backup_access_code_pool,omitempty,omitzero"`
 
 	// UseOfflineAccessCode Not available yet.
@@ -627,7 +639,7 @@ type CreateMultipleAccessCodesRequest struct {
 	// StartsAt A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
 	StartsAt Timestamp `json:"starts_at,omitempty,omitzero"`
 
-	// UseBackupAccessCodePool Not available yet.
+	// UseBackupAccessCodePool As in `/access_codes/create`.
 	UseBackupAccessCodePool bool `json:"use_backup_access_code_pool,omitempty,omitzero"`
 }
 
@@ -837,6 +849,9 @@ type DeviceProperties struct {
 	// Appearance How it is shown.
 	Appearance DeviceAppearance `json:"appearance"`
 
+	// BackupAccessCodePoolEnabled Whether backup codes are kept on it while codes ask for that.
+	BackupAccessCodePoolEnabled *bool `json:"backup_access_code_pool_enabled,omitempty"`
+
 	// Battery Its battery.
 	Battery DeviceBattery `json:"battery,omitempty,omitzero"`
 
@@ -879,7 +894,7 @@ type DeviceProperties struct {
 	// SupportedCodeLengths How many digits a PIN may have, ascending.
 	SupportedCodeLengths []int `json:"supported_code_lengths,omitempty,omitzero"`
 
-	// SupportsBackupAccessCodePool Whether spare codes can be kept for it.
+	// SupportsBackupAccessCodePool Whether backup codes can be kept on it.
 	SupportsBackupAccessCodePool *bool `json:"supports_backup_access_code_pool,omitempty"`
 
 	// SupportsOfflineAccessCodes Whether codes can be issued for it.
@@ -1607,6 +1622,12 @@ type Problem struct {
 	WarningCode string `json:"warning_code,omitempty,omitzero"`
 }
 
+// PullBackupAccessCodeRequest Names the code in whose place another is pulled.
+type PullBackupAccessCodeRequest struct {
+	// AccessCodeID An identifier. Opaque to clients.
+	AccessCodeID ID `json:"access_code_id"`
+}
+
 // ReportDeviceConstraintsRequest How many digits codes have: each number of digits, or the least and the greatest.
 type ReportDeviceConstraintsRequest struct {
 	// DeviceID An identifier. Opaque to clients.
@@ -1903,7 +1924,7 @@ type UpdateConnectedAccountRequest struct {
 
 // UpdateDeviceRequest A change of a device. What is not named stays.
 type UpdateDeviceRequest struct {
-	// BackupAccessCodePoolEnabled Only false: spare codes are not available yet.
+	// BackupAccessCodePoolEnabled Whether backup codes are kept on it while codes ask for that. A new code that asks for it switches it on.
 	BackupAccessCodePoolEnabled *bool `json:"backup_access_code_pool_enabled,omitempty"`
 
 	// CustomMetadata Changes of the data: null or an empty text takes a key away; what is not named stays. At most 50 keys of 40 characters without a dot; texts have at most 500.
@@ -2209,6 +2230,9 @@ type GetAccessCodeJSONRequestBody = GetAccessCodeRequest
 
 // ListAccessCodesJSONRequestBody defines body for ListAccessCodes for application/json ContentType.
 type ListAccessCodesJSONRequestBody = ListAccessCodesRequest
+
+// PullBackupAccessCodeJSONRequestBody defines body for PullBackupAccessCode for application/json ContentType.
+type PullBackupAccessCodeJSONRequestBody = PullBackupAccessCodeRequest
 
 // ReportDeviceConstraintsJSONRequestBody defines body for ReportDeviceConstraints for application/json ContentType.
 type ReportDeviceConstraintsJSONRequestBody = ReportDeviceConstraintsRequest

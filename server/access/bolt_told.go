@@ -146,7 +146,13 @@ func (t *deviceTx) jammed(ctx context.Context, o Operation) error {
 	return t.s.waker.Wake(ctx, t.tx, AccountLane, t.d.ConnectedAccountID)
 }
 
-func (t *deviceTx) codeUsed(ref string) *store.AccessCode { return t.code(t.codeByRef(ref)) }
+// codeUsed is the code of that reference; nil where it is not known, or to nobody.
+func (t *deviceTx) codeUsed(ref string) *store.AccessCode {
+	if c := t.code(t.codeByRef(ref)); c != nil && !c.InPool {
+		return c
+	}
+	return nil
+}
 
 // aboutCodeUsed names the code that was used at the keypad, where it is known.
 func (t *deviceTx) aboutCodeUsed(a about, ref string) about {

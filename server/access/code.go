@@ -35,10 +35,13 @@ type Code struct {
 	StartsAt, EndsAt            *time.Time
 	Status                      Status
 	ExternalModificationAllowed bool
-	OnDevice                    bool // the device holds it, open or scheduled
-	WaitingForPIN               bool // the vendor has yet to invent it
-	CannotBeManaged             bool // unmanaged: its device does not let it be taken over
-	CannotBeDeleted             bool // unmanaged: its device does not let it be deleted
+	Backup                      bool      // made ahead of time, and pulled in place of another
+	BackupAvailable             bool      // one can be pulled in its place
+	PulledBackup                uuid.UUID // the one that was; zero: none
+	OnDevice                    bool      // the device holds it, open or scheduled
+	WaitingForPIN               bool      // the vendor has yet to invent it
+	CannotBeManaged             bool      // unmanaged: its device does not let it be taken over
+	CannotBeDeleted             bool      // unmanaged: its device does not let it be deleted
 	Errors, Warnings            []Problem
 	Mutations                   []Mutation
 	CreatedAt                   time.Time
@@ -96,6 +99,7 @@ func (s *Service) toCode(r store.AccessCode, d store.Device) (Code, error) {
 	if !r.IsManaged {
 		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible, !caps.DeleteUnmanaged
 	}
+	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, idOf(r.PulledBackupCodeID), backupAvailable(r, d)
 	if r.ErrorCode != nil {
 		c.Errors = append(c.Errors, Problem{Code: *r.ErrorCode, Message: text(r.ErrorMessage), Scope: OfCode, At: at(r.ErrorAt), Other: idOf(r.ErrorCodeID)})
 	}
@@ -111,6 +115,9 @@ func (s *Service) toCode(r store.AccessCode, d store.Device) (Code, error) {
 	}
 	if r.WarningCode != nil {
 		c.Warnings = append(c.Warnings, Problem{Code: *r.WarningCode, Message: text(r.WarningMessage), Scope: OfCode, At: at(r.WarningAt)})
+	}
+	if r.PulledBackupCodeID != nil {
+		c.Warnings = append(c.Warnings, Problem{Code: "using_backup_access_code", Message: "A backup access code was pulled, and is used in place of this one.", Scope: OfCode, At: r.WantedAt})
 	}
 	if r.RemovingSince != nil {
 		c.Warnings = append(c.Warnings, Problem{Code: "being_deleted", Message: "The code is being removed from its device.", Scope: OfCode, At: *r.RemovingSince})

@@ -69,7 +69,8 @@ func save(ctx context.Context, tx store.Tx, c store.AccessCode) error {
 		WriteGen: c.WriteGen, WriteRef: c.WriteRef, WriteAt: c.WriteAt, WriteAccepted: c.WriteAccepted, Attempts: c.Attempts, NextAttemptAt: c.NextAttemptAt,
 		RemovingSince: c.RemovingSince, ErrorCode: c.ErrorCode, ErrorMessage: c.ErrorMessage, ErrorAt: c.ErrorAt, ErrorCodeID: c.ErrorCodeID,
 		WarningCode: c.WarningCode, WarningMessage: c.WarningMessage, WarningAt: c.WarningAt, Disputes: c.Disputes, DisputedAt: c.DisputedAt,
-		WantedAt: c.WantedAt, AppliedSealed: c.AppliedSealed, CommonCodeKey: c.CommonCodeKey})
+		WantedAt: c.WantedAt, AppliedSealed: c.AppliedSealed, CommonCodeKey: c.CommonCodeKey,
+		IsBackup: c.IsBackup, InPool: c.InPool, PulledBackupCodeID: c.PulledBackupCodeID})
 }
 
 // UpdateCode changes a managed code, and returns the attempt that brings the change to the device; where
@@ -119,7 +120,10 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c sto
 	if err := save(ctx, tx, c); err != nil {
 		return a, err
 	}
-	if err := s.emitRequested(ctx, tx, aboutCode(d, c.AccessCodeID), changes); err != nil {
+	if err := s.emitRequested(ctx, tx, aboutCode(d, c), changes); err != nil {
+		return a, err
+	}
+	if err := s.alignBackup(ctx, tx, c); err != nil {
 		return a, err
 	}
 	if a, err = s.newAttempt(ctx, tx, c, UpdateAccessCode, attemptOptions{}); err != nil {
@@ -215,11 +219,11 @@ func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c s
 	if c.VendorRef == nil || c.AppliedGen != c.DesiredGen {
 		return a, invalid("is_managed", "The code is not on its device yet as it should be. Wait until its status is set, or delete it.")
 	}
-	c.IsManaged, c.ErrorCode, c.WarningCode, c.CommonCodeKey = false, nil, nil, nil
+	c.IsManaged, c.IsBackup, c.ErrorCode, c.WarningCode, c.CommonCodeKey = false, false, nil, nil, nil
 	if err := save(ctx, tx, c); err != nil {
 		return a, err
 	}
-	if err := s.emit(ctx, tx, "access_code.unmanaged.created", aboutCode(d, c.AccessCodeID)); err != nil {
+	if err := s.emit(ctx, tx, "access_code.unmanaged.created", aboutCode(d, c)); err != nil {
 		return a, err
 	}
 	return s.doneAttempt(ctx, tx, c, UpdateAccessCode)
@@ -253,6 +257,9 @@ func (s *Service) DeleteUnmanagedCode(ctx context.Context, p Principal, id strin
 }
 
 func (s *Service) remove(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, actionType string) (a store.ActionAttempt, err error) {
+	if err := s.removeBackup(ctx, tx, d, c); err != nil {
+		return a, err
+	}
 	neverSent := c.VendorRef == nil && c.WriteGen == 0
 	if neverSent || d.RemovedAt != nil { // nothing to take away, or nothing to take it from
 		if a, err = s.doneAttempt(ctx, tx, c, actionType); err != nil {
@@ -272,7 +279,7 @@ func (s *Service) remove(ctx context.Context, tx store.Tx, d store.Device, c sto
 			return a, err
 		}
 		if c.IsManaged {
-			if err := s.emitMutation(ctx, tx, aboutCode(d, c.AccessCodeID), "deleting"); err != nil {
+			if err := s.emitMutation(ctx, tx, aboutCode(d, c), "deleting"); err != nil {
 				return a, err
 			}
 		}
@@ -288,6 +295,11 @@ func (s *Service) remove(ctx context.Context, tx store.Tx, d store.Device, c sto
 func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) error {
 	if err := tx.DeleteAccessCode(ctx, c.AccessCodeID); err != nil {
 		return err
+	}
+	if c.IsBackup {
+		if err := tx.ForgetPulledBackup(ctx, store.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID}); err != nil {
+			return err
+		}
 	}
 	pending, err := tx.PendingAttemptsOfDevice(ctx, d.DeviceID)
 	if err != nil {
@@ -310,10 +322,10 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 		}
 	}
 	if !c.IsManaged {
-		return s.emit(ctx, tx, "access_code.unmanaged.removed", aboutCode(d, c.AccessCodeID))
+		return s.emit(ctx, tx, "access_code.unmanaged.removed", aboutCode(d, c))
 	}
 	if c.AppliedGen > 0 {
-		if err := s.emit(ctx, tx, "access_code.removed_from_device", aboutCode(d, c.AccessCodeID)); err != nil {
+		if err := s.emit(ctx, tx, "access_code.removed_from_device", aboutCode(d, c)); err != nil {
 			return err
 		}
 	}
@@ -344,7 +356,7 @@ func (s *Service) failConversion(ctx context.Context, tx store.Tx, d store.Devic
 		return err
 	}
 	why := []Problem{{Code: errorType, Message: message, Scope: OfCode, At: s.opt.Now()}}
-	failed, err := s.withTrouble(ctx, tx, aboutCode(d, c.AccessCodeID), d)
+	failed, err := s.withTrouble(ctx, tx, aboutCode(d, c), d)
 	if err != nil {
 		return err
 	}

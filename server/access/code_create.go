@@ -21,6 +21,7 @@ type NewCode struct {
 	ExternalModificationAllowed bool
 	NativeScheduling            bool
 	CommonCodeKey               string // shares the PIN of the codes that have it
+	BackupPool                  bool   // another code can be pulled in its place
 	EvenIfOffline               bool   // wait for a device that is offline instead of refusing
 }
 
@@ -74,14 +75,19 @@ func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, r
 	if a, err = s.newAttempt(ctx, tx, r, CreateAccessCode, attemptOptions{}); err != nil {
 		return r, a, err
 	}
-	if err := s.emit(ctx, tx, "access_code.created", aboutCode(d, r.AccessCodeID)); err != nil {
+	if err := s.emit(ctx, tx, "access_code.created", aboutCode(d, r)); err != nil {
 		return r, a, err
+	}
+	if row.UsesBackupPool {
+		if err := s.enablePool(ctx, tx, d); err != nil {
+			return r, a, err
+		}
 	}
 	mutation := "creating"
 	if r.Status == string(StatusUnset) {
 		mutation = "deferring_creation"
 	}
-	if err := s.emitMutation(ctx, tx, aboutCode(d, r.AccessCodeID), mutation); err != nil {
+	if err := s.emitMutation(ctx, tx, aboutCode(d, r), mutation); err != nil {
 		return r, a, err
 	}
 	return r, a, s.wakeDevice(ctx, tx, d.DeviceID, false)
@@ -105,7 +111,7 @@ func (s *Service) newCode(d store.Device, taken []store.AccessCode, n NewCode) (
 		name = *n.Name
 	}
 	starts, ends, err := parseTimeFrame(n.StartsAt, n.EndsAt, s.opt.Now())
-	if err := all(checkName(name, caps), checkNewPIN(n.PIN, caps), err); err != nil {
+	if err := all(checkName(name, caps), checkNewPIN(n.PIN, caps), err, checkPool(n.BackupPool, starts != nil || err != nil)); err != nil {
 		return r, err
 	}
 	if full(caps, taken) {
@@ -132,7 +138,7 @@ func (s *Service) newCode(d store.Device, taken []store.AccessCode, n NewCode) (
 	return store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
 		PinSealed: row.PinSealed, PinMac: row.PinMac, StartsAt: starts, EndsAt: ends, Status: string(status),
 		ExternalModificationAllowed: n.ExternalModificationAllowed, PreferNativeScheduling: n.NativeScheduling, WantedAt: s.opt.Now().UTC(),
-		CommonCodeKey: nonEmpty(n.CommonCodeKey)}, nil
+		CommonCodeKey: nonEmpty(n.CommonCodeKey), UsesBackupPool: n.BackupPool}, nil
 }
 
 // checkNewPIN says why a device takes no such PIN for a new code; empty leaves the choice to others.
@@ -158,23 +164,24 @@ func defaultNameFor(caps Capabilities) string {
 	return defaultName
 }
 
-// full says whether the device has no room for one more code; those on their way off make room.
+// full says whether the device has no room for one more code; those on their way off make room, and those of the
+// backup pool give way.
 func full(caps Capabilities, codes []store.AccessCode) bool {
 	n := 0
 	for _, c := range codes {
-		if c.RemovingSince == nil {
+		if c.RemovingSince == nil && !c.InPool {
 			n++
 		}
 	}
 	return caps.MaxCodes > 0 && n >= caps.MaxCodes
 }
 
-// checkFree says whether another code than self has the PIN already. Those on their way off do not count:
-// they are gone before this one is put.
+// checkFree says whether another code than self has the PIN already. Those on their way off do not count, nor those of
+// the backup pool, which give way: they are gone before this one is put.
 func (s *Service) checkFree(device uuid.UUID, codes []store.AccessCode, self uuid.UUID, pin string) error {
 	mac := s.keys.MAC(pinScope(device), []byte(pin))
 	i := slices.IndexFunc(codes, func(c store.AccessCode) bool {
-		return c.AccessCodeID != self && c.RemovingSince == nil && seal.Equal(c.PinMac, mac)
+		return c.AccessCodeID != self && c.RemovingSince == nil && !c.InPool && seal.Equal(c.PinMac, mac)
 	})
 	if i < 0 {
 		return nil

@@ -121,7 +121,7 @@ func (t *deviceTx) confirmed(ctx context.Context, c *store.AccessCode, by string
 		if change.secret() {
 			put = about.hiding
 		}
-		a := put(put(aboutCode(t.d, c.AccessCodeID), "from", change.from), "to", change.to)
+		a := put(put(aboutCode(t.d, *c), "from", change.from), "to", change.to)
 		if err := t.s.emit(ctx, t.tx, "access_code."+change.what+"_changed", a.with("description", by)); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (t *deviceTx) tellDelay(ctx context.Context, c *store.AccessCode) error {
 
 // aboutWithPIN is about a code, with its PIN for the types that carry one: null where it is not known.
 func (s *Service) aboutWithPIN(d store.Device, c store.AccessCode) (about, error) {
-	a := aboutCode(d, c.AccessCodeID)
+	a := aboutCode(d, c)
 	pin, err := s.pinOf(c)
 	if err != nil || pin == "" {
 		return a.with("code", nil), err

@@ -15,6 +15,8 @@ type DeviceChange struct {
 	Name     *string        // the name it goes by here; empty: the one that it has at its vendor
 	Metadata map[string]any // null takes a key away
 	Managed  *bool          // false: it is neither read nor written any more; true: it is again
+
+	BackupPool *bool // whether codes are kept on it ahead of time for those codes that ask for that
 }
 
 // UpdateDevice changes a managed device. It fails with NotFound; with Invalid where metadata breaks a rule, and
@@ -50,6 +52,11 @@ func (s *Service) changeDevice(ctx context.Context, p Principal, id string, mana
 		}
 		if name := toDevice(t.d).Name; name != was {
 			if err := s.emit(ctx, t.tx, "device.name_changed", aboutDevice(t.d).with("device_name", name)); err != nil {
+				return err
+			}
+		}
+		if c.BackupPool != nil {
+			if err := t.switchPool(ctx, *c.BackupPool); err != nil {
 				return err
 			}
 		}

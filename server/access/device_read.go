@@ -243,7 +243,7 @@ func (r *reading) foreign(ctx context.Context, f Found) error {
 	r.disabled(&c, f.Disabled)
 	r.codes = append(r.codes, &c)
 	r.seen[c.AccessCodeID] = true
-	return r.s.emit(ctx, r.tx, "access_code.unmanaged.created", aboutCode(r.d, c.AccessCodeID))
+	return r.s.emit(ctx, r.tx, "access_code.unmanaged.created", aboutCode(r.d, c))
 }
 
 // refresh takes over what an unmanaged code has become at the device.
@@ -309,7 +309,7 @@ func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
 	if !wasOn {
 		return nil
 	}
-	return t.s.emit(ctx, t.tx, "access_code.removed_from_device", aboutCode(t.d, c.AccessCodeID))
+	return t.s.emit(ctx, t.tx, "access_code.removed_from_device", aboutCode(t.d, *c))
 }
 
 // unblock lets codes be tried again that the device refused for what was on it.
@@ -343,7 +343,7 @@ func (r *reading) convert(ctx context.Context) error {
 				c.ExternalModificationAllowed = *allowed
 			}
 			r.enable(c)
-			if err := r.s.emit(ctx, r.tx, "access_code.unmanaged.converted_to_managed", aboutCode(r.d, c.AccessCodeID)); err != nil {
+			if err := r.s.emit(ctx, r.tx, "access_code.unmanaged.converted_to_managed", aboutCode(r.d, *c)); err != nil {
 				return err
 			}
 		}

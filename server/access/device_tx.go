@@ -85,6 +85,11 @@ func (t *deviceTx) gone(ctx context.Context, c *store.AccessCode) error {
 			break
 		}
 	}
+	for _, other := range t.codes {
+		if idOf(other.PulledBackupCodeID) == c.AccessCodeID {
+			other.PulledBackupCodeID = nil
+		}
+	}
 	t.pending = without(t.pending, c.AccessCodeID)
 	return t.s.gone(ctx, t.tx, t.d, *c)
 }
@@ -260,7 +265,7 @@ func clearError(c *store.AccessCode) {
 
 // emitTrouble tells of a problem with the errors and warnings that the code has at the moment.
 func (t *deviceTx) emitTrouble(ctx context.Context, event string, c *store.AccessCode) error {
-	a, err := t.s.withTrouble(ctx, t.tx, aboutCode(t.d, c.AccessCodeID), t.d)
+	a, err := t.s.withTrouble(ctx, t.tx, aboutCode(t.d, *c), t.d)
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,8 @@ func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w D
 			}
 		} else if err := t.tick(ctx); err != nil {
 			return err
+		} else if err := t.keepPool(ctx); err != nil {
+			return err
 		}
 		w = DeviceWork{Device: toDevice(t.d), Seq: t.d.WakeSeq, ReadNeeded: t.d.ReadNeeded || t.d.LastGoodReadAt == nil, Failures: int(t.d.Failures)}
 		if again := t.d.RereadAt; again != nil {
@@ -89,6 +91,9 @@ func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w D
 		}
 		for _, a := range t.pending {
 			w.Deadline = earlier(w.Deadline, a.DeadlineAt)
+		}
+		if late := readPool(t.d).late(t.s.opt.DelayAfter); late != nil {
+			w.Deadline = earlier(w.Deadline, *late)
 		}
 		tell, err := t.s.tell(ctx, t.tx, &t.d)
 		if err != nil {
@@ -154,7 +159,7 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 		}
 		if nativeSchedule(*c, t.caps) {
 			w.StartsAt, w.EndsAt = c.StartsAt, c.EndsAt
-			if t.caps.startsInFuture() && w.StartsAt != nil && w.StartsAt.Before(t.now) && c.AppliedGen == 0 {
+			if t.caps.startsInFuture() && w.StartsAt != nil && w.StartsAt.Before(t.now) {
 				w.StartsAt = &t.now // the device takes no start that is past; the code opens at once all the same
 			}
 		}

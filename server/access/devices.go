@@ -36,6 +36,7 @@ type Device struct {
 	Metadata     map[string]any
 	CreatedAt    time.Time
 
+	BackupPool    BackupPool
 	AccountErrors []Problem
 }
 
@@ -97,6 +98,10 @@ func (c Capabilities) Flags() []string {
 func (d Device) Errors() []Problem { return append(d.ownErrors(), d.AccountErrors...) }
 
 func (d Device) ownErrors() []Problem {
+	return append(d.connectionErrors(), d.BackupPool.errors()...)
+}
+
+func (d Device) connectionErrors() []Problem {
 	switch {
 	case d.Removed:
 		return []Problem{{Code: "device_removed", Scope: OfDevice, At: d.OfflineSince, Message: "The device was removed from its vendor account."}}
@@ -110,7 +115,8 @@ func toDevice(r store.Device) Device {
 	d := Device{ID: r.DeviceID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Ref: r.VendorRef, Type: r.DeviceType,
 		Provider: r.Provider, Manufacturer: r.Manufacturer, Model: r.Model, SerialNumber: r.SerialNumber, Name: r.Name, VendorName: r.Name, Managed: r.IsManaged, Online: r.Online,
 		OfflineSince: r.OnlineChangedAt, FlakySince: at(r.FlakySince), Removed: r.RemovedAt != nil, Locked: r.Locked, BatteryLevel: r.BatteryLevel, CreatedAt: r.CreatedAt,
-		Capabilities: capabilities(r), Metadata: metadata(r.CustomMetadata), AccountErrors: readAccountError(r.AccountError)}
+		Capabilities: capabilities(r), Metadata: metadata(r.CustomMetadata), AccountErrors: readAccountError(r.AccountError),
+		BackupPool: readPool(r)}
 	if r.Nickname != nil {
 		d.Name = *r.Nickname
 	}

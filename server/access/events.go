@@ -33,15 +33,16 @@ type about struct {
 	fields             map[string]any
 	secret             map[string]any // fields that have a PIN in them: sealed, never in the payload
 	at                 *time.Time     // when it happened; nil: now
+	untold             bool           // nobody is to hear of it
 }
 
 func aboutDevice(d store.Device) about {
 	return about{workspace: d.WorkspaceID, account: d.ConnectedAccountID, device: &d.DeviceID, metadata: d.CustomMetadata}
 }
 
-func aboutCode(d store.Device, code uuid.UUID) about {
+func aboutCode(d store.Device, c store.AccessCode) about {
 	a := aboutDevice(d)
-	a.code = &code
+	a.code, a.untold = &c.AccessCodeID, c.InPool
 	return a
 }
 
@@ -69,6 +70,9 @@ func and(fields map[string]any, field string, value any) map[string]any {
 func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a about) error {
 	if _, known := eventFields[eventType]; !known {
 		return fmt.Errorf("the event type %s is not among eventFields", eventType)
+	}
+	if a.untold {
+		return nil
 	}
 	fields := map[string]any{"connected_account_id": a.account} // and what is kept about it, which the query adds
 	if a.device != nil {

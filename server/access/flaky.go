@@ -53,9 +53,9 @@ func lost(d store.Device) bool {
 // Warnings are what keeps the device from working well.
 func (d Device) Warnings() []Problem {
 	if d.FlakySince.IsZero() {
-		return nil
+		return d.BackupPool.warnings()
 	}
-	return []Problem{{Code: "device_has_flaky_connection", Scope: OfDevice, At: d.FlakySince,
+	return append(d.BackupPool.warnings(), Problem{Code: "device_has_flaky_connection", Scope: OfDevice, At: d.FlakySince,
 		Message: fmt.Sprintf("The device has lost its connection %d times within %d minutes. Look at its radio and its power; what is to be done on it may take long.",
-			flakyLosses, flakyWithin/time.Minute)}}
+			flakyLosses, flakyWithin/time.Minute)})
 }

@@ -19,7 +19,7 @@ func (h *handlers) CreateAccessCode(ctx context.Context, r CreateAccessCodeReque
 	p := principal(ctx)
 	code, attempt, err := h.access.CreateCode(ctx, p, access.NewCode{
 		DeviceID: r.Body.DeviceID, Name: optional(r.Body.Name), PIN: r.Body.Code, PreferredLength: r.Body.PreferredCodeLength,
-		StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, CommonCodeKey: r.Body.CommonCodeKey,
+		StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, CommonCodeKey: r.Body.CommonCodeKey, BackupPool: r.Body.UseBackupAccessCodePool,
 		ExternalModificationAllowed: external != nil && *external,
 		NativeScheduling:            *r.Body.PreferNativeScheduling, EvenIfOffline: *r.Body.AttemptForOfflineDevice,
 	})
@@ -51,7 +51,6 @@ func refuseUnavailable(body *api.CreateAccessCodeRequest) error {
 		{"is_offline_access_code", body.IsOfflineAccessCode},
 		{"use_offline_access_code", body.UseOfflineAccessCode},
 		{"is_one_time_use", body.IsOneTimeUse},
-		{"use_backup_access_code_pool", body.UseBackupAccessCodePool},
 	} {
 		if unavailable.asked {
 			issues = append(issues, issue{path: []string{unavailable.field}, message: "Not available yet"})
@@ -126,6 +125,7 @@ func toAccessCode(c access.Code) api.AccessCode {
 		CreatedAt: c.CreatedAt, Type: typeOfCode(c), Status: api.AccessCodeStatus(c.Status), StartsAt: c.StartsAt, EndsAt: c.EndsAt,
 		IsManaged: true, IsExternalModificationAllowed: c.ExternalModificationAllowed,
 		IsScheduledOnDevice: c.TimeBound() && c.OnDevice, IsWaitingForCodeAssignment: c.WaitingForPIN,
+		IsBackup: c.Backup, IsBackupAccessCodeAvailable: c.BackupAvailable, PulledBackupAccessCodeID: identifier(c.PulledBackup),
 		Errors: toErrors(c.Errors), Warnings: toWarnings(c.Warnings), PendingMutations: each(c.Mutations, toMutation),
 	}
 }
@@ -139,6 +139,15 @@ func typeOfCode(c access.Code) api.AccessCodeType {
 
 func toMutation(m access.Mutation) api.PendingMutation {
 	return api.PendingMutation{CreatedAt: m.At, Message: m.Message, MutationCode: m.Code, ScheduledAt: m.ScheduledAt, From: m.From, To: m.To}
+}
+
+func (h *handlers) PullBackupAccessCode(ctx context.Context, r PullBackupAccessCodeRequestObject) (PullBackupAccessCodeResponseObject, error) {
+	c, err := h.access.PullBackupCode(ctx, principal(ctx), r.Body.AccessCodeID)
+	if err != nil {
+		return nil, err
+	}
+	shown := toAccessCode(c)
+	return PullBackupAccessCode200JSONResponse{Ok: true, AccessCode: shown, BackupAccessCode: shown}, nil
 }
 
 func (h *handlers) ReportDeviceConstraints(ctx context.Context, r ReportDeviceConstraintsRequestObject) (ReportDeviceConstraintsResponseObject, error) {

@@ -9,15 +9,12 @@ import (
 )
 
 func (h *handlers) CreateMultipleAccessCodes(ctx context.Context, r CreateMultipleAccessCodesRequestObject) (CreateMultipleAccessCodesResponseObject, error) {
-	if r.Body.UseBackupAccessCodePool {
-		return nil, invalid([]issue{{path: []string{"use_backup_access_code_pool"}, message: "Not available yet"}})
-	}
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
 	codes, err := h.access.CreateCodes(ctx, principal(ctx), access.NewCodes{
 		DeviceIDs: r.Body.DeviceIds, OwnPINs: r.Body.BehaviorWhenCodeCannotBeShared == api.CreateRandomCode,
 		NewCode: access.NewCode{Name: optional(r.Body.Name), PIN: r.Body.Code, PreferredLength: r.Body.PreferredCodeLength,
 			StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, ExternalModificationAllowed: external != nil && *external,
-			NativeScheduling: *r.Body.PreferNativeScheduling, EvenIfOffline: *r.Body.AttemptForOfflineDevice},
+			BackupPool: r.Body.UseBackupAccessCodePool, NativeScheduling: *r.Body.PreferNativeScheduling, EvenIfOffline: *r.Body.AttemptForOfflineDevice},
 	})
 	if err != nil {
 		return nil, err

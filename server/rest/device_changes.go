@@ -11,11 +11,9 @@ import (
 )
 
 func (h *handlers) UpdateDevice(ctx context.Context, r UpdateDeviceRequestObject) (UpdateDeviceResponseObject, error) {
-	if enabled := r.Body.BackupAccessCodePoolEnabled; enabled != nil && *enabled {
-		return nil, invalid([]issue{{path: []string{"backup_access_code_pool_enabled"}, message: "Spare codes are not available yet; leave it out or give false"}})
-	}
 	err := h.access.UpdateDevice(ctx, principal(ctx), r.Body.DeviceID, access.DeviceChange{
-		Name: newName(ctx, r.Body), Metadata: r.Body.CustomMetadata, Managed: r.Body.IsManaged})
+		Name: newName(ctx, r.Body), Metadata: r.Body.CustomMetadata, Managed: r.Body.IsManaged,
+		BackupPool: r.Body.BackupAccessCodePoolEnabled})
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func toProperties(d access.Device) api.DeviceProperties {
 		Model:        api.DeviceModel{DisplayName: d.Model, ManufacturerDisplayName: d.Manufacturer},
 		Manufacturer: d.Manufacturer, SerialNumber: d.SerialNumber, Locked: d.Locked, BatteryLevel: d.BatteryLevel,
 		OnlineAccessCodesEnabled: &caps.OnlineCodes, OfflineAccessCodesEnabled: &caps.OfflineCodes,
-		SupportsOfflineAccessCodes: &caps.OfflineCodes, SupportsBackupAccessCodePool: new(false),
+		SupportsOfflineAccessCodes: &caps.OfflineCodes, SupportsBackupAccessCodePool: new(caps.HasBackupPool()), BackupAccessCodePoolEnabled: &d.BackupPool.Enabled,
 		SupportedCodeLengths: caps.CodeLengths, MaxActiveCodesSupported: caps.MaxCodes,
 		CodeConstraints: each(caps.Constraints, func(c access.Constraint) api.CodeConstraint {
 			return api.CodeConstraint{ConstraintType: c.Type, MinLength: c.MinLength, MaxLength: c.MaxLength}

@@ -65,6 +65,14 @@ func valuesOf(list *[]string) []string {
 	}
 }
 
+// identifier is an identifier that may be none.
+func identifier(id uuid.UUID) *string {
+	if id == uuid.Nil {
+		return nil
+	}
+	return new(id.String())
+}
+
 func optional(s string) *string {
 	if s == "" {
 		return nil

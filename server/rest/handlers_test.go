@@ -94,6 +94,11 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 	_, seenOnly := another(t, s, "unmanaged", true)
 	seen := seenOnly[0]
 	key := must(t, s, "/access_codes/create", "access_code", in{"device_id": device, "common_code_key": "many", "sync": true})["common_code_key"]
+	backed := must(t, s, "/access_codes/create", "access_code", in{"device_id": device, "use_backup_access_code_pool": true, "sync": true,
+		"starts_at": time.Now(), "ends_at": time.Now().Add(time.Hour)})["access_code_id"]
+	apptest.Until(t, "a backup code can be pulled", func() bool {
+		return must(t, s, "/access_codes/get", "access_code", in{"access_code_id": backed})["is_backup_access_code_available"] == true
+	})
 	inputs := map[string]func() in{
 		"/health":                        func() in { return nil },
 		"/health/get_health":             func() in { return nil },
@@ -135,6 +140,7 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 		"/access_codes/create_multiple": func() in {
 			return in{"device_ids": []any{device, spares[0]}, "name": "Many", "behavior_when_code_cannot_be_shared": "create_random_code"}
 		},
+		"/access_codes/pull_backup_access_code":   func() in { return in{"access_code_id": backed} },
 		"/access_codes/report_device_constraints": func() in { return in{"device_id": hub, "supported_code_lengths": []int{4, 6}} },
 		"/access_codes/update_multiple": func() in {
 			return in{"common_code_key": key, "name": "New"}
@@ -358,7 +364,7 @@ func TestCursorOfOneListIsRefusedByAnother(t *testing.T) {
 func TestCreateRefusesWhatIsNotAvailable(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
-	for _, field := range []string{"is_offline_access_code", "use_offline_access_code", "is_one_time_use", "use_backup_access_code_pool"} {
+	for _, field := range []string{"is_offline_access_code", "use_offline_access_code", "is_one_time_use"} {
 		status, out := call(t, s, http.MethodPost, "/access_codes/create", in{"device_id": s.Device(t, "august"), field: true})
 		reason, _ := out["error"].(in)
 		if status != http.StatusBadRequest || reason["message"] != `Not available yet for "`+field+`"` {

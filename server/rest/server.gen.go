@@ -37,6 +37,9 @@ type ServerInterface interface {
 	// ListAccessCodes Managed access codes of a device, or by their identifiers, a page at a time.
 	// (POST /access_codes/list)
 	ListAccessCodes(w http.ResponseWriter, r *http.Request)
+	// PullBackupAccessCode Have a code that is on the device already, in place of one that does not work.
+	// (POST /access_codes/pull_backup_access_code)
+	PullBackupAccessCode(w http.ResponseWriter, r *http.Request)
 	// ReportDeviceConstraints Say how many digits the codes of a device have.
 	// (POST /access_codes/report_device_constraints)
 	ReportDeviceConstraints(w http.ResponseWriter, r *http.Request)
@@ -228,6 +231,12 @@ func (_ Unimplemented) GetAccessCode(w http.ResponseWriter, r *http.Request) {
 // ListAccessCodes Managed access codes of a device, or by their identifiers, a page at a time.
 // (POST /access_codes/list)
 func (_ Unimplemented) ListAccessCodes(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// PullBackupAccessCode Have a code that is on the device already, in place of one that does not work.
+// (POST /access_codes/pull_backup_access_code)
+func (_ Unimplemented) PullBackupAccessCode(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -617,6 +626,20 @@ func (siw *ServerInterfaceWrapper) ListAccessCodes(w http.ResponseWriter, r *htt
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAccessCodes(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PullBackupAccessCode operation middleware
+func (siw *ServerInterfaceWrapper) PullBackupAccessCode(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PullBackupAccessCode(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1560,6 +1583,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/access_codes/generate_code", wrapper.GenerateAccessCode)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/access_codes/pull_backup_access_code", wrapper.PullBackupAccessCode)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/access_codes/report_device_constraints", wrapper.ReportDeviceConstraints)
 	})
 	r.Group(func(r chi.Router) {
@@ -2076,6 +2102,84 @@ func (response ListAccessCodes404JSONResponse) VisitListAccessCodesResponse(w ht
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PullBackupAccessCodeRequestObject struct {
+	Body *PullBackupAccessCodeJSONRequestBody
+}
+
+type PullBackupAccessCodeResponseObject interface {
+	VisitPullBackupAccessCodeResponse(w http.ResponseWriter) error
+}
+
+type PullBackupAccessCode200JSONResponse BackupAccessCodeResponse
+
+func (response PullBackupAccessCode200JSONResponse) VisitPullBackupAccessCodeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PullBackupAccessCode400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response PullBackupAccessCode400JSONResponse) VisitPullBackupAccessCodeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PullBackupAccessCode401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response PullBackupAccessCode401JSONResponse) VisitPullBackupAccessCodeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PullBackupAccessCode404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response PullBackupAccessCode404JSONResponse) VisitPullBackupAccessCodeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PullBackupAccessCode409JSONResponse struct{ ConflictJSONResponse }
+
+func (response PullBackupAccessCode409JSONResponse) VisitPullBackupAccessCodeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(409)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -5216,6 +5320,9 @@ type StrictServerInterface interface {
 	// ListAccessCodes Managed access codes of a device, or by their identifiers, a page at a time.
 	// (POST /access_codes/list)
 	ListAccessCodes(ctx context.Context, request ListAccessCodesRequestObject) (ListAccessCodesResponseObject, error)
+	// PullBackupAccessCode Have a code that is on the device already, in place of one that does not work.
+	// (POST /access_codes/pull_backup_access_code)
+	PullBackupAccessCode(ctx context.Context, request PullBackupAccessCodeRequestObject) (PullBackupAccessCodeResponseObject, error)
 	// ReportDeviceConstraints Say how many digits the codes of a device have.
 	// (POST /access_codes/report_device_constraints)
 	ReportDeviceConstraints(ctx context.Context, request ReportDeviceConstraintsRequestObject) (ReportDeviceConstraintsResponseObject, error)
@@ -5594,6 +5701,37 @@ func (sh *strictHandler) ListAccessCodes(w http.ResponseWriter, r *http.Request)
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListAccessCodesResponseObject); ok {
 		if err := validResponse.VisitListAccessCodesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PullBackupAccessCode operation middleware
+func (sh *strictHandler) PullBackupAccessCode(w http.ResponseWriter, r *http.Request) {
+	var request PullBackupAccessCodeRequestObject
+
+	var body PullBackupAccessCodeJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.PullBackupAccessCode(ctx, request.(PullBackupAccessCodeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PullBackupAccessCode")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(PullBackupAccessCodeResponseObject); ok {
+		if err := validResponse.VisitPullBackupAccessCodeResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

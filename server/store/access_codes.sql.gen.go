@@ -13,7 +13,7 @@ import (
 )
 
 const allCodesOfDevice = `-- name: AllCodesOfDevice :many
-select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key from access_codes where device_id = $1 order by created_at, access_code_id
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id from access_codes where device_id = $1 order by created_at, access_code_id
 `
 
 func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]AccessCode, error) {
@@ -63,6 +63,10 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 			&i.DisputedAt,
 			&i.WriteRef,
 			&i.CommonCodeKey,
+			&i.UsesBackupPool,
+			&i.IsBackup,
+			&i.InPool,
+			&i.PulledBackupCodeID,
 		); err != nil {
 			return nil, err
 		}
@@ -75,7 +79,7 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 }
 
 const codesOfKey = `-- name: CodesOfKey :many
-select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key from access_codes
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id from access_codes
 where workspace_id = $1 and common_code_key = $2::text and is_managed and removing_since is null
 order by device_id
 `
@@ -132,6 +136,10 @@ func (q *Queries) CodesOfKey(ctx context.Context, arg CodesOfKeyParams) ([]Acces
 			&i.DisputedAt,
 			&i.WriteRef,
 			&i.CommonCodeKey,
+			&i.UsesBackupPool,
+			&i.IsBackup,
+			&i.InPool,
+			&i.PulledBackupCodeID,
 		); err != nil {
 			return nil, err
 		}
@@ -153,7 +161,7 @@ func (q *Queries) DeleteAccessCode(ctx context.Context, accessCodeID uuid.UUID) 
 }
 
 const findAccessCode = `-- name: FindAccessCode :one
-select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key from access_codes where workspace_id = $1 and access_code_id = $2
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id from access_codes where workspace_id = $1 and access_code_id = $2 and not in_pool
 `
 
 type FindAccessCodeParams struct {
@@ -202,13 +210,32 @@ func (q *Queries) FindAccessCode(ctx context.Context, arg FindAccessCodeParams) 
 		&i.DisputedAt,
 		&i.WriteRef,
 		&i.CommonCodeKey,
+		&i.UsesBackupPool,
+		&i.IsBackup,
+		&i.InPool,
+		&i.PulledBackupCodeID,
 	)
 	return i, err
 }
 
+const forgetPulledBackup = `-- name: ForgetPulledBackup :exec
+update access_codes set pulled_backup_code_id = null where device_id = $1 and pulled_backup_code_id = $2::uuid
+`
+
+type ForgetPulledBackupParams struct {
+	DeviceID     uuid.UUID
+	AccessCodeID uuid.UUID
+}
+
+// Another may be pulled in its place.
+func (q *Queries) ForgetPulledBackup(ctx context.Context, arg ForgetPulledBackupParams) error {
+	_, err := q.db.Exec(ctx, forgetPulledBackup, arg.DeviceID, arg.AccessCodeID)
+	return err
+}
+
 const getAccessCode = `-- name: GetAccessCode :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths from access_codes c join devices d using (device_id)
-where c.workspace_id = $1 and c.access_code_id = $2 and c.is_managed = $3
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool from access_codes c join devices d using (device_id)
+where c.workspace_id = $1 and c.access_code_id = $2 and c.is_managed = $3 and not c.in_pool
 `
 
 type GetAccessCodeParams struct {
@@ -263,6 +290,10 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 		&i.AccessCode.DisputedAt,
 		&i.AccessCode.WriteRef,
 		&i.AccessCode.CommonCodeKey,
+		&i.AccessCode.UsesBackupPool,
+		&i.AccessCode.IsBackup,
+		&i.AccessCode.InPool,
+		&i.AccessCode.PulledBackupCodeID,
 		&i.Device.DeviceID,
 		&i.Device.WorkspaceID,
 		&i.Device.ConnectedAccountID,
@@ -299,13 +330,14 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 		&i.Device.Nickname,
 		&i.Device.AccountError,
 		&i.Device.ReportedCodeLengths,
+		&i.Device.BackupPool,
 	)
 	return i, err
 }
 
 const getAccessCodeByPIN = `-- name: GetAccessCodeByPIN :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths from access_codes c join devices d using (device_id)
-where c.workspace_id = $1 and c.device_id = $2 and c.pin_mac = $3 and c.is_managed = $4
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool from access_codes c join devices d using (device_id)
+where c.workspace_id = $1 and c.device_id = $2 and c.pin_mac = $3 and c.is_managed = $4 and not c.in_pool
 order by c.removing_since is not null, c.created_at limit 1
 `
 
@@ -367,6 +399,10 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 		&i.AccessCode.DisputedAt,
 		&i.AccessCode.WriteRef,
 		&i.AccessCode.CommonCodeKey,
+		&i.AccessCode.UsesBackupPool,
+		&i.AccessCode.IsBackup,
+		&i.AccessCode.InPool,
+		&i.AccessCode.PulledBackupCodeID,
 		&i.Device.DeviceID,
 		&i.Device.WorkspaceID,
 		&i.Device.ConnectedAccountID,
@@ -403,12 +439,13 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 		&i.Device.Nickname,
 		&i.Device.AccountError,
 		&i.Device.ReportedCodeLengths,
+		&i.Device.BackupPool,
 	)
 	return i, err
 }
 
 const getAccessCodeByRef = `-- name: GetAccessCodeByRef :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool from access_codes c join devices d using (device_id)
 where c.device_id = $1 and c.vendor_ref = $2
 `
 
@@ -463,6 +500,10 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 		&i.AccessCode.DisputedAt,
 		&i.AccessCode.WriteRef,
 		&i.AccessCode.CommonCodeKey,
+		&i.AccessCode.UsesBackupPool,
+		&i.AccessCode.IsBackup,
+		&i.AccessCode.InPool,
+		&i.AccessCode.PulledBackupCodeID,
 		&i.Device.DeviceID,
 		&i.Device.WorkspaceID,
 		&i.Device.ConnectedAccountID,
@@ -499,16 +540,19 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 		&i.Device.Nickname,
 		&i.Device.AccountError,
 		&i.Device.ReportedCodeLengths,
+		&i.Device.BackupPool,
 	)
 	return i, err
 }
 
 const insertAccessCode = `-- name: InsertAccessCode :one
 insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status,
-  external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, common_code_key, created_at)
+  external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, common_code_key,
+  uses_backup_pool, is_backup, in_pool, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-  $11, $12, $13, $14, $15, clock_timestamp())
-returning access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key
+  $11, $12, $13, $14, $15,
+  $16, $17, $18, clock_timestamp())
+returning access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id
 `
 
 type InsertAccessCodeParams struct {
@@ -527,6 +571,9 @@ type InsertAccessCodeParams struct {
 	VendorRef                   *string
 	WantedAt                    time.Time
 	CommonCodeKey               *string
+	UsesBackupPool              bool
+	IsBackup                    bool
+	InPool                      bool
 }
 
 func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodeParams) (AccessCode, error) {
@@ -546,6 +593,9 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 		arg.VendorRef,
 		arg.WantedAt,
 		arg.CommonCodeKey,
+		arg.UsesBackupPool,
+		arg.IsBackup,
+		arg.InPool,
 	)
 	var i AccessCode
 	err := row.Scan(
@@ -586,13 +636,17 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 		&i.DisputedAt,
 		&i.WriteRef,
 		&i.CommonCodeKey,
+		&i.UsesBackupPool,
+		&i.IsBackup,
+		&i.InPool,
+		&i.PulledBackupCodeID,
 	)
 	return i, err
 }
 
 const listAccessCodes = `-- name: ListAccessCodes :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths from access_codes c join devices d using (device_id)
-where c.workspace_id = $1 and c.is_managed and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool from access_codes c join devices d using (device_id)
+where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and c.access_code_id = any($4::uuid[])
   and ($5::text is null or strpos(lower(c.name), lower($5::text)) > 0)
 order by c.created_at, c.access_code_id
@@ -667,6 +721,10 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			&i.AccessCode.DisputedAt,
 			&i.AccessCode.WriteRef,
 			&i.AccessCode.CommonCodeKey,
+			&i.AccessCode.UsesBackupPool,
+			&i.AccessCode.IsBackup,
+			&i.AccessCode.InPool,
+			&i.AccessCode.PulledBackupCodeID,
 			&i.Device.DeviceID,
 			&i.Device.WorkspaceID,
 			&i.Device.ConnectedAccountID,
@@ -703,6 +761,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			&i.Device.Nickname,
 			&i.Device.AccountError,
 			&i.Device.ReportedCodeLengths,
+			&i.Device.BackupPool,
 		); err != nil {
 			return nil, err
 		}
@@ -715,8 +774,8 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 }
 
 const listAccessCodesOfDevice = `-- name: ListAccessCodesOfDevice :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths from access_codes c join devices d using (device_id)
-where c.device_id = $1 and c.workspace_id = $2 and c.is_managed = $3
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool from access_codes c join devices d using (device_id)
+where c.device_id = $1 and c.workspace_id = $2 and c.is_managed = $3 and not c.in_pool
   and (c.created_at, c.access_code_id) > ($4::timestamptz, $5::uuid)
   and ($6::uuid[] is null or c.access_code_id = any($6::uuid[]))
   and ($7::text is null or strpos(lower(c.name), lower($7::text)) > 0)
@@ -796,6 +855,10 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 			&i.AccessCode.DisputedAt,
 			&i.AccessCode.WriteRef,
 			&i.AccessCode.CommonCodeKey,
+			&i.AccessCode.UsesBackupPool,
+			&i.AccessCode.IsBackup,
+			&i.AccessCode.InPool,
+			&i.AccessCode.PulledBackupCodeID,
 			&i.Device.DeviceID,
 			&i.Device.WorkspaceID,
 			&i.Device.ConnectedAccountID,
@@ -832,6 +895,7 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 			&i.Device.Nickname,
 			&i.Device.AccountError,
 			&i.Device.ReportedCodeLengths,
+			&i.Device.BackupPool,
 		); err != nil {
 			return nil, err
 		}
@@ -866,8 +930,8 @@ update access_codes set is_managed = $1, name = $2, pin_sealed = $3, pin_mac = $
   removing_since = $20, error_code = $21, error_message = $22, error_at = $23,
   error_code_id = $24, warning_code = $25, warning_message = $26, warning_at = $27,
   disputes = $28, disputed_at = $29, common_code_key = $30,
-  wanted_at = $31, applied_sealed = $32
-where access_code_id = $33
+  wanted_at = $31, applied_sealed = $32, is_backup = $33, in_pool = $34, pulled_backup_code_id = $35
+where access_code_id = $36
 `
 
 type UpdateAccessCodeParams struct {
@@ -903,6 +967,9 @@ type UpdateAccessCodeParams struct {
 	CommonCodeKey               *string
 	WantedAt                    time.Time
 	AppliedSealed               []byte
+	IsBackup                    bool
+	InPool                      bool
+	PulledBackupCodeID          *uuid.UUID
 	AccessCodeID                uuid.UUID
 }
 
@@ -941,6 +1008,9 @@ func (q *Queries) UpdateAccessCode(ctx context.Context, arg UpdateAccessCodePara
 		arg.CommonCodeKey,
 		arg.WantedAt,
 		arg.AppliedSealed,
+		arg.IsBackup,
+		arg.InPool,
+		arg.PulledBackupCodeID,
 		arg.AccessCodeID,
 	)
 	return err

@@ -65,7 +65,7 @@ func (q *Queries) DueDevices(ctx context.Context, maxRows int32) ([]uuid.UUID, e
 }
 
 const findDevices = `-- name: FindDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths from devices d
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices d
 where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and (d.created_at, d.device_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid[] is null or d.device_id = any($5::uuid[]))
@@ -164,6 +164,7 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 			&i.Nickname,
 			&i.AccountError,
 			&i.ReportedCodeLengths,
+			&i.BackupPool,
 		); err != nil {
 			return nil, err
 		}
@@ -201,7 +202,7 @@ func (q *Queries) ForgetLockOperations(ctx context.Context, arg ForgetLockOperat
 }
 
 const getDevice = `-- name: GetDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths from devices where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
 `
 
 type GetDeviceParams struct {
@@ -250,12 +251,13 @@ func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (Device, e
 		&i.Nickname,
 		&i.AccountError,
 		&i.ReportedCodeLengths,
+		&i.BackupPool,
 	)
 	return i, err
 }
 
 const getDeviceByID = `-- name: GetDeviceByID :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths from devices where device_id = $1
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where device_id = $1
 `
 
 func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device, error) {
@@ -298,12 +300,13 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 		&i.Nickname,
 		&i.AccountError,
 		&i.ReportedCodeLengths,
+		&i.BackupPool,
 	)
 	return i, err
 }
 
 const getDeviceByName = `-- name: GetDeviceByName :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths from devices
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices
 where workspace_id = $1 and coalesce(nickname, name) = $2::text and removed_at is null and is_managed = $3
 order by created_at, device_id limit 1
 `
@@ -354,12 +357,13 @@ func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams
 		&i.Nickname,
 		&i.AccountError,
 		&i.ReportedCodeLengths,
+		&i.BackupPool,
 	)
 	return i, err
 }
 
 const getDeviceByRef = `-- name: GetDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths from devices where connected_account_id = $1 and vendor_ref = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where connected_account_id = $1 and vendor_ref = $2
 `
 
 type GetDeviceByRefParams struct {
@@ -407,6 +411,7 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 		&i.Nickname,
 		&i.AccountError,
 		&i.ReportedCodeLengths,
+		&i.BackupPool,
 	)
 	return i, err
 }
@@ -474,7 +479,7 @@ func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) erro
 }
 
 const listDevices = `-- name: ListDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths from devices
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices
 where workspace_id = $1 and removed_at is null and is_managed
   and (created_at, device_id) > ($2::timestamptz, $3::uuid)
 order by created_at, device_id
@@ -539,6 +544,7 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 			&i.Nickname,
 			&i.AccountError,
 			&i.ReportedCodeLengths,
+			&i.BackupPool,
 		); err != nil {
 			return nil, err
 		}
@@ -551,7 +557,7 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 }
 
 const listDevicesOfAccount = `-- name: ListDevicesOfAccount :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths from devices where connected_account_id = $1 order by device_id for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where connected_account_id = $1 order by device_id for no key update
 `
 
 // Whoever locks several devices does so in this order.
@@ -601,6 +607,7 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 			&i.Nickname,
 			&i.AccountError,
 			&i.ReportedCodeLengths,
+			&i.BackupPool,
 		); err != nil {
 			return nil, err
 		}
@@ -613,7 +620,7 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const lockDevice = `-- name: LockDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths from devices where device_id = $1 for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where device_id = $1 for no key update
 `
 
 // Changes of one device's codes happen one after another.
@@ -657,12 +664,13 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 		&i.Nickname,
 		&i.AccountError,
 		&i.ReportedCodeLengths,
+		&i.BackupPool,
 	)
 	return i, err
 }
 
 const lockDeviceByRef = `-- name: LockDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
 for no key update
 `
 
@@ -712,12 +720,13 @@ func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams
 		&i.Nickname,
 		&i.AccountError,
 		&i.ReportedCodeLengths,
+		&i.BackupPool,
 	)
 	return i, err
 }
 
 const lockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths from devices where workspace_id = $1 and device_id = $2 and removed_at is null for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where workspace_id = $1 and device_id = $2 and removed_at is null for no key update
 `
 
 type LockWorkspaceDeviceParams struct {
@@ -765,6 +774,7 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 		&i.Nickname,
 		&i.AccountError,
 		&i.ReportedCodeLengths,
+		&i.BackupPool,
 	)
 	return i, err
 }
@@ -852,6 +862,20 @@ type SetAccountErrorOfDevicesParams struct {
 // The account is locked. In the order in which devices are locked elsewhere.
 func (q *Queries) SetAccountErrorOfDevices(ctx context.Context, arg SetAccountErrorOfDevicesParams) error {
 	_, err := q.db.Exec(ctx, setAccountErrorOfDevices, arg.AccountError, arg.ConnectedAccountID)
+	return err
+}
+
+const setBackupPool = `-- name: SetBackupPool :exec
+update devices set backup_pool = $1 where device_id = $2
+`
+
+type SetBackupPoolParams struct {
+	BackupPool []byte
+	DeviceID   uuid.UUID
+}
+
+func (q *Queries) SetBackupPool(ctx context.Context, arg SetBackupPoolParams) error {
+	_, err := q.db.Exec(ctx, setBackupPool, arg.BackupPool, arg.DeviceID)
 	return err
 }
 

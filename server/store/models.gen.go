@@ -48,6 +48,10 @@ type AccessCode struct {
 	DisputedAt                  *time.Time
 	WriteRef                    *string
 	CommonCodeKey               *string
+	UsesBackupPool              bool
+	IsBackup                    bool
+	InPool                      bool
+	PulledBackupCodeID          *uuid.UUID
 }
 
 type AcsAccessGroup struct {
@@ -229,6 +233,7 @@ type Device struct {
 	Nickname            *string
 	AccountError        []byte
 	ReportedCodeLengths []int32
+	BackupPool          []byte
 }
 
 type Event struct {

@@ -30,8 +30,9 @@ func TestPart7_AllViolationsAtOnce(t *testing.T) {
 		"shape":            {"/webhooks/create", map[string]any{"url": "nowhere", "event_types": []string{"door.exploded"}}, []string{"url", "event_types"}},
 		"times":            {"/access_codes/create", map[string]any{"device_id": id, "starts_at": "soon", "ends_at": "later", "code": "x"}, []string{"starts_at", "ends_at", "code"}},
 		"rules":            {"/access_codes/create", map[string]any{"device_id": id, "code": "12349", "name": long, "starts_at": "2026-01-02", "ends_at": "2026-01-01"}, []string{"code", "name", "ends_at"}},
+		"backups":          {"/access_codes/create", map[string]any{"device_id": id, "name": long, "use_backup_access_code_pool": true}, []string{"name", "use_backup_access_code_pool"}},
 		"rules of updates": {"/access_codes/update", map[string]any{"access_code_id": created.AccessCode.AccessCodeID, "code": "12349", "name": long, "starts_at": "2026-01-02"}, []string{"code", "name", "ends_at"}},
-		"not available":    {"/access_codes/create", map[string]any{"device_id": id, "is_one_time_use": true, "use_backup_access_code_pool": true}, []string{"is_one_time_use", "use_backup_access_code_pool"}},
+		"not available":    {"/access_codes/create", map[string]any{"device_id": id, "is_one_time_use": true, "is_offline_access_code": true}, []string{"is_one_time_use", "is_offline_access_code"}},
 	} {
 		var f struct {
 			Error struct {

@@ -82,6 +82,8 @@ func contractFields(eventType string) []string {
 		more = []string{"code"}
 	case group == "access_code" && slices.Contains([]string{"name_changed", "code_changed", "time_frame_changed"}, rest):
 		more = []string{"from", "to", "description"}
+	case eventType == "access_code.backup_access_code_pulled":
+		more = []string{"backup_access_code_id"}
 	case eventType == "access_code.mutations_requested":
 		more = []string{"requested_mutations"}
 	case group == "access_code" && (strings.Contains(rest, "delay_in_") || strings.Contains(rest, "failed_to_")):
@@ -114,7 +116,7 @@ func TestEveryEmittedEventIsTried(t *testing.T) {
 		access.WebhookDisabled:      true, // by the tests of package webhooks
 		"connected_account.deleted": true, // by those of the command that disconnects
 	}
-	for _, step := range slices.Concat(life, delays, refusals, ends, flaps, unmanaged) {
+	for _, step := range slices.Concat(life, delays, refusals, ends, flaps, unmanaged, backups) {
 		for _, eventType := range step.want {
 			tried[eventType] = true
 		}

@@ -286,7 +286,7 @@ func TestEventsAreToldOnceEach(t *testing.T) {
 		steps    []step
 	}{
 		"life": {"yale", 0, life}, "delays": {"yale", 0, delays}, "refusals": {"kwikset", 0, refusals}, "ends": {"kwikset", 0, ends}, "flaps": {"yale", 24 * time.Hour, flaps},
-		"unmanaged": {"yale", 0, unmanaged},
+		"unmanaged": {"yale", 0, unmanaged}, "backups": {"yale", 0, backups},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -91,3 +91,15 @@ func (l *Lock) Control(t testing.TB, method, path string, body any) {
 		t.Fatalf("%s %s: %d", method, path, status)
 	}
 }
+
+// Enter types a PIN in at the lock's keypad, and reads what came of it into out.
+func (l *Lock) Enter(t testing.TB, pin string, out any) {
+	t.Helper()
+	raw, err := json.Marshal(map[string]any{"code": pin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status := send(t, http.MethodPost, l.url+"/keypad/enter", l.token, raw, out); status >= 300 {
+		t.Fatalf("enter a PIN: %d", status)
+	}
+}

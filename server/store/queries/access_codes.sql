@@ -1,25 +1,27 @@
 -- name: InsertAccessCode :one
 insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status,
-  external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, common_code_key, created_at)
+  external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, common_code_key,
+  uses_backup_pool, is_backup, in_pool, created_at)
 values (@access_code_id, @workspace_id, @device_id, @is_managed, @name, @pin_sealed, @pin_mac, @starts_at, @ends_at, @status,
-  @external_modification_allowed, @prefer_native_scheduling, @vendor_ref, @wanted_at, @common_code_key, clock_timestamp())
+  @external_modification_allowed, @prefer_native_scheduling, @vendor_ref, @wanted_at, @common_code_key,
+  @uses_backup_pool, @is_backup, @in_pool, clock_timestamp())
 returning *;
 
 -- name: GetAccessCode :one
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
-where c.workspace_id = @workspace_id and c.access_code_id = @access_code_id and c.is_managed = @is_managed;
+where c.workspace_id = @workspace_id and c.access_code_id = @access_code_id and c.is_managed = @is_managed and not c.in_pool;
 
 -- name: GetAccessCodeByPIN :one
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
-where c.workspace_id = @workspace_id and c.device_id = @device_id and c.pin_mac = @pin_mac and c.is_managed = @is_managed
+where c.workspace_id = @workspace_id and c.device_id = @device_id and c.pin_mac = @pin_mac and c.is_managed = @is_managed and not c.in_pool
 order by c.removing_since is not null, c.created_at limit 1;
 
 -- name: FindAccessCode :one
-select * from access_codes where workspace_id = @workspace_id and access_code_id = @access_code_id;
+select * from access_codes where workspace_id = @workspace_id and access_code_id = @access_code_id and not in_pool;
 
 -- name: ListAccessCodes :many
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
-where c.workspace_id = @workspace_id and c.is_managed and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
+where c.workspace_id = @workspace_id and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
   and c.access_code_id = any(@access_code_ids::uuid[])
   and (sqlc.narg('search')::text is null or strpos(lower(c.name), lower(sqlc.narg('search')::text)) > 0)
 order by c.created_at, c.access_code_id
@@ -27,7 +29,7 @@ limit @max_rows::integer;
 
 -- name: ListAccessCodesOfDevice :many
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
-where c.device_id = @device_id and c.workspace_id = @workspace_id and c.is_managed = @is_managed
+where c.device_id = @device_id and c.workspace_id = @workspace_id and c.is_managed = @is_managed and not c.in_pool
   and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('access_code_ids')::uuid[] is null or c.access_code_id = any(sqlc.narg('access_code_ids')::uuid[]))
   and (sqlc.narg('search')::text is null or strpos(lower(c.name), lower(sqlc.narg('search')::text)) > 0)
@@ -46,7 +48,7 @@ update access_codes set is_managed = @is_managed, name = @name, pin_sealed = @pi
   removing_since = @removing_since, error_code = @error_code, error_message = @error_message, error_at = @error_at,
   error_code_id = @error_code_id, warning_code = @warning_code, warning_message = @warning_message, warning_at = @warning_at,
   disputes = @disputes, disputed_at = @disputed_at, common_code_key = @common_code_key,
-  wanted_at = @wanted_at, applied_sealed = @applied_sealed
+  wanted_at = @wanted_at, applied_sealed = @applied_sealed, is_backup = @is_backup, in_pool = @in_pool, pulled_backup_code_id = @pulled_backup_code_id
 where access_code_id = @access_code_id;
 
 -- name: CodesOfKey :many
@@ -60,6 +62,10 @@ select pg_advisory_xact_lock(hashtextextended(@workspace_id::text || '/' || @com
 
 -- name: DeleteAccessCode :exec
 delete from access_codes where access_code_id = @access_code_id;
+
+-- name: ForgetPulledBackup :exec
+-- Another may be pulled in its place.
+update access_codes set pulled_backup_code_id = null where device_id = @device_id and pulled_backup_code_id = @access_code_id::uuid;
 
 -- name: GetAccessCodeByRef :one
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)

@@ -67,6 +67,9 @@ update devices d set account_error = sqlc.narg('account_error')::jsonb from mine
 -- name: ReportCodeLengths :exec
 update devices set reported_code_lengths = @reported_code_lengths where device_id = @device_id;
 
+-- name: SetBackupPool :exec
+update devices set backup_pool = @backup_pool where device_id = @device_id;
+
 -- name: SetDeviceManaged :exec
 update devices set is_managed = @is_managed, read_needed = true, wake_seq = wake_seq + 1, due_at = now() where device_id = @device_id;
 

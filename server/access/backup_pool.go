@@ -1,0 +1,346 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// A backup pool is made of codes that are on a device ahead of time, so that one is there at once when another code
+// does not work. They are rows like those of all managed codes, and are put, put right and taken away like them; but
+// until one is pulled nobody is shown it or told of it. How many there should be follows from the rows each time that
+// the device is looked at, so a crash loses nothing.
+
+// poolSize is how many codes a pool holds where the device has room. The published API does not say how many its own has.
+const poolSize = 3
+
+// poolName is what codes of a pool are called on the device.
+const poolName = "Backup code"
+
+// BackupPool is how the backup pool of a device stands.
+type BackupPool struct {
+	Enabled    bool       `json:"enabled,omitempty"`     // it was asked for, and has not been switched off since
+	Wanted     int        `json:"wanted,omitempty"`      // how many codes there should be
+	Ready      int        `json:"ready,omitempty"`       // how many there are
+	ShortSince *time.Time `json:"short_since,omitempty"` // since when there are fewer
+	Told       bool       `json:"told,omitempty"`        // for so long that it is shown
+}
+
+func readPool(d store.Device) (p BackupPool) {
+	_ = json.Unmarshal(d.BackupPool, &p) // written by this package
+	return p
+}
+
+func savePool(ctx context.Context, tx store.Tx, d *store.Device, p BackupPool) error {
+	was := readPool(*d)
+	if bytes.Equal(mustJSON(was), mustJSON(p)) {
+		return nil
+	}
+	d.BackupPool = mustJSON(p)
+	if err := tx.SetBackupPool(ctx, store.SetBackupPoolParams{DeviceID: d.DeviceID, BackupPool: d.BackupPool}); err != nil {
+		return fmt.Errorf("write how the backup pool stands: %w", err)
+	}
+	return nil
+}
+
+// late is when it is to be shown that the pool is short; nil: it is not, or is shown.
+func (p BackupPool) late(after time.Duration) *time.Time {
+	if p.ShortSince == nil || p.Told {
+		return nil
+	}
+	at := p.ShortSince.Add(after)
+	return &at
+}
+
+func (p BackupPool) errors() []Problem {
+	if !p.Told || p.Ready > 0 {
+		return nil
+	}
+	return []Problem{{Code: "empty_backup_access_code_pool", Scope: OfDevice, At: *p.ShortSince,
+		Message: "There is no backup access code on the device. It is tried further to put some there; look at the other errors of the device."}}
+}
+
+func (p BackupPool) warnings() []Problem {
+	if !p.Told || p.Ready == 0 {
+		return nil
+	}
+	return []Problem{{Code: "partial_backup_access_code_pool", Scope: OfDevice, At: *p.ShortSince,
+		Message: fmt.Sprintf("There are %d backup access codes on the device, and should be %d. It is tried further to put more there.", p.Ready, p.Wanted)}}
+}
+
+// HasBackupPool says whether a backup pool can be kept on the device.
+func (c Capabilities) HasBackupPool() bool { return c.OnlineCodes }
+
+// checkPool says why a new code cannot have a backup pool. It fails with Invalid.
+func checkPool(asked, timeBound bool) error {
+	if !asked || timeBound {
+		return nil
+	}
+	return invalid("use_backup_access_code_pool", "Cannot use the backup pool for ongoing codes; give starts_at and ends_at")
+}
+
+// enablePool notes that a code of the device asks for the pool.
+func (s *Service) enablePool(ctx context.Context, tx store.Tx, d store.Device) error {
+	p := readPool(d)
+	p.Enabled = true
+	return savePool(ctx, tx, &d, p)
+}
+
+// switchPool switches the pool on or off, whatever codes ask for. It fails with Invalid.
+func (t *deviceTx) switchPool(ctx context.Context, on bool) error {
+	if on && !t.caps.HasBackupPool() {
+		return &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "backup_access_code_pool_enabled", Message: "This device cannot hold access codes."}
+	}
+	p := readPool(t.d)
+	if p.Enabled == on {
+		return nil
+	}
+	p.Enabled = on
+	if err := savePool(ctx, t.tx, &t.d, p); err != nil {
+		return err
+	}
+	return t.s.wakeDevice(ctx, t.tx, t.d.DeviceID, false)
+}
+
+// backupAvailable says whether another code can be pulled in place of this one.
+func backupAvailable(c store.AccessCode, d store.Device) bool {
+	p := readPool(d)
+	return asksForPool(c) && c.PulledBackupCodeID == nil && p.Enabled && p.Ready > 0
+}
+
+func asksForPool(c store.AccessCode) bool {
+	return c.IsManaged && c.UsesBackupPool && c.StartsAt != nil && c.RemovingSince == nil
+}
+
+// spare says whether a code can be pulled now: the device has confirmed it.
+func spare(c store.AccessCode) bool {
+	return c.InPool && c.RemovingSince == nil && c.PinMac != nil && c.AppliedGen > 0 && c.AppliedGen == c.DesiredGen
+}
+
+// keepPool brings the pool's rows to what they should be; the device follows them.
+func (t *deviceTx) keepPool(ctx context.Context) error {
+	p := readPool(t.d)
+	p.Wanted, p.Ready = t.poolWanted(p), 0
+	var pool []*store.AccessCode
+	for _, c := range t.codes {
+		if c.InPool && c.RemovingSince == nil {
+			pool = append(pool, c)
+		}
+	}
+	slices.SortStableFunc(pool, func(a, b *store.AccessCode) int { // those that are on the device stay first
+		return int(min(b.AppliedGen, 1) - min(a.AppliedGen, 1))
+	})
+	kept := 0
+	for _, c := range pool {
+		if kept >= p.Wanted || t.inTheWay(c) {
+			if err := t.expire(ctx, c); err != nil {
+				return err
+			}
+			continue
+		}
+		if kept++; spare(*c) {
+			p.Ready++
+		}
+		if err := t.tryAnotherPIN(c); err != nil {
+			return err
+		}
+	}
+	for ; kept < p.Wanted; kept++ {
+		if added, err := t.addToPool(ctx); err != nil || !added {
+			return err
+		}
+	}
+	switch late := p.late(t.s.opt.DelayAfter); {
+	case p.Ready >= p.Wanted:
+		p.ShortSince, p.Told = nil, false
+	case p.ShortSince == nil:
+		p.ShortSince = &t.now
+	case late != nil && !late.After(t.now):
+		p.Told = true
+	}
+	return savePool(ctx, t.tx, &t.d, p)
+}
+
+// poolWanted is how many codes the pool should hold: none where no code asks for it, and never the last place of the
+// device.
+func (t *deviceTx) poolWanted(p BackupPool) int {
+	asked := slices.ContainsFunc(t.codes, func(c *store.AccessCode) bool { return asksForPool(*c) })
+	if !asked || !p.Enabled || !t.caps.HasBackupPool() {
+		return 0
+	}
+	if t.caps.MaxCodes == 0 {
+		return poolSize
+	}
+	others := 0
+	for _, c := range t.codes {
+		if !c.InPool && c.RemovingSince == nil {
+			others++
+		}
+	}
+	return min(max(t.caps.MaxCodes-others-1, 0), poolSize)
+}
+
+// inTheWay says whether another code is to have the PIN of one of the pool.
+func (t *deviceTx) inTheWay(c *store.AccessCode) bool {
+	return slices.ContainsFunc(t.codes, func(other *store.AccessCode) bool {
+		return other != c && !other.InPool && other.IsManaged && other.RemovingSince == nil && c.PinMac != nil && seal.Equal(other.PinMac, c.PinMac)
+	})
+}
+
+// addToPool writes down one more code. It adds none where no PIN is free.
+func (t *deviceTx) addToPool(ctx context.Context) (added bool, err error) {
+	row := store.AccessCode{AccessCodeID: newID(), DeviceID: t.d.DeviceID}
+	if free, err := t.inventPIN(&row); err != nil || !free {
+		return false, err
+	}
+	name := poolName
+	if checkName(name, t.caps) != nil {
+		name = defaultNameFor(t.caps)
+	}
+	c, err := t.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: t.d.WorkspaceID, DeviceID: t.d.DeviceID,
+		IsManaged: true, Name: &name, PinSealed: row.PinSealed, PinMac: row.PinMac, Status: string(StatusSetting), PreferNativeScheduling: true,
+		WantedAt: t.now, IsBackup: true, InPool: true})
+	if err != nil {
+		return false, fmt.Errorf("write a code of the backup pool: %w", err)
+	}
+	t.before[c.AccessCodeID] = c
+	t.codes = append(t.codes, &c)
+	return true, nil
+}
+
+// inventPIN gives a code of the pool a PIN, unless its vendor does. It says whether there was one.
+func (t *deviceTx) inventPIN(c *store.AccessCode) (bool, error) {
+	if t.caps.ProviderPIN {
+		return true, nil
+	}
+	taken := make([]store.AccessCode, len(t.codes))
+	for i, c := range t.codes {
+		taken[i] = *c
+	}
+	pin, err := t.s.generatePIN(t.d.DeviceID, t.caps, taken, 0)
+	if _, refused := asError(err); refused {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	t.s.setPIN(c, pin)
+	return true, nil
+}
+
+// tryAnotherPIN has a code of the pool have another PIN where its device refuses the one it has for one that it hides.
+func (t *deviceTx) tryAnotherPIN(c *store.AccessCode) error {
+	if c.AppliedGen > 0 || c.BlockedGen < c.DesiredGen || text(c.ErrorCode) != errDuplicate || t.caps.ProviderPIN {
+		return nil
+	}
+	if free, err := t.inventPIN(c); err != nil || !free {
+		return err
+	}
+	clearError(c)
+	c.Attempts++
+	next := t.now.Add(backoff(int(c.Attempts)))
+	c.DesiredGen, c.NextAttemptAt, c.Status = c.DesiredGen+1, &next, string(StatusSetting)
+	return nil
+}
+
+// PullBackupCode takes a code out of the pool of the device, to be used in place of another, whose time frame it gets.
+// It opens at once, also while the device is offline. Pulled again, it is the same one.
+// It fails with NotFound for the code, and (backup_access_code_not_found) where none can be pulled; with Invalid
+// (access_code_not_time_bound); and with Conflict where the code is being deleted.
+func (s *Service) PullBackupCode(ctx context.Context, p Principal, id string) (Code, error) {
+	var pulled uuid.UUID
+	_, err := s.onCode(ctx, p, id, true, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
+		switch {
+		case c.RemovingSince != nil:
+			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device, so nothing can be pulled in its place."}
+		case c.StartsAt == nil:
+			return a, &Error{Kind: Invalid, Type: "access_code_not_time_bound", Field: "access_code_id", Message: "Backup access codes can be pulled for time-bound access codes only; this one is ongoing."}
+		case !c.UsesBackupPool:
+			return a, noBackup("The access code does not use the backup pool. Create codes with use_backup_access_code_pool true.")
+		}
+		if b, err := s.pulledFor(ctx, tx, c); err != nil || b != nil {
+			pulled = idOf(c.PulledBackupCodeID)
+			return a, err
+		}
+		codes, err := tx.AllCodesOfDevice(ctx, d.DeviceID)
+		if err != nil {
+			return a, err
+		}
+		at := slices.IndexFunc(codes, spare)
+		if at < 0 || d.RemovedAt != nil {
+			return a, noBackup("There is no backup access code on the device at the moment. Try again when is_backup_access_code_available is true.")
+		}
+		backup := codes[at]
+		pulled = backup.AccessCodeID
+		backup.InPool, backup.StartsAt, backup.EndsAt, backup.ExternalModificationAllowed = false, c.StartsAt, c.EndsAt, c.ExternalModificationAllowed
+		s.wantAnew(&backup)
+		c.PulledBackupCodeID = &pulled
+		for _, row := range []store.AccessCode{backup, c} {
+			if err := save(ctx, tx, row); err != nil {
+				return a, err
+			}
+		}
+		if err := s.emit(ctx, tx, "access_code.backup_access_code_pulled", aboutCode(d, c).with("backup_access_code_id", pulled)); err != nil {
+			return a, err
+		}
+		return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
+	})
+	if err != nil {
+		return Code{}, err
+	}
+	return s.GetCode(ctx, p, true, pulled.String(), "", "")
+}
+
+func noBackup(message string) *Error {
+	return &Error{Kind: NotFound, Type: "backup_access_code_not_found", Message: message}
+}
+
+// wantAnew notes that a code on its device is to become another.
+func (s *Service) wantAnew(c *store.AccessCode) {
+	c.DesiredGen++
+	c.WantedAt, c.Attempts, c.NextAttemptAt = s.opt.Now().UTC(), 0, nil
+}
+
+// alignBackup gives the code that was pulled in place of c the time frame that c has now.
+func (s *Service) alignBackup(ctx context.Context, tx store.Tx, c store.AccessCode) error {
+	b, err := s.pulledFor(ctx, tx, c)
+	if err != nil || b == nil || (sameTime(b.StartsAt, c.StartsAt) && sameTime(b.EndsAt, c.EndsAt)) {
+		return err
+	}
+	b.StartsAt, b.EndsAt = c.StartsAt, c.EndsAt
+	s.wantAnew(b)
+	return save(ctx, tx, *b)
+}
+
+// removeBackup removes, with a code, the one that was pulled in its place: whoever takes access away means all of it.
+func (s *Service) removeBackup(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) error {
+	b, err := s.pulledFor(ctx, tx, c)
+	if err != nil || b == nil {
+		return err
+	}
+	_, err = s.remove(ctx, tx, d, *b, DeleteAccessCode)
+	return err
+}
+
+// pulledFor is the managed code that was pulled in place of c and is not being removed; nil where there is none.
+func (s *Service) pulledFor(ctx context.Context, tx store.Tx, c store.AccessCode) (*store.AccessCode, error) {
+	if c.PulledBackupCodeID == nil {
+		return nil, nil
+	}
+	b, err := tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: c.WorkspaceID, AccessCodeID: *c.PulledBackupCodeID})
+	if store.IsNoRows(err) || (err == nil && (!b.IsManaged || b.RemovingSince != nil)) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the backup code that was pulled: %w", err)
+	}
+	return &b, nil
+}
