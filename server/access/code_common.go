@@ -45,6 +45,7 @@ func (s *Service) CreateCodes(ctx context.Context, p Principal, n NewCodes) (cod
 		ids[i] = id
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		codes = nil
 		places, err := lockPlaces(ctx, tx, p, ids)
 		if err != nil {
 			return err

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -66,17 +68,35 @@ type Tx struct {
 // Then has f called once the transaction is committed, and never if it is not.
 func (tx Tx) Then(f func()) { *tx.then = append(*tx.then, f) }
 
-// InTx runs f in one transaction, which is committed if f returns nil and rolled back otherwise.
+// deadlocks is how often a transaction is tried that others have been in the way of.
+const deadlocks = 5
+
+// InTx runs f in one transaction, which is committed if f returns nil and rolled back otherwise. One that the database
+// ends because it and another wait for each other is run again, so what f sets outside of itself it sets anew.
 func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 	var then []func()
-	if err := pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error { return f(Tx{db.WithTx(tx), tx, &then}) }); err != nil {
-		return err
+	for try := 1; ; try++ {
+		then = nil
+		err := pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error { return f(Tx{db.WithTx(tx), tx, &then}) })
+		if err == nil {
+			break
+		}
+		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != deadlockDetected || try == deadlocks {
+			return err
+		}
+		select { // not in step with the other
+		case <-ctx.Done():
+			return err
+		case <-time.After(rand.N(time.Duration(try) * 20 * time.Millisecond)):
+		}
 	}
 	for _, f := range then {
 		f()
 	}
 	return nil
 }
+
+const deadlockDetected = "40P01" // PostgreSQL, appendix A
 
 // IsNoRows says whether a query for one row found none.
 func IsNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }

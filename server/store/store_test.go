@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +45,53 @@ func TestAnyNumberOfProgramsMayMigrateAtOnce(t *testing.T) {
 	wg.Wait()
 	if _, err := open(t, dsn).ListAllWorkspaces(t.Context()); err != nil {
 		t.Fatalf("after the migration: %v", err)
+	}
+}
+
+// Two transactions that wait for each other: the database ends one, which is then run again.
+func TestDeadlockIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	rows := []uuid.UUID{uuid.New(), uuid.New()}
+	for _, id := range rows {
+		if err := db.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: id, Name: "w"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const rename = "update workspaces set name = name || '+' where workspace_id = $1"
+	var holding, done sync.WaitGroup
+	holding.Add(2)
+	var runs, told atomic.Int32
+	for i := range rows {
+		first := true
+		done.Go(func() {
+			err := db.InTx(t.Context(), func(tx store.Tx) error {
+				runs.Add(1)
+				tx.Then(func() { told.Add(1) })
+				if _, err := tx.Tx.Exec(t.Context(), rename, rows[i]); err != nil {
+					return err
+				}
+				if first {
+					first = false
+					holding.Done()
+					holding.Wait() // now each has what the other wants
+				}
+				_, err := tx.Tx.Exec(t.Context(), rename, rows[1-i])
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	for _, id := range rows {
+		if w, err := db.GetWorkspace(t.Context(), id); err != nil || w.Name != "w++" {
+			t.Errorf("%q %v", w.Name, err)
+		}
+	}
+	if runs.Load() < 3 || told.Load() != 2 {
+		t.Errorf("%d runs, %d told as committed", runs.Load(), told.Load())
 	}
 }
 
