@@ -356,6 +356,112 @@ type ClientInterface interface {
 	// Corresponds with POST /action_attempts/list (the `ListActionAttempts` operationId).
 	ListActionAttempts(ctx context.Context, body ListActionAttemptsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateClientSessionWithBody Create a client session, with which an app of an end user calls the API.
+	//
+	// It reaches the accounts it is given and their devices, and nothing else. Of a `user_identifier_key` that has a session already, a POST is refused and a PUT answers that one.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /client_sessions/create (the `CreateClientSession` operationId).
+	CreateClientSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateClientSession Create a client session, with which an app of an end user calls the API.
+	//
+	// It reaches the accounts it is given and their devices, and nothing else. Of a `user_identifier_key` that has a session already, a POST is refused and a PUT answers that one.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /client_sessions/create (the `CreateClientSession` operationId).
+	CreateClientSession(ctx context.Context, body CreateClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteClientSessionWithBody Delete a client session. It ends at once.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /client_sessions/delete (the `DeleteClientSession` operationId).
+	DeleteClientSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteClientSession Delete a client session. It ends at once.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /client_sessions/delete (the `DeleteClientSession` operationId).
+	DeleteClientSession(ctx context.Context, body DeleteClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetClientSessionWithBody Read one client session. Asked with a session, it answers that one.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /client_sessions/get (the `GetClientSession` operationId).
+	GetClientSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetClientSession Read one client session. Asked with a session, it answers that one.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /client_sessions/get (the `GetClientSession` operationId).
+	GetClientSession(ctx context.Context, body GetClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetOrCreateClientSessionWithBody The client session of a `user_identifier_key`, which is created if there is none.
+	//
+	// A session that is there is given what is named besides what it has; without a key there is always a new one.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /client_sessions/get_or_create (the `GetOrCreateClientSession` operationId).
+	GetOrCreateClientSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetOrCreateClientSession The client session of a `user_identifier_key`, which is created if there is none.
+	//
+	// A session that is there is given what is named besides what it has; without a key there is always a new one.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /client_sessions/get_or_create (the `GetOrCreateClientSession` operationId).
+	GetOrCreateClientSession(ctx context.Context, body GetOrCreateClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GrantAccessToClientSessionWithBody Give a client session further accounts, from now on.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /client_sessions/grant_access (the `GrantAccessToClientSession` operationId).
+	GrantAccessToClientSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GrantAccessToClientSession Give a client session further accounts, from now on.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /client_sessions/grant_access (the `GrantAccessToClientSession` operationId).
+	GrantAccessToClientSession(ctx context.Context, body GrantAccessToClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListClientSessionsWithBody The client sessions of the workspace that are neither deleted nor revoked nor over.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /client_sessions/list (the `ListClientSessions` operationId).
+	ListClientSessionsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /client_sessions/list (the `ListClientSessions` operationId).
+	ListClientSessions(ctx context.Context, body ListClientSessionsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeClientSessionWithBody End a client session at once. What it was given stays to be seen.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /client_sessions/revoke (the `RevokeClientSession` operationId).
+	RevokeClientSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeClientSession End a client session at once. What it was given stays to be seen.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /client_sessions/revoke (the `RevokeClientSession` operationId).
+	RevokeClientSession(ctx context.Context, body RevokeClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeleteConnectedAccountWithBody End an account.
 	//
 	// Its credentials are deleted and its devices removed from the workspace. On the devices themselves nothing changes: codes that are on them go on opening doors.
@@ -1557,6 +1663,252 @@ func (c *Client) ListActionAttemptsWithBody(ctx context.Context, contentType str
 // Corresponds with POST /action_attempts/list (the `ListActionAttempts` operationId).
 func (c *Client) ListActionAttempts(ctx context.Context, body ListActionAttemptsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListActionAttemptsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateClientSessionWithBody Create a client session, with which an app of an end user calls the API.
+//
+// It reaches the accounts it is given and their devices, and nothing else. Of a `user_identifier_key` that has a session already, a POST is refused and a PUT answers that one.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /client_sessions/create (the `CreateClientSession` operationId).
+func (c *Client) CreateClientSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateClientSessionRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateClientSession Create a client session, with which an app of an end user calls the API.
+//
+// It reaches the accounts it is given and their devices, and nothing else. Of a `user_identifier_key` that has a session already, a POST is refused and a PUT answers that one.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /client_sessions/create (the `CreateClientSession` operationId).
+func (c *Client) CreateClientSession(ctx context.Context, body CreateClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateClientSessionRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteClientSessionWithBody Delete a client session. It ends at once.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /client_sessions/delete (the `DeleteClientSession` operationId).
+func (c *Client) DeleteClientSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteClientSessionRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteClientSession Delete a client session. It ends at once.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /client_sessions/delete (the `DeleteClientSession` operationId).
+func (c *Client) DeleteClientSession(ctx context.Context, body DeleteClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteClientSessionRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetClientSessionWithBody Read one client session. Asked with a session, it answers that one.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /client_sessions/get (the `GetClientSession` operationId).
+func (c *Client) GetClientSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetClientSessionRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetClientSession Read one client session. Asked with a session, it answers that one.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /client_sessions/get (the `GetClientSession` operationId).
+func (c *Client) GetClientSession(ctx context.Context, body GetClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetClientSessionRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetOrCreateClientSessionWithBody The client session of a `user_identifier_key`, which is created if there is none.
+//
+// A session that is there is given what is named besides what it has; without a key there is always a new one.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /client_sessions/get_or_create (the `GetOrCreateClientSession` operationId).
+func (c *Client) GetOrCreateClientSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetOrCreateClientSessionRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetOrCreateClientSession The client session of a `user_identifier_key`, which is created if there is none.
+//
+// A session that is there is given what is named besides what it has; without a key there is always a new one.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /client_sessions/get_or_create (the `GetOrCreateClientSession` operationId).
+func (c *Client) GetOrCreateClientSession(ctx context.Context, body GetOrCreateClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetOrCreateClientSessionRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GrantAccessToClientSessionWithBody Give a client session further accounts, from now on.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /client_sessions/grant_access (the `GrantAccessToClientSession` operationId).
+func (c *Client) GrantAccessToClientSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantAccessToClientSessionRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GrantAccessToClientSession Give a client session further accounts, from now on.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /client_sessions/grant_access (the `GrantAccessToClientSession` operationId).
+func (c *Client) GrantAccessToClientSession(ctx context.Context, body GrantAccessToClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantAccessToClientSessionRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListClientSessionsWithBody The client sessions of the workspace that are neither deleted nor revoked nor over.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /client_sessions/list (the `ListClientSessions` operationId).
+func (c *Client) ListClientSessionsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListClientSessionsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /client_sessions/list (the `ListClientSessions` operationId).
+func (c *Client) ListClientSessions(ctx context.Context, body ListClientSessionsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListClientSessionsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeClientSessionWithBody End a client session at once. What it was given stays to be seen.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /client_sessions/revoke (the `RevokeClientSession` operationId).
+func (c *Client) RevokeClientSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeClientSessionRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeClientSession End a client session at once. What it was given stays to be seen.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /client_sessions/revoke (the `RevokeClientSession` operationId).
+func (c *Client) RevokeClientSession(ctx context.Context, body RevokeClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeClientSessionRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -3647,6 +3999,286 @@ func NewListActionAttemptsRequestWithBody(server string, contentType string, bod
 	return req, nil
 }
 
+// NewCreateClientSessionRequest calls the generic CreateClientSession builder with application/json body
+func NewCreateClientSessionRequest(server string, body CreateClientSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateClientSessionRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateClientSessionRequestWithBody constructs an http.Request for the CreateClientSession method, with any body, and a specified content type
+func NewCreateClientSessionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/client_sessions/create")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteClientSessionRequest calls the generic DeleteClientSession builder with application/json body
+func NewDeleteClientSessionRequest(server string, body DeleteClientSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteClientSessionRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDeleteClientSessionRequestWithBody constructs an http.Request for the DeleteClientSession method, with any body, and a specified content type
+func NewDeleteClientSessionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/client_sessions/delete")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetClientSessionRequest calls the generic GetClientSession builder with application/json body
+func NewGetClientSessionRequest(server string, body GetClientSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetClientSessionRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetClientSessionRequestWithBody constructs an http.Request for the GetClientSession method, with any body, and a specified content type
+func NewGetClientSessionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/client_sessions/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetOrCreateClientSessionRequest calls the generic GetOrCreateClientSession builder with application/json body
+func NewGetOrCreateClientSessionRequest(server string, body GetOrCreateClientSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetOrCreateClientSessionRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetOrCreateClientSessionRequestWithBody constructs an http.Request for the GetOrCreateClientSession method, with any body, and a specified content type
+func NewGetOrCreateClientSessionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/client_sessions/get_or_create")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGrantAccessToClientSessionRequest calls the generic GrantAccessToClientSession builder with application/json body
+func NewGrantAccessToClientSessionRequest(server string, body GrantAccessToClientSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGrantAccessToClientSessionRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGrantAccessToClientSessionRequestWithBody constructs an http.Request for the GrantAccessToClientSession method, with any body, and a specified content type
+func NewGrantAccessToClientSessionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/client_sessions/grant_access")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListClientSessionsRequest calls the generic ListClientSessions builder with application/json body
+func NewListClientSessionsRequest(server string, body ListClientSessionsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListClientSessionsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListClientSessionsRequestWithBody constructs an http.Request for the ListClientSessions method, with any body, and a specified content type
+func NewListClientSessionsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/client_sessions/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRevokeClientSessionRequest calls the generic RevokeClientSession builder with application/json body
+func NewRevokeClientSessionRequest(server string, body RevokeClientSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRevokeClientSessionRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRevokeClientSessionRequestWithBody constructs an http.Request for the RevokeClientSession method, with any body, and a specified content type
+func NewRevokeClientSessionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/client_sessions/revoke")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewDeleteConnectedAccountRequest calls the generic DeleteConnectedAccount builder with application/json body
 func NewDeleteConnectedAccountRequest(server string, body DeleteConnectedAccountJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5519,6 +6151,112 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /action_attempts/list (the `ListActionAttempts` operationId).
 	ListActionAttemptsWithResponse(ctx context.Context, body ListActionAttemptsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListActionAttemptsResult, error)
 
+	// CreateClientSessionWithBodyWithResponse Create a client session, with which an app of an end user calls the API.
+	//
+	// It reaches the accounts it is given and their devices, and nothing else. Of a `user_identifier_key` that has a session already, a POST is refused and a PUT answers that one.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/create (the `CreateClientSession` operationId).
+	CreateClientSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateClientSessionResult, error)
+
+	// CreateClientSessionWithResponse Create a client session, with which an app of an end user calls the API.
+	//
+	// It reaches the accounts it is given and their devices, and nothing else. Of a `user_identifier_key` that has a session already, a POST is refused and a PUT answers that one.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/create (the `CreateClientSession` operationId).
+	CreateClientSessionWithResponse(ctx context.Context, body CreateClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateClientSessionResult, error)
+
+	// DeleteClientSessionWithBodyWithResponse Delete a client session. It ends at once.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/delete (the `DeleteClientSession` operationId).
+	DeleteClientSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteClientSessionResult, error)
+
+	// DeleteClientSessionWithResponse Delete a client session. It ends at once.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/delete (the `DeleteClientSession` operationId).
+	DeleteClientSessionWithResponse(ctx context.Context, body DeleteClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteClientSessionResult, error)
+
+	// GetClientSessionWithBodyWithResponse Read one client session. Asked with a session, it answers that one.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/get (the `GetClientSession` operationId).
+	GetClientSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetClientSessionResult, error)
+
+	// GetClientSessionWithResponse Read one client session. Asked with a session, it answers that one.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/get (the `GetClientSession` operationId).
+	GetClientSessionWithResponse(ctx context.Context, body GetClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*GetClientSessionResult, error)
+
+	// GetOrCreateClientSessionWithBodyWithResponse The client session of a `user_identifier_key`, which is created if there is none.
+	//
+	// A session that is there is given what is named besides what it has; without a key there is always a new one.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/get_or_create (the `GetOrCreateClientSession` operationId).
+	GetOrCreateClientSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetOrCreateClientSessionResult, error)
+
+	// GetOrCreateClientSessionWithResponse The client session of a `user_identifier_key`, which is created if there is none.
+	//
+	// A session that is there is given what is named besides what it has; without a key there is always a new one.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/get_or_create (the `GetOrCreateClientSession` operationId).
+	GetOrCreateClientSessionWithResponse(ctx context.Context, body GetOrCreateClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*GetOrCreateClientSessionResult, error)
+
+	// GrantAccessToClientSessionWithBodyWithResponse Give a client session further accounts, from now on.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/grant_access (the `GrantAccessToClientSession` operationId).
+	GrantAccessToClientSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantAccessToClientSessionResult, error)
+
+	// GrantAccessToClientSessionWithResponse Give a client session further accounts, from now on.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/grant_access (the `GrantAccessToClientSession` operationId).
+	GrantAccessToClientSessionWithResponse(ctx context.Context, body GrantAccessToClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantAccessToClientSessionResult, error)
+
+	// ListClientSessionsWithBodyWithResponse The client sessions of the workspace that are neither deleted nor revoked nor over.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/list (the `ListClientSessions` operationId).
+	ListClientSessionsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListClientSessionsResult, error)
+
+	// ListClientSessionsWithResponse The client sessions of the workspace that are neither deleted nor revoked nor over.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/list (the `ListClientSessions` operationId).
+	ListClientSessionsWithResponse(ctx context.Context, body ListClientSessionsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListClientSessionsResult, error)
+
+	// RevokeClientSessionWithBodyWithResponse End a client session at once. What it was given stays to be seen.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/revoke (the `RevokeClientSession` operationId).
+	RevokeClientSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeClientSessionResult, error)
+
+	// RevokeClientSessionWithResponse End a client session at once. What it was given stays to be seen.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /client_sessions/revoke (the `RevokeClientSession` operationId).
+	RevokeClientSessionWithResponse(ctx context.Context, body RevokeClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeClientSessionResult, error)
+
 	// DeleteConnectedAccountWithBodyWithResponse End an account.
 	//
 	// Its credentials are deleted and its devices removed from the workspace. On the devices themselves nothing changes: codes that are on them go on opening doors.
@@ -7282,6 +8020,461 @@ func (r ListActionAttemptsResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListActionAttemptsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateClientSessionResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ClientSessionResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateClientSessionResult) GetJSON200() *ClientSessionResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateClientSessionResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateClientSessionResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CreateClientSessionResult) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CreateClientSessionResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateClientSessionResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateClientSessionResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateClientSessionResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateClientSessionResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteClientSessionResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteClientSessionResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteClientSessionResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteClientSessionResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteClientSessionResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteClientSessionResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteClientSessionResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteClientSessionResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteClientSessionResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetClientSessionResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ClientSessionResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetClientSessionResult) GetJSON200() *ClientSessionResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetClientSessionResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetClientSessionResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetClientSessionResult) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetClientSessionResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetClientSessionResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetClientSessionResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetClientSessionResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetClientSessionResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetOrCreateClientSessionResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ClientSessionResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetOrCreateClientSessionResult) GetJSON200() *ClientSessionResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetOrCreateClientSessionResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetOrCreateClientSessionResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetOrCreateClientSessionResult) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetOrCreateClientSessionResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetOrCreateClientSessionResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetOrCreateClientSessionResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetOrCreateClientSessionResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetOrCreateClientSessionResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GrantAccessToClientSessionResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ClientSessionResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GrantAccessToClientSessionResult) GetJSON200() *ClientSessionResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GrantAccessToClientSessionResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GrantAccessToClientSessionResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GrantAccessToClientSessionResult) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GrantAccessToClientSessionResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GrantAccessToClientSessionResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GrantAccessToClientSessionResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GrantAccessToClientSessionResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GrantAccessToClientSessionResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListClientSessionsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ClientSessionsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListClientSessionsResult) GetJSON200() *ClientSessionsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListClientSessionsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListClientSessionsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListClientSessionsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListClientSessionsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListClientSessionsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListClientSessionsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RevokeClientSessionResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RevokeClientSessionResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RevokeClientSessionResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RevokeClientSessionResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RevokeClientSessionResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeClientSessionResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeClientSessionResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeClientSessionResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeClientSessionResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -10106,6 +11299,196 @@ func (c *ClientWithResponses) ListActionAttemptsWithResponse(ctx context.Context
 	return ParseListActionAttemptsResult(rsp)
 }
 
+// CreateClientSessionWithBodyWithResponse Create a client session, with which an app of an end user calls the API.
+//
+// It reaches the accounts it is given and their devices, and nothing else. Of a `user_identifier_key` that has a session already, a POST is refused and a PUT answers that one.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/create (the `CreateClientSession` operationId).
+func (c *ClientWithResponses) CreateClientSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateClientSessionResult, error) {
+	rsp, err := c.CreateClientSessionWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateClientSessionResult(rsp)
+}
+
+// CreateClientSessionWithResponse Create a client session, with which an app of an end user calls the API.
+//
+// It reaches the accounts it is given and their devices, and nothing else. Of a `user_identifier_key` that has a session already, a POST is refused and a PUT answers that one.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/create (the `CreateClientSession` operationId).
+func (c *ClientWithResponses) CreateClientSessionWithResponse(ctx context.Context, body CreateClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateClientSessionResult, error) {
+	rsp, err := c.CreateClientSession(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateClientSessionResult(rsp)
+}
+
+// DeleteClientSessionWithBodyWithResponse Delete a client session. It ends at once.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/delete (the `DeleteClientSession` operationId).
+func (c *ClientWithResponses) DeleteClientSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteClientSessionResult, error) {
+	rsp, err := c.DeleteClientSessionWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteClientSessionResult(rsp)
+}
+
+// DeleteClientSessionWithResponse Delete a client session. It ends at once.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/delete (the `DeleteClientSession` operationId).
+func (c *ClientWithResponses) DeleteClientSessionWithResponse(ctx context.Context, body DeleteClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteClientSessionResult, error) {
+	rsp, err := c.DeleteClientSession(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteClientSessionResult(rsp)
+}
+
+// GetClientSessionWithBodyWithResponse Read one client session. Asked with a session, it answers that one.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/get (the `GetClientSession` operationId).
+func (c *ClientWithResponses) GetClientSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetClientSessionResult, error) {
+	rsp, err := c.GetClientSessionWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetClientSessionResult(rsp)
+}
+
+// GetClientSessionWithResponse Read one client session. Asked with a session, it answers that one.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/get (the `GetClientSession` operationId).
+func (c *ClientWithResponses) GetClientSessionWithResponse(ctx context.Context, body GetClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*GetClientSessionResult, error) {
+	rsp, err := c.GetClientSession(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetClientSessionResult(rsp)
+}
+
+// GetOrCreateClientSessionWithBodyWithResponse The client session of a `user_identifier_key`, which is created if there is none.
+//
+// A session that is there is given what is named besides what it has; without a key there is always a new one.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/get_or_create (the `GetOrCreateClientSession` operationId).
+func (c *ClientWithResponses) GetOrCreateClientSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetOrCreateClientSessionResult, error) {
+	rsp, err := c.GetOrCreateClientSessionWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetOrCreateClientSessionResult(rsp)
+}
+
+// GetOrCreateClientSessionWithResponse The client session of a `user_identifier_key`, which is created if there is none.
+//
+// A session that is there is given what is named besides what it has; without a key there is always a new one.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/get_or_create (the `GetOrCreateClientSession` operationId).
+func (c *ClientWithResponses) GetOrCreateClientSessionWithResponse(ctx context.Context, body GetOrCreateClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*GetOrCreateClientSessionResult, error) {
+	rsp, err := c.GetOrCreateClientSession(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetOrCreateClientSessionResult(rsp)
+}
+
+// GrantAccessToClientSessionWithBodyWithResponse Give a client session further accounts, from now on.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/grant_access (the `GrantAccessToClientSession` operationId).
+func (c *ClientWithResponses) GrantAccessToClientSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantAccessToClientSessionResult, error) {
+	rsp, err := c.GrantAccessToClientSessionWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGrantAccessToClientSessionResult(rsp)
+}
+
+// GrantAccessToClientSessionWithResponse Give a client session further accounts, from now on.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/grant_access (the `GrantAccessToClientSession` operationId).
+func (c *ClientWithResponses) GrantAccessToClientSessionWithResponse(ctx context.Context, body GrantAccessToClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantAccessToClientSessionResult, error) {
+	rsp, err := c.GrantAccessToClientSession(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGrantAccessToClientSessionResult(rsp)
+}
+
+// ListClientSessionsWithBodyWithResponse The client sessions of the workspace that are neither deleted nor revoked nor over.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/list (the `ListClientSessions` operationId).
+func (c *ClientWithResponses) ListClientSessionsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListClientSessionsResult, error) {
+	rsp, err := c.ListClientSessionsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListClientSessionsResult(rsp)
+}
+
+// ListClientSessionsWithResponse The client sessions of the workspace that are neither deleted nor revoked nor over.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/list (the `ListClientSessions` operationId).
+func (c *ClientWithResponses) ListClientSessionsWithResponse(ctx context.Context, body ListClientSessionsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListClientSessionsResult, error) {
+	rsp, err := c.ListClientSessions(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListClientSessionsResult(rsp)
+}
+
+// RevokeClientSessionWithBodyWithResponse End a client session at once. What it was given stays to be seen.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/revoke (the `RevokeClientSession` operationId).
+func (c *ClientWithResponses) RevokeClientSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeClientSessionResult, error) {
+	rsp, err := c.RevokeClientSessionWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeClientSessionResult(rsp)
+}
+
+// RevokeClientSessionWithResponse End a client session at once. What it was given stays to be seen.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /client_sessions/revoke (the `RevokeClientSession` operationId).
+func (c *ClientWithResponses) RevokeClientSessionWithResponse(ctx context.Context, body RevokeClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeClientSessionResult, error) {
+	rsp, err := c.RevokeClientSession(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeClientSessionResult(rsp)
+}
+
 // DeleteConnectedAccountWithBodyWithResponse End an account.
 //
 // Its credentials are deleted and its devices removed from the workspace. On the devices themselves nothing changes: codes that are on them go on opening doors.
@@ -12040,6 +13423,356 @@ func ParseListActionAttemptsResult(rsp *http.Response) (*ListActionAttemptsResul
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest ActionAttemptsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateClientSessionResult parses an HTTP response from a CreateClientSessionWithResponse call
+func ParseCreateClientSessionResult(rsp *http.Response) (*CreateClientSessionResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateClientSessionResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ClientSessionResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteClientSessionResult parses an HTTP response from a DeleteClientSessionWithResponse call
+func ParseDeleteClientSessionResult(rsp *http.Response) (*DeleteClientSessionResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteClientSessionResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetClientSessionResult parses an HTTP response from a GetClientSessionWithResponse call
+func ParseGetClientSessionResult(rsp *http.Response) (*GetClientSessionResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetClientSessionResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ClientSessionResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetOrCreateClientSessionResult parses an HTTP response from a GetOrCreateClientSessionWithResponse call
+func ParseGetOrCreateClientSessionResult(rsp *http.Response) (*GetOrCreateClientSessionResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetOrCreateClientSessionResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ClientSessionResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGrantAccessToClientSessionResult parses an HTTP response from a GrantAccessToClientSessionWithResponse call
+func ParseGrantAccessToClientSessionResult(rsp *http.Response) (*GrantAccessToClientSessionResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GrantAccessToClientSessionResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ClientSessionResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListClientSessionsResult parses an HTTP response from a ListClientSessionsWithResponse call
+func ParseListClientSessionsResult(rsp *http.Response) (*ListClientSessionsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListClientSessionsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ClientSessionsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRevokeClientSessionResult parses an HTTP response from a RevokeClientSessionWithResponse call
+func ParseRevokeClientSessionResult(rsp *http.Response) (*RevokeClientSessionResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeClientSessionResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -435,6 +435,69 @@ type BoltRequest struct {
 	Sync Sync `json:"sync,omitempty,omitzero"`
 }
 
+// ClientSession The credential of an end user: what it reaches is seen with it, and nothing else.
+type ClientSession struct {
+	// ClientSessionID An identifier. Opaque to clients.
+	ClientSessionID ID `json:"client_session_id"`
+
+	// ConnectWebviewIds The webviews whose accounts it reaches.
+	ConnectWebviewIds []ID `json:"connect_webview_ids"`
+
+	// ConnectedAccountIds The accounts that it reaches, in whichever way.
+	ConnectedAccountIds []ID `json:"connected_account_ids"`
+
+	// CreatedAt When it was created.
+	CreatedAt time.Time `json:"created_at"`
+
+	// CustomerKey The customer whose accounts it reaches.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// DeviceCount How many managed devices it reaches.
+	DeviceCount int `json:"device_count"`
+
+	// ExpiresAt When it ends.
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Token Whoever has it is the end user: `seam_cst…`, to be sent as a bearer.
+	Token string `json:"token"`
+
+	// UserIdentifierKey What the end user is known by in your own system.
+	UserIdentifierKey *string `json:"user_identifier_key"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+
+	// UserIdentityIds The user identity in a list.
+	UserIdentityIds []ID `json:"user_identity_ids"`
+
+	// WorkspaceID An identifier. Opaque to clients.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// ClientSessionRequest Names a client session.
+type ClientSessionRequest struct {
+	// ClientSessionID An identifier. Opaque to clients.
+	ClientSessionID ID `json:"client_session_id"`
+}
+
+// ClientSessionResponse A client session.
+type ClientSessionResponse struct {
+	// ClientSession The credential of an end user: what it reaches is seen with it, and nothing else.
+	ClientSession ClientSession `json:"client_session"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// ClientSessionsResponse Client sessions.
+type ClientSessionsResponse struct {
+	// ClientSessions The sessions.
+	ClientSessions []ClientSession `json:"client_sessions"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
 // CodeConstraint What a PIN or a name must obey.
 type CodeConstraint struct {
 	// ConstraintType Such as `no_zeros`, `name_length`. New values appear.
@@ -603,6 +666,33 @@ type CreateAccessCodeRequest struct {
 
 // CreateAccessCodeRequestMaxTimeRounding How much the time frame of an offline code may be widened.
 type CreateAccessCodeRequestMaxTimeRounding string
+
+// CreateClientSessionRequest What a client session is to reach.
+type CreateClientSessionRequest struct {
+	// ConnectWebviewIds The accounts that are connected through these webviews.
+	ConnectWebviewIds []ID `json:"connect_webview_ids,omitempty,omitzero"`
+
+	// ConnectedAccountIds These accounts.
+	ConnectedAccountIds []ID `json:"connected_account_ids,omitempty,omitzero"`
+
+	// CustomerID Not available; customers are named by customer_key.
+	CustomerID string `json:"customer_id,omitempty,omitzero"`
+
+	// CustomerKey The accounts of this customer.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// ExpiresAt When it ends; after a year unless given.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// UserIdentifierKey What the end user is known by in your own system; it has one session at a time.
+	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+
+	// UserIdentityIds The user identity in a list.
+	UserIdentityIds []ID `json:"user_identity_ids,omitempty,omitzero"`
+}
 
 // CreateMultipleAccessCodesRequest A code to create on many devices.
 type CreateMultipleAccessCodesRequest struct {
@@ -1109,6 +1199,15 @@ type GetActionAttemptRequest struct {
 	ActionAttemptID ID `json:"action_attempt_id"`
 }
 
+// GetClientSessionRequest Names a client session by one of the two; nothing names the one that asks.
+type GetClientSessionRequest struct {
+	// ClientSessionID An identifier. Opaque to clients.
+	ClientSessionID ID `json:"client_session_id,omitempty,omitzero"`
+
+	// UserIdentifierKey What its end user is known by.
+	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
+}
+
 // GetConnectedAccountRequest Names a connected account, by one of the two.
 type GetConnectedAccountRequest struct {
 	// ConnectedAccountID An identifier. Opaque to clients.
@@ -1139,6 +1238,27 @@ type GetEventRequest struct {
 	EventType string `json:"event_type,omitempty,omitzero"`
 }
 
+// GetOrCreateClientSessionRequest Whose session it is and what it is to reach.
+type GetOrCreateClientSessionRequest struct {
+	// ConnectWebviewIds The accounts that are connected through these webviews.
+	ConnectWebviewIds []ID `json:"connect_webview_ids,omitempty,omitzero"`
+
+	// ConnectedAccountIds These accounts.
+	ConnectedAccountIds []ID `json:"connected_account_ids,omitempty,omitzero"`
+
+	// ExpiresAt When one that is created ends; after a year unless given.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// UserIdentifierKey What the end user is known by in your own system.
+	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+
+	// UserIdentityIds The user identity in a list.
+	UserIdentityIds []ID `json:"user_identity_ids,omitempty,omitzero"`
+}
+
 // GetUserIdentityRequest Names a user identity, by one of the two.
 type GetUserIdentityRequest struct {
 	// UserIdentityID An identifier. Opaque to clients.
@@ -1146,6 +1266,27 @@ type GetUserIdentityRequest struct {
 
 	// UserIdentityKey What the application calls it.
 	UserIdentityKey string `json:"user_identity_key,omitempty,omitzero"`
+}
+
+// GrantClientSessionAccessRequest A client session and what it is to reach besides what it does already.
+type GrantClientSessionAccessRequest struct {
+	// ClientSessionID An identifier. Opaque to clients.
+	ClientSessionID ID `json:"client_session_id,omitempty,omitzero"`
+
+	// ConnectWebviewIds The accounts that are connected through these webviews.
+	ConnectWebviewIds []ID `json:"connect_webview_ids,omitempty,omitzero"`
+
+	// ConnectedAccountIds These accounts.
+	ConnectedAccountIds []ID `json:"connected_account_ids,omitempty,omitzero"`
+
+	// UserIdentifierKey What its end user is known by; instead of client_session_id.
+	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+
+	// UserIdentityIds The user identity in a list.
+	UserIdentityIds []ID `json:"user_identity_ids,omitempty,omitzero"`
 }
 
 // HealthResponse The state of the service.
@@ -1212,6 +1353,24 @@ type ListActionAttemptsRequest struct {
 
 	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
+}
+
+// ListClientSessionsRequest Which client sessions to list. All conditions must hold.
+type ListClientSessionsRequest struct {
+	// ClientSessionID This one.
+	ClientSessionID string `json:"client_session_id,omitempty,omitzero"`
+
+	// ConnectWebviewID Those that reach what is connected through this webview.
+	ConnectWebviewID string `json:"connect_webview_id,omitempty,omitzero"`
+
+	// UserIdentifierKey Of this end user.
+	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
+
+	// UserIdentityID Of this user identity.
+	UserIdentityID string `json:"user_identity_id,omitempty,omitzero"`
+
+	// WithoutUserIdentifierKey True: those without a user_identifier_key.
+	WithoutUserIdentifierKey bool `json:"without_user_identifier_key,omitempty,omitzero"`
 }
 
 // ListConnectedAccountsRequest Which accounts to list. All conditions must hold.
@@ -2201,6 +2360,9 @@ type BadRequest = ErrorResponse
 // Conflict Why a request was not carried out.
 type Conflict = ErrorResponse
 
+// Forbidden Why a request was not carried out.
+type Forbidden = ErrorResponse
+
 // NotFound Why a request was not carried out.
 type NotFound = ErrorResponse
 
@@ -2266,6 +2428,27 @@ type GetActionAttemptJSONRequestBody = GetActionAttemptRequest
 
 // ListActionAttemptsJSONRequestBody defines body for ListActionAttempts for application/json ContentType.
 type ListActionAttemptsJSONRequestBody = ListActionAttemptsRequest
+
+// CreateClientSessionJSONRequestBody defines body for CreateClientSession for application/json ContentType.
+type CreateClientSessionJSONRequestBody = CreateClientSessionRequest
+
+// DeleteClientSessionJSONRequestBody defines body for DeleteClientSession for application/json ContentType.
+type DeleteClientSessionJSONRequestBody = ClientSessionRequest
+
+// GetClientSessionJSONRequestBody defines body for GetClientSession for application/json ContentType.
+type GetClientSessionJSONRequestBody = GetClientSessionRequest
+
+// GetOrCreateClientSessionJSONRequestBody defines body for GetOrCreateClientSession for application/json ContentType.
+type GetOrCreateClientSessionJSONRequestBody = GetOrCreateClientSessionRequest
+
+// GrantAccessToClientSessionJSONRequestBody defines body for GrantAccessToClientSession for application/json ContentType.
+type GrantAccessToClientSessionJSONRequestBody = GrantClientSessionAccessRequest
+
+// ListClientSessionsJSONRequestBody defines body for ListClientSessions for application/json ContentType.
+type ListClientSessionsJSONRequestBody = ListClientSessionsRequest
+
+// RevokeClientSessionJSONRequestBody defines body for RevokeClientSession for application/json ContentType.
+type RevokeClientSessionJSONRequestBody = ClientSessionRequest
 
 // DeleteConnectedAccountJSONRequestBody defines body for DeleteConnectedAccount for application/json ContentType.
 type DeleteConnectedAccountJSONRequestBody = DeleteConnectedAccountRequest

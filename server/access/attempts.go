@@ -55,7 +55,7 @@ func toAttempt(r store.ActionAttempt) Attempt {
 }
 
 func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string, opt attemptOptions) (store.ActionAttempt, error) {
-	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: newID(), WorkspaceID: c.WorkspaceID, DeviceID: c.DeviceID,
+	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: newID(), WorkspaceID: c.WorkspaceID, DeviceID: &c.DeviceID,
 		AccessCodeID: &c.AccessCodeID, ActionType: actionType, Gen: c.DesiredGen, Options: mustJSON(opt), Patience: s.opt.AttemptPatience})
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
@@ -96,7 +96,7 @@ func (s *Service) GetAttempt(ctx context.Context, p Principal, id string) (Attem
 	if err != nil {
 		return Attempt{}, notFound
 	}
-	r, err := s.db.GetActionAttempt(ctx, store.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed})
+	r, err := s.db.GetActionAttempt(ctx, store.GetActionAttemptParams{WorkspaceID: p.WorkspaceID, ActionAttemptID: parsed, Reach: p.Reach})
 	if store.IsNoRows(err) {
 		return Attempt{}, notFound
 	}

@@ -76,7 +76,7 @@ func canMove(caps Capabilities, lock bool) error {
 
 // newDeviceAttempt writes an attempt that is about a device and none of its codes.
 func (s *Service) newDeviceAttempt(ctx context.Context, tx store.Tx, d store.Device, action string, patience time.Duration) (store.ActionAttempt, error) {
-	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: newID(), WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID,
+	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: newID(), WorkspaceID: d.WorkspaceID, DeviceID: &d.DeviceID,
 		ActionType: action, Options: mustJSON(attemptOptions{}), Patience: patience})
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)

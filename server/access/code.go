@@ -228,7 +228,7 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 			return Code{}, codeNotFound(id)
 		}
 		r, err := s.db.GetAccessCode(ctx, store.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed, IsManaged: managed})
-		if store.IsNoRows(err) || (err == nil && deviceID != "" && !names(deviceID, r.AccessCode.DeviceID)) {
+		if store.IsNoRows(err) || (err == nil && (!p.reaches(r.Device.ConnectedAccountID) || deviceID != "" && !names(deviceID, r.AccessCode.DeviceID))) {
 			return Code{}, codeNotFound(id)
 		}
 		if err != nil {
@@ -242,7 +242,7 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 	}
 	r, err := s.db.GetAccessCodeByPIN(ctx, store.GetAccessCodeByPINParams{WorkspaceID: p.WorkspaceID, DeviceID: device, IsManaged: managed,
 		PinMac: s.keys.MAC(pinScope(device), []byte(pin))})
-	if store.IsNoRows(err) {
+	if store.IsNoRows(err) || (err == nil && !p.reaches(r.Device.ConnectedAccountID)) {
 		return Code{}, codeNotFound("")
 	}
 	if err != nil {
@@ -279,7 +279,7 @@ func (s *Service) ListCodes(ctx context.Context, p Principal, f CodeFilter, page
 	case f.IDs != nil && f.Managed:
 		var rows []store.ListAccessCodesRow
 		rows, err = s.db.ListAccessCodes(ctx, store.ListAccessCodesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
-			AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows()})
+			AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows(), Reach: p.Reach})
 		for _, r := range rows {
 			pairs = append(pairs, store.ListAccessCodesOfDeviceRow(r))
 		}

@@ -43,6 +43,9 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 		if err != nil {
 			return err
 		}
+		if !p.reaches(d.ConnectedAccountID) {
+			return codeNotFound(id)
+		}
 		if !d.IsManaged && d.RemovedAt == nil {
 			return deviceUnmanaged()
 		}

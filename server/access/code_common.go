@@ -139,7 +139,7 @@ func lockPlaces(ctx context.Context, tx store.Tx, p Principal, ids []uuid.UUID) 
 func lockManagedDevice(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (store.Device, error) {
 	d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id})
 	switch {
-	case store.IsNoRows(err):
+	case store.IsNoRows(err), err == nil && !p.reaches(d.ConnectedAccountID):
 		return d, deviceNotFound("device_id", id.String())
 	case err == nil && !d.IsManaged:
 		return d, deviceUnmanaged()
@@ -206,6 +206,11 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 	if err != nil || len(others) == 0 {
 		return err
 	}
+	if all, err := reachesAll(ctx, tx, p, others); err != nil {
+		return err
+	} else if !all { // their code is nobody's business
+		return invalid("common_code_key", "This key is taken by codes on devices that this client session does not reach. Choose another key")
+	}
 	pin, err := s.pinOf(others[0])
 	if err != nil {
 		return err
@@ -220,6 +225,20 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 	return nil
 }
 
+// reachesAll says whether the devices of all the codes may be seen.
+func reachesAll(ctx context.Context, tx store.Tx, p Principal, codes []store.AccessCode) (bool, error) {
+	if p.Reach == nil {
+		return true, nil
+	}
+	for _, c := range codes {
+		d, err := tx.GetDeviceByID(ctx, c.DeviceID)
+		if err != nil || !p.reaches(d.ConnectedAccountID) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // UpdateCodes changes all codes of a key, or none. It fails with NotFound, and like UpdateCode; errors name the device.
 func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch CodeChange) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
@@ -231,6 +250,11 @@ func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch C
 			return err
 		}
 		changed := 0
+		if all, err := reachesAll(ctx, tx, p, codes); err != nil {
+			return err
+		} else if !all { // what they share is not changed on some of them only
+			codes = nil
+		}
 		for _, c := range codes {
 			d, err := tx.LockDevice(ctx, c.DeviceID)
 			if err != nil {

@@ -90,8 +90,11 @@ func (s *Service) GetConnectedAccount(ctx context.Context, p Principal, id, emai
 			return ConnectedAccount{}, missing
 		}
 		r, err = s.db.GetWorkspaceAccount(ctx, store.GetWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: parsed})
+		if err == nil && !p.reaches(r.ConnectedAccountID) {
+			return ConnectedAccount{}, missing
+		}
 	} else {
-		r, err = s.db.GetAccountByEmail(ctx, store.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email})
+		r, err = s.db.GetAccountByEmail(ctx, store.GetAccountByEmailParams{WorkspaceID: p.WorkspaceID, Email: email, Reach: p.Reach})
 	}
 	switch {
 	case store.IsNoRows(err):
@@ -116,7 +119,7 @@ func (s *Service) ListConnectedAccounts(ctx context.Context, p Principal, f Acco
 		return nil, false, nil
 	}
 	arg := store.FindAccountsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
-		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search)}
+		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Reach: p.Reach}
 	if len(f.Metadata) > 0 {
 		arg.Metadata = mustJSON(f.Metadata)
 	}
@@ -197,7 +200,7 @@ func (s *Service) onAccount(ctx context.Context, p Principal, id string, f func(
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		r, err := tx.LockAccount(ctx, parsed)
-		if store.IsNoRows(err) || (err == nil && (r.WorkspaceID != p.WorkspaceID || r.DeletedAt != nil)) {
+		if store.IsNoRows(err) || (err == nil && (r.WorkspaceID != p.WorkspaceID || !p.reaches(r.ConnectedAccountID) || r.DeletedAt != nil)) {
 			return accountNotFound("connected_account_id", id)
 		}
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ const (
 	APIKey         CredentialKind = "api_key"         // seam_<8>_<24>, bound to one workspace
 	PAT            CredentialKind = "pat"             // seam_at1<8>_<24>, for the workspaces it was granted
 	ConsoleSession CredentialKind = "console_session" // a JSON Web Token signed by the server
+	EndUser        CredentialKind = "client_session"  // seam_cst1<8>_<24>, of an end user: see ClientSession
 )
 
 // Principal is who a request comes from: a credential, and the workspace it acts in.
@@ -30,6 +32,13 @@ type Principal struct {
 	WorkspaceID  uuid.UUID // zero where the request names none
 	CredentialID uuid.UUID
 	Kind         CredentialKind
+	Reach        []uuid.UUID // the accounts that it sees, with what belongs to them; nil: all of the workspace
+	Customer     bool        // a client session that reaches the accounts of a customer
+}
+
+// reaches says whether what belongs to the account may be seen. What may not is as if it were absent.
+func (p Principal) reaches(account uuid.UUID) bool {
+	return p.Reach == nil || slices.Contains(p.Reach, account)
 }
 
 // Credential is one as its owner may see it.
@@ -167,6 +176,9 @@ func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (
 		asked = &id
 	}
 	hash := sha256.Sum256([]byte(token))
+	if kind == EndUser {
+		return s.authenticateSession(ctx, hash[:], asked)
+	}
 	r, err := s.db.FindCredential(ctx, store.FindCredentialParams{TokenHash: hash[:], WorkspaceID: asked})
 	switch {
 	case store.IsNoRows(err):
@@ -188,6 +200,8 @@ func (s *Service) kindOf(ctx context.Context, token string) (CredentialKind, err
 	switch {
 	case strings.HasPrefix(token, "seam_at"):
 		return PAT, nil
+	case strings.HasPrefix(token, SessionPrefix):
+		return EndUser, nil
 	case strings.HasPrefix(token, "ey"):
 		key, err := s.sessionKey(ctx)
 		if err != nil {

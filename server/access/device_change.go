@@ -119,7 +119,7 @@ func (s *Service) onWorkspaceDevice(ctx context.Context, p Principal, id, doing 
 		return deviceNotFound("device_id", id)
 	}
 	err = s.onDevice(ctx, anybody{}, parsed, doing, func(t *deviceTx) error {
-		if t.d.WorkspaceID != p.WorkspaceID || t.d.RemovedAt != nil {
+		if t.d.WorkspaceID != p.WorkspaceID || !p.reaches(t.d.ConnectedAccountID) || t.d.RemovedAt != nil {
 			return deviceNotFound("device_id", id)
 		}
 		return f(t)

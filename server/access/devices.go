@@ -150,8 +150,11 @@ func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, 
 			return Device{}, deviceNotFound("device_id", id)
 		}
 		r, err = s.db.GetDevice(ctx, store.GetDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed, IsManaged: managed})
+		if err == nil && !p.reaches(r.ConnectedAccountID) {
+			return Device{}, deviceNotFound("device_id", id)
+		}
 	} else {
-		r, err = s.db.GetDeviceByName(ctx, store.GetDeviceByNameParams{WorkspaceID: p.WorkspaceID, Name: name, IsManaged: managed})
+		r, err = s.db.GetDeviceByName(ctx, store.GetDeviceByNameParams{WorkspaceID: p.WorkspaceID, Name: name, IsManaged: managed, Reach: p.Reach})
 	}
 	switch {
 	case store.IsNoRows(err) && id != "":
@@ -196,13 +199,13 @@ func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, 
 }
 
 func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]store.Device, error) {
-	if reflect.DeepEqual(f, DeviceFilter{}) {
+	if p.Reach == nil && reflect.DeepEqual(f, DeviceFilter{}) {
 		return s.db.ListDevices(ctx, store.ListDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows()})
 	}
 	arg := store.FindDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
 		DeviceIds: parseIDs(f.IDs), AccountIds: parseIDs(f.AccountIDs), CreatedBefore: f.CreatedBefore, DeviceTypes: f.Types,
 		Manufacturer: nonEmpty(f.Manufacturer), IncludeIf: list(f.IncludeIf), ExcludeIf: list(f.ExcludeIf), Search: nonEmpty(f.Search),
-		CustomerKey: nonEmpty(f.CustomerKey), IsManaged: !f.Unmanaged}
+		CustomerKey: nonEmpty(f.CustomerKey), IsManaged: !f.Unmanaged, Reach: p.Reach}
 	if len(f.Metadata) > 0 {
 		arg.Metadata = mustJSON(f.Metadata)
 	}

@@ -67,7 +67,8 @@ var eventFields = func() map[string][]string {
 		"connected_account.completed_first_sync":                    with(account),
 		"connected_account.completed_first_sync_after_reconnection": with(account),
 
-		WebhookDisabled: {"webhook_id", "disabled_reason"},
+		ClientSessionDeleted: {"client_session_id"},
+		WebhookDisabled:      {"webhook_id", "disabled_reason"},
 	}
 	for _, action := range attemptEvents {
 		table[action+".succeeded"] = with(attempt)

@@ -170,7 +170,7 @@ func (s *Service) GetEvent(ctx context.Context, p Principal, id, deviceID, event
 	default:
 		return Event{}, invalid("", "Must specify either event_id or both device_id and event_type")
 	}
-	if store.IsNoRows(err) {
+	if store.IsNoRows(err) || (err == nil && !p.reaches(idOf(r.ConnectedAccountID))) {
 		return Event{}, eventNotFound(id)
 	}
 	if err != nil {
@@ -204,7 +204,7 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 		return nil, invalid("", "Must specify either since or between")
 	}
 	arg := store.ListEventsParams{WorkspaceID: p.WorkspaceID, EventIds: parseIDs(f.IDs), EventTypes: f.Types, DeviceIds: parseIDs(f.DeviceIDs),
-		AccessCodeIds: parseIDs(f.CodeIDs), MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
+		AccessCodeIds: parseIDs(f.CodeIDs), Reach: p.Reach, MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
 		Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 	var err error
 	if f.Between == nil {

@@ -46,6 +46,10 @@ func (s *Service) GetWorkspace(ctx context.Context, id uuid.UUID) (Workspace, er
 
 // ListWorkspaces lists the workspaces that the credential may enter.
 func (s *Service) ListWorkspaces(ctx context.Context, p Principal) ([]Workspace, error) {
+	if p.Kind == EndUser { // which is of one
+		w, err := s.GetWorkspace(ctx, p.WorkspaceID)
+		return []Workspace{w}, err
+	}
 	rows, err := s.db.ListWorkspacesOfCredential(ctx, p.CredentialID)
 	return workspaces(rows, err)
 }

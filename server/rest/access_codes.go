@@ -75,10 +75,14 @@ func (h *handlers) ListAccessCodes(ctx context.Context, r ListAccessCodesRequest
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.ListCodes(ctx, principal(ctx), access.CodeFilter{
+	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
+	if err != nil {
+		return nil, err
+	}
+	list, more, err := h.access.ListCodes(ctx, p, access.CodeFilter{
 		Managed: true, DeviceID: r.Body.DeviceID, IDs: r.Body.AccessCodeIds, Search: r.Body.Search,
-		// There are no grants, methods, customers or users here, so no code belongs to one.
-		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID+r.Body.CustomerKey+r.Body.UserIdentifierKey != "",
+		// There are no grants, methods or customers here, so no code belongs to one.
+		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID+r.Body.CustomerKey != "",
 	}, page.Page)
 	if err != nil {
 		return nil, err

@@ -23,12 +23,16 @@ func (h *handlers) ListConnectedAccounts(ctx context.Context, r ListConnectedAcc
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.ListConnectedAccounts(ctx, principal(ctx), access.AccountFilter{
+	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
+	if err != nil {
+		return nil, err
+	}
+	list, more, err := h.access.ListConnectedAccounts(ctx, p, access.AccountFilter{
 		CustomerKey: r.Body.CustomerKey,
 		Metadata:    r.Body.CustomMetadataHas,
 		Search:      r.Body.Search,
-		// There are no spaces or users here, so no account belongs to one.
-		Nothing: r.Body.SpaceID+r.Body.UserIdentifierKey != "",
+		// There are no spaces here, so no account belongs to one.
+		Nothing: r.Body.SpaceID != "",
 	}, page.Page)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,9 @@ package rest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -14,26 +16,87 @@ import (
 // or empty. It fails with an access.Error of kind Unauthorized.
 type authenticate func(ctx context.Context, token, workspaceID string) (access.Principal, error)
 
-// foreignCredentials are headers with kinds of credentials that this service does not issue.
-var foreignCredentials = []string{"Client-Session-Token", "Seam-Client-Session-Token", "Seam-Publishable-Key"}
+// The kinds of credentials as the security of operations names them.
+const (
+	schemeAPIKey          = "api_key"
+	schemePAT             = "pat"
+	schemeConsole         = "console_session"
+	schemeSession         = "client_session"
+	schemeCustomerSession = "client_session_with_customer"
+
+	withWorkspace    = "_with_workspace"
+	withoutWorkspace = "_without_workspace"
+	workspaceHeader  = "seam_workspace"
+)
+
+var schemes = []string{schemeAPIKey, schemePAT + withWorkspace, schemePAT + withoutWorkspace, schemeConsole + withWorkspace, schemeConsole + withoutWorkspace,
+	schemeSession, schemeCustomerSession}
+
+// schemesOf are the kinds that a credential is of.
+func schemesOf(p access.Principal) []string {
+	roaming := withWorkspace
+	if p.WorkspaceID == uuid.Nil {
+		roaming = withoutWorkspace
+	}
+	switch p.Kind {
+	case access.APIKey:
+		return []string{schemeAPIKey}
+	case access.PAT:
+		return []string{schemePAT + roaming}
+	case access.ConsoleSession:
+		return []string{schemeConsole + roaming}
+	case access.EndUser:
+		if p.Customer {
+			return []string{schemeSession, schemeCustomerSession}
+		}
+		return []string{schemeSession}
+	}
+	return nil
+}
+
+var schemeNames = map[string]string{
+	schemeAPIKey:                     "an API key",
+	schemePAT + withWorkspace:        "a personal access token with the header seam-workspace",
+	schemePAT + withoutWorkspace:     "a personal access token without the header seam-workspace",
+	schemeConsole + withWorkspace:    "a console session with the header seam-workspace",
+	schemeConsole + withoutWorkspace: "a console session without the header seam-workspace",
+	schemeSession:                    "a client session",
+	schemeCustomerSession:            "a client session of a customer",
+}
+
+// sessionHeaders are where clients send the token of a client session beside or instead of Authorization.
+var sessionHeaders = []string{"Client-Session-Token", "Seam-Client-Session-Token"}
 
 // credentialOf reads the credential from the headers. Headers that are present but empty count as absent, because the
 // Go SDK always sends all of them.
 func credentialOf(header http.Header) (token, workspaceID string, err error) {
-	for _, name := range foreignCredentials {
-		if strings.TrimSpace(header.Get(name)) != "" {
-			return "", "", unauthorized("Client sessions and publishable keys are not supported; send an API key as Authorization: Bearer")
-		}
+	if strings.TrimSpace(header.Get("Seam-Publishable-Key")) != "" {
+		return "", "", unauthorized("Publishable keys are not supported; send an API key as Authorization: Bearer")
 	}
 	scheme, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
 	token = strings.TrimSpace(token)
-	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+	if !strings.EqualFold(scheme, "Bearer") {
+		token = ""
+	}
+	for _, name := range sessionHeaders {
+		session := strings.TrimSpace(header.Get(name))
+		switch {
+		case session == "":
+			continue
+		case !strings.HasPrefix(session, access.SessionPrefix):
+			return "", "", badSessionToken(fmt.Sprintf("The header %s takes the token of a client session, which begins with %s", strings.ToLower(name), access.SessionPrefix))
+		case token != "" && token != session:
+			return "", "", badSessionToken("The headers carry two different credentials; send one")
+		}
+		token = session
+	}
+	if token == "" {
 		return "", "", unauthorized("No authentication methods succeeded")
 	}
 	return token, strings.TrimSpace(header.Get("Seam-Workspace")), nil
 }
 
-// identify finds out who makes the request, as far as the operation asks for it.
+// identify finds out who makes the request, as far as the operation asks for it, and whether he may.
 func (e *edge) identify(x *exchange, r *http.Request) error {
 	if x.operation.public {
 		return nil
@@ -42,18 +105,45 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if x.principal, err = e.authenticate(r.Context(), token, workspaceID); err != nil {
+	p, err := e.authenticate(r.Context(), token, workspaceID)
+	if err != nil {
 		return err
 	}
-	if x.principal.WorkspaceID == uuid.Nil && !x.operation.roaming {
-		return &failure{
-			status: http.StatusBadRequest, kind: "missing_workspace_id",
-			message: "This credential is bound to no workspace; name one in the header seam-workspace",
+	x.principal = p
+	return x.operation.admits(p)
+}
+
+// admits says why a credential that is good may not call the operation.
+func (o *operation) admits(p access.Principal) error {
+	kinds := schemesOf(p)
+	for _, kind := range kinds {
+		if slices.Contains(o.accepts, kind) {
+			return nil
 		}
 	}
-	return nil
+	for _, kind := range kinds {
+		if roaming, is := strings.CutSuffix(kind, withoutWorkspace); is && slices.Contains(o.accepts, roaming+withWorkspace) {
+			return &failure{
+				status: http.StatusBadRequest, kind: "missing_workspace_id",
+				message: "This credential is bound to no workspace; name one in the header seam-workspace",
+			}
+		}
+	}
+	names := make([]string, len(o.accepts))
+	for i, kind := range o.accepts {
+		names[i] = schemeNames[kind]
+	}
+	message := "This credential is good, but not for this operation."
+	if len(kinds) > 0 {
+		message = fmt.Sprintf("This operation cannot be called with %s. Call it with %s", schemeNames[kinds[0]], strings.Join(names, ", or "))
+	}
+	return &failure{status: http.StatusForbidden, kind: "forbidden", message: message}
 }
 
 func unauthorized(message string) *failure {
 	return &failure{status: http.StatusUnauthorized, kind: "unauthorized", message: message}
+}
+
+func badSessionToken(message string) *failure {
+	return &failure{status: http.StatusBadRequest, kind: "invalid_client_session_token", message: message}
 }

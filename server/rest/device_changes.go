@@ -52,7 +52,11 @@ func (h *handlers) ListUnmanagedDevices(ctx context.Context, r ListUnmanagedDevi
 	}
 	filter := deviceFilter(api.ListDevicesRequest(*r.Body)) // the conditions are the same
 	filter.Unmanaged = true
-	list, more, err := h.access.ListDevices(ctx, principal(ctx), filter, page.Page)
+	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
+	if err != nil {
+		return nil, err
+	}
+	list, more, err := h.access.ListDevices(ctx, p, filter, page.Page)
 	if err != nil {
 		return nil, err
 	}

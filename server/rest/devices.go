@@ -17,7 +17,11 @@ func (h *handlers) ListDevices(ctx context.Context, r ListDevicesRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.ListDevices(ctx, principal(ctx), deviceFilter(*r.Body), page.Page)
+	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
+	if err != nil {
+		return nil, err
+	}
+	list, more, err := h.access.ListDevices(ctx, p, deviceFilter(*r.Body), page.Page)
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +41,8 @@ func deviceFilter(r api.ListDevicesRequest) access.DeviceFilter {
 		Metadata:      r.CustomMetadataHas,
 		Search:        r.Search,
 		CustomerKey:   r.CustomerKey,
-		// There are no webviews, spaces, locations or users here, so no device belongs to one.
-		Nothing: r.ConnectWebviewID+r.SpaceID+r.UnstableLocationID+r.UserIdentifierKey != "",
+		// There are no webviews, spaces or locations here, so no device belongs to one.
+		Nothing: r.ConnectWebviewID+r.SpaceID+r.UnstableLocationID != "",
 	}
 }
 

@@ -99,7 +99,21 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 	apptest.Until(t, "a backup code can be pulled", func() bool {
 		return must(t, s, "/access_codes/get", "access_code", in{"access_code_id": backed})["is_backup_access_code_available"] == true
 	})
+	ended := func() in { // a client session to be ended
+		return in{"client_session_id": must(t, s, "/client_sessions/create", "client_session", in{"connected_account_ids": []any{account}})["client_session_id"]}
+	}
+	users := 0
+	user := func() in { users++; return in{"user_identifier_key": fmt.Sprint("user ", users)} }
 	inputs := map[string]func() in{
+		"/client_sessions/create":        user,
+		"/client_sessions/get_or_create": func() in { return in{"user_identifier_key": "user 1", "connected_account_ids": []any{account}} },
+		"/client_sessions/get":           ended,
+		"/client_sessions/list":          func() in { return nil },
+		"/client_sessions/grant_access": func() in {
+			return in{"client_session_id": ended()["client_session_id"], "connected_account_ids": []any{account}}
+		},
+		"/client_sessions/revoke":        ended,
+		"/client_sessions/delete":        ended,
 		"/health":                        func() in { return nil },
 		"/health/get_health":             func() in { return nil },
 		"/workspaces/get":                func() in { return nil },

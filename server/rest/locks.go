@@ -11,7 +11,11 @@ import (
 // ListLocks lists all that meet the conditions, in one answer: the contract gives this list no pages. All devices
 // are locks.
 func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (ListLocksResponseObject, error) {
-	list, _, err := h.access.ListDevices(ctx, principal(ctx), access.DeviceFilter{
+	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := h.access.ListDevices(ctx, p, access.DeviceFilter{
 		IDs:           r.Body.DeviceIds,
 		AccountIDs:    both(r.Body.ConnectedAccountID, r.Body.ConnectedAccountIds),
 		CreatedBefore: r.Body.CreatedBefore,
@@ -22,8 +26,8 @@ func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (Lis
 		Metadata:      r.Body.CustomMetadataHas,
 		Search:        r.Body.Search,
 		CustomerKey:   r.Body.CustomerKey,
-		// There are no webviews, spaces or users here, so no device belongs to one.
-		Nothing: r.Body.ConnectWebviewID+r.Body.SpaceID+r.Body.UserIdentifierKey != "",
+		// There are no webviews or spaces here, so no device belongs to one.
+		Nothing: r.Body.ConnectWebviewID+r.Body.SpaceID != "",
 	}, access.Page{Limit: cmp.Or(r.Body.Limit, 1<<29)})
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -14,7 +13,7 @@ type operation struct {
 	path    string
 	methods []string // what callers may use: further methods first, POST last
 	public  bool     // needs no credential
-	roaming bool     // a credential that names no workspace will do
+	accepts []string // the kinds of credentials that may call it, as the contract names them
 	body    *shape   // of the canonical request
 }
 
@@ -53,7 +52,13 @@ func compileOperation(doc *openapi3.T, path string, item *openapi3.PathItem) (*o
 	for _, alternative := range security {
 		op.public = op.public || len(alternative) == 0
 		for scheme := range alternative {
-			op.roaming = op.roaming || strings.HasSuffix(scheme, "_without_workspace")
+			if scheme == workspaceHeader {
+				continue
+			}
+			if !slices.Contains(schemes, scheme) {
+				return nil, fmt.Errorf("security has %s, of which credentials are never", scheme)
+			}
+			op.accepts = append(op.accepts, scheme)
 		}
 	}
 	return op, nil

@@ -73,6 +73,27 @@ type ServerInterface interface {
 	// ListActionAttempts Action attempts by their identifiers or of a device, a page at a time.
 	// (POST /action_attempts/list)
 	ListActionAttempts(w http.ResponseWriter, r *http.Request)
+	// CreateClientSession Create a client session, with which an app of an end user calls the API.
+	// (POST /client_sessions/create)
+	CreateClientSession(w http.ResponseWriter, r *http.Request)
+	// DeleteClientSession Delete a client session. It ends at once.
+	// (POST /client_sessions/delete)
+	DeleteClientSession(w http.ResponseWriter, r *http.Request)
+	// GetClientSession Read one client session. Asked with a session, it answers that one.
+	// (POST /client_sessions/get)
+	GetClientSession(w http.ResponseWriter, r *http.Request)
+	// GetOrCreateClientSession The client session of a `user_identifier_key`, which is created if there is none.
+	// (POST /client_sessions/get_or_create)
+	GetOrCreateClientSession(w http.ResponseWriter, r *http.Request)
+	// GrantAccessToClientSession Give a client session further accounts, from now on.
+	// (POST /client_sessions/grant_access)
+	GrantAccessToClientSession(w http.ResponseWriter, r *http.Request)
+	// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over.
+	// (POST /client_sessions/list)
+	ListClientSessions(w http.ResponseWriter, r *http.Request)
+	// RevokeClientSession End a client session at once. What it was given stays to be seen.
+	// (POST /client_sessions/revoke)
+	RevokeClientSession(w http.ResponseWriter, r *http.Request)
 	// DeleteConnectedAccount End an account.
 	// (POST /connected_accounts/delete)
 	DeleteConnectedAccount(w http.ResponseWriter, r *http.Request)
@@ -303,6 +324,48 @@ func (_ Unimplemented) GetActionAttempt(w http.ResponseWriter, r *http.Request) 
 // ListActionAttempts Action attempts by their identifiers or of a device, a page at a time.
 // (POST /action_attempts/list)
 func (_ Unimplemented) ListActionAttempts(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// CreateClientSession Create a client session, with which an app of an end user calls the API.
+// (POST /client_sessions/create)
+func (_ Unimplemented) CreateClientSession(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// DeleteClientSession Delete a client session. It ends at once.
+// (POST /client_sessions/delete)
+func (_ Unimplemented) DeleteClientSession(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetClientSession Read one client session. Asked with a session, it answers that one.
+// (POST /client_sessions/get)
+func (_ Unimplemented) GetClientSession(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetOrCreateClientSession The client session of a `user_identifier_key`, which is created if there is none.
+// (POST /client_sessions/get_or_create)
+func (_ Unimplemented) GetOrCreateClientSession(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GrantAccessToClientSession Give a client session further accounts, from now on.
+// (POST /client_sessions/grant_access)
+func (_ Unimplemented) GrantAccessToClientSession(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over.
+// (POST /client_sessions/list)
+func (_ Unimplemented) ListClientSessions(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RevokeClientSession End a client session at once. What it was given stays to be seen.
+// (POST /client_sessions/revoke)
+func (_ Unimplemented) RevokeClientSession(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -794,6 +857,104 @@ func (siw *ServerInterfaceWrapper) ListActionAttempts(w http.ResponseWriter, r *
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListActionAttempts(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateClientSession operation middleware
+func (siw *ServerInterfaceWrapper) CreateClientSession(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateClientSession(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteClientSession operation middleware
+func (siw *ServerInterfaceWrapper) DeleteClientSession(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteClientSession(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetClientSession operation middleware
+func (siw *ServerInterfaceWrapper) GetClientSession(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetClientSession(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetOrCreateClientSession operation middleware
+func (siw *ServerInterfaceWrapper) GetOrCreateClientSession(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetOrCreateClientSession(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GrantAccessToClientSession operation middleware
+func (siw *ServerInterfaceWrapper) GrantAccessToClientSession(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GrantAccessToClientSession(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListClientSessions operation middleware
+func (siw *ServerInterfaceWrapper) ListClientSessions(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListClientSessions(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RevokeClientSession operation middleware
+func (siw *ServerInterfaceWrapper) RevokeClientSession(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokeClientSession(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1475,6 +1636,27 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/workspaces/list", wrapper.ListWorkspaces)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/client_sessions/create", wrapper.CreateClientSession)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/client_sessions/get_or_create", wrapper.GetOrCreateClientSession)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/client_sessions/get", wrapper.GetClientSession)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/client_sessions/list", wrapper.ListClientSessions)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/client_sessions/grant_access", wrapper.GrantAccessToClientSession)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/client_sessions/revoke", wrapper.RevokeClientSession)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/client_sessions/delete", wrapper.DeleteClientSession)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/webhooks/create", wrapper.CreateWebhook)
 	})
 	r.Group(func(r chi.Router) {
@@ -1675,6 +1857,8 @@ func ReceiveEventWebhookHandler(si WebhookReceiverInterface, errHandler func(w h
 type BadRequestJSONResponse ErrorResponse
 
 type ConflictJSONResponse ErrorResponse
+
+type ForbiddenJSONResponse ErrorResponse
 
 type NotFoundJSONResponse ErrorResponse
 
@@ -2961,6 +3145,496 @@ func (response ListActionAttempts401JSONResponse) VisitListActionAttemptsRespons
 type ListActionAttempts404JSONResponse struct{ NotFoundJSONResponse }
 
 func (response ListActionAttempts404JSONResponse) VisitListActionAttemptsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateClientSessionRequestObject struct {
+	Body *CreateClientSessionJSONRequestBody
+}
+
+type CreateClientSessionResponseObject interface {
+	VisitCreateClientSessionResponse(w http.ResponseWriter) error
+}
+
+type CreateClientSession200JSONResponse ClientSessionResponse
+
+func (response CreateClientSession200JSONResponse) VisitCreateClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateClientSession400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response CreateClientSession400JSONResponse) VisitCreateClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateClientSession401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response CreateClientSession401JSONResponse) VisitCreateClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateClientSession403JSONResponse struct{ ForbiddenJSONResponse }
+
+func (response CreateClientSession403JSONResponse) VisitCreateClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateClientSession404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response CreateClientSession404JSONResponse) VisitCreateClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteClientSessionRequestObject struct {
+	Body *DeleteClientSessionJSONRequestBody
+}
+
+type DeleteClientSessionResponseObject interface {
+	VisitDeleteClientSessionResponse(w http.ResponseWriter) error
+}
+
+type DeleteClientSession200JSONResponse OkResponse
+
+func (response DeleteClientSession200JSONResponse) VisitDeleteClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteClientSession400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response DeleteClientSession400JSONResponse) VisitDeleteClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteClientSession401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response DeleteClientSession401JSONResponse) VisitDeleteClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteClientSession404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response DeleteClientSession404JSONResponse) VisitDeleteClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetClientSessionRequestObject struct {
+	Body *GetClientSessionJSONRequestBody
+}
+
+type GetClientSessionResponseObject interface {
+	VisitGetClientSessionResponse(w http.ResponseWriter) error
+}
+
+type GetClientSession200JSONResponse ClientSessionResponse
+
+func (response GetClientSession200JSONResponse) VisitGetClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetClientSession400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetClientSession400JSONResponse) VisitGetClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetClientSession401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetClientSession401JSONResponse) VisitGetClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetClientSession403JSONResponse struct{ ForbiddenJSONResponse }
+
+func (response GetClientSession403JSONResponse) VisitGetClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetClientSession404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetClientSession404JSONResponse) VisitGetClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetOrCreateClientSessionRequestObject struct {
+	Body *GetOrCreateClientSessionJSONRequestBody
+}
+
+type GetOrCreateClientSessionResponseObject interface {
+	VisitGetOrCreateClientSessionResponse(w http.ResponseWriter) error
+}
+
+type GetOrCreateClientSession200JSONResponse ClientSessionResponse
+
+func (response GetOrCreateClientSession200JSONResponse) VisitGetOrCreateClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetOrCreateClientSession400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetOrCreateClientSession400JSONResponse) VisitGetOrCreateClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetOrCreateClientSession401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetOrCreateClientSession401JSONResponse) VisitGetOrCreateClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetOrCreateClientSession403JSONResponse struct{ ForbiddenJSONResponse }
+
+func (response GetOrCreateClientSession403JSONResponse) VisitGetOrCreateClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetOrCreateClientSession404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetOrCreateClientSession404JSONResponse) VisitGetOrCreateClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantAccessToClientSessionRequestObject struct {
+	Body *GrantAccessToClientSessionJSONRequestBody
+}
+
+type GrantAccessToClientSessionResponseObject interface {
+	VisitGrantAccessToClientSessionResponse(w http.ResponseWriter) error
+}
+
+type GrantAccessToClientSession200JSONResponse ClientSessionResponse
+
+func (response GrantAccessToClientSession200JSONResponse) VisitGrantAccessToClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantAccessToClientSession400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GrantAccessToClientSession400JSONResponse) VisitGrantAccessToClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantAccessToClientSession401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GrantAccessToClientSession401JSONResponse) VisitGrantAccessToClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantAccessToClientSession403JSONResponse struct{ ForbiddenJSONResponse }
+
+func (response GrantAccessToClientSession403JSONResponse) VisitGrantAccessToClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantAccessToClientSession404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GrantAccessToClientSession404JSONResponse) VisitGrantAccessToClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListClientSessionsRequestObject struct {
+	Body *ListClientSessionsJSONRequestBody
+}
+
+type ListClientSessionsResponseObject interface {
+	VisitListClientSessionsResponse(w http.ResponseWriter) error
+}
+
+type ListClientSessions200JSONResponse ClientSessionsResponse
+
+func (response ListClientSessions200JSONResponse) VisitListClientSessionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListClientSessions400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListClientSessions400JSONResponse) VisitListClientSessionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListClientSessions401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListClientSessions401JSONResponse) VisitListClientSessionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeClientSessionRequestObject struct {
+	Body *RevokeClientSessionJSONRequestBody
+}
+
+type RevokeClientSessionResponseObject interface {
+	VisitRevokeClientSessionResponse(w http.ResponseWriter) error
+}
+
+type RevokeClientSession200JSONResponse OkResponse
+
+func (response RevokeClientSession200JSONResponse) VisitRevokeClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeClientSession400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response RevokeClientSession400JSONResponse) VisitRevokeClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeClientSession401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response RevokeClientSession401JSONResponse) VisitRevokeClientSessionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeClientSession404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response RevokeClientSession404JSONResponse) VisitRevokeClientSessionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -5356,6 +6030,27 @@ type StrictServerInterface interface {
 	// ListActionAttempts Action attempts by their identifiers or of a device, a page at a time.
 	// (POST /action_attempts/list)
 	ListActionAttempts(ctx context.Context, request ListActionAttemptsRequestObject) (ListActionAttemptsResponseObject, error)
+	// CreateClientSession Create a client session, with which an app of an end user calls the API.
+	// (POST /client_sessions/create)
+	CreateClientSession(ctx context.Context, request CreateClientSessionRequestObject) (CreateClientSessionResponseObject, error)
+	// DeleteClientSession Delete a client session. It ends at once.
+	// (POST /client_sessions/delete)
+	DeleteClientSession(ctx context.Context, request DeleteClientSessionRequestObject) (DeleteClientSessionResponseObject, error)
+	// GetClientSession Read one client session. Asked with a session, it answers that one.
+	// (POST /client_sessions/get)
+	GetClientSession(ctx context.Context, request GetClientSessionRequestObject) (GetClientSessionResponseObject, error)
+	// GetOrCreateClientSession The client session of a `user_identifier_key`, which is created if there is none.
+	// (POST /client_sessions/get_or_create)
+	GetOrCreateClientSession(ctx context.Context, request GetOrCreateClientSessionRequestObject) (GetOrCreateClientSessionResponseObject, error)
+	// GrantAccessToClientSession Give a client session further accounts, from now on.
+	// (POST /client_sessions/grant_access)
+	GrantAccessToClientSession(ctx context.Context, request GrantAccessToClientSessionRequestObject) (GrantAccessToClientSessionResponseObject, error)
+	// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over.
+	// (POST /client_sessions/list)
+	ListClientSessions(ctx context.Context, request ListClientSessionsRequestObject) (ListClientSessionsResponseObject, error)
+	// RevokeClientSession End a client session at once. What it was given stays to be seen.
+	// (POST /client_sessions/revoke)
+	RevokeClientSession(ctx context.Context, request RevokeClientSessionRequestObject) (RevokeClientSessionResponseObject, error)
 	// DeleteConnectedAccount End an account.
 	// (POST /connected_accounts/delete)
 	DeleteConnectedAccount(ctx context.Context, request DeleteConnectedAccountRequestObject) (DeleteConnectedAccountResponseObject, error)
@@ -6079,6 +6774,238 @@ func (sh *strictHandler) ListActionAttempts(w http.ResponseWriter, r *http.Reque
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListActionAttemptsResponseObject); ok {
 		if err := validResponse.VisitListActionAttemptsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateClientSession operation middleware
+func (sh *strictHandler) CreateClientSession(w http.ResponseWriter, r *http.Request) {
+	var request CreateClientSessionRequestObject
+
+	var body CreateClientSessionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateClientSession(ctx, request.(CreateClientSessionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateClientSession")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateClientSessionResponseObject); ok {
+		if err := validResponse.VisitCreateClientSessionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteClientSession operation middleware
+func (sh *strictHandler) DeleteClientSession(w http.ResponseWriter, r *http.Request) {
+	var request DeleteClientSessionRequestObject
+
+	var body DeleteClientSessionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteClientSession(ctx, request.(DeleteClientSessionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteClientSession")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteClientSessionResponseObject); ok {
+		if err := validResponse.VisitDeleteClientSessionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetClientSession operation middleware
+func (sh *strictHandler) GetClientSession(w http.ResponseWriter, r *http.Request) {
+	var request GetClientSessionRequestObject
+
+	var body GetClientSessionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetClientSession(ctx, request.(GetClientSessionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetClientSession")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetClientSessionResponseObject); ok {
+		if err := validResponse.VisitGetClientSessionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetOrCreateClientSession operation middleware
+func (sh *strictHandler) GetOrCreateClientSession(w http.ResponseWriter, r *http.Request) {
+	var request GetOrCreateClientSessionRequestObject
+
+	var body GetOrCreateClientSessionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetOrCreateClientSession(ctx, request.(GetOrCreateClientSessionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetOrCreateClientSession")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetOrCreateClientSessionResponseObject); ok {
+		if err := validResponse.VisitGetOrCreateClientSessionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GrantAccessToClientSession operation middleware
+func (sh *strictHandler) GrantAccessToClientSession(w http.ResponseWriter, r *http.Request) {
+	var request GrantAccessToClientSessionRequestObject
+
+	var body GrantAccessToClientSessionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GrantAccessToClientSession(ctx, request.(GrantAccessToClientSessionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GrantAccessToClientSession")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GrantAccessToClientSessionResponseObject); ok {
+		if err := validResponse.VisitGrantAccessToClientSessionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListClientSessions operation middleware
+func (sh *strictHandler) ListClientSessions(w http.ResponseWriter, r *http.Request) {
+	var request ListClientSessionsRequestObject
+
+	var body ListClientSessionsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListClientSessions(ctx, request.(ListClientSessionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListClientSessions")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListClientSessionsResponseObject); ok {
+		if err := validResponse.VisitListClientSessionsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RevokeClientSession operation middleware
+func (sh *strictHandler) RevokeClientSession(w http.ResponseWriter, r *http.Request) {
+	var request RevokeClientSessionRequestObject
+
+	var body RevokeClientSessionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeClientSession(ctx, request.(RevokeClientSessionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeClientSession")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RevokeClientSessionResponseObject); ok {
+		if err := validResponse.VisitRevokeClientSessionResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -23,10 +23,13 @@ import (
 )
 
 const (
-	goodKey   = "seam_good_key" // acts in workspaceA
-	otherKey  = "seam_other_key"
-	roamerKey = "seam_at_roamer" // acts in the workspace that the request names
-	someID    = "0191b7a4-5f2e-7c3d-8a4b-1f2e3d4c5b6a"
+	goodKey     = "seam_good_key" // acts in workspaceA
+	otherKey    = "seam_other_key"
+	roamerKey   = "seam_at_roamer" // acts in the workspace that the request names
+	consoleKey  = "ey_console"     // as roamerKey
+	sessionKey  = "seam_cst1_someone"
+	customerKey = "seam_cst1_customer"
+	someID      = "0191b7a4-5f2e-7c3d-8a4b-1f2e3d4c5b6a"
 )
 
 var (
@@ -38,12 +41,14 @@ var (
 func knownKeys(_ context.Context, token, workspaceID string) (access.Principal, error) {
 	switch token {
 	case goodKey:
-		return access.Principal{WorkspaceID: workspaceA}, nil
+		return access.Principal{WorkspaceID: workspaceA, Kind: access.APIKey}, nil
 	case otherKey:
-		return access.Principal{WorkspaceID: workspaceB}, nil
-	case roamerKey:
+		return access.Principal{WorkspaceID: workspaceB, Kind: access.APIKey}, nil
+	case roamerKey, consoleKey:
 		id, _ := uuid.Parse(workspaceID)
-		return access.Principal{WorkspaceID: id}, nil
+		return access.Principal{WorkspaceID: id, Kind: map[string]access.CredentialKind{roamerKey: access.PAT, consoleKey: access.ConsoleSession}[token]}, nil
+	case sessionKey, customerKey:
+		return access.Principal{WorkspaceID: workspaceA, Kind: access.EndUser, Reach: []uuid.UUID{}, Customer: token == customerKey}, nil
 	}
 	return access.Principal{}, &access.Error{Kind: access.Unauthorized, Type: "unauthorized", Message: "API Key not found"}
 }

@@ -13,8 +13,12 @@ func (h *handlers) ListUnmanagedAccessCodes(ctx context.Context, r ListUnmanaged
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.ListCodes(ctx, principal(ctx), access.CodeFilter{
-		DeviceID: r.Body.DeviceID, Search: r.Body.Search, Nothing: r.Body.UserIdentifierKey != "",
+	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
+	if err != nil {
+		return nil, err
+	}
+	list, more, err := h.access.ListCodes(ctx, p, access.CodeFilter{
+		DeviceID: r.Body.DeviceID, Search: r.Body.Search,
 	}, page.Page)
 	if err != nil {
 		return nil, err

@@ -648,9 +648,10 @@ const listAccessCodes = `-- name: ListAccessCodes :many
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool from access_codes c join devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and c.access_code_id = any($4::uuid[])
-  and ($5::text is null or strpos(lower(c.name), lower($5::text)) > 0)
+  and ($5::uuid[] is null or d.connected_account_id = any($5::uuid[]))
+  and ($6::text is null or strpos(lower(c.name), lower($6::text)) > 0)
 order by c.created_at, c.access_code_id
-limit $6::integer
+limit $7::integer
 `
 
 type ListAccessCodesParams struct {
@@ -658,6 +659,7 @@ type ListAccessCodesParams struct {
 	AfterAt       time.Time
 	AfterID       uuid.UUID
 	AccessCodeIds []uuid.UUID
+	Reach         []uuid.UUID
 	Search        *string
 	MaxRows       int32
 }
@@ -673,6 +675,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 		arg.AfterAt,
 		arg.AfterID,
 		arg.AccessCodeIds,
+		arg.Reach,
 		arg.Search,
 		arg.MaxRows,
 	)

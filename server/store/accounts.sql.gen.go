@@ -105,18 +105,20 @@ const findAccounts = `-- name: FindAccounts :many
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts
 where workspace_id = $1 and deleted_at is null
   and (created_at, connected_account_id) > ($2::timestamptz, $3::uuid)
-  and ($4::text is null or customer_key = $4::text)
-  and ($5::jsonb is null or custom_metadata @> $5::jsonb)
-  and ($6::text is null or strpos(lower(display_name), lower($6::text)) > 0
-    or strpos(lower(concat_ws(' ', user_identifier ->> 'api_url', user_identifier ->> 'email', user_identifier ->> 'username')), lower($6::text)) > 0)
+  and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
+  and ($5::text is null or customer_key = $5::text)
+  and ($6::jsonb is null or custom_metadata @> $6::jsonb)
+  and ($7::text is null or strpos(lower(display_name), lower($7::text)) > 0
+    or strpos(lower(concat_ws(' ', user_identifier ->> 'api_url', user_identifier ->> 'email', user_identifier ->> 'username')), lower($7::text)) > 0)
 order by created_at, connected_account_id
-limit $7::integer
+limit $8::integer
 `
 
 type FindAccountsParams struct {
 	WorkspaceID uuid.UUID
 	AfterAt     time.Time
 	AfterID     uuid.UUID
+	Reach       []uuid.UUID
 	CustomerKey *string
 	Metadata    []byte
 	Search      *string
@@ -129,6 +131,7 @@ func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]C
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
+		arg.Reach,
 		arg.CustomerKey,
 		arg.Metadata,
 		arg.Search,
@@ -245,16 +248,18 @@ func (q *Queries) GetAccountByAddress(ctx context.Context, arg GetAccountByAddre
 const getAccountByEmail = `-- name: GetAccountByEmail :one
 select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts
 where workspace_id = $1 and lower(user_identifier ->> 'email') = lower($2::text) and deleted_at is null
+  and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
 order by created_at, connected_account_id limit 1
 `
 
 type GetAccountByEmailParams struct {
 	WorkspaceID uuid.UUID
 	Email       string
+	Reach       []uuid.UUID
 }
 
 func (q *Queries) GetAccountByEmail(ctx context.Context, arg GetAccountByEmailParams) (ConnectedAccount, error) {
-	row := q.db.QueryRow(ctx, getAccountByEmail, arg.WorkspaceID, arg.Email)
+	row := q.db.QueryRow(ctx, getAccountByEmail, arg.WorkspaceID, arg.Email, arg.Reach)
 	var i ConnectedAccount
 	err := row.Scan(
 		&i.ConnectedAccountID,

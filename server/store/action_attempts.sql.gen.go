@@ -38,16 +38,19 @@ func (q *Queries) FinishActionAttempt(ctx context.Context, arg FinishActionAttem
 }
 
 const getActionAttempt = `-- name: GetActionAttempt :one
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where workspace_id = $1 and action_attempt_id = $2
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts a where a.workspace_id = $1 and a.action_attempt_id = $2
+  and ($3::uuid[] is null or exists (select 1 from devices d
+    where d.device_id = a.device_id and d.connected_account_id = any($3::uuid[])))
 `
 
 type GetActionAttemptParams struct {
 	WorkspaceID     uuid.UUID
 	ActionAttemptID uuid.UUID
+	Reach           []uuid.UUID
 }
 
 func (q *Queries) GetActionAttempt(ctx context.Context, arg GetActionAttemptParams) (ActionAttempt, error) {
-	row := q.db.QueryRow(ctx, getActionAttempt, arg.WorkspaceID, arg.ActionAttemptID)
+	row := q.db.QueryRow(ctx, getActionAttempt, arg.WorkspaceID, arg.ActionAttemptID, arg.Reach)
 	var i ActionAttempt
 	err := row.Scan(
 		&i.ActionAttemptID,
@@ -78,7 +81,7 @@ returning action_attempt_id, workspace_id, device_id, access_code_id, action_typ
 type InsertActionAttemptParams struct {
 	ActionAttemptID uuid.UUID
 	WorkspaceID     uuid.UUID
-	DeviceID        uuid.UUID
+	DeviceID        *uuid.UUID
 	AccessCodeID    *uuid.UUID
 	ActionType      string
 	Gen             int64
@@ -119,9 +122,9 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 }
 
 const interrupted = `-- name: Interrupted :one
-select (exists (select 1 from action_attempts a where a.device_id = $1 and a.status = 'pending'
+select (exists (select 1 from action_attempts a where a.device_id = $1::uuid and a.status = 'pending'
   and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR') and a.started_at is null)
-  or exists (select 1 from devices d where d.device_id = $1 and (d.removed_at is not null or not d.is_managed)))::boolean as interrupted
+  or exists (select 1 from devices d where d.device_id = $1::uuid and (d.removed_at is not null or not d.is_managed)))::boolean as interrupted
 `
 
 func (q *Queries) Interrupted(ctx context.Context, deviceID uuid.UUID) (bool, error) {
@@ -192,7 +195,7 @@ func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttempts
 }
 
 const listActionAttemptsOfDevice = `-- name: ListActionAttemptsOfDevice :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where workspace_id = $1 and device_id = $2
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where workspace_id = $1 and device_id = $2::uuid
   and (created_at, action_attempt_id) > ($3::timestamptz, $4::uuid)
 order by created_at, action_attempt_id limit $5::integer
 `
@@ -248,7 +251,7 @@ func (q *Queries) ListActionAttemptsOfDevice(ctx context.Context, arg ListAction
 }
 
 const pendingAttemptsOfDevice = `-- name: PendingAttemptsOfDevice :many
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where device_id = $1 and status = 'pending' order by created_at, action_attempt_id
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where device_id = $1::uuid and status = 'pending' order by created_at, action_attempt_id
 `
 
 func (q *Queries) PendingAttemptsOfDevice(ctx context.Context, deviceID uuid.UUID) ([]ActionAttempt, error) {
@@ -311,7 +314,7 @@ func (q *Queries) TellActionAttempt(ctx context.Context, actionAttemptID uuid.UU
 }
 
 const untoldAttempt = `-- name: UntoldAttempt :one
-select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where workspace_id = $1 and device_id = $2 and action_type = $3
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where workspace_id = $1 and device_id = $2::uuid and action_type = $3
   and status = 'success' and started_at is not null and told_at is null and finished_at > now() - $4::interval
 order by created_at limit 1
 `

@@ -70,17 +70,18 @@ where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and (d.created_at, d.device_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid[] is null or d.device_id = any($5::uuid[]))
   and ($6::uuid[] is null or d.connected_account_id = any($6::uuid[]))
-  and ($7::timestamptz is null or d.created_at < $7::timestamptz)
-  and ($8::text[] is null or device_type = any($8::text[]))
-  and ($9::text is null or replace(lower(manufacturer), ' ', '_') = lower($9::text))
-  and ($10::text[] is null or flags @> $10::text[])
-  and ($11::text[] is null or not flags && $11::text[])
-  and ($12::jsonb is null or d.custom_metadata @> $12::jsonb)
-  and ($13::text is null or strpos(lower(coalesce(nickname, name)), lower($13::text)) > 0)
-  and ($14::text is null or exists (select 1 from connected_accounts a
-    where a.connected_account_id = d.connected_account_id and a.customer_key = $14::text))
+  and ($7::uuid[] is null or d.connected_account_id = any($7::uuid[]))
+  and ($8::timestamptz is null or d.created_at < $8::timestamptz)
+  and ($9::text[] is null or device_type = any($9::text[]))
+  and ($10::text is null or replace(lower(manufacturer), ' ', '_') = lower($10::text))
+  and ($11::text[] is null or flags @> $11::text[])
+  and ($12::text[] is null or not flags && $12::text[])
+  and ($13::jsonb is null or d.custom_metadata @> $13::jsonb)
+  and ($14::text is null or strpos(lower(coalesce(nickname, name)), lower($14::text)) > 0)
+  and ($15::text is null or exists (select 1 from connected_accounts a
+    where a.connected_account_id = d.connected_account_id and a.customer_key = $15::text))
 order by d.created_at, d.device_id
-limit $15::integer
+limit $16::integer
 `
 
 type FindDevicesParams struct {
@@ -90,6 +91,7 @@ type FindDevicesParams struct {
 	AfterID       uuid.UUID
 	DeviceIds     []uuid.UUID
 	AccountIds    []uuid.UUID
+	Reach         []uuid.UUID
 	CreatedBefore *time.Time
 	DeviceTypes   []string
 	Manufacturer  *string
@@ -110,6 +112,7 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 		arg.AfterID,
 		arg.DeviceIds,
 		arg.AccountIds,
+		arg.Reach,
 		arg.CreatedBefore,
 		arg.DeviceTypes,
 		arg.Manufacturer,
@@ -308,6 +311,7 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 const getDeviceByName = `-- name: GetDeviceByName :one
 select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices
 where workspace_id = $1 and coalesce(nickname, name) = $2::text and removed_at is null and is_managed = $3
+  and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
 order by created_at, device_id limit 1
 `
 
@@ -315,10 +319,16 @@ type GetDeviceByNameParams struct {
 	WorkspaceID uuid.UUID
 	Name        string
 	IsManaged   bool
+	Reach       []uuid.UUID
 }
 
 func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams) (Device, error) {
-	row := q.db.QueryRow(ctx, getDeviceByName, arg.WorkspaceID, arg.Name, arg.IsManaged)
+	row := q.db.QueryRow(ctx, getDeviceByName,
+		arg.WorkspaceID,
+		arg.Name,
+		arg.IsManaged,
+		arg.Reach,
+	)
 	var i Device
 	err := row.Scan(
 		&i.DeviceID,

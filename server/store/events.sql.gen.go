@@ -117,8 +117,9 @@ select event_id, workspace_id, event_type, device_id, access_code_id, connected_
   and ($5::text[] is null or event_type = any($5::text[]))
   and ($6::uuid[] is null or device_id = any($6::uuid[]))
   and ($7::uuid[] is null or access_code_id = any($7::uuid[]))
-  and ($8::uuid is null or connected_account_id = $8::uuid)
-order by created_at, event_id limit $10::integer offset $9::integer
+  and ($8::uuid[] is null or connected_account_id = any($8::uuid[]))
+  and ($9::uuid is null or connected_account_id = $9::uuid)
+order by created_at, event_id limit $11::integer offset $10::integer
 `
 
 type ListEventsParams struct {
@@ -129,6 +130,7 @@ type ListEventsParams struct {
 	EventTypes         []string
 	DeviceIds          []uuid.UUID
 	AccessCodeIds      []uuid.UUID
+	Reach              []uuid.UUID
 	ConnectedAccountID *uuid.UUID
 	SkipRows           int32
 	MaxRows            int32
@@ -144,6 +146,7 @@ func (q *Queries) ListEvents(ctx context.Context, arg ListEventsParams) ([]Event
 		arg.EventTypes,
 		arg.DeviceIds,
 		arg.AccessCodeIds,
+		arg.Reach,
 		arg.ConnectedAccountID,
 		arg.SkipRows,
 		arg.MaxRows,

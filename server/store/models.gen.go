@@ -120,7 +120,7 @@ type AcsUser struct {
 type ActionAttempt struct {
 	ActionAttemptID uuid.UUID
 	WorkspaceID     uuid.UUID
-	DeviceID        uuid.UUID
+	DeviceID        *uuid.UUID
 	AccessCodeID    *uuid.UUID
 	ActionType      string
 	Gen             int64
@@ -133,6 +133,34 @@ type ActionAttempt struct {
 	FinishedAt      *time.Time
 	StartedAt       *time.Time
 	ToldAt          *time.Time
+}
+
+type ClientSession struct {
+	ClientSessionID   uuid.UUID
+	WorkspaceID       uuid.UUID
+	TokenHash         []byte
+	TokenSealed       []byte
+	UserIdentifierKey *string
+	UserIdentityID    *uuid.UUID
+	CustomerKey       *string
+	CreatedAt         time.Time
+	ExpiresAt         time.Time
+	RevokedAt         *time.Time
+}
+
+type ClientSessionAccount struct {
+	ClientSessionID    uuid.UUID
+	ConnectedAccountID uuid.UUID
+}
+
+type ClientSessionReach struct {
+	ClientSessionID    uuid.UUID
+	ConnectedAccountID uuid.UUID
+}
+
+type ClientSessionWebview struct {
+	ClientSessionID  uuid.UUID
+	ConnectWebviewID uuid.UUID
 }
 
 type ConnectedAccount struct {
@@ -167,6 +195,7 @@ type Credential struct {
 	CreatedAt    time.Time
 	ExpiresAt    *time.Time
 	RevokedAt    *time.Time
+	PublicToken  *string
 }
 
 type CredentialWorkspace struct {
@@ -297,11 +326,14 @@ type Webhook struct {
 }
 
 type Workspace struct {
-	WorkspaceID        uuid.UUID
-	Name               string
-	CompanyName        string
-	ConnectPartnerName *string
-	IsSandbox          bool
-	CreatedAt          time.Time
-	RetentionDueAt     time.Time
+	WorkspaceID                 uuid.UUID
+	Name                        string
+	CompanyName                 string
+	ConnectPartnerName          *string
+	IsSandbox                   bool
+	CreatedAt                   time.Time
+	RetentionDueAt              time.Time
+	IsSuspended                 bool
+	IsPublishableKeyAuthEnabled bool
+	ConnectWebviewCustomization []byte
 }

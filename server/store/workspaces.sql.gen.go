@@ -39,7 +39,7 @@ func (q *Queries) FindCredential(ctx context.Context, arg FindCredentialParams) 
 }
 
 const getWorkspace = `-- name: GetWorkspace :one
-select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at, retention_due_at from workspaces where workspace_id = $1
+select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at, retention_due_at, is_suspended, is_publishable_key_auth_enabled, connect_webview_customization from workspaces where workspace_id = $1
 `
 
 func (q *Queries) GetWorkspace(ctx context.Context, workspaceID uuid.UUID) (Workspace, error) {
@@ -53,6 +53,9 @@ func (q *Queries) GetWorkspace(ctx context.Context, workspaceID uuid.UUID) (Work
 		&i.IsSandbox,
 		&i.CreatedAt,
 		&i.RetentionDueAt,
+		&i.IsSuspended,
+		&i.IsPublishableKeyAuthEnabled,
+		&i.ConnectWebviewCustomization,
 	)
 	return i, err
 }
@@ -122,7 +125,7 @@ func (q *Queries) InsertWorkspace(ctx context.Context, arg InsertWorkspaceParams
 }
 
 const listAllWorkspaces = `-- name: ListAllWorkspaces :many
-select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at, retention_due_at from workspaces order by created_at, workspace_id
+select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at, retention_due_at, is_suspended, is_publishable_key_auth_enabled, connect_webview_customization from workspaces order by created_at, workspace_id
 `
 
 func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]Workspace, error) {
@@ -142,6 +145,9 @@ func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]Workspace, error) {
 			&i.IsSandbox,
 			&i.CreatedAt,
 			&i.RetentionDueAt,
+			&i.IsSuspended,
+			&i.IsPublishableKeyAuthEnabled,
+			&i.ConnectWebviewCustomization,
 		); err != nil {
 			return nil, err
 		}
@@ -154,7 +160,7 @@ func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]Workspace, error) {
 }
 
 const listCredentials = `-- name: ListCredentials :many
-select c.credential_id, c.kind, c.name, c.hint, c.token_hash, c.created_at, c.expires_at, c.revoked_at, coalesce(array_agg(w.workspace_id order by w.workspace_id) filter (where w.workspace_id is not null), '{}')::uuid[] as workspace_ids
+select c.credential_id, c.kind, c.name, c.hint, c.token_hash, c.created_at, c.expires_at, c.revoked_at, c.public_token, coalesce(array_agg(w.workspace_id order by w.workspace_id) filter (where w.workspace_id is not null), '{}')::uuid[] as workspace_ids
 from credentials c left join credential_workspaces w using (credential_id)
 group by c.credential_id order by c.created_at, c.credential_id
 `
@@ -168,6 +174,7 @@ type ListCredentialsRow struct {
 	CreatedAt    time.Time
 	ExpiresAt    *time.Time
 	RevokedAt    *time.Time
+	PublicToken  *string
 	WorkspaceIds []uuid.UUID
 }
 
@@ -189,6 +196,7 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.RevokedAt,
+			&i.PublicToken,
 			&i.WorkspaceIds,
 		); err != nil {
 			return nil, err
@@ -202,7 +210,7 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 }
 
 const listWorkspacesOfCredential = `-- name: ListWorkspacesOfCredential :many
-select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at from workspaces w join credential_workspaces c using (workspace_id)
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization from workspaces w join credential_workspaces c using (workspace_id)
 where c.credential_id = $1 order by w.created_at, w.workspace_id
 `
 
@@ -223,6 +231,9 @@ func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID u
 			&i.IsSandbox,
 			&i.CreatedAt,
 			&i.RetentionDueAt,
+			&i.IsSuspended,
+			&i.IsPublishableKeyAuthEnabled,
+			&i.ConnectWebviewCustomization,
 		); err != nil {
 			return nil, err
 		}

@@ -74,6 +74,8 @@ func contractFields(eventType string) []string {
 		about = []string{"connected_account_id"}
 	case "action_attempt":
 		about = []string{"action_attempt_id", "action_type", "status"}
+	case "client_session":
+		about = []string{"client_session_id"}
 	case "webhook": // our own
 		about = []string{"webhook_id", "disabled_reason"}
 	}
@@ -114,6 +116,7 @@ func TestEveryEmittedEventIsTried(t *testing.T) {
 	t.Parallel()
 	tried := map[string]bool{
 		access.WebhookDisabled:      true, // by the tests of package webhooks
+		access.ClientSessionDeleted: true, // by those of client sessions
 		"connected_account.deleted": true, // by those of the command that disconnects
 	}
 	for _, step := range slices.Concat(life, delays, refusals, ends, flaps, unmanaged, backups) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -17,8 +18,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
-// Every operation of the contract is called with a credential of one workspace and identifiers of another's:
-// nothing is told, nothing changes.
+// Every operation of the contract is called with a credential of one workspace and identifiers of another's, and with
+// client sessions of the workspace that reach another account: nothing is told, nothing changes.
 func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
@@ -43,7 +44,14 @@ func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var own, theirs, customers api.ClientSessionResponse
+	s.Post(t, "/client_sessions/create", map[string]any{"user_identifier_key": "the owner", "connected_account_ids": []any{dev.Device.ConnectedAccountID}}, &own)
+	account, theirDevice := s.Connect(t, "nuki")
+	s.Post(t, "/client_sessions/create", map[string]any{"connected_account_ids": []any{account}}, &theirs)
+	s.Post(t, "/connected_accounts/update", map[string]any{"connected_account_id": account, "customer_key": "a customer"}, nil)
+	s.Post(t, "/client_sessions/create", map[string]any{"customer_key": "a customer"}, &customers)
 	foreign := map[string]any{
+		"client_session_id": own.ClientSession.ClientSessionID, "user_identifier_key": "the owner",
 		"device_id": device, "webhook_id": hook.Webhook.WebhookID, "action_attempt_id": code.ActionAttempt.ActionAttemptID,
 		"event_id": evts.Events[0].EventID, "connected_account_id": dev.Device.ConnectedAccountID, "name": dev.Device.DisplayName,
 		"access_code_id": code.AccessCode.AccessCodeID, "user_identity_id": person.UserIdentity.UserIdentityID,
@@ -52,15 +60,60 @@ func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 		foreign[field+"s"] = []any{id}
 	}
 	others := map[string]any{"url": "https://example.com/theirs", "event_types": []string{"*"}, "code": "1357", "is_managed": true, "since": "2020-01-01T00:00:00Z"}
-	secrets := []string{"2580", *unmanaged.Code, hook.Webhook.Secret, "https://example.com/mine", s.WorkspaceID, dev.Device.DisplayName,
+	secrets := []string{"2580", *unmanaged.Code, hook.Webhook.Secret, "https://example.com/mine", dev.Device.DisplayName, own.ClientSession.Token, device,
+		unmanaged.AccessCodeID, code.AccessCode.AccessCodeID, code.ActionAttempt.ActionAttemptID, dev.Device.ConnectedAccountID, own.ClientSession.ClientSessionID,
 		person.UserIdentity.UserIdentityID, "jane@mine.example"}
 
-	own := []string{"/workspaces/list", "/webhooks/list", "/user_identities/list"} // where strangers have something, too
-	creates := []string{"/webhooks/create", "/user_identities/create"}
 	doc, err := rest.Document()
 	if err != nil {
 		t.Fatal(err)
 	}
+	for who, stranger := range map[string]string{"another workspace": stranger, "a client session": theirs.ClientSession.Token, "a session of a customer": customers.ClientSession.Token} {
+		w := walk{T: t, s: s, who: who, token: stranger, foreign: foreign, others: others, secrets: secrets, unmanaged: unmanaged.AccessCodeID}
+		if who == "another workspace" {
+			w.secrets = append(w.secrets, s.WorkspaceID)
+			w.stranger = true
+		}
+		w.through(doc)
+	}
+
+	// All is as it was.
+	if status := s.Post(t, "/access_codes/get", map[string]any{"access_code_id": code.AccessCode.AccessCodeID}, &code); status != http.StatusOK || *code.AccessCode.Code != "2580" || !code.AccessCode.IsManaged {
+		t.Errorf("the code was touched: %d", status)
+	}
+	if got := s.UnmanagedCodes(t, device); len(got) != 3 {
+		t.Errorf("%d unmanaged codes are left of 3", len(got))
+	}
+	var hooks api.WebhooksResponse
+	if s.Post(t, "/webhooks/list", struct{}{}, &hooks); len(hooks.Webhooks) != 1 {
+		t.Errorf("%d webhooks", len(hooks.Webhooks))
+	}
+	if s.Post(t, "/devices/get", map[string]any{"device_id": device}, &dev); !dev.Device.Properties.Online {
+		t.Error("the device was taken offline")
+	}
+	for _, session := range []api.ClientSessionResponse{theirs, customers} { // they do work, for what is theirs
+		if status := s.PostAs(t, session.ClientSession.Token, "/devices/get", map[string]any{"device_id": theirDevice}, nil); status != http.StatusOK {
+			t.Errorf("a session does not reach its own device: %d", status)
+		}
+	}
+}
+
+// walk calls every operation in the name of somebody whom nothing of what is foreign concerns.
+type walk struct {
+	*testing.T
+	s               *apptest.Server
+	who, token      string
+	stranger        bool // to whom nothing is there at all
+	foreign, others map[string]any
+	secrets         []string
+	unmanaged       string
+}
+
+func (w walk) through(doc *openapi3.T) {
+	has := []string{"/workspaces/list", "/webhooks/list", "/user_identities/list"} // where strangers have something, too
+	creates := []string{"/webhooks/create", "/user_identities/create"}
+	t, s, foreign, others, secrets := w.T, w.s, w.foreign, w.others, w.secrets
+	t.Helper()
 	walked := 0
 	for path, item := range doc.Paths.Map() {
 		if item.Post == nil || strings.HasPrefix(path, "/health") {
@@ -75,7 +128,7 @@ func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 			}
 		}
 		if strings.HasPrefix(path, "/access_codes/unmanaged/") && required["access_code_id"] != nil {
-			required["access_code_id"] = unmanaged.AccessCodeID
+			required["access_code_id"] = w.unmanaged
 		}
 		bodies := []map[string]any{required}
 		if path == "/events/list" {
@@ -92,33 +145,39 @@ func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 			}
 		}
 		for _, body := range bodies {
+			if strings.HasPrefix(path, "/client_sessions/") && strings.HasSuffix(path, "create") && body["connected_account_ids"] == nil {
+				continue // everybody may have users, also of the same name
+			}
 			walked++
 			raw, _ := json.Marshal(body)
 			var out json.RawMessage
-			res := s.Send(t, http.MethodPost, path, apptest.Bearer(stranger), string(raw), &out)
+			res := s.Send(t, http.MethodPost, path, apptest.Bearer(w.token), string(raw), &out)
 			if res.StatusCode >= 500 {
-				t.Errorf("%s: %s", path, res.Status)
+				t.Errorf("%s: %s: %s", w.who, path, res.Status)
 			}
 			told := strings.ReplaceAll(string(out), res.Header.Get("seam-request-id"), "") // which has digits of its own
 			for _, v := range body {                                                       // an error may echo what was asked for
+				if list, is := v.([]any); is {
+					v = list[0]
+				}
 				told = strings.ReplaceAll(told, fmt.Sprint(v), "")
 			}
 			for _, secret := range secrets {
 				if strings.Contains(told, secret) {
-					t.Errorf("%s %s tells a stranger: %s", path, raw, out)
+					t.Errorf("%s %s tells %s %s: %s", path, raw, w.who, secret, out)
 				}
 			}
 			names := len(body) > 0 && !slices.Contains(creates, path) && !strings.HasSuffix(path, "/list")
 			if names && res.StatusCode == http.StatusOK {
-				t.Errorf("%s %s is carried out for a stranger: %s", path, raw, out)
+				t.Errorf("%s %s is carried out for %s: %s", path, raw, w.who, out)
 			}
-			if strings.HasSuffix(path, "/list") && res.StatusCode == http.StatusOK {
+			if w.stranger && strings.HasSuffix(path, "/list") && res.StatusCode == http.StatusOK {
 				var lists map[string]json.RawMessage
 				if err := json.Unmarshal(out, &lists); err != nil {
 					t.Fatal(err)
 				}
 				for key, list := range lists {
-					if strings.HasPrefix(string(list), "[{") && !slices.Contains(own, path) {
+					if strings.HasPrefix(string(list), "[{") && !slices.Contains(has, path) {
 						t.Errorf("%s %s lists %s for a stranger", path, raw, key)
 					}
 				}
@@ -127,20 +186,5 @@ func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 	}
 	if walked < 40 {
 		t.Errorf("only %d requests were made", walked)
-	}
-
-	// All is as it was.
-	if status := s.Post(t, "/access_codes/get", map[string]any{"access_code_id": code.AccessCode.AccessCodeID}, &code); status != http.StatusOK || *code.AccessCode.Code != "2580" || !code.AccessCode.IsManaged {
-		t.Errorf("the code was touched: %d", status)
-	}
-	if got := s.UnmanagedCodes(t, device); len(got) != 3 {
-		t.Errorf("%d unmanaged codes are left of 3", len(got))
-	}
-	var hooks api.WebhooksResponse
-	if s.Post(t, "/webhooks/list", struct{}{}, &hooks); len(hooks.Webhooks) != 1 {
-		t.Errorf("%d webhooks", len(hooks.Webhooks))
-	}
-	if s.Post(t, "/devices/get", map[string]any{"device_id": device}, &dev); !dev.Device.Properties.Online {
-		t.Error("the device was taken offline")
 	}
 }

@@ -11,6 +11,7 @@ select * from connected_accounts where workspace_id = @workspace_id and connecte
 -- name: GetAccountByEmail :one
 select * from connected_accounts
 where workspace_id = @workspace_id and lower(user_identifier ->> 'email') = lower(@email::text) and deleted_at is null
+  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
 order by created_at, connected_account_id limit 1;
 
 -- name: FindAccounts :many
@@ -18,6 +19,7 @@ order by created_at, connected_account_id limit 1;
 select * from connected_accounts
 where workspace_id = @workspace_id and deleted_at is null
   and (created_at, connected_account_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
   and (sqlc.narg('customer_key')::text is null or customer_key = sqlc.narg('customer_key')::text)
   and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)
   and (sqlc.narg('search')::text is null or strpos(lower(display_name), lower(sqlc.narg('search')::text)) > 0

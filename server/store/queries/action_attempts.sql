@@ -4,7 +4,9 @@ values (@action_attempt_id, @workspace_id, @device_id, @access_code_id, @action_
 returning *;
 
 -- name: GetActionAttempt :one
-select * from action_attempts where workspace_id = @workspace_id and action_attempt_id = @action_attempt_id;
+select * from action_attempts a where a.workspace_id = @workspace_id and a.action_attempt_id = @action_attempt_id
+  and (sqlc.narg('reach')::uuid[] is null or exists (select 1 from devices d
+    where d.device_id = a.device_id and d.connected_account_id = any(sqlc.narg('reach')::uuid[])));
 
 -- name: ListActionAttempts :many
 select * from action_attempts where workspace_id = @workspace_id
@@ -14,17 +16,17 @@ select * from action_attempts where workspace_id = @workspace_id
 order by created_at, action_attempt_id limit @max_rows::integer;
 
 -- name: ListActionAttemptsOfDevice :many
-select * from action_attempts where workspace_id = @workspace_id and device_id = @device_id
+select * from action_attempts where workspace_id = @workspace_id and device_id = @device_id::uuid
   and (created_at, action_attempt_id) > (@after_at::timestamptz, @after_id::uuid)
 order by created_at, action_attempt_id limit @max_rows::integer;
 
 -- name: PendingAttemptsOfDevice :many
-select * from action_attempts where device_id = @device_id and status = 'pending' order by created_at, action_attempt_id;
+select * from action_attempts where device_id = @device_id::uuid and status = 'pending' order by created_at, action_attempt_id;
 
 -- name: Interrupted :one
-select (exists (select 1 from action_attempts a where a.device_id = @device_id and a.status = 'pending'
+select (exists (select 1 from action_attempts a where a.device_id = @device_id::uuid and a.status = 'pending'
   and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR') and a.started_at is null)
-  or exists (select 1 from devices d where d.device_id = @device_id and (d.removed_at is not null or not d.is_managed)))::boolean as interrupted;
+  or exists (select 1 from devices d where d.device_id = @device_id::uuid and (d.removed_at is not null or not d.is_managed)))::boolean as interrupted;
 
 -- name: StartActionAttempt :exec
 update action_attempts set started_at = @started_at where action_attempt_id = @action_attempt_id;
@@ -34,7 +36,7 @@ update action_attempts set told_at = now() where action_attempt_id = @action_att
 
 -- name: UntoldAttempt :one
 -- The operation that has just been done, should its vendor tell of it only now.
-select * from action_attempts where workspace_id = @workspace_id and device_id = @device_id and action_type = @action_type
+select * from action_attempts where workspace_id = @workspace_id and device_id = @device_id::uuid and action_type = @action_type
   and status = 'success' and started_at is not null and told_at is null and finished_at > now() - @within::interval
 order by created_at limit 1;
 

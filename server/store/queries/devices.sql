@@ -4,6 +4,7 @@ select * from devices where workspace_id = @workspace_id and device_id = @device
 -- name: GetDeviceByName :one
 select * from devices
 where workspace_id = @workspace_id and coalesce(nickname, name) = @name::text and removed_at is null and is_managed = @is_managed
+  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
 order by created_at, device_id limit 1;
 
 -- name: GetDeviceByID :one
@@ -41,6 +42,7 @@ where d.workspace_id = @workspace_id and removed_at is null and is_managed = @is
   and (d.created_at, d.device_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('device_ids')::uuid[] is null or d.device_id = any(sqlc.narg('device_ids')::uuid[]))
   and (sqlc.narg('account_ids')::uuid[] is null or d.connected_account_id = any(sqlc.narg('account_ids')::uuid[]))
+  and (sqlc.narg('reach')::uuid[] is null or d.connected_account_id = any(sqlc.narg('reach')::uuid[]))
   and (sqlc.narg('created_before')::timestamptz is null or d.created_at < sqlc.narg('created_before')::timestamptz)
   and (sqlc.narg('device_types')::text[] is null or device_type = any(sqlc.narg('device_types')::text[]))
   and (sqlc.narg('manufacturer')::text is null or replace(lower(manufacturer), ' ', '_') = lower(sqlc.narg('manufacturer')::text))

@@ -23,5 +23,6 @@ select * from events where workspace_id = @workspace_id
   and (sqlc.narg('event_types')::text[] is null or event_type = any(sqlc.narg('event_types')::text[]))
   and (sqlc.narg('device_ids')::uuid[] is null or device_id = any(sqlc.narg('device_ids')::uuid[]))
   and (sqlc.narg('access_code_ids')::uuid[] is null or access_code_id = any(sqlc.narg('access_code_ids')::uuid[]))
+  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
   and (sqlc.narg('connected_account_id')::uuid is null or connected_account_id = sqlc.narg('connected_account_id')::uuid)
 order by created_at, event_id limit @max_rows::integer offset @skip_rows::integer;

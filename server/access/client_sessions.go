@@ -1,0 +1,357 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// SessionPrefix is what the token of every client session begins with.
+const SessionPrefix = "seam_cst"
+
+const clientSessionLifetime = 365 * 24 * time.Hour
+
+// ClientSession is the credential of an end user. What it reaches is decided anew at each request, so that a change of
+// it, its revocation and its deletion count at once.
+type ClientSession struct {
+	ID                uuid.UUID
+	WorkspaceID       uuid.UUID
+	Token             string // kept sealed, because whoever asks for a session that is there needs it
+	UserIdentifierKey *string
+	UserIdentityID    *uuid.UUID
+	CustomerKey       *string
+	AccountIDs        []uuid.UUID // that it reaches, in whichever way
+	WebviewIDs        []uuid.UUID
+	Devices           int // that it reaches and that are managed
+	CreatedAt         time.Time
+	ExpiresAt         time.Time
+}
+
+// Reach is what a client session is to be given.
+type Reach struct {
+	AccountIDs, WebviewIDs []string
+	UserIdentityIDs        []string
+}
+
+func (r Reach) empty() bool { return len(r.AccountIDs)+len(r.WebviewIDs)+len(r.UserIdentityIDs) == 0 }
+
+// NewClientSession asks for a client session. Zero values are not given.
+type NewClientSession struct {
+	UserIdentifierKey string
+	CustomerKey       string
+	Reach
+	ExpiresAt *time.Time
+}
+
+// IfTaken says what becomes of the request for a session of an end user who has one.
+type IfTaken int
+
+const (
+	RefuseIfTaken IfTaken = iota
+	AnswerIfTaken         // with the one that is there, as it is
+	GrantIfTaken          // the one that is there reaches what is asked for besides
+)
+
+func sessionPlace(id uuid.UUID) string { return "client_sessions.token/" + id.String() }
+
+// CreateClientSession makes a session for an end user, who has one at a time.
+// It fails with NotFound for what it is to reach; with Invalid where its end is past, and
+// (client_session_token_already_exists) where the end user has one and taken does not say what to do then.
+func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewClientSession, taken IfTaken) (c ClientSession, err error) {
+	now := s.opt.Now()
+	expires := now.Add(clientSessionLifetime)
+	if n.ExpiresAt != nil {
+		if expires = *n.ExpiresAt; !expires.After(now) {
+			return c, invalid("expires_at", "The end of a client session lies in the future")
+		}
+	}
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		if n.UserIdentifierKey != "" {
+			if err := tx.LockEndUser(ctx, store.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: n.UserIdentifierKey}); err != nil {
+				return err
+			}
+			r, err := tx.GetClientSessionOfEndUser(ctx, store.GetClientSessionOfEndUserParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: n.UserIdentifierKey})
+			switch {
+			case store.IsNoRows(err):
+			case err != nil:
+				return err
+			case taken == RefuseIfTaken:
+				return &Error{Kind: Invalid, Type: "client_session_token_already_exists", Field: "user_identifier_key", Data: map[string]any{"client_session_id": r.ClientSessionID},
+					Message: "This end user has a client session already. Ask for it with /client_sessions/get_or_create, or delete it first."}
+			case taken == GrantIfTaken:
+				if err := s.grant(ctx, tx, r, n.Reach); err != nil {
+					return err
+				}
+				fallthrough
+			default:
+				c, err = s.readSession(ctx, tx, r)
+				return err
+			}
+		}
+		id, token := newID(), SessionPrefix+"1"+base58(8)+"_"+base58(24)
+		hash := sha256.Sum256([]byte(token))
+		if err := tx.InsertClientSession(ctx, store.InsertClientSessionParams{ClientSessionID: id, WorkspaceID: p.WorkspaceID, TokenHash: hash[:],
+			TokenSealed: s.keys.Seal(sessionPlace(id), []byte(token)), UserIdentifierKey: nonEmpty(n.UserIdentifierKey), CustomerKey: nonEmpty(n.CustomerKey),
+			ExpiresAt: expires}); err != nil {
+			return err
+		}
+		r, err := tx.GetClientSession(ctx, store.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: id})
+		if err != nil {
+			return err
+		}
+		if err := s.grant(ctx, tx, r, n.Reach); err != nil {
+			return err
+		}
+		c, err = s.readSession(ctx, tx, r)
+		return err
+	})
+	return c, named(err, "create a client session")
+}
+
+// grant gives a session what it is to reach besides. It fails with NotFound for what the workspace does not have.
+func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession, more Reach) error {
+	if len(more.WebviewIDs) > 0 {
+		return invalid("connect_webview_ids", "Not available yet")
+	}
+	if len(more.UserIdentityIDs) > 0 {
+		return invalid("user_identity_id", "Not available yet")
+	}
+	if len(more.AccountIDs) == 0 {
+		return nil
+	}
+	accounts := parseIDs(&more.AccountIDs)
+	there, err := tx.AccountsOfWorkspace(ctx, store.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: accounts})
+	if err != nil {
+		return err
+	}
+	for _, text := range more.AccountIDs {
+		if !slices.ContainsFunc(there, func(id uuid.UUID) bool { return names(text, id) }) {
+			return accountNotFound("connected_account_id", text)
+		}
+	}
+	return tx.GrantAccountsToClientSession(ctx, store.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: there})
+}
+
+// GrantAccess has a session, named by its identifier or its end user, reach more from now on.
+// It fails with Invalid unless exactly one is given, or where nothing is to be granted, and with NotFound.
+func (s *Service) GrantAccess(ctx context.Context, p Principal, id, key string, more Reach) (c ClientSession, err error) {
+	if more.empty() {
+		return c, invalid("", "Must specify at least one of connected_account_ids, connect_webview_ids or user_identity_id")
+	}
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		r, err := findSession(ctx, tx, p, id, key)
+		if err != nil {
+			return err
+		}
+		if err := s.grant(ctx, tx, r, more); err != nil {
+			return err
+		}
+		c, err = s.readSession(ctx, tx, r)
+		return err
+	})
+	return c, named(err, "grant access to a client session")
+}
+
+// GetClientSession reads a session by its identifier or its end user; a session that asks may leave out both, and sees
+// itself alone. It fails with Invalid unless it is told which, and with NotFound.
+func (s *Service) GetClientSession(ctx context.Context, p Principal, id, key string) (c ClientSession, err error) {
+	if p.Kind == EndUser && id+key == "" {
+		id = p.CredentialID.String()
+	}
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		r, err := findSession(ctx, tx, p, id, key)
+		if err != nil {
+			return err
+		}
+		c, err = s.readSession(ctx, tx, r)
+		return err
+	})
+	return c, named(err, "read a client session")
+}
+
+// findSession reads a session by its identifier or, if that is empty, the one of an end user that is good.
+func findSession(ctx context.Context, tx store.Tx, p Principal, id, key string) (r store.ClientSession, err error) {
+	if (id == "") == (key == "") {
+		return r, invalid("", "Must specify either client_session_id or user_identifier_key")
+	}
+	missing := sessionNotFound("user_identifier_key", key)
+	if id != "" {
+		missing = sessionNotFound("client_session_id", id)
+		parsed, bad := uuid.Parse(id)
+		if bad != nil {
+			return r, missing
+		}
+		r, err = tx.GetClientSession(ctx, store.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
+	} else {
+		r, err = tx.GetClientSessionOfEndUser(ctx, store.GetClientSessionOfEndUserParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: key})
+	}
+	if store.IsNoRows(err) || (err == nil && p.Kind == EndUser && r.ClientSessionID != p.CredentialID) {
+		return r, missing
+	}
+	return r, err
+}
+
+func sessionNotFound(what, value string) *Error {
+	return &Error{Kind: NotFound, Type: "client_session_not_found", Message: "Could not find a client session with this " + what + ".", Data: map[string]any{what: value}}
+}
+
+// SessionFilter is a set of conditions that must all hold; zero ones are none.
+type SessionFilter struct {
+	ID, UserIdentifierKey     string
+	WebviewID, UserIdentityID string
+	WithoutKey                bool
+}
+
+// ListClientSessions lists the sessions that are good, oldest first.
+func (s *Service) ListClientSessions(ctx context.Context, p Principal, f SessionFilter) (out []ClientSession, err error) {
+	arg := store.ListClientSessionsParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: nonEmpty(f.UserIdentifierKey), WithoutKey: f.WithoutKey}
+	for _, one := range []struct {
+		text string
+		to   **uuid.UUID
+	}{{f.ID, &arg.ClientSessionID}, {f.WebviewID, &arg.ConnectWebviewID}, {f.UserIdentityID, &arg.UserIdentityID}} {
+		if one.text == "" {
+			continue
+		}
+		id, err := uuid.Parse(one.text)
+		if err != nil {
+			return nil, nil // what is no identifier names nothing
+		}
+		*one.to = &id
+	}
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		rows, err := tx.ListClientSessions(ctx, arg)
+		if err != nil {
+			return err
+		}
+		out, err = s.readSessions(ctx, tx, p.WorkspaceID, rows)
+		return err
+	})
+	return out, named(err, "list the client sessions")
+}
+
+// RevokeClientSession ends a session at once; it may still be read. It fails with NotFound.
+func (s *Service) RevokeClientSession(ctx context.Context, p Principal, id string) error {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return sessionNotFound("client_session_id", id)
+	}
+	n, err := s.db.RevokeClientSession(ctx, store.RevokeClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
+	if err == nil && n == 0 {
+		return sessionNotFound("client_session_id", id)
+	}
+	return named(err, "revoke a client session")
+}
+
+// DeleteClientSession ends a session at once and forgets it. It fails with NotFound.
+func (s *Service) DeleteClientSession(ctx context.Context, p Principal, id string) error {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return sessionNotFound("client_session_id", id)
+	}
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		n, err := tx.DeleteClientSession(ctx, store.DeleteClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return sessionNotFound("client_session_id", id)
+		}
+		return s.writeEvent(ctx, tx, store.InsertEventParams{EventID: newID(), WorkspaceID: p.WorkspaceID, EventType: ClientSessionDeleted,
+			Payload: mustJSON(map[string]any{"client_session_id": parsed})})
+	})
+	return named(err, "delete a client session")
+}
+
+// ClientSessionDeleted is the type of the event that tells of the end of a session.
+const ClientSessionDeleted = "client_session.deleted"
+
+func (s *Service) readSession(ctx context.Context, tx store.Tx, r store.ClientSession) (ClientSession, error) {
+	all, err := s.readSessions(ctx, tx, r.WorkspaceID, []store.ClientSession{r})
+	if err != nil {
+		return ClientSession{}, err
+	}
+	return all[0], nil
+}
+
+// readSessions adds to sessions what they reach at the moment, and opens their tokens.
+func (s *Service) readSessions(ctx context.Context, tx store.Tx, workspace uuid.UUID, rows []store.ClientSession) ([]ClientSession, error) {
+	ids := make([]uuid.UUID, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ClientSessionID
+	}
+	reached, err := tx.ReachOfClientSessions(ctx, store.ReachOfClientSessionsParams{WorkspaceID: workspace, ClientSessionIds: ids})
+	if err != nil {
+		return nil, err
+	}
+	reach := map[uuid.UUID]store.ReachOfClientSessionsRow{}
+	for _, r := range reached {
+		reach[r.ClientSessionID] = r
+	}
+	out := make([]ClientSession, len(rows))
+	for i, r := range rows {
+		token, err := s.keys.Open(sessionPlace(r.ClientSessionID), r.TokenSealed)
+		if err != nil {
+			return nil, fmt.Errorf("open the token of client session %s: %w", r.ClientSessionID, err)
+		}
+		has := reach[r.ClientSessionID]
+		out[i] = ClientSession{ID: r.ClientSessionID, WorkspaceID: r.WorkspaceID, Token: string(token), UserIdentifierKey: r.UserIdentifierKey,
+			UserIdentityID: r.UserIdentityID, CustomerKey: r.CustomerKey, AccountIDs: has.Accounts, WebviewIDs: has.Webviews, Devices: int(has.Devices),
+			CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
+	}
+	return out, nil
+}
+
+// authenticateSession finds out what the session of a token may do. It fails with Unauthorized.
+func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspace *uuid.UUID) (Principal, error) {
+	r, err := s.db.AuthenticateClientSession(ctx, hash)
+	refuse := func(kind, message string) (Principal, error) {
+		return Principal{}, &Error{Kind: Unauthorized, Type: kind, Message: message}
+	}
+	switch {
+	case store.IsNoRows(err):
+		return refuse("client_session_not_found", "There is no client session with this token; it may have been deleted.")
+	case err != nil:
+		return Principal{}, fmt.Errorf("look up the client session: %w", err)
+	case r.Revoked:
+		return refuse("client_session_revoked", "This client session was revoked. Ask for a new one.")
+	case r.Expired:
+		return refuse("client_session_expired", "This client session is over. Ask for a new one.")
+	case workspace != nil && *workspace != r.WorkspaceID:
+		return Principal{}, unknownWorkspace()
+	}
+	p := Principal{WorkspaceID: r.WorkspaceID, CredentialID: r.ClientSessionID, Kind: EndUser, Reach: r.Accounts, Customer: r.CustomerKey != nil}
+	if p.Reach == nil {
+		p.Reach = []uuid.UUID{} // nil would be everything
+	}
+	return p, nil
+}
+
+// named says what was being done when something inside has failed; what the caller is told stays as it is.
+func named(err error, doing string) error {
+	if _, ok := asError(err); err != nil && !ok {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return err
+}
+
+// AsSeenBy is the principal with no more in reach than the session of an end user has; an empty key changes nothing.
+func (s *Service) AsSeenBy(ctx context.Context, p Principal, key string) (Principal, error) {
+	if key == "" {
+		return p, nil
+	}
+	c, err := s.GetClientSession(ctx, Principal{WorkspaceID: p.WorkspaceID}, "", key)
+	if e, ok := asError(err); ok && e.Kind == NotFound {
+		err = nil
+	}
+	reach := slices.DeleteFunc(c.AccountIDs, func(id uuid.UUID) bool { return !p.reaches(id) })
+	if p.Reach = reach; reach == nil {
+		p.Reach = []uuid.UUID{}
+	}
+	return p, err
+}

@@ -1,0 +1,105 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+func (h *handlers) CreateClientSession(ctx context.Context, r CreateClientSessionRequestObject) (CreateClientSessionResponseObject, error) {
+	if r.Body.CustomerID != "" {
+		return nil, invalid([]issue{{path: []string{"customer_id"}, message: "Not available; name customers by customer_key"}})
+	}
+	taken := access.RefuseIfTaken
+	if exchangeOf(ctx).request.Method == http.MethodPut { // which may be repeated
+		taken = access.AnswerIfTaken
+	}
+	c, err := h.access.CreateClientSession(ctx, principal(ctx), access.NewClientSession{
+		UserIdentifierKey: r.Body.UserIdentifierKey, CustomerKey: r.Body.CustomerKey, ExpiresAt: r.Body.ExpiresAt,
+		Reach: reachOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds),
+	}, taken)
+	if err != nil {
+		return nil, err
+	}
+	return CreateClientSession200JSONResponse{Ok: true, ClientSession: toClientSession(c)}, nil
+}
+
+func (h *handlers) GetOrCreateClientSession(ctx context.Context, r GetOrCreateClientSessionRequestObject) (GetOrCreateClientSessionResponseObject, error) {
+	c, err := h.access.CreateClientSession(ctx, principal(ctx), access.NewClientSession{
+		UserIdentifierKey: r.Body.UserIdentifierKey, ExpiresAt: r.Body.ExpiresAt,
+		Reach: reachOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds),
+	}, access.GrantIfTaken)
+	if err != nil {
+		return nil, err
+	}
+	return GetOrCreateClientSession200JSONResponse{Ok: true, ClientSession: toClientSession(c)}, nil
+}
+
+func (h *handlers) GetClientSession(ctx context.Context, r GetClientSessionRequestObject) (GetClientSessionResponseObject, error) {
+	c, err := h.access.GetClientSession(ctx, principal(ctx), r.Body.ClientSessionID, r.Body.UserIdentifierKey)
+	if err != nil {
+		return nil, err
+	}
+	return GetClientSession200JSONResponse{Ok: true, ClientSession: toClientSession(c)}, nil
+}
+
+func (h *handlers) ListClientSessions(ctx context.Context, r ListClientSessionsRequestObject) (ListClientSessionsResponseObject, error) {
+	list, err := h.access.ListClientSessions(ctx, principal(ctx), access.SessionFilter{
+		ID: r.Body.ClientSessionID, UserIdentifierKey: r.Body.UserIdentifierKey, WebviewID: r.Body.ConnectWebviewID,
+		UserIdentityID: r.Body.UserIdentityID, WithoutKey: r.Body.WithoutUserIdentifierKey,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ListClientSessions200JSONResponse{Ok: true, ClientSessions: each(list, toClientSession)}, nil
+}
+
+func (h *handlers) GrantAccessToClientSession(ctx context.Context, r GrantAccessToClientSessionRequestObject) (GrantAccessToClientSessionResponseObject, error) {
+	c, err := h.access.GrantAccess(ctx, principal(ctx), r.Body.ClientSessionID, r.Body.UserIdentifierKey,
+		reachOf(r.Body.ConnectedAccountIds, r.Body.ConnectWebviewIds, r.Body.UserIdentityID, r.Body.UserIdentityIds))
+	if err != nil {
+		return nil, err
+	}
+	return GrantAccessToClientSession200JSONResponse{Ok: true, ClientSession: toClientSession(c)}, nil
+}
+
+func (h *handlers) RevokeClientSession(ctx context.Context, r RevokeClientSessionRequestObject) (RevokeClientSessionResponseObject, error) {
+	if err := h.access.RevokeClientSession(ctx, principal(ctx), r.Body.ClientSessionID); err != nil {
+		return nil, err
+	}
+	return RevokeClientSession200JSONResponse{Ok: true}, nil
+}
+
+func (h *handlers) DeleteClientSession(ctx context.Context, r DeleteClientSessionRequestObject) (DeleteClientSessionResponseObject, error) {
+	if err := h.access.DeleteClientSession(ctx, principal(ctx), r.Body.ClientSessionID); err != nil {
+		return nil, err
+	}
+	return DeleteClientSession200JSONResponse{Ok: true}, nil
+}
+
+func reachOf(accounts, webviews []string, identity string, identities []string) access.Reach {
+	if identity != "" {
+		identities = append(identities, identity)
+	}
+	return access.Reach{AccountIDs: accounts, WebviewIDs: webviews, UserIdentityIDs: identities}
+}
+
+func toClientSession(c access.ClientSession) api.ClientSession {
+	out := api.ClientSession{
+		ClientSessionID: c.ID.String(), WorkspaceID: c.WorkspaceID.String(), Token: c.Token, UserIdentifierKey: c.UserIdentifierKey,
+		ConnectedAccountIds: each(c.AccountIDs, uuid.UUID.String), ConnectWebviewIds: each(c.WebviewIDs, uuid.UUID.String), UserIdentityIds: []string{},
+		DeviceCount: c.Devices, CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt,
+	}
+	if c.CustomerKey != nil {
+		out.CustomerKey = *c.CustomerKey
+	}
+	if c.UserIdentityID != nil {
+		out.UserIdentityID = c.UserIdentityID.String()
+		out.UserIdentityIds = []string{out.UserIdentityID}
+	}
+	return out
+}

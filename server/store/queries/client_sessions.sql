@@ -1,0 +1,57 @@
+-- name: InsertClientSession :exec
+insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, customer_key, expires_at)
+values (@client_session_id, @workspace_id, @token_hash, @token_sealed, @user_identifier_key, @customer_key, @expires_at);
+
+-- name: LockEndUser :exec
+-- Who looks whether an end user has a session, and gives him one if not, waits for others who do.
+select pg_advisory_xact_lock(hashtextextended(@workspace_id::text || '/client_session/' || @user_identifier_key::text, 0));
+
+-- name: AuthenticateClientSession :one
+-- With what it reaches at this moment.
+select s.client_session_id, s.workspace_id, s.customer_key, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
+  array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id)::uuid[] as accounts
+from client_sessions s where s.token_hash = @token_hash;
+
+-- name: GetClientSession :one
+select * from client_sessions where workspace_id = @workspace_id and client_session_id = @client_session_id;
+
+-- name: GetClientSessionOfEndUser :one
+-- The one that is good.
+select * from client_sessions
+where workspace_id = @workspace_id and user_identifier_key = @user_identifier_key::text and revoked_at is null and expires_at > now()
+order by created_at desc, client_session_id desc limit 1;
+
+-- name: ListClientSessions :many
+select * from client_sessions s
+where s.workspace_id = @workspace_id and s.revoked_at is null and s.expires_at > now()
+  and (sqlc.narg('client_session_id')::uuid is null or s.client_session_id = sqlc.narg('client_session_id')::uuid)
+  and (sqlc.narg('user_identifier_key')::text is null or s.user_identifier_key = sqlc.narg('user_identifier_key')::text)
+  and (not @without_key::boolean or s.user_identifier_key is null)
+  and (sqlc.narg('user_identity_id')::uuid is null or s.user_identity_id = sqlc.narg('user_identity_id')::uuid)
+  and (sqlc.narg('connect_webview_id')::uuid is null or exists (select 1 from client_session_webviews w
+    where w.client_session_id = s.client_session_id and w.connect_webview_id = sqlc.narg('connect_webview_id')::uuid))
+order by s.created_at, s.client_session_id;
+
+-- name: ReachOfClientSessions :many
+-- What each of the sessions reaches, and how many managed devices that is.
+select s.client_session_id,
+  array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
+  array(select w.connect_webview_id from client_session_webviews w where w.client_session_id = s.client_session_id order by 1)::uuid[] as webviews,
+  (select count(*) from client_session_reach r join devices d using (connected_account_id)
+    where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed)::integer as devices
+from client_sessions s where s.workspace_id = @workspace_id and s.client_session_id = any(@client_session_ids::uuid[]);
+
+-- name: GrantAccountsToClientSession :exec
+insert into client_session_accounts (client_session_id, connected_account_id)
+select @client_session_id, unnest(@accounts::uuid[]) on conflict do nothing;
+
+-- name: AccountsOfWorkspace :many
+-- Those of the accounts that the workspace has.
+select connected_account_id from connected_accounts
+where workspace_id = @workspace_id and connected_account_id = any(@accounts::uuid[]) and deleted_at is null;
+
+-- name: RevokeClientSession :execrows
+update client_sessions set revoked_at = coalesce(revoked_at, now()) where workspace_id = @workspace_id and client_session_id = @client_session_id;
+
+-- name: DeleteClientSession :execrows
+delete from client_sessions where workspace_id = @workspace_id and client_session_id = @client_session_id;
