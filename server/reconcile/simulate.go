@@ -152,8 +152,16 @@ func (r *Reconciler) seen(ctx context.Context, d access.Device, ref string, show
 	}
 	ctx, cancel := context.WithTimeout(ctx, seenWithin)
 	defer cancel()
+	pause := 100 * time.Millisecond
+	again := time.Now().Add(pause)
 	for {
 		ok, err := shows(ctx)
+		if err == nil && !ok && time.Now().After(again) {
+			// The vendor's list may have lagged behind at the last look.
+			err = r.access.Hint(ctx, d.AccountID, ref)
+			pause *= 2
+			again = time.Now().Add(pause)
+		}
 		if ok {
 			return nil
 		}
