@@ -1,5 +1,5 @@
-// Package labs runs gateways for tests: the real programs, with devices that are made up. What they are written in
-// is installed once, from npm, into the user's cache folder.
+// Package labs runs programs of others for tests: real gateways, with devices that are made up, and clients of the
+// API. What they are written in is installed once, from npm, into the user's cache folder.
 package labs
 
 import (

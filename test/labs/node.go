@@ -3,6 +3,7 @@ package labs
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 )
 
@@ -21,3 +22,11 @@ func (l *Lab) PreferNode(ctx context.Context, pkg string, major int) error {
 	l.node = node
 	return nil
 }
+
+// Command runs a program of JavaScript, wherever that is, by the lab's Node.js.
+func (l *Lab) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, l.node, append([]string{program}, args...)...)
+}
+
+// Module is the folder of one of the lab's packages.
+func (l *Lab) Module(pkg string) string { return filepath.Join(l.modules, filepath.FromSlash(pkg)) }

@@ -1,0 +1,103 @@
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import { client, foundOn, isGone, setting, until } from './setting.mjs'
+
+const device_id = setting.devices.august
+const another = setting.devices.schlage
+const seen = setting.accounts.seen.devices[0]
+
+const spare = () => setting.accounts.spare.devices.pop()
+
+const connected = (id, online) =>
+  until('the device is as it was asked to be', async () => (await client.devices.get({ device_id: id })).properties.online === online)
+
+// moved checks what locking and unlocking end in; the client has waited for it.
+const moved = (attempt, type, locked) => {
+  equal(attempt.action_type, type)
+  equal(attempt.status, 'success')
+  return until('the device says where its bolt is', async () => (await client.devices.get({ device_id })).properties.locked === locked)
+}
+
+export const devices = {
+  '/devices/get': async (call) => {
+    const device = await call({ device_id })
+    equal(device.device_id, device_id)
+    equal(device.device_type, 'august_lock')
+    equal(device.properties.online, true)
+    ok(device.capabilities_supported.includes('access_code'))
+  },
+  '/devices/list': async (call) => {
+    deepEqual((await call({ device_type: 'august_lock' })).map((device) => device.device_id), [device_id])
+    deepEqual((await call({ device_ids: [device_id, another] })).map((device) => device.device_id).sort(), [device_id, another].sort())
+    deepEqual(await call({ device_ids: [] }), [])
+    deepEqual(await call({ custom_metadata_has: { no: 'such' } }), [])
+    ok((await call()).length >= 3)
+  },
+  '/devices/list_device_providers': async (call) => {
+    ok((await call({})).some((provider) => provider.device_provider_name === 'august'))
+    ok((await call({ provider_category: 'stable' })).every((provider) => provider.provider_categories.includes('stable')))
+  },
+  '/devices/update': async (call) => {
+    await call({ device_id: another, name: 'Back door', custom_metadata: { floor: '2', gone: null } })
+    const device = await client.devices.get({ device_id: another })
+    equal(device.display_name, 'Back door')
+    deepEqual(device.custom_metadata, { floor: '2' })
+    deepEqual((await client.devices.list({ custom_metadata_has: { floor: '2' } })).map((found) => found.device_id), [another])
+  },
+  '/devices/delete': async (call) => {
+    const id = spare()
+    await call({ device_id: id })
+    await isGone('the device', () => client.devices.get({ device_id: id }))
+  },
+  '/devices/unmanaged/get': async (call) => {
+    const device = await call({ device_id: seen })
+    equal(device.device_id, seen)
+    equal(device.is_managed, false)
+  },
+  '/devices/unmanaged/list': async (call) => {
+    deepEqual((await call({ connected_account_id: setting.accounts.seen.id })).map((device) => device.device_id).sort(), setting.accounts.seen.devices.toSorted())
+  },
+  '/devices/unmanaged/update': async (call) => {
+    const id = spare()
+    await client.devices.update({ device_id: id, is_managed: false })
+    await call({ device_id: id, is_managed: true })
+    equal((await client.devices.get({ device_id: id })).is_managed, true)
+  },
+  '/devices/simulate/disconnect': async (call) => {
+    await call({ device_id: another })
+    await connected(another, false)
+    await client.devices.simulate.connect({ device_id: another })
+    await connected(another, true)
+  },
+  '/devices/simulate/connect': async (call) => {
+    await client.devices.simulate.disconnect({ device_id: another })
+    await connected(another, false)
+    await call({ device_id: another })
+    await connected(another, true)
+  },
+  '/devices/simulate/remove': async (call) => {
+    const id = spare()
+    await call({ device_id: id })
+    await isGone('the device', () => client.devices.get({ device_id: id }))
+  },
+  '/locks/get': async (call) => {
+    equal((await call({ device_id })).device_id, device_id)
+  },
+  '/locks/list': async (call) => {
+    deepEqual((await call({ device_ids: [device_id] })).map((device) => device.device_id), [device_id])
+  },
+  '/locks/lock_door': async (call) => {
+    await moved(await call({ device_id }), 'LOCK_DOOR', true)
+  },
+  '/locks/unlock_door': async (call) => {
+    await moved(await call({ device_id }), 'UNLOCK_DOOR', false)
+  },
+  '/locks/simulate/keypad_code_entry': async (call) => {
+    const { code } = await foundOn(device_id)
+    const attempt = await call({ device_id, code })
+    equal(attempt.action_type, 'SIMULATE_KEYPAD_CODE_ENTRY')
+    equal(attempt.status, 'success')
+  },
+  '/locks/simulate/manual_lock_via_keypad': async (call) => {
+    await moved(await call({ device_id }), 'SIMULATE_MANUAL_LOCK_VIA_KEYPAD', true)
+  },
+}

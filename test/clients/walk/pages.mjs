@@ -1,0 +1,82 @@
+// The client's paginator, to the end of every list that has pages here.
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { methodsOf } from './methods.mjs'
+import { answerOf, client, codeOn, foundOn, isRoute, refusal, setting } from './setting.mjs'
+
+const device_id = setting.devices.schlage
+
+// lists gives the parameters of a list that has more than two pages with them, and makes that it has.
+const lists = {
+  '/access_codes/list': async () => {
+    for (let i = 0; i < 5; i++) await codeOn(device_id, { code: undefined })
+    return { device_id, limit: 2 }
+  },
+  '/access_codes/unmanaged/list': async () => {
+    for (let i = 0; i < 3; i++) {
+      const { code } = await client.accessCodes.generateCode({ device_id })
+      await foundOn(device_id, code)
+    }
+    return { device_id, limit: 1 }
+  },
+  '/action_attempts/list': async () => {
+    for (let i = 0; i < 3; i++) await client.locks.lockDoor({ device_id })
+    return { device_id, limit: 1 }
+  },
+  '/connected_accounts/list': async () => ({ limit: 1 }),
+  '/devices/list': async () => ({ limit: 1 }),
+  '/devices/unmanaged/list': async () => ({ limit: 1 }),
+}
+
+const hasPages = (path) => answerOf(path).properties.pagination !== undefined
+
+describe('pages', () => {
+  for (const { name, method, request } of methodsOf(client)) {
+    if (!isRoute(request.pathname)) continue
+    const { pathname, responseKey } = request
+    if (request.hasPagination === true) it(`${name} has them`, () => ok(hasPages(pathname)))
+    if (!hasPages(pathname)) continue
+    it(`of ${name}`, async () => {
+      ok(lists[pathname], `no list of ${pathname} is paged through`)
+      const parameters = await lists[pathname]()
+      const key = Object.keys((await method(parameters))[0]).find((field) => field.endsWith('_id') && pathname.includes(field.slice(0, -4)))
+      const ids = (items) => items.map((item) => item[key])
+      const { limit, ...all } = parameters
+      const whole = ids(await method(all))
+      equal(new Set(whole).size, whole.length)
+      ok(whole.length > 2 * limit, `${whole.length} ${responseKey} have no third page`)
+
+      const paginator = client.createPaginator(method(parameters))
+      deepEqual(ids(await paginator.flattenToArray()), whole)
+
+      const flat = []
+      for await (const item of paginator.flatten()) flat.push(item[key])
+      deepEqual(flat, whole)
+
+      const paged = []
+      for await (const page of paginator) {
+        const items = Array.isArray(page[0]) ? page[0] : page
+        ok(items.length <= limit)
+        paged.push(...ids(items))
+      }
+      deepEqual(paged, whole)
+
+      const byHand = []
+      let [items, page] = await paginator.firstPage()
+      for (;;) {
+        byHand.push(...ids(items))
+        if (!page.hasNextPage) break
+        ok(page.nextPageUrl.includes(pathname))
+        ;[items, page] = await paginator.nextPage(page.nextPageCursor)
+      }
+      deepEqual(byHand, whole)
+      equal(page.nextPageCursor, null)
+    })
+  }
+
+  it('are refused when the question has become another one', async () => {
+    const [, page] = await client.createPaginator(client.devices.list({ limit: 1 })).firstPage()
+    const error = await refusal(client.createPaginator(client.devices.list({ limit: 2 })).nextPage(page.nextPageCursor))
+    equal(error.code, 'mismatched_page_parameters')
+  })
+})

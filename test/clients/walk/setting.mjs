@@ -1,0 +1,76 @@
+// What all parts of the walk share: the client's package, the server, and what the test has put there.
+import { ok } from 'node:assert/strict'
+
+// seam is the package as its users import it.
+export const seam = await import(process.env.SEAM_PACKAGE)
+
+// setting is {endpoint, apiKey, personalAccessToken, consoleSessionToken, workspaceId, devices, accounts, generation};
+// devices by the profile of a simulated lock, accounts by what they are for: {id, devices}.
+export const setting = JSON.parse(process.env.SEAM_SETTING)
+
+// client asks often whether an action attempt is over: the simulated locks are quick.
+export const client = seam.Seam.fromApiKey(setting.apiKey, {
+  endpoint: setting.endpoint,
+  waitForActionAttempt: { timeout: 30_000, pollingInterval: 50 },
+  isUndocumentedApiEnabled: true, // which the older generation asks for before it names all that it can do
+})
+
+// contract is the server's description of itself, by the package's own function.
+export const contract = await seam.getOpenapiSchema(setting.endpoint)
+
+export const isRoute = (path) => contract.paths[path] !== undefined
+
+// answerOf is the schema of what a route answers.
+export function answerOf(path) {
+  const named = (schema) => (schema.$ref ? contract.components.schemas[schema.$ref.split('/').at(-1)] : schema)
+  return named(contract.paths[path].post.responses['200'].content['application/json'].schema)
+}
+
+// until waits for a condition, and returns what it is met by.
+export async function until(what, met, within = 30_000) {
+  for (const end = Date.now() + within; ; ) {
+    const found = await met()
+    if (found) return found
+    ok(Date.now() < end, `waited in vain: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+let pins = 312_045
+
+// pin is one that was not used before. What is on the locks from the start, and what the server makes up, is shorter.
+export const pin = () => String(++pins)
+
+// codeOn makes a code and waits until it is on the device.
+export async function codeOn(device_id, more = {}) {
+  const made = await client.accessCodes.create({ device_id, code: pin(), ...more })
+  return await until('a code is on its device', async () => {
+    const now = await client.accessCodes.get({ access_code_id: made.access_code_id })
+    return now.status === 'set' && now
+  })
+}
+
+// foundOn has a code appear on a device that nobody has asked for.
+export const foundOn = async (device_id, code = pin()) =>
+  await client.accessCodes.simulate.createUnmanagedAccessCode({ device_id, name: 'Found', code })
+
+// refusal is the error of a request that fails.
+export async function refusal(request) {
+  try {
+    await request
+  } catch (error) {
+    return error
+  }
+  throw new Error('it was not refused')
+}
+
+// isGone waits until nothing is found any more.
+export const isGone = async (what, get) =>
+  await until(`${what} is gone`, async () => {
+    try {
+      await get()
+    } catch (error) {
+      if (error.statusCode === 404) return true
+      throw error
+    }
+  })
