@@ -62,6 +62,15 @@ export const accessCodes = {
     await call({ access_code_id: made.access_code_id })
     await isGone('the code', () => get(made))
   },
+  '/access_codes/pull_backup_access_code': async (call) => {
+    const bound = { starts_at: new Date().toISOString(), ends_at: new Date(Date.now() + 3_600_000).toISOString() }
+    const { access_code_id, code } = await codeOn(device_id, { ...bound, use_backup_access_code_pool: true })
+    await until('a backup code is on the device', async () => (await get({ access_code_id })).is_backup_access_code_available)
+    const backup = await call({ access_code_id })
+    equal(backup.is_backup, true)
+    ok(backup.code !== code)
+    equal((await get({ access_code_id })).pulled_backup_access_code_id, backup.access_code_id)
+  },
   '/access_codes/generate_code': async (call) => {
     equal((await call({ device_id })).device_id, device_id)
   },

@@ -2,6 +2,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { methodsOf } from './methods.mjs'
+import { someone } from './people.mjs'
 import { answerOf, client, codeOn, foundOn, isRoute, refusal, setting } from './setting.mjs'
 
 const device_id = setting.devices.schlage
@@ -26,6 +27,10 @@ const lists = {
   '/connected_accounts/list': async () => ({ limit: 1 }),
   '/devices/list': async () => ({ limit: 1 }),
   '/devices/unmanaged/list': async () => ({ limit: 1 }),
+  '/user_identities/list': async () => {
+    for (let i = 0; i < 3; i++) await someone()
+    return { limit: 1 }
+  },
 }
 
 const hasPages = (path) => answerOf(path).properties.pagination !== undefined

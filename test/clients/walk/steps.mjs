@@ -3,7 +3,8 @@
 import { accessCodes } from './access_codes.mjs'
 import { accounts } from './accounts.mjs'
 import { devices } from './devices.mjs'
+import { userIdentities } from './people.mjs'
 import { told } from './told.mjs'
 import { workspaces } from './workspaces.mjs'
 
-export const steps = { ...workspaces, ...accounts, ...devices, ...accessCodes, ...told }
+export const steps = { ...workspaces, ...accounts, ...devices, ...accessCodes, ...userIdentities, ...told }
