@@ -39,6 +39,7 @@ type Options struct {
 	BoltPatience    time.Duration    // when an attempt to lock or unlock is given up; 0: 30 s
 	OperationLag    time.Duration    // how late a vendor may tell of a bolt that shows elsewhere; 0: 10 s
 	OfflineDebounce time.Duration    // how long a device has to be offline until that is told; 0: 30 s
+	RotationPause   time.Duration    // how long a rotation of the encryption waits for what others have in hand; 0: 10 s
 	DelayAfter      time.Duration    // when a code that is not yet set, or removed, is told to be late; 0: 10 min
 	Now             func() time.Time // the clock; nil: the system's
 	Log             *slog.Logger
@@ -84,6 +85,9 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 	if opt.DelayAfter == 0 {
 		opt.DelayAfter = 10 * time.Minute
 	}
+	if opt.RotationPause == 0 {
+		opt.RotationPause = 10 * time.Second
+	}
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
@@ -104,23 +108,30 @@ func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	if key, ok := s.serverKeys.Load(name); ok {
 		return key.([]byte), nil
 	}
+	key, err := serverKey(ctx, s.db, s.keys, name, seal.NewMaster)
+	if err != nil {
+		return nil, err
+	}
+	s.serverKeys.Store(name, key)
+	return key, nil
+}
+
+func serverKey(ctx context.Context, db *store.DB, keys *seal.Keys, name string, fresh func() []byte) ([]byte, error) {
 	place := "server_keys.sealed/" + name
-	sealed, err := s.db.GetServerKey(ctx, name)
+	sealed, err := db.GetServerKey(ctx, name)
 	if store.IsNoRows(err) {
-		fresh := s.keys.Seal(place, seal.NewMaster())
-		if err := s.db.InsertServerKey(ctx, store.InsertServerKeyParams{Name: name, Sealed: fresh}); err != nil {
+		if err := db.InsertServerKey(ctx, store.InsertServerKeyParams{Name: name, Sealed: keys.Seal(place, fresh())}); err != nil {
 			return nil, fmt.Errorf("keep the key %s: %w", name, err)
 		}
-		sealed, err = s.db.GetServerKey(ctx, name) // another instance may have been quicker
+		sealed, err = db.GetServerKey(ctx, name) // another instance may have been quicker
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the key %s: %w", name, err)
 	}
-	key, err := s.keys.Open(place, sealed)
+	key, err := keys.Open(place, sealed)
 	if err != nil {
 		return nil, fmt.Errorf("open the key %s: %w; is the master key the one this database was made with?", name, err)
 	}
-	s.serverKeys.Store(name, key)
 	return key, nil
 }
 

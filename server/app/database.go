@@ -22,7 +22,7 @@ import (
 type Database struct {
 	DatabaseURL  string // empty: a private PostgreSQL in DataDir
 	DataDir      string
-	MasterKey    string    // base64; empty: in the file master.key of DataDir, made when there is none
+	MasterKey    string    // base64, before earlier ones with a comma between; empty: in the file master.key of DataDir, made when there is none
 	MaxConns     int32     // 0: the driver's default
 	Progress     io.Writer // for what takes a while, such as fetching PostgreSQL; may be nil
 	FastAndLoose bool      // tests only: a private PostgreSQL that does not survive a power cut
@@ -88,6 +88,9 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 	if db.store, err = store.Open(ctx, dsn, c.MaxConns); err != nil {
 		return nil, err
 	}
+	if err := access.FollowKeys(ctx, db.store, db.keys); err != nil {
+		return nil, err
+	}
 	if db.waker, err = work.NewWaker(db.store); err != nil {
 		return nil, err
 	}
@@ -95,17 +98,17 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 }
 
 func openKeys(c Database) (*seal.Keys, error) {
-	var master []byte
+	var masters [][]byte
 	var err error
 	if c.MasterKey != "" {
-		master, err = seal.Parse(c.MasterKey)
+		masters, err = seal.Parse(c.MasterKey)
 	} else {
-		master, err = seal.File(filepath.Join(c.DataDir, "master.key"))
+		masters, err = seal.File(filepath.Join(c.DataDir, "master.key"))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return seal.New(master)
+	return seal.New(masters...)
 }
 
 // services are the rooms of the domain, put together.

@@ -9,15 +9,26 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 )
 
-// Parse reads a master key in base64, as NewMaster writes it.
-func Parse(text string) ([]byte, error) {
-	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
-	if err != nil || len(b) != KeySize {
-		return nil, fmt.Errorf("a master key is %d bytes in base64; `openssl rand -base64 %d` makes one", KeySize, KeySize)
+// Parse reads master keys in base64 with commas or white space between them, the one to use first.
+func Parse(text string) (keys [][]byte, err error) {
+	for _, one := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+		b, err := base64.StdEncoding.DecodeString(one)
+		if err != nil || len(b) != KeySize {
+			return nil, malformed()
+		}
+		keys = append(keys, b)
 	}
-	return b, nil
+	if len(keys) == 0 {
+		return nil, malformed()
+	}
+	return keys, nil
+}
+
+func malformed() error {
+	return fmt.Errorf("a master key is %d bytes in base64; `openssl rand -base64 %d` makes one", KeySize, KeySize)
 }
 
 // NewMaster makes a master key.
@@ -27,9 +38,9 @@ func NewMaster() []byte {
 	return b
 }
 
-// File reads the master key in path, making one readable by its owner only if there is none.
+// File reads the master keys in path, the one to use first, making one readable by its owner only if there is none.
 // Two programs that start at once end up with the same key.
-func File(path string) ([]byte, error) {
+func File(path string) ([][]byte, error) {
 	b, err := os.ReadFile(path)
 	if err == nil {
 		k, err := Parse(string(b))

@@ -2,9 +2,11 @@ package seal_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -89,8 +91,9 @@ func TestKeyFileIsMadeOnceAndPrivate(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range got {
 		wg.Go(func() {
-			var err error
-			if got[i], err = seal.File(path); err != nil {
+			if read, err := seal.File(path); err == nil {
+				got[i] = read[0]
+			} else {
 				t.Error(err)
 			}
 		})
@@ -110,5 +113,66 @@ func TestKeyFileIsMadeOnceAndPrivate(t *testing.T) {
 	}
 	if _, err := seal.File(path); err == nil {
 		t.Fatal("a damaged key file was accepted")
+	}
+}
+
+func TestDataKeysSealOnceTheyAreCurrent(t *testing.T) {
+	t.Parallel()
+	master := seal.NewMaster()
+	var kept []seal.DataKey
+	var reads int
+	source := func(context.Context) ([]seal.DataKey, error) { reads++; return kept, nil }
+	one, other := keys(t, master), keys(t, master)
+	for _, k := range []*seal.Keys{one, other} {
+		if err := k.Follow(t.Context(), source); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := one.Seal("p", []byte("x"))
+	fresh, err := one.NewDataKey([]byte{1, 2})
+	if err != nil || fresh.ID == 1 || fresh.ID == 2 {
+		t.Fatalf("%d, %v", fresh.ID, err)
+	}
+	fresh.Current = true
+	kept = append(kept, fresh)
+	if err := one.Reread(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sealed := one.Seal("p", []byte("y"))
+	if seal.SealedBy(sealed) != fresh.ID || seal.SealedBy(old) == fresh.ID {
+		t.Errorf("sealed by %d, before by %d", seal.SealedBy(sealed), seal.SealedBy(old))
+	}
+	before := reads
+	for text, s := range map[string][]byte{"x": old, "y": sealed} { // the other has not heard of the key yet
+		if plain, err := other.Open("p", s); err != nil || string(plain) != text {
+			t.Errorf("%q, %v", plain, err)
+		}
+	}
+	if reads != before+1 {
+		t.Errorf("the keys were read %d times", reads-before)
+	}
+	if _, err := other.Open("elsewhere", sealed); !errors.Is(err, seal.ErrOpen) {
+		t.Errorf("at another place: %v", err)
+	}
+	if err := keys(t, seal.NewMaster()).Follow(t.Context(), source); err == nil || !strings.Contains(err.Error(), "is the master key the one") {
+		t.Errorf("with another master key: %v", err)
+	}
+}
+
+func TestWhileTheKeysCannotBeReadWhatIsKnownGoesOn(t *testing.T) {
+	t.Parallel()
+	k := keys(t, seal.NewMaster())
+	broken := errors.New("broken")
+	var fail error
+	if err := k.Follow(t.Context(), func(context.Context) ([]seal.DataKey, error) { return nil, fail }); err != nil {
+		t.Fatal(err)
+	}
+	sealed := k.Seal("p", []byte("x"))
+	fail = broken
+	if _, err := k.Open("p", append([]byte{sealed[0] + 1}, sealed[1:]...)); !errors.Is(err, seal.ErrOpen) {
+		t.Errorf("an unknown key: %v", err)
+	}
+	if plain, err := k.Open("p", k.Seal("p", []byte("y"))); err != nil || string(plain) != "y" {
+		t.Errorf("%q, %v", plain, err)
 	}
 }

@@ -10,6 +10,27 @@ import (
 	"time"
 )
 
+const dropRetiredDataKeys = `-- name: DropRetiredDataKeys :execrows
+delete from data_keys where not is_current and retired_at < now() - $1::interval
+`
+
+func (q *Queries) DropRetiredDataKeys(ctx context.Context, ago time.Duration) (int64, error) {
+	result, err := q.db.Exec(ctx, dropRetiredDataKeys, ago)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const finishDataKey = `-- name: FinishDataKey :exec
+update data_keys set resealed_at = now() where key_id = $1 and is_current
+`
+
+func (q *Queries) FinishDataKey(ctx context.Context, keyID int16) error {
+	_, err := q.db.Exec(ctx, finishDataKey, keyID)
+	return err
+}
+
 const getServerKey = `-- name: GetServerKey :one
 select sealed from server_keys where name = $1
 `
@@ -19,6 +40,20 @@ func (q *Queries) GetServerKey(ctx context.Context, name string) ([]byte, error)
 	var sealed []byte
 	err := row.Scan(&sealed)
 	return sealed, err
+}
+
+const insertDataKey = `-- name: InsertDataKey :exec
+insert into data_keys (key_id, wrapped, is_current) values ($1, $2, true)
+`
+
+type InsertDataKeyParams struct {
+	KeyID   int16
+	Wrapped []byte
+}
+
+func (q *Queries) InsertDataKey(ctx context.Context, arg InsertDataKeyParams) error {
+	_, err := q.db.Exec(ctx, insertDataKey, arg.KeyID, arg.Wrapped)
+	return err
 }
 
 const insertServerKey = `-- name: InsertServerKey :exec
@@ -35,6 +70,48 @@ func (q *Queries) InsertServerKey(ctx context.Context, arg InsertServerKeyParams
 	return err
 }
 
+const listDataKeys = `-- name: ListDataKeys :many
+select key_id, wrapped, is_current, created_at, retired_at, resealed_at from data_keys order by created_at, key_id
+`
+
+func (q *Queries) ListDataKeys(ctx context.Context) ([]DataKey, error) {
+	rows, err := q.db.Query(ctx, listDataKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DataKey{}
+	for rows.Next() {
+		var i DataKey
+		if err := rows.Scan(
+			&i.KeyID,
+			&i.Wrapped,
+			&i.IsCurrent,
+			&i.CreatedAt,
+			&i.RetiredAt,
+			&i.ResealedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lockRotation = `-- name: LockRotation :one
+select pg_try_advisory_xact_lock(hashtextextended('data_keys', 0)) as locked
+`
+
+func (q *Queries) LockRotation(ctx context.Context) (bool, error) {
+	row := q.db.QueryRow(ctx, lockRotation)
+	var locked bool
+	err := row.Scan(&locked)
+	return locked, err
+}
+
 const ping = `-- name: Ping :one
 select now()::timestamptz as now
 `
@@ -44,4 +121,27 @@ func (q *Queries) Ping(ctx context.Context) (time.Time, error) {
 	var now time.Time
 	err := row.Scan(&now)
 	return now, err
+}
+
+const retireDataKeys = `-- name: RetireDataKeys :exec
+update data_keys set is_current = false, retired_at = now() where is_current
+`
+
+func (q *Queries) RetireDataKeys(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, retireDataKeys)
+	return err
+}
+
+const rewrapDataKey = `-- name: RewrapDataKey :exec
+update data_keys set wrapped = $1 where key_id = $2
+`
+
+type RewrapDataKeyParams struct {
+	Wrapped []byte
+	KeyID   int16
+}
+
+func (q *Queries) RewrapDataKey(ctx context.Context, arg RewrapDataKeyParams) error {
+	_, err := q.db.Exec(ctx, rewrapDataKey, arg.Wrapped, arg.KeyID)
+	return err
 }

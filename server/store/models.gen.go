@@ -203,6 +203,15 @@ type CredentialWorkspace struct {
 	WorkspaceID  uuid.UUID
 }
 
+type DataKey struct {
+	KeyID      int16
+	Wrapped    []byte
+	IsCurrent  bool
+	CreatedAt  time.Time
+	RetiredAt  *time.Time
+	ResealedAt *time.Time
+}
+
 type Delivery struct {
 	WebhookID     uuid.UUID
 	EventID       uuid.UUID

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
@@ -227,5 +229,37 @@ func TestListsWalkAnIndex(t *testing.T) {
 		if strings.Contains(plan, "Sort") && !strings.Contains(name, "identifier") && !strings.Contains(name, "client session") { // a few rows are found by identifier, then sorted
 			t.Errorf("%s: the plan sorts:\n%s", name, plan)
 		}
+	}
+}
+
+func TestEverySealedColumnCanBeSealedAnew(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	rows, err := db.Pool.Query(t.Context(), `select table_name || '.' || column_name from information_schema.columns
+		where table_schema = 'public' and data_type = 'bytea' and column_name like '%sealed'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known []string
+	for _, c := range store.SealedColumns() {
+		known = append(known, c.String())
+		if n, err := db.CountSealedByOthers(t.Context(), c, 1); err != nil || n != 0 {
+			t.Errorf("%s: %d rows, %v", c, n, err)
+		}
+		if _, _, err := db.SealedByOthers(t.Context(), c, 1, 0); err != nil {
+			t.Errorf("%s: %v", c, err)
+		}
+		if err := db.Reseal(t.Context(), c, nil, nil); err != nil {
+			t.Errorf("%s: %v", c, err)
+		}
+	}
+	slices.Sort(there)
+	slices.Sort(known)
+	if !slices.Equal(there, known) {
+		t.Errorf("the columns are %v, and known are %v", there, known)
 	}
 }

@@ -18,8 +18,9 @@ import (
 func keysCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "keys",
-		Usage: "issue, list and revoke credentials; the server may run meanwhile",
+		Usage: "issue, list and revoke credentials, and rotate the encryption; the server may run meanwhile",
 		Commands: []*cli.Command{
+			rotateCommand(),
 			{
 				Name: "create", Usage: "issue a credential and print it, this once",
 				Flags: append([]cli.Flag{

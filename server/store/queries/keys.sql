@@ -6,3 +6,24 @@ insert into server_keys (name, sealed) values (@name, @sealed) on conflict do no
 
 -- name: Ping :one
 select now()::timestamptz as now;
+
+-- name: ListDataKeys :many
+select * from data_keys order by created_at, key_id;
+
+-- name: InsertDataKey :exec
+insert into data_keys (key_id, wrapped, is_current) values (@key_id, @wrapped, true);
+
+-- name: RetireDataKeys :exec
+update data_keys set is_current = false, retired_at = now() where is_current;
+
+-- name: RewrapDataKey :exec
+update data_keys set wrapped = @wrapped where key_id = @key_id;
+
+-- name: FinishDataKey :exec
+update data_keys set resealed_at = now() where key_id = @key_id and is_current;
+
+-- name: DropRetiredDataKeys :execrows
+delete from data_keys where not is_current and retired_at < now() - @ago::interval;
+
+-- name: LockRotation :one
+select pg_try_advisory_xact_lock(hashtextextended('data_keys', 0)) as locked;

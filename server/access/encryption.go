@@ -1,0 +1,183 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// hashKeyName is the server key that keyed hashes are made with: PINs are compared by them, so it stays while the keys
+// that secrets are sealed with change.
+const hashKeyName = "hashes"
+
+// FollowKeys has the keys be those of a database: its data keys, and its key for hashes. Every instance does so before
+// it does anything else.
+func FollowKeys(ctx context.Context, db *store.DB, keys *seal.Keys) error {
+	if err := keys.Follow(ctx, func(ctx context.Context) ([]seal.DataKey, error) { return dataKeys(ctx, db) }); err != nil {
+		return err
+	}
+	hash, err := serverKey(ctx, db, keys, hashKeyName, keys.HashKey)
+	if err != nil {
+		return err
+	}
+	keys.HashWith(hash)
+	return nil
+}
+
+func dataKeys(ctx context.Context, db *store.DB) ([]seal.DataKey, error) {
+	rows, err := db.ListDataKeys(ctx)
+	out := make([]seal.DataKey, len(rows))
+	for i, r := range rows {
+		out[i] = seal.DataKey{ID: byte(r.KeyID), Wrapped: r.Wrapped, Current: r.IsCurrent}
+	}
+	return out, err
+}
+
+// Rotation is how far a rotation of the encryption has come.
+type Rotation struct {
+	Resumed bool   // an earlier one had not come to its end
+	Column  string // that is being sealed anew; empty: the others are waited for
+	Done    int64  // rows of it
+	Total   int64
+}
+
+// retiredFor is how long a key stays that nothing is sealed with any more: for an instance that was frozen in the middle
+// of a transaction. It goes with the first rotation after that.
+const retiredFor = 24 * time.Hour
+
+// RotateEncryption makes a new data key and seals with it what others have sealed, while any number of instances
+// serve; tell hears of the progress. One that was stopped in the middle is gone on with by the next call. It fails with
+// Conflict while another is under way, and when something cannot be opened, which it leaves as it is.
+func (s *Service) RotateEncryption(ctx context.Context, tell func(Rotation)) error {
+	err := s.db.InTx(ctx, func(alone store.Tx) error { // it holds the lock, and nothing else
+		if free, err := alone.LockRotation(ctx); err != nil {
+			return err
+		} else if !free {
+			return &Error{Kind: Conflict, Type: "rotation_under_way", Message: "Another rotation of the encryption is under way; it is told where it was started."}
+		}
+		return s.rotate(ctx, tell)
+	})
+	if err != nil {
+		return fmt.Errorf("rotate the encryption: %w", err)
+	}
+	return nil
+}
+
+func (s *Service) rotate(ctx context.Context, tell func(Rotation)) error {
+	current, resumed, err := s.startRotation(ctx)
+	if err != nil {
+		return err
+	}
+	tell(Rotation{Resumed: resumed})
+	if err := s.resealAll(ctx, current, tell); err != nil {
+		return err
+	}
+	// Until they have seen the new key, other instances seal with the one before.
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(seal.Refresh + s.opt.RotationPause):
+	}
+	if err := s.resealAll(ctx, current, tell); err != nil {
+		return err
+	}
+	if err := s.db.FinishDataKey(ctx, int16(current)); err != nil {
+		return err
+	}
+	if _, err := s.db.DropRetiredDataKeys(ctx, retiredFor); err != nil {
+		return err
+	}
+	return s.keys.Reread(ctx)
+}
+
+// startRotation makes a data key the current one, unless there is one whose rotation has not come to its end. Keys that
+// an earlier master key has wrapped are wrapped anew.
+func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool, err error) {
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		rows, err := tx.ListDataKeys(ctx)
+		if err != nil {
+			return err
+		}
+		var taken []byte
+		for _, r := range rows {
+			d := seal.DataKey{ID: byte(r.KeyID), Wrapped: r.Wrapped}
+			taken = append(taken, d.ID)
+			wrapped, changed, err := s.keys.Wrap(d)
+			if err != nil {
+				return err
+			}
+			if changed {
+				if err := tx.RewrapDataKey(ctx, store.RewrapDataKeyParams{KeyID: r.KeyID, Wrapped: wrapped}); err != nil {
+					return err
+				}
+			}
+			if r.IsCurrent && r.ResealedAt == nil {
+				current, resumed = d.ID, true
+			}
+		}
+		if resumed {
+			return nil
+		}
+		fresh, err := s.keys.NewDataKey(taken)
+		if err != nil {
+			return err
+		}
+		current = fresh.ID
+		return errors.Join(tx.RetireDataKeys(ctx), tx.InsertDataKey(ctx, store.InsertDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped}))
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	return current, resumed, s.keys.Reread(ctx)
+}
+
+// resealAll goes through all sealed columns until nothing is left that another key has sealed.
+func (s *Service) resealAll(ctx context.Context, current byte, tell func(Rotation)) error {
+	for _, column := range store.SealedColumns() {
+		for {
+			left, err := s.db.CountSealedByOthers(ctx, column, current)
+			if err != nil {
+				return err
+			}
+			if left == 0 {
+				break
+			}
+			if err := s.reseal(ctx, column, current, left, tell); err != nil {
+				return fmt.Errorf("%s: %w", column, err)
+			}
+		}
+	}
+	return nil
+}
+
+// reseal goes through a column once.
+func (s *Service) reseal(ctx context.Context, column store.SealedColumn, current byte, total int64, tell func(Rotation)) error {
+	progress := Rotation{Column: column.String(), Total: total}
+	for block := int64(0); ; {
+		was, next, err := s.db.SealedByOthers(ctx, column, current, block)
+		if err != nil {
+			return err
+		}
+		now := make([]store.Sealed, len(was))
+		for i, w := range was {
+			plain, err := s.keys.Open(w.Place, w.Sealed)
+			if err != nil {
+				return fmt.Errorf("open %s: %w", w.Place, err)
+			}
+			now[i].Sealed = s.keys.Seal(w.Place, plain)
+		}
+		if err := s.db.Reseal(ctx, column, was, now); err != nil {
+			return err
+		}
+		progress.Done += int64(len(was))
+		tell(progress)
+		if next == 0 {
+			return nil
+		}
+		block = next
+	}
+}

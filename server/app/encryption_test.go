@@ -1,0 +1,208 @@
+package app_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+// otherSealers counts the secrets that another key than the current one has sealed.
+func otherSealers(t *testing.T, db *store.DB) (left int64, current byte) {
+	t.Helper()
+	keys, err := db.ListDataKeys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range keys {
+		if k.IsCurrent {
+			current = byte(k.KeyID)
+		}
+	}
+	for _, c := range store.SealedColumns() {
+		n, err := db.CountSealedByOthers(t.Context(), c, current)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left += n
+	}
+	return left, current
+}
+
+// Two instances serve while the key changes; a rotation that is stopped is gone on with.
+func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
+	t.Parallel()
+	var dsn string
+	one := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Second }),
+		func(c *app.Config) { dsn = c.Database.DatabaseURL })
+	two := one.Again(t)
+	db, err := store.Open(t.Context(), dsn, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	device := one.Device(t, "august")
+	type answer struct {
+		Webhook api.Webhook `json:"webhook"`
+	}
+	var hook answer
+	one.Post(t, "/webhooks/create", map[string]any{"url": "https://hooks.example/x"}, &hook)
+
+	made := map[string]string{} // PIN by identifier
+	create := func(s *apptest.Server, pin string) {
+		var out struct {
+			AccessCode struct {
+				AccessCodeID string `json:"access_code_id"`
+			} `json:"access_code"`
+		}
+		if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": pin}, &out); status != http.StatusOK {
+			t.Errorf("create: %d", status)
+		}
+		made[out.AccessCode.AccessCodeID] = pin
+	}
+	for i := range 10 {
+		create(one, fmt.Sprint(4100+i))
+	}
+
+	stopped, stop := context.WithCancel(t.Context())
+	err = one.App.Access.RotateEncryption(stopped, func(r access.Rotation) {
+		if r.Column != "" {
+			stop()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("stopped in the middle: %v", err)
+	}
+	left, started := otherSealers(t, db)
+	if left == 0 || started == 0 {
+		t.Fatalf("in the middle of it %d are left, and the key is %d", left, started)
+	}
+
+	var resumed atomic.Bool
+	rotated := make(chan error, 1)
+	go func() {
+		rotated <- two.App.Access.RotateEncryption(t.Context(), func(r access.Rotation) { resumed.Store(resumed.Load() || r.Resumed) })
+	}()
+	var result error
+	for i, done := 0, false; !done; i++ { // both go on
+		create([]*apptest.Server{one, two}[i%2], fmt.Sprint(5000+i))
+		select {
+		case result = <-rotated:
+			done = true
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	if result != nil || !resumed.Load() {
+		t.Fatalf("the rotation: %v, resumed %t", result, resumed.Load())
+	}
+	left, current := otherSealers(t, db)
+	if left != 0 || current != started {
+		t.Errorf("%d are left, and the key is %d, of which %d was begun", left, current, started)
+	}
+	for _, s := range []*apptest.Server{one, two, one.Again(t)} {
+		var out struct {
+			AccessCodes []struct {
+				AccessCodeID string `json:"access_code_id"`
+				Code         string `json:"code"`
+			} `json:"access_codes"`
+		}
+		s.Post(t, "/access_codes/list", map[string]any{"device_id": device}, &out)
+		if len(out.AccessCodes) != len(made) {
+			t.Errorf("%d codes, want %d", len(out.AccessCodes), len(made))
+		}
+		for _, c := range out.AccessCodes {
+			if c.Code != made[c.AccessCodeID] {
+				t.Errorf("code %s has another PIN than it was given", c.AccessCodeID)
+			}
+		}
+		var got answer
+		s.Post(t, "/webhooks/get", map[string]any{"webhook_id": hook.Webhook.WebhookID}, &got)
+		if got.Webhook.Secret == "" || got.Webhook.Secret != hook.Webhook.Secret {
+			t.Error("the webhook has another secret")
+		}
+		if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": "4105"}, nil); status != http.StatusConflict {
+			t.Errorf("a PIN that is there already: %d", status)
+		}
+	}
+	if err := one.App.Access.RotateEncryption(t.Context(), func(access.Rotation) {}); err != nil {
+		t.Fatal(err)
+	}
+	if left, again := otherSealers(t, db); left != 0 || again == current {
+		t.Errorf("another rotation leaves %d and has the key %d", left, again)
+	}
+}
+
+func TestOneRotationAtATime(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Millisecond }))
+	tried := false
+	err := s.App.Access.RotateEncryption(t.Context(), func(access.Rotation) {
+		if !tried {
+			tried = true
+			var refused *access.Error
+			if err := s.App.Access.RotateEncryption(t.Context(), func(access.Rotation) {}); !errors.As(err, &refused) || refused.Type != "rotation_under_way" {
+				t.Errorf("another beside it: %v", err)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The master key is changed as `keys rotate-encryption --help` says.
+func TestMasterKeyCanBeChanged(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.New(t)
+	older, newer := base64.StdEncoding.EncodeToString(seal.NewMaster()), base64.StdEncoding.EncodeToString(seal.NewMaster())
+	with := func(masters string, f func(*access.Service)) error {
+		admin, err := app.OpenAdmin(t.Context(), app.Database{DatabaseURL: dsn, DataDir: t.TempDir(), MasterKey: masters}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return err
+		}
+		f(admin.Access)
+		return admin.Close(t.Context())
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var p access.Principal
+	var hook access.Webhook
+	must(with(older, func(a *access.Service) {
+		w, err := a.CreateWorkspace(t.Context(), "w", "", true)
+		must(err)
+		p = access.Principal{WorkspaceID: w.ID}
+		hook, err = a.CreateWebhook(t.Context(), p, "https://hooks.example/x", nil)
+		must(err)
+	}))
+	for range 2 { // the first time from no data key, the second time from one
+		must(with(newer+","+older, func(a *access.Service) { must(a.RotateEncryption(t.Context(), func(access.Rotation) {})) }))
+		must(with(newer, func(a *access.Service) {
+			got, err := a.GetWebhook(t.Context(), p, hook.ID.String())
+			if err != nil || got.Secret != hook.Secret {
+				t.Errorf("with the newer key alone: %v", err)
+			}
+		}))
+		if err := with(older, func(*access.Service) {}); err == nil || !strings.Contains(err.Error(), "is the master key the one this database was made with?") {
+			t.Errorf("with the older key: %v", err)
+		}
+		older, newer = newer, base64.StdEncoding.EncodeToString(seal.NewMaster())
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+)
+
+func rotateCommand() *cli.Command {
+	return &cli.Command{
+		Name: "rotate-encryption", Usage: "seal all PINs and secrets anew with a new key; servers go on serving meanwhile",
+		Description: "Secrets in the database are sealed with a data key, which is kept there, wrapped by the master key. This makes a new\n" +
+			"data key, seals with it what others have sealed, and retires those. Stopped in the middle, it goes on where it was\n" +
+			"when it is started again.\n\n" +
+			"To change the master key, give every server the new and the old one (--master-key NEW,OLD, or two lines in\n" +
+			"master.key, the new one first), restart them, run this, and take the old one away.",
+		Flags: databaseFlags(),
+		Action: func(ctx context.Context, c *cli.Command) error {
+			return withAdmin(ctx, c, func(a *app.Admin) error {
+				p := &rotationProgress{out: os.Stderr}
+				if err := a.Access.RotateEncryption(ctx, p.tell); err != nil {
+					return err
+				}
+				fmt.Printf("Done: %d secrets are sealed with a new key.\n", p.rows)
+				return nil
+			})
+		},
+	}
+}
+
+// rotationProgress tells a person how far a rotation is, at most once a second for each column.
+type rotationProgress struct {
+	out    io.Writer
+	column string
+	done   int64
+	rows   int64
+	told   time.Time
+}
+
+func (p *rotationProgress) tell(r access.Rotation) {
+	if r.Column == "" {
+		if r.Resumed {
+			fmt.Fprintln(p.out, "Going on with a rotation that had not come to its end.")
+		}
+		return
+	}
+	again := r.Column != p.column || r.Done < p.done // another column, or the same once more
+	if again {
+		p.column, p.done = r.Column, 0
+	}
+	p.rows += r.Done - p.done
+	p.done = r.Done
+	if again || r.Done >= r.Total || time.Since(p.told) > time.Second {
+		p.told = time.Now()
+		fmt.Fprintf(p.out, "%-36s %d of %d\n", r.Column, r.Done, r.Total)
+	}
+}

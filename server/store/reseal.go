@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// SealedColumn is a column with sealed bytes. Their place, which they are sealed for, is made of a prefix and the
+// row's identifiers.
+type SealedColumn struct {
+	table, column string
+	place         string // of a row, as an expression
+}
+
+func (c SealedColumn) String() string { return c.table + "." + c.column }
+
+// SealedColumns are all there are.
+func SealedColumns() []SealedColumn {
+	return []SealedColumn{
+		{"server_keys", "sealed", "'server_keys.sealed/' || name"},
+		{"connected_accounts", "config_sealed", "'connected_accounts.config/' || connected_account_id"},
+		{"webhooks", "secret_sealed", "'webhooks.secret/' || webhook_id"},
+		{"webhooks", "old_secret_sealed", "'webhooks.old_secret/' || webhook_id"},
+		{"access_codes", "pin_sealed", "'access_codes.pin/' || access_code_id"},
+		{"access_codes", "applied_sealed", "'access_codes.applied/' || access_code_id"},
+		{"events", "pin_sealed", "'events.pin/' || event_id"},
+		{"delivery_attempts", "excerpt_sealed", "'delivery_attempts.excerpt/' || webhook_id || '/' || event_id"},
+	}
+}
+
+// Sealed is the content of a column in one row.
+type Sealed struct {
+	Row    string // where it is: for Reseal alone
+	Place  string
+	Sealed []byte
+}
+
+// CountSealedByOthers counts the rows that another key than this one has sealed.
+func (db *DB) CountSealedByOthers(ctx context.Context, c SealedColumn, key byte) (n int64, err error) {
+	err = db.Pool.QueryRow(ctx, fmt.Sprintf("select count(*) from %s where get_byte(%s, 0) <> $1", c.table, c.column), int32(key)).Scan(&n)
+	return n, err
+}
+
+// SealedByOthers reads rows, as they are stored from a block of the table on, that another key than this one has
+// sealed. It returns from which block to go on; 0 is the end.
+func (db *DB) SealedByOthers(ctx context.Context, c SealedColumn, key byte, block int64) (rows []Sealed, next int64, err error) {
+	var blocks int64
+	if err := db.Pool.QueryRow(ctx, "select pg_relation_size($1::regclass) / current_setting('block_size')::bigint", c.table).Scan(&blocks); err != nil {
+		return nil, 0, err
+	}
+	const some = 64 // blocks of 8 KiB
+	found, err := db.Pool.Query(ctx, fmt.Sprintf(`select ctid::text, %s, %s from %s
+		where ctid >= format('(%%s,0)', $2::bigint)::tid and ctid < format('(%%s,0)', $3::bigint)::tid and get_byte(%s, 0) <> $1`,
+		c.place, c.column, c.table, c.column), int32(key), block, block+some)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err = pgx.CollectRows(found, func(r pgx.CollectableRow) (s Sealed, err error) {
+		err = r.Scan(&s.Row, &s.Place, &s.Sealed)
+		return s, err
+	})
+	if next = block + some; next >= blocks {
+		next = 0
+	}
+	return rows, next, err
+}
+
+// Reseal writes what was sealed anew, except where somebody has written something else meanwhile.
+func (db *DB) Reseal(ctx context.Context, c SealedColumn, was, now []Sealed) error {
+	ids, before, after := make([]string, len(was)), make([][]byte, len(was)), make([][]byte, len(was))
+	for i := range was {
+		ids[i], before[i], after[i] = was[i].Row, was[i].Sealed, now[i].Sealed
+	}
+	_, err := db.Pool.Exec(ctx, fmt.Sprintf(`update %[1]s t set %[2]s = n.after
+		from unnest($2::bytea[], $3::bytea[]) n(before, after) where t.ctid = any($1::text[]::tid[]) and t.%[2]s = n.before`,
+		c.table, c.column), ids, before, after)
+	return err
+}
