@@ -26,6 +26,7 @@ func SealedColumns() []SealedColumn {
 		{"access_codes", "pin_sealed", "'access_codes.pin/' || access_code_id"},
 		{"access_codes", "applied_sealed", "'access_codes.applied/' || access_code_id"},
 		{"events", "pin_sealed", "'events.pin/' || event_id"},
+		{"client_sessions", "token_sealed", "'client_sessions.token/' || client_session_id"},
 		{"delivery_attempts", "excerpt_sealed", "'delivery_attempts.excerpt/' || webhook_id || '/' || event_id"},
 	}
 }
