@@ -462,6 +462,70 @@ type ClientInterface interface {
 	// Corresponds with POST /client_sessions/revoke (the `RevokeClientSession` operationId).
 	RevokeClientSession(ctx context.Context, body RevokeClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateConnectWebviewWithBody Make a page on which somebody logs in to a vendor account.
+	//
+	// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connect_webviews/create (the `CreateConnectWebview` operationId).
+	CreateConnectWebviewWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateConnectWebview Make a page on which somebody logs in to a vendor account.
+	//
+	// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connect_webviews/create (the `CreateConnectWebview` operationId).
+	CreateConnectWebview(ctx context.Context, body CreateConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteConnectWebviewWithBody Delete a page.
+	//
+	// Nobody can log in on it from then on. An account that was logged in to stays.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connect_webviews/delete (the `DeleteConnectWebview` operationId).
+	DeleteConnectWebviewWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteConnectWebview Delete a page.
+	//
+	// Nobody can log in on it from then on. An account that was logged in to stays.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connect_webviews/delete (the `DeleteConnectWebview` operationId).
+	DeleteConnectWebview(ctx context.Context, body DeleteConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetConnectWebviewWithBody Read one page, and how far the login on it has got.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
+	GetConnectWebviewWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetConnectWebview Read one page, and how far the login on it has got.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
+	GetConnectWebview(ctx context.Context, body GetConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListConnectWebviewsWithBody The pages of the workspace, a page of the list at a time.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+	ListConnectWebviewsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListConnectWebviews The pages of the workspace, a page of the list at a time.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+	ListConnectWebviews(ctx context.Context, body ListConnectWebviewsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeleteConnectedAccountWithBody End an account.
 	//
 	// Its credentials are deleted and its devices removed from the workspace. On the devices themselves nothing changes: codes that are on them go on opening doors.
@@ -1909,6 +1973,150 @@ func (c *Client) RevokeClientSessionWithBody(ctx context.Context, contentType st
 // Corresponds with POST /client_sessions/revoke (the `RevokeClientSession` operationId).
 func (c *Client) RevokeClientSession(ctx context.Context, body RevokeClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRevokeClientSessionRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateConnectWebviewWithBody Make a page on which somebody logs in to a vendor account.
+//
+// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connect_webviews/create (the `CreateConnectWebview` operationId).
+func (c *Client) CreateConnectWebviewWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateConnectWebviewRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateConnectWebview Make a page on which somebody logs in to a vendor account.
+//
+// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connect_webviews/create (the `CreateConnectWebview` operationId).
+func (c *Client) CreateConnectWebview(ctx context.Context, body CreateConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateConnectWebviewRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteConnectWebviewWithBody Delete a page.
+//
+// Nobody can log in on it from then on. An account that was logged in to stays.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connect_webviews/delete (the `DeleteConnectWebview` operationId).
+func (c *Client) DeleteConnectWebviewWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteConnectWebviewRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteConnectWebview Delete a page.
+//
+// Nobody can log in on it from then on. An account that was logged in to stays.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connect_webviews/delete (the `DeleteConnectWebview` operationId).
+func (c *Client) DeleteConnectWebview(ctx context.Context, body DeleteConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteConnectWebviewRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetConnectWebviewWithBody Read one page, and how far the login on it has got.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
+func (c *Client) GetConnectWebviewWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetConnectWebviewRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetConnectWebview Read one page, and how far the login on it has got.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
+func (c *Client) GetConnectWebview(ctx context.Context, body GetConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetConnectWebviewRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListConnectWebviewsWithBody The pages of the workspace, a page of the list at a time.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+func (c *Client) ListConnectWebviewsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListConnectWebviewsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListConnectWebviews The pages of the workspace, a page of the list at a time.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+func (c *Client) ListConnectWebviews(ctx context.Context, body ListConnectWebviewsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListConnectWebviewsRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4279,6 +4487,166 @@ func NewRevokeClientSessionRequestWithBody(server string, contentType string, bo
 	return req, nil
 }
 
+// NewCreateConnectWebviewRequest calls the generic CreateConnectWebview builder with application/json body
+func NewCreateConnectWebviewRequest(server string, body CreateConnectWebviewJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateConnectWebviewRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateConnectWebviewRequestWithBody constructs an http.Request for the CreateConnectWebview method, with any body, and a specified content type
+func NewCreateConnectWebviewRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connect_webviews/create")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteConnectWebviewRequest calls the generic DeleteConnectWebview builder with application/json body
+func NewDeleteConnectWebviewRequest(server string, body DeleteConnectWebviewJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteConnectWebviewRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDeleteConnectWebviewRequestWithBody constructs an http.Request for the DeleteConnectWebview method, with any body, and a specified content type
+func NewDeleteConnectWebviewRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connect_webviews/delete")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetConnectWebviewRequest calls the generic GetConnectWebview builder with application/json body
+func NewGetConnectWebviewRequest(server string, body GetConnectWebviewJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetConnectWebviewRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetConnectWebviewRequestWithBody constructs an http.Request for the GetConnectWebview method, with any body, and a specified content type
+func NewGetConnectWebviewRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connect_webviews/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListConnectWebviewsRequest calls the generic ListConnectWebviews builder with application/json body
+func NewListConnectWebviewsRequest(server string, body ListConnectWebviewsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListConnectWebviewsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListConnectWebviewsRequestWithBody constructs an http.Request for the ListConnectWebviews method, with any body, and a specified content type
+func NewListConnectWebviewsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/connect_webviews/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewDeleteConnectedAccountRequest calls the generic DeleteConnectedAccount builder with application/json body
 func NewDeleteConnectedAccountRequest(server string, body DeleteConnectedAccountJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -6256,6 +6624,70 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /client_sessions/revoke (the `RevokeClientSession` operationId).
 	RevokeClientSessionWithResponse(ctx context.Context, body RevokeClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeClientSessionResult, error)
+
+	// CreateConnectWebviewWithBodyWithResponse Make a page on which somebody logs in to a vendor account.
+	//
+	// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connect_webviews/create (the `CreateConnectWebview` operationId).
+	CreateConnectWebviewWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateConnectWebviewResult, error)
+
+	// CreateConnectWebviewWithResponse Make a page on which somebody logs in to a vendor account.
+	//
+	// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connect_webviews/create (the `CreateConnectWebview` operationId).
+	CreateConnectWebviewWithResponse(ctx context.Context, body CreateConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateConnectWebviewResult, error)
+
+	// DeleteConnectWebviewWithBodyWithResponse Delete a page.
+	//
+	// Nobody can log in on it from then on. An account that was logged in to stays.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connect_webviews/delete (the `DeleteConnectWebview` operationId).
+	DeleteConnectWebviewWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteConnectWebviewResult, error)
+
+	// DeleteConnectWebviewWithResponse Delete a page.
+	//
+	// Nobody can log in on it from then on. An account that was logged in to stays.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connect_webviews/delete (the `DeleteConnectWebview` operationId).
+	DeleteConnectWebviewWithResponse(ctx context.Context, body DeleteConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteConnectWebviewResult, error)
+
+	// GetConnectWebviewWithBodyWithResponse Read one page, and how far the login on it has got.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
+	GetConnectWebviewWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetConnectWebviewResult, error)
+
+	// GetConnectWebviewWithResponse Read one page, and how far the login on it has got.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
+	GetConnectWebviewWithResponse(ctx context.Context, body GetConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*GetConnectWebviewResult, error)
+
+	// ListConnectWebviewsWithBodyWithResponse The pages of the workspace, a page of the list at a time.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+	ListConnectWebviewsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListConnectWebviewsResult, error)
+
+	// ListConnectWebviewsWithResponse The pages of the workspace, a page of the list at a time.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+	ListConnectWebviewsWithResponse(ctx context.Context, body ListConnectWebviewsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListConnectWebviewsResult, error)
 
 	// DeleteConnectedAccountWithBodyWithResponse End an account.
 	//
@@ -8475,6 +8907,240 @@ func (r RevokeClientSessionResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RevokeClientSessionResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateConnectWebviewResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConnectWebviewResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateConnectWebviewResult) GetJSON200() *ConnectWebviewResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateConnectWebviewResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateConnectWebviewResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateConnectWebviewResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateConnectWebviewResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateConnectWebviewResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateConnectWebviewResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteConnectWebviewResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteConnectWebviewResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteConnectWebviewResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteConnectWebviewResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteConnectWebviewResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteConnectWebviewResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteConnectWebviewResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteConnectWebviewResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteConnectWebviewResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetConnectWebviewResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConnectWebviewResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetConnectWebviewResult) GetJSON200() *ConnectWebviewResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetConnectWebviewResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetConnectWebviewResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetConnectWebviewResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetConnectWebviewResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetConnectWebviewResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetConnectWebviewResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetConnectWebviewResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListConnectWebviewsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConnectWebviewsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListConnectWebviewsResult) GetJSON200() *ConnectWebviewsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListConnectWebviewsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListConnectWebviewsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListConnectWebviewsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListConnectWebviewsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListConnectWebviewsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListConnectWebviewsResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11489,6 +12155,118 @@ func (c *ClientWithResponses) RevokeClientSessionWithResponse(ctx context.Contex
 	return ParseRevokeClientSessionResult(rsp)
 }
 
+// CreateConnectWebviewWithBodyWithResponse Make a page on which somebody logs in to a vendor account.
+//
+// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connect_webviews/create (the `CreateConnectWebview` operationId).
+func (c *ClientWithResponses) CreateConnectWebviewWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateConnectWebviewResult, error) {
+	rsp, err := c.CreateConnectWebviewWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateConnectWebviewResult(rsp)
+}
+
+// CreateConnectWebviewWithResponse Make a page on which somebody logs in to a vendor account.
+//
+// Its `url` is for that person: whoever has it can log in on the page, once, within seven days.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connect_webviews/create (the `CreateConnectWebview` operationId).
+func (c *ClientWithResponses) CreateConnectWebviewWithResponse(ctx context.Context, body CreateConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateConnectWebviewResult, error) {
+	rsp, err := c.CreateConnectWebview(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateConnectWebviewResult(rsp)
+}
+
+// DeleteConnectWebviewWithBodyWithResponse Delete a page.
+//
+// Nobody can log in on it from then on. An account that was logged in to stays.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connect_webviews/delete (the `DeleteConnectWebview` operationId).
+func (c *ClientWithResponses) DeleteConnectWebviewWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteConnectWebviewResult, error) {
+	rsp, err := c.DeleteConnectWebviewWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteConnectWebviewResult(rsp)
+}
+
+// DeleteConnectWebviewWithResponse Delete a page.
+//
+// Nobody can log in on it from then on. An account that was logged in to stays.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connect_webviews/delete (the `DeleteConnectWebview` operationId).
+func (c *ClientWithResponses) DeleteConnectWebviewWithResponse(ctx context.Context, body DeleteConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteConnectWebviewResult, error) {
+	rsp, err := c.DeleteConnectWebview(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteConnectWebviewResult(rsp)
+}
+
+// GetConnectWebviewWithBodyWithResponse Read one page, and how far the login on it has got.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
+func (c *ClientWithResponses) GetConnectWebviewWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetConnectWebviewResult, error) {
+	rsp, err := c.GetConnectWebviewWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetConnectWebviewResult(rsp)
+}
+
+// GetConnectWebviewWithResponse Read one page, and how far the login on it has got.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connect_webviews/get (the `GetConnectWebview` operationId).
+func (c *ClientWithResponses) GetConnectWebviewWithResponse(ctx context.Context, body GetConnectWebviewJSONRequestBody, reqEditors ...RequestEditorFn) (*GetConnectWebviewResult, error) {
+	rsp, err := c.GetConnectWebview(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetConnectWebviewResult(rsp)
+}
+
+// ListConnectWebviewsWithBodyWithResponse The pages of the workspace, a page of the list at a time.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+func (c *ClientWithResponses) ListConnectWebviewsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListConnectWebviewsResult, error) {
+	rsp, err := c.ListConnectWebviewsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListConnectWebviewsResult(rsp)
+}
+
+// ListConnectWebviewsWithResponse The pages of the workspace, a page of the list at a time.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /connect_webviews/list (the `ListConnectWebviews` operationId).
+func (c *ClientWithResponses) ListConnectWebviewsWithResponse(ctx context.Context, body ListConnectWebviewsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListConnectWebviewsResult, error) {
+	rsp, err := c.ListConnectWebviews(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListConnectWebviewsResult(rsp)
+}
+
 // DeleteConnectedAccountWithBodyWithResponse End an account.
 //
 // Its credentials are deleted and its devices removed from the workspace. On the devices themselves nothing changes: codes that are on them go on opening doors.
@@ -13798,6 +14576,180 @@ func ParseRevokeClientSessionResult(rsp *http.Response) (*RevokeClientSessionRes
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateConnectWebviewResult parses an HTTP response from a CreateConnectWebviewWithResponse call
+func ParseCreateConnectWebviewResult(rsp *http.Response) (*CreateConnectWebviewResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateConnectWebviewResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConnectWebviewResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteConnectWebviewResult parses an HTTP response from a DeleteConnectWebviewWithResponse call
+func ParseDeleteConnectWebviewResult(rsp *http.Response) (*DeleteConnectWebviewResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteConnectWebviewResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetConnectWebviewResult parses an HTTP response from a GetConnectWebviewWithResponse call
+func ParseGetConnectWebviewResult(rsp *http.Response) (*GetConnectWebviewResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetConnectWebviewResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConnectWebviewResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListConnectWebviewsResult parses an HTTP response from a ListConnectWebviewsWithResponse call
+func ParseListConnectWebviewsResult(rsp *http.Response) (*ListConnectWebviewsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListConnectWebviewsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConnectWebviewsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
 
 	}
 

@@ -102,6 +102,48 @@ func (e ActionAttemptStatus) Valid() bool {
 	}
 }
 
+// Defines values for ConnectWebviewDeviceSelectionMode.
+const (
+	Multiple ConnectWebviewDeviceSelectionMode = "multiple"
+	None     ConnectWebviewDeviceSelectionMode = "none"
+	Single   ConnectWebviewDeviceSelectionMode = "single"
+)
+
+// Valid indicates whether the value is a known member of the ConnectWebviewDeviceSelectionMode enum.
+func (e ConnectWebviewDeviceSelectionMode) Valid() bool {
+	switch e {
+	case Multiple:
+		return true
+	case None:
+		return true
+	case Single:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ConnectWebviewStatus.
+const (
+	ConnectWebviewStatusAuthorized ConnectWebviewStatus = "authorized"
+	ConnectWebviewStatusFailed     ConnectWebviewStatus = "failed"
+	ConnectWebviewStatusPending    ConnectWebviewStatus = "pending"
+)
+
+// Valid indicates whether the value is a known member of the ConnectWebviewStatus enum.
+func (e ConnectWebviewStatus) Valid() bool {
+	switch e {
+	case ConnectWebviewStatusAuthorized:
+		return true
+	case ConnectWebviewStatusFailed:
+		return true
+	case ConnectWebviewStatusPending:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CreateAccessCodeRequestMaxTimeRounding.
 const (
 	N1D    CreateAccessCodeRequestMaxTimeRounding = "1d"
@@ -510,6 +552,78 @@ type CodeConstraint struct {
 	MinLength int `json:"min_length,omitempty,omitzero"`
 }
 
+// ConnectWebview A page on which somebody logs in to a vendor account.
+type ConnectWebview struct {
+	// AcceptedCapabilities The kinds of devices that are taken from the account.
+	AcceptedCapabilities []AccountCapability `json:"accepted_capabilities"`
+
+	// AcceptedDevices Always empty.
+	AcceptedDevices []string `json:"accepted_devices"`
+
+	// AcceptedProviders The vendors that can be chosen. Empty where any can.
+	AcceptedProviders []string `json:"accepted_providers"`
+
+	// AnyDeviceAllowed Always true.
+	AnyDeviceAllowed bool `json:"any_device_allowed"`
+
+	// AnyProviderAllowed Whether any vendor can be chosen.
+	AnyProviderAllowed bool `json:"any_provider_allowed"`
+
+	// AuthorizedAt When it became authorized.
+	AuthorizedAt *time.Time `json:"authorized_at"`
+
+	// AutomaticallyManageNewDevices Whether the devices of the account are managed when they appear.
+	AutomaticallyManageNewDevices bool `json:"automatically_manage_new_devices"`
+
+	// ConnectWebviewID An identifier. Opaque to clients.
+	ConnectWebviewID ID `json:"connect_webview_id"`
+
+	// ConnectedAccountID The account that was logged in to.
+	ConnectedAccountID *string `json:"connected_account_id"`
+
+	// CreatedAt When it was made.
+	CreatedAt time.Time `json:"created_at"`
+
+	// CustomMetadata The workspace's own data on a resource.
+	CustomMetadata Metadata `json:"custom_metadata"`
+
+	// CustomRedirectFailureURL Where the person is sent when it comes to nothing.
+	CustomRedirectFailureURL *string `json:"custom_redirect_failure_url"`
+
+	// CustomRedirectURL Where the person is sent afterwards.
+	CustomRedirectURL *string `json:"custom_redirect_url"`
+
+	// CustomerKey The customer whose account it will be.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// DeviceSelectionMode Always `none`: all devices of the account appear.
+	DeviceSelectionMode ConnectWebviewDeviceSelectionMode `json:"device_selection_mode"`
+
+	// LoginSuccessful Whether it is authorized.
+	LoginSuccessful bool `json:"login_successful"`
+
+	// SelectedProvider The vendor that was chosen.
+	SelectedProvider *string `json:"selected_provider"`
+
+	// Status Whether somebody has logged in. After `failed` it can be tried again.
+	Status ConnectWebviewStatus `json:"status"`
+
+	// URL The page. Whoever has this URL can log in on it: it is for the person who is asked to, and no log.
+	URL string `json:"url"`
+
+	// WaitForDeviceCreation Whether it is authorized only once the devices of the account are there.
+	WaitForDeviceCreation bool `json:"wait_for_device_creation"`
+
+	// WorkspaceID An identifier. Opaque to clients.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// ConnectWebviewDeviceSelectionMode Always `none`: all devices of the account appear.
+type ConnectWebviewDeviceSelectionMode string
+
+// ConnectWebviewStatus Whether somebody has logged in. After `failed` it can be tried again.
+type ConnectWebviewStatus string
+
 // ConnectWebviewCustomization How the pages look on which people connect an account.
 type ConnectWebviewCustomization struct {
 	// LogoShape circle or square.
@@ -523,6 +637,33 @@ type ConnectWebviewCustomization struct {
 
 	// SuccessMessage Shown at the end.
 	SuccessMessage string `json:"success_message,omitempty,omitzero"`
+}
+
+// ConnectWebviewRequest Names a page.
+type ConnectWebviewRequest struct {
+	// ConnectWebviewID An identifier. Opaque to clients.
+	ConnectWebviewID ID `json:"connect_webview_id"`
+}
+
+// ConnectWebviewResponse A page for logging in.
+type ConnectWebviewResponse struct {
+	// ConnectWebview A page on which somebody logs in to a vendor account.
+	ConnectWebview ConnectWebview `json:"connect_webview"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// ConnectWebviewsResponse A page of the list of pages for logging in.
+type ConnectWebviewsResponse struct {
+	// ConnectWebviews They, oldest first.
+	ConnectWebviews []ConnectWebview `json:"connect_webviews"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+
+	// Pagination Where the next page is.
+	Pagination Pagination `json:"pagination"`
 }
 
 // ConnectedAccount A way to a vendor's devices.
@@ -692,6 +833,42 @@ type CreateClientSessionRequest struct {
 
 	// UserIdentityIds The user identity in a list.
 	UserIdentityIds []ID `json:"user_identity_ids,omitempty,omitzero"`
+}
+
+// CreateConnectWebviewRequest What the page offers, and what becomes of the account.
+type CreateConnectWebviewRequest struct {
+	// AcceptedCapabilities The kinds of devices to take from the account. Vendors without any are not offered.
+	AcceptedCapabilities *[]AccountCapability `json:"accepted_capabilities,omitempty"`
+
+	// AcceptedProviders The vendors to offer, as device_provider_name.
+	AcceptedProviders *[]string `json:"accepted_providers,omitempty"`
+
+	// AutomaticallyManageNewDevices Whether the devices of the account are managed when they appear.
+	AutomaticallyManageNewDevices *bool `json:"automatically_manage_new_devices,omitempty"`
+
+	// CustomMetadata Changes of the data: null or an empty text takes a key away; what is not named stays. At most 50 keys of 40 characters without a dot; texts have at most 500.
+	CustomMetadata MetadataChange `json:"custom_metadata,omitempty,omitzero"`
+
+	// CustomRedirectFailureURL Where to send the person when it comes to nothing, with `connect_webview_id` in the query; custom_redirect_url unless given.
+	CustomRedirectFailureURL string `json:"custom_redirect_failure_url,omitempty,omitzero"`
+
+	// CustomRedirectURL Where to send the person afterwards, with `connect_webview_id` and `connected_account_id` in the query. It begins with https:// or http://.
+	CustomRedirectURL string `json:"custom_redirect_url,omitempty,omitzero"`
+
+	// CustomerKey The customer whose account it will be.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// DeviceSelectionMode Only `none` is supported: all devices of the account appear.
+	DeviceSelectionMode string `json:"device_selection_mode,omitempty,omitzero"`
+
+	// ExcludedProviders Vendors not to offer.
+	ExcludedProviders []string `json:"excluded_providers,omitempty,omitzero"`
+
+	// ProviderCategory Only vendors of this kind are offered.
+	ProviderCategory string `json:"provider_category,omitempty,omitzero"`
+
+	// WaitForDeviceCreation Whether it is authorized only once the devices of the account are there.
+	WaitForDeviceCreation bool `json:"wait_for_device_creation,omitempty,omitzero"`
 }
 
 // CreateMultipleAccessCodesRequest A code to create on many devices.
@@ -1373,6 +1550,27 @@ type ListClientSessionsRequest struct {
 	WithoutUserIdentifierKey bool `json:"without_user_identifier_key,omitempty,omitzero"`
 }
 
+// ListConnectWebviewsRequest Which pages to list. All conditions must hold.
+type ListConnectWebviewsRequest struct {
+	// CustomMetadataHas The workspace's own data on a resource.
+	CustomMetadataHas Metadata `json:"custom_metadata_has,omitempty,omitzero"`
+
+	// CustomerKey Of this customer.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// Limit How many records a page holds at most.
+	Limit int `json:"limit,omitempty,omitzero"`
+
+	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
+
+	// Search Text that the identifier, an accepted vendor, the customer or a value of the metadata contains. Case does not matter.
+	Search string `json:"search,omitempty,omitzero"`
+
+	// UserIdentifierKey Of this user.
+	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
+}
+
 // ListConnectedAccountsRequest Which accounts to list. All conditions must hold.
 type ListConnectedAccountsRequest struct {
 	// CustomMetadataHas The workspace's own data on a resource.
@@ -1473,6 +1671,9 @@ type ListEventsRequest struct {
 
 	// Between From the first time, up to the second.
 	Between *[]Timestamp `json:"between,omitempty"`
+
+	// ConnectWebviewID An identifier. Opaque to clients.
+	ConnectWebviewID ID `json:"connect_webview_id,omitempty,omitzero"`
 
 	// ConnectedAccountID An identifier. Opaque to clients.
 	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
@@ -2449,6 +2650,18 @@ type ListClientSessionsJSONRequestBody = ListClientSessionsRequest
 
 // RevokeClientSessionJSONRequestBody defines body for RevokeClientSession for application/json ContentType.
 type RevokeClientSessionJSONRequestBody = ClientSessionRequest
+
+// CreateConnectWebviewJSONRequestBody defines body for CreateConnectWebview for application/json ContentType.
+type CreateConnectWebviewJSONRequestBody = CreateConnectWebviewRequest
+
+// DeleteConnectWebviewJSONRequestBody defines body for DeleteConnectWebview for application/json ContentType.
+type DeleteConnectWebviewJSONRequestBody = ConnectWebviewRequest
+
+// GetConnectWebviewJSONRequestBody defines body for GetConnectWebview for application/json ContentType.
+type GetConnectWebviewJSONRequestBody = ConnectWebviewRequest
+
+// ListConnectWebviewsJSONRequestBody defines body for ListConnectWebviews for application/json ContentType.
+type ListConnectWebviewsJSONRequestBody = ListConnectWebviewsRequest
 
 // DeleteConnectedAccountJSONRequestBody defines body for DeleteConnectedAccount for application/json ContentType.
 type DeleteConnectedAccountJSONRequestBody = DeleteConnectedAccountRequest

@@ -46,6 +46,9 @@ type Options struct {
 
 	// RefusedAddress says whether nothing is sent to webhooks at an address; nil: it is sent to all.
 	RefusedAddress func(netip.Addr) bool
+
+	// Providers are the vendors that people of a workspace can log in to; nil: there are none.
+	Providers func(Workspace) []Provider
 }
 
 // Service carries the operations.

@@ -43,26 +43,12 @@ type NewAccount struct {
 // ConnectAccount adds an account; its devices appear by themselves. It fails with Conflict when the address is
 // connected.
 func (s *Service) ConnectAccount(ctx context.Context, n NewAccount) (uuid.UUID, error) {
-	id, workspace := newID(), n.WorkspaceID
-	if n.User.APIURL == "" {
-		n.User.APIURL = n.Address
-	}
+	id := newID()
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		err := tx.InsertAccount(ctx, store.InsertAccountParams{ConnectedAccountID: id, WorkspaceID: workspace, Adapter: n.Adapter,
-			DisplayName: n.DisplayName, ConfigSealed: s.keys.Seal(accountPlace(id), n.Config), AddressMac: s.addressMAC(n.Adapter, n.Address),
-			UserIdentifier: mustJSON(n.User), ManageNewDevices: !n.SeeOnly})
-		if err != nil {
+		if err := s.insertAccount(ctx, tx, id, n); err != nil {
 			return err
 		}
-		account := about{workspace: workspace, account: id}
-		// Accounts are connected without a webview, which is what the nil identifier says.
-		if err := s.emit(ctx, tx, "connected_account.created", account.with("connect_webview_id", uuid.Nil)); err != nil {
-			return err
-		}
-		if err := s.emit(ctx, tx, "connected_account.connected", account); err != nil {
-			return err
-		}
-		return s.waker.Wake(ctx, tx, AccountLane, id)
+		return s.tellConnected(ctx, tx, n.WorkspaceID, id, nil)
 	})
 	if store.Violates(err, addressIndex) {
 		return id, s.AddressConnected(ctx, n.Adapter, n.Address, uuid.Nil)
@@ -71,6 +57,41 @@ func (s *Service) ConnectAccount(ctx context.Context, n NewAccount) (uuid.UUID, 
 		return id, fmt.Errorf("connect the account %q: %w", n.DisplayName, err)
 	}
 	return id, nil
+}
+
+// user says with what was logged in, or, where nobody has, which gateway it is.
+func (n NewAccount) user() UserIdentifier {
+	if n.User == (UserIdentifier{}) {
+		return UserIdentifier{APIURL: n.Address}
+	}
+	return n.User
+}
+
+func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, n NewAccount) error {
+	err := tx.InsertAccount(ctx, store.InsertAccountParams{ConnectedAccountID: id, WorkspaceID: n.WorkspaceID, Adapter: n.Adapter,
+		DisplayName: n.DisplayName, ConfigSealed: s.keys.Seal(accountPlace(id), n.Config), AddressMac: s.addressMAC(n.Adapter, n.Address),
+		UserIdentifier: mustJSON(n.user()), ManageNewDevices: !n.SeeOnly})
+	if err != nil {
+		return err
+	}
+	return s.waker.Wake(ctx, tx, AccountLane, id)
+}
+
+// tellConnected tells of a new account, and of the webview on which it was logged in to; nil: it was on none, which the
+// nil identifier says.
+func (s *Service) tellConnected(ctx context.Context, tx store.Tx, workspace, id uuid.UUID, webview *uuid.UUID) error {
+	created := about{workspace: workspace, account: id}
+	connected := created
+	if webview != nil {
+		connected = connected.with("connect_webview_id", *webview)
+		created = connected
+	} else {
+		created = created.with("connect_webview_id", uuid.Nil)
+	}
+	if err := s.emit(ctx, tx, "connected_account.created", created); err != nil {
+		return err
+	}
+	return s.emit(ctx, tx, "connected_account.connected", connected)
 }
 
 // GetAccount reads an account with its credentials. For the adapters only.
@@ -270,6 +291,9 @@ func (s *Service) accountWorks(ctx context.Context, tx store.Tx, a store.Connect
 // accountSynced tells that the devices of an account are there: those of one that was just connected, or that
 // answers again.
 func (s *Service) accountSynced(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
+	if err := s.authorizeWaiting(ctx, tx, a); err != nil {
+		return err
+	}
 	event := "connected_account.completed_first_sync"
 	first, err := tx.SetAccountSynced(ctx, a.ConnectedAccountID)
 	switch {
@@ -327,27 +351,32 @@ func (s *Service) Resync(ctx context.Context, account uuid.UUID) error {
 		if _, err := tx.LockAccount(ctx, account); err != nil { // before its devices, as everybody does
 			return err
 		}
-		devices, err := tx.ListDevicesOfAccount(ctx, account)
-		if err != nil {
-			return err
-		}
-		for _, d := range devices {
-			if d.RemovedAt != nil {
-				continue
-			}
-			if err := s.wakeDevice(ctx, tx, d.DeviceID, true); err != nil {
-				return err
-			}
-		}
-		if err := tx.WakeAccount(ctx, account); err != nil {
-			return err
-		}
-		return s.waker.Wake(ctx, tx, AccountLane, account)
+		return s.wakeWhole(ctx, tx, account)
 	})
 	if err != nil {
 		return fmt.Errorf("look at account %s anew: %w", account, err)
 	}
 	return nil
+}
+
+// wakeWhole has an account and all its devices looked at. It is for those who hold the account's lock.
+func (s *Service) wakeWhole(ctx context.Context, tx store.Tx, account uuid.UUID) error {
+	devices, err := tx.ListDevicesOfAccount(ctx, account)
+	if err != nil {
+		return err
+	}
+	for _, d := range devices {
+		if d.RemovedAt != nil {
+			continue
+		}
+		if err := s.wakeDevice(ctx, tx, d.DeviceID, true); err != nil {
+			return err
+		}
+	}
+	if err := tx.WakeAccount(ctx, account); err != nil {
+		return err
+	}
+	return s.waker.Wake(ctx, tx, AccountLane, account)
 }
 
 // Hint says that something about an account or one of its devices may have changed; an empty ref means

@@ -177,6 +177,7 @@ type DeviceFilter struct {
 	Metadata             map[string]any
 	Search               string
 	CustomerKey          string // of the account
+	WebviewID            string // on which the account was logged in to
 	Unmanaged            bool   // those that are not managed, instead of those that are
 	Nothing              bool   // a condition that no device meets, such as on spaces, which do not exist
 }
@@ -208,6 +209,13 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 		CustomerKey: nonEmpty(f.CustomerKey), IsManaged: !f.Unmanaged, Reach: p.Reach}
 	if len(f.Metadata) > 0 {
 		arg.Metadata = mustJSON(f.Metadata)
+	}
+	if f.WebviewID != "" {
+		ids := parseIDs(&[]string{f.WebviewID})
+		if len(ids) == 0 {
+			return nil, nil // what is no identifier names no webview
+		}
+		arg.ConnectWebviewID = &ids[0]
 	}
 	return s.db.PlannedAnew.FindDevices(ctx, arg)
 }

@@ -5,7 +5,7 @@ import "maps"
 // eventFields are the event types that are emitted, each with the fields that it must carry beside those of all
 // events: the table of spec/contract.md section 7. Of those that the table names for access codes, devices, locks,
 // accounts and attempts, what is missing has no cause here: there are no codes that a vendor
-// issues offline, no webviews to log in at, and no vendor that reports tampering, subscriptions, privacy modes, other
+// issues offline, and no vendor that reports tampering, subscriptions, privacy modes, other
 // integrations, keypads of their own or doorbells.
 var eventFields = func() map[string][]string {
 	code := []string{"access_code_id", "device_id", "connected_account_id"}
@@ -62,10 +62,14 @@ var eventFields = func() map[string][]string {
 
 		"connected_account.created":                                 with(account, "connect_webview_id"),
 		"connected_account.connected":                               with(account),
+		"connected_account.successful_login":                        with(account, "connect_webview_id"),
 		"connected_account.deleted":                                 with(account),
 		"connected_account.disconnected":                            with(account, accountTrouble...),
 		"connected_account.completed_first_sync":                    with(account),
 		"connected_account.completed_first_sync_after_reconnection": with(account),
+
+		"connect_webview.login_succeeded": {"connect_webview_id", "connected_account_id"},
+		"connect_webview.login_failed":    {"connect_webview_id"},
 
 		ClientSessionDeleted: {"client_session_id"},
 		WebhookDisabled:      {"webhook_id", "disabled_reason"},

@@ -74,7 +74,11 @@ func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a abo
 	if a.untold {
 		return nil
 	}
-	fields := map[string]any{"connected_account_id": a.account} // and what is kept about it, which the query adds
+	fields := map[string]any{}
+	var account *uuid.UUID
+	if a.account != uuid.Nil {
+		account, fields["connected_account_id"] = &a.account, a.account // and what is kept about it, which the query adds
+	}
 	if a.device != nil {
 		fields["device_id"], fields["device_custom_metadata"] = *a.device, map[string]any{}
 		if len(a.metadata) > 0 {
@@ -86,7 +90,7 @@ func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a abo
 	}
 	maps.Copy(fields, a.fields)
 	arg := store.InsertEventParams{EventID: newID(), WorkspaceID: a.workspace, EventType: eventType, DeviceID: a.device, AccessCodeID: a.code,
-		ConnectedAccountID: &a.account, Payload: mustJSON(fields), OccurredAt: a.at}
+		ConnectedAccountID: account, Payload: mustJSON(fields), OccurredAt: a.at}
 	if len(a.secret) > 0 {
 		arg.PinSealed = s.keys.Seal(eventPlace(arg.EventID), mustJSON(a.secret))
 	}
@@ -195,6 +199,7 @@ type EventFilter struct {
 	CodeIDs            *[]string
 	Types              []string // one of; nil: any
 	ConnectedAccountID string
+	WebviewID          string
 	Limit, Offset      int
 }
 
@@ -224,6 +229,13 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 			return nil, nil // what is no identifier names no account
 		}
 		arg.ConnectedAccountID = &ids[0]
+	}
+	if f.WebviewID != "" {
+		ids := parseIDs(&[]string{f.WebviewID})
+		if len(ids) == 0 {
+			return nil, nil
+		}
+		arg.ConnectWebviewID = new(ids[0].String())
 	}
 	rows, err := s.db.PlannedAnew.ListEvents(ctx, arg)
 	if err != nil {

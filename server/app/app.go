@@ -14,6 +14,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connect"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
@@ -28,6 +29,7 @@ type Config struct {
 	TrustProxy bool   // X-Forwarded-Proto and X-Forwarded-Host come from a proxy of ours
 	Sandbox    bool   // make sure that there is a sandbox workspace with simulated devices
 	Sandboxing Sandboxing
+	Connecting Connecting
 	Access     access.Options
 	Reconcile  reconcile.Options
 	Webhooks   webhooks.Options
@@ -65,6 +67,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	}
 	c.Access.Log, c.Reconcile.Log, c.Webhooks.Log, c.Work.Log = c.Log, c.Log, c.Log, c.Log
 	c.Access.RefusedAddress = c.Webhooks.Refuses
+	c.Access.Providers = c.Connecting.providers
 	a := &App{log: c.Log, served: make(chan error, 1)}
 	defer func() {
 		if err != nil {
@@ -92,7 +95,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if a.Sandbox, err = newSandbox(ctx, a.Access, c.Sandboxing, filepath.Join(c.DataDir, "sandbox"), c.Log); err != nil {
 		return nil, err
 	}
-	if a.vendors, err = newVendors(ctx, a.Access, a.Sandbox, a.URL, c.Log); err != nil {
+	if a.vendors, err = newVendors(ctx, a.Access, a.Sandbox, a.URL, c.Connecting, c.Log); err != nil {
 		return nil, err
 	}
 	if a.metering, err = a.newMetering(ctx, c.MetricsListen, c.Log); err != nil {
@@ -122,6 +125,8 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	mux := http.NewServeMux()
 	mux.Handle(vendorsPath, a.vendors)
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
+	mux.Handle(rest.ConnectPath, connect.New(connect.Options{Access: a.Access, Vendors: newLogins(a.Sandbox, a.URL, c.Connecting), PublicURL: c.PublicURL,
+		TrustForwarded: c.TrustProxy, Log: c.Log, Observe: observeRequest}))
 	mux.Handle("/", api)
 	a.http.Handler = mux
 	if c.Wrap != nil {

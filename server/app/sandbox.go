@@ -18,9 +18,6 @@ import (
 // sandboxPath is where the simulated cloud listens, as a vendor's would elsewhere.
 const sandboxPath = "/sandbox/cloud/"
 
-// sandboxEmail is the address of whoever owns the simulated locks.
-const sandboxEmail = "jane@example.com"
-
 // Sandboxing says what simulated devices there are. The zero value is one lock of each profile.
 type Sandboxing struct {
 	Profiles        []string // empty: all
@@ -115,7 +112,7 @@ func (s *Sandbox) ensureWorkspace(ctx context.Context) error {
 		return err
 	}
 	_, err = s.access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: w.ID, Adapter: access.SandboxAdapter, DisplayName: "Simulated locks",
-		User: access.UserIdentifier{Email: sandboxEmail}, Config: config})
+		Address: w.ID.String(), User: access.UserIdentifier{Email: sandbox.People[0]}, Config: config})
 	if err != nil {
 		return err
 	}

@@ -32,17 +32,18 @@ type vendors struct {
 	url      string
 	key      []byte
 	log      *slog.Logger
+	entered  Connecting // where gateways may be that somebody has entered on a page
 
 	ctx    context.Context // ends with the server
 	cancel context.CancelFunc
 }
 
-func newVendors(ctx context.Context, a *access.Service, s *Sandbox, url string, log *slog.Logger) (*vendors, error) {
+func newVendors(ctx context.Context, a *access.Service, s *Sandbox, url string, entered Connecting, log *slog.Logger) (*vendors, error) {
 	key, err := a.ServerKey(ctx, "vendor_pushes")
 	if err != nil {
 		return nil, err
 	}
-	v := &vendors{sandbox: s, url: url, key: key, log: log}
+	v := &vendors{sandbox: s, url: url, key: key, entered: entered, log: log}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return v, nil
 }
@@ -69,21 +70,33 @@ func (v *vendors) openDeviceCloud(_ context.Context, account access.Account) (ad
 }
 
 func (v *vendors) openZWaveJS(_ context.Context, account access.Account) (adapter.Adapter, error) {
-	c, err := opened[zwavejs.Config](account)
+	c, err := opened[struct {
+		zwavejs.Config
+		guarded
+	}](account)
 	if err != nil {
 		return nil, err
 	}
 	c.Log = v.log.With("account", account.ID)
-	return zwavejs.New(c)
+	if c.FromWebview {
+		c.Control = v.entered.guard
+	}
+	return zwavejs.New(c.Config)
 }
 
 func (v *vendors) openZigbee2MQTT(_ context.Context, account access.Account) (adapter.Adapter, error) {
-	c, err := opened[zigbee2mqtt.Config](account)
+	c, err := opened[struct {
+		zigbee2mqtt.Config
+		guarded
+	}](account)
 	if err != nil {
 		return nil, err
 	}
 	c.Log = v.log.With("account", account.ID)
-	return zigbee2mqtt.New(c)
+	if c.FromWebview {
+		c.Control = v.entered.guard
+	}
+	return zigbee2mqtt.New(c.Config)
 }
 
 // openSandbox reaches the simulated cloud over HTTP, like any other.

@@ -1,6 +1,9 @@
 package rest
 
-import "github.com/deviceaccess/terraform-provider-deviceaccess/api"
+import (
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
 
 // providerNames are the vendors that the API has names for and the service can reach, if only in its sandbox.
 var providerNames = []struct{ name, display string }{
@@ -23,6 +26,19 @@ var gateways = map[string]bool{"zigbee2mqtt": true, "zwave_js": true}
 
 // providerCategory is the kind of all vendors so far.
 const providerCategory = "consumer_smartlocks"
+
+// Provider is how people know a vendor or a simulation of several, and the kinds of vendors that it belongs to.
+func Provider(name string) (display string, categories []string) {
+	if name == access.SandboxAdapter {
+		return accountTypes[name].display, []string{"stable", providerCategory}
+	}
+	for _, p := range deviceProviders() {
+		if p.DeviceProviderName == name {
+			return p.DisplayName, p.ProviderCategories
+		}
+	}
+	return name, nil
+}
 
 func deviceProviders() []api.DeviceProvider {
 	var out []api.DeviceProvider

@@ -41,8 +41,9 @@ func deviceFilter(r api.ListDevicesRequest) access.DeviceFilter {
 		Metadata:      r.CustomMetadataHas,
 		Search:        r.Search,
 		CustomerKey:   r.CustomerKey,
-		// There are no webviews, spaces or locations here, so no device belongs to one.
-		Nothing: r.ConnectWebviewID+r.SpaceID+r.UnstableLocationID != "",
+		WebviewID:     r.ConnectWebviewID,
+		// There are no spaces or locations here, so no device belongs to one.
+		Nothing: r.SpaceID+r.UnstableLocationID != "",
 	}
 }
 

@@ -22,7 +22,7 @@ func (h *handlers) ListEvents(ctx context.Context, r ListEventsRequestObject) (L
 		CodeIDs:   both(r.Body.AccessCodeID, r.Body.AccessCodeIds),
 		Types:     valuesOf(both(r.Body.EventType, r.Body.EventTypes)),
 
-		ConnectedAccountID: r.Body.ConnectedAccountID, Limit: r.Body.Limit, Offset: r.Body.UnstableOffset,
+		ConnectedAccountID: r.Body.ConnectedAccountID, WebviewID: r.Body.ConnectWebviewID, Limit: r.Body.Limit, Offset: r.Body.UnstableOffset,
 	})
 	if err != nil {
 		return nil, err

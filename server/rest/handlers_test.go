@@ -87,6 +87,9 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 	hook := func() any {
 		return must(t, s, "/webhooks/create", "webhook", in{"url": "https://hooks.example/x"})["webhook_id"]
 	}
+	webview := func() any {
+		return must(t, s, "/connect_webviews/create", "connect_webview", nil)["connect_webview_id"]
+	}
 	attempt := must(t, s, "/access_codes/create", "action_attempt", in{"device_id": device, "sync": true})["action_attempt_id"]
 	hub := s.Device(t, "smartthings")
 	account, spares := another(t, s, "devices", false)
@@ -144,13 +147,19 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 		"/connected_accounts/sync":                func() in { return in{"connected_account_id": account} },
 		"/connected_accounts/delete":              func() in { return nil }, // below, because it cannot be undone
 		"/connected_accounts/simulate/disconnect": func() in { return nil },
-		"/locks/list":                             func() in { return in{"custom_metadata_has": in{}} },
-		"/locks/get":                              func() in { return in{"device_id": device} },
-		"/locks/lock_door":                        func() in { return in{"device_id": device, "sync": true} },
-		"/locks/unlock_door":                      func() in { return in{"device_id": device, "sync": true} },
-		"/locks/simulate/keypad_code_entry":       func() in { return in{"device_id": device, "code": "2999"} },
-		"/locks/simulate/manual_lock_via_keypad":  func() in { return in{"device_id": device} },
-		"/access_codes/create":                    func() in { pins++; return in{"device_id": device, "code": fmt.Sprint(pins)} },
+		"/connect_webviews/create": func() in {
+			return in{"accepted_providers": []string{"august"}, "custom_metadata": in{"a": "b"}, "custom_redirect_url": "https://app.example/back"}
+		},
+		"/connect_webviews/get":                  func() in { return in{"connect_webview_id": webview()} },
+		"/connect_webviews/list":                 func() in { return in{"limit": 1} },
+		"/connect_webviews/delete":               func() in { return in{"connect_webview_id": webview()} },
+		"/locks/list":                            func() in { return in{"custom_metadata_has": in{}} },
+		"/locks/get":                             func() in { return in{"device_id": device} },
+		"/locks/lock_door":                       func() in { return in{"device_id": device, "sync": true} },
+		"/locks/unlock_door":                     func() in { return in{"device_id": device, "sync": true} },
+		"/locks/simulate/keypad_code_entry":      func() in { return in{"device_id": device, "code": "2999"} },
+		"/locks/simulate/manual_lock_via_keypad": func() in { return in{"device_id": device} },
+		"/access_codes/create":                   func() in { pins++; return in{"device_id": device, "code": fmt.Sprint(pins)} },
 		"/access_codes/create_multiple": func() in {
 			return in{"device_ids": []any{device, spares[0]}, "name": "Many", "behavior_when_code_cannot_be_shared": "create_random_code"}
 		},

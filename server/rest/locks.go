@@ -26,8 +26,9 @@ func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (Lis
 		Metadata:      r.Body.CustomMetadataHas,
 		Search:        r.Body.Search,
 		CustomerKey:   r.Body.CustomerKey,
-		// There are no webviews or spaces here, so no device belongs to one.
-		Nothing: r.Body.ConnectWebviewID+r.Body.SpaceID != "",
+		WebviewID:     r.Body.ConnectWebviewID,
+		// There are no spaces here, so no device belongs to one.
+		Nothing: r.Body.SpaceID != "",
 	}, access.Page{Limit: cmp.Or(r.Body.Limit, 1<<29)})
 	if err != nil {
 		return nil, err

@@ -94,6 +94,18 @@ type ServerInterface interface {
 	// RevokeClientSession End a client session at once. What it was given stays to be seen.
 	// (POST /client_sessions/revoke)
 	RevokeClientSession(w http.ResponseWriter, r *http.Request)
+	// CreateConnectWebview Make a page on which somebody logs in to a vendor account.
+	// (POST /connect_webviews/create)
+	CreateConnectWebview(w http.ResponseWriter, r *http.Request)
+	// DeleteConnectWebview Delete a page.
+	// (POST /connect_webviews/delete)
+	DeleteConnectWebview(w http.ResponseWriter, r *http.Request)
+	// GetConnectWebview Read one page, and how far the login on it has got.
+	// (POST /connect_webviews/get)
+	GetConnectWebview(w http.ResponseWriter, r *http.Request)
+	// ListConnectWebviews The pages of the workspace, a page of the list at a time.
+	// (POST /connect_webviews/list)
+	ListConnectWebviews(w http.ResponseWriter, r *http.Request)
 	// DeleteConnectedAccount End an account.
 	// (POST /connected_accounts/delete)
 	DeleteConnectedAccount(w http.ResponseWriter, r *http.Request)
@@ -366,6 +378,30 @@ func (_ Unimplemented) ListClientSessions(w http.ResponseWriter, r *http.Request
 // RevokeClientSession End a client session at once. What it was given stays to be seen.
 // (POST /client_sessions/revoke)
 func (_ Unimplemented) RevokeClientSession(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// CreateConnectWebview Make a page on which somebody logs in to a vendor account.
+// (POST /connect_webviews/create)
+func (_ Unimplemented) CreateConnectWebview(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// DeleteConnectWebview Delete a page.
+// (POST /connect_webviews/delete)
+func (_ Unimplemented) DeleteConnectWebview(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetConnectWebview Read one page, and how far the login on it has got.
+// (POST /connect_webviews/get)
+func (_ Unimplemented) GetConnectWebview(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListConnectWebviews The pages of the workspace, a page of the list at a time.
+// (POST /connect_webviews/list)
+func (_ Unimplemented) ListConnectWebviews(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -955,6 +991,62 @@ func (siw *ServerInterfaceWrapper) RevokeClientSession(w http.ResponseWriter, r 
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RevokeClientSession(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateConnectWebview operation middleware
+func (siw *ServerInterfaceWrapper) CreateConnectWebview(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateConnectWebview(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteConnectWebview operation middleware
+func (siw *ServerInterfaceWrapper) DeleteConnectWebview(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteConnectWebview(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetConnectWebview operation middleware
+func (siw *ServerInterfaceWrapper) GetConnectWebview(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetConnectWebview(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListConnectWebviews operation middleware
+func (siw *ServerInterfaceWrapper) ListConnectWebviews(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListConnectWebviews(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1688,6 +1780,18 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/connected_accounts/simulate/disconnect", wrapper.SimulateDisconnectConnectedAccount)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/connect_webviews/create", wrapper.CreateConnectWebview)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/connect_webviews/get", wrapper.GetConnectWebview)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/connect_webviews/list", wrapper.ListConnectWebviews)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/connect_webviews/delete", wrapper.DeleteConnectWebview)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/devices/list", wrapper.ListDevices)
@@ -3642,6 +3746,234 @@ func (response RevokeClientSession404JSONResponse) VisitRevokeClientSessionRespo
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateConnectWebviewRequestObject struct {
+	Body *CreateConnectWebviewJSONRequestBody
+}
+
+type CreateConnectWebviewResponseObject interface {
+	VisitCreateConnectWebviewResponse(w http.ResponseWriter) error
+}
+
+type CreateConnectWebview200JSONResponse ConnectWebviewResponse
+
+func (response CreateConnectWebview200JSONResponse) VisitCreateConnectWebviewResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateConnectWebview400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response CreateConnectWebview400JSONResponse) VisitCreateConnectWebviewResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateConnectWebview401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response CreateConnectWebview401JSONResponse) VisitCreateConnectWebviewResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteConnectWebviewRequestObject struct {
+	Body *DeleteConnectWebviewJSONRequestBody
+}
+
+type DeleteConnectWebviewResponseObject interface {
+	VisitDeleteConnectWebviewResponse(w http.ResponseWriter) error
+}
+
+type DeleteConnectWebview200JSONResponse OkResponse
+
+func (response DeleteConnectWebview200JSONResponse) VisitDeleteConnectWebviewResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteConnectWebview400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response DeleteConnectWebview400JSONResponse) VisitDeleteConnectWebviewResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteConnectWebview401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response DeleteConnectWebview401JSONResponse) VisitDeleteConnectWebviewResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteConnectWebview404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response DeleteConnectWebview404JSONResponse) VisitDeleteConnectWebviewResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConnectWebviewRequestObject struct {
+	Body *GetConnectWebviewJSONRequestBody
+}
+
+type GetConnectWebviewResponseObject interface {
+	VisitGetConnectWebviewResponse(w http.ResponseWriter) error
+}
+
+type GetConnectWebview200JSONResponse ConnectWebviewResponse
+
+func (response GetConnectWebview200JSONResponse) VisitGetConnectWebviewResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConnectWebview400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetConnectWebview400JSONResponse) VisitGetConnectWebviewResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConnectWebview401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetConnectWebview401JSONResponse) VisitGetConnectWebviewResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetConnectWebview404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetConnectWebview404JSONResponse) VisitGetConnectWebviewResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListConnectWebviewsRequestObject struct {
+	Body *ListConnectWebviewsJSONRequestBody
+}
+
+type ListConnectWebviewsResponseObject interface {
+	VisitListConnectWebviewsResponse(w http.ResponseWriter) error
+}
+
+type ListConnectWebviews200JSONResponse ConnectWebviewsResponse
+
+func (response ListConnectWebviews200JSONResponse) VisitListConnectWebviewsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListConnectWebviews400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListConnectWebviews400JSONResponse) VisitListConnectWebviewsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListConnectWebviews401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListConnectWebviews401JSONResponse) VisitListConnectWebviewsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -6051,6 +6383,18 @@ type StrictServerInterface interface {
 	// RevokeClientSession End a client session at once. What it was given stays to be seen.
 	// (POST /client_sessions/revoke)
 	RevokeClientSession(ctx context.Context, request RevokeClientSessionRequestObject) (RevokeClientSessionResponseObject, error)
+	// CreateConnectWebview Make a page on which somebody logs in to a vendor account.
+	// (POST /connect_webviews/create)
+	CreateConnectWebview(ctx context.Context, request CreateConnectWebviewRequestObject) (CreateConnectWebviewResponseObject, error)
+	// DeleteConnectWebview Delete a page.
+	// (POST /connect_webviews/delete)
+	DeleteConnectWebview(ctx context.Context, request DeleteConnectWebviewRequestObject) (DeleteConnectWebviewResponseObject, error)
+	// GetConnectWebview Read one page, and how far the login on it has got.
+	// (POST /connect_webviews/get)
+	GetConnectWebview(ctx context.Context, request GetConnectWebviewRequestObject) (GetConnectWebviewResponseObject, error)
+	// ListConnectWebviews The pages of the workspace, a page of the list at a time.
+	// (POST /connect_webviews/list)
+	ListConnectWebviews(ctx context.Context, request ListConnectWebviewsRequestObject) (ListConnectWebviewsResponseObject, error)
 	// DeleteConnectedAccount End an account.
 	// (POST /connected_accounts/delete)
 	DeleteConnectedAccount(ctx context.Context, request DeleteConnectedAccountRequestObject) (DeleteConnectedAccountResponseObject, error)
@@ -7006,6 +7350,136 @@ func (sh *strictHandler) RevokeClientSession(w http.ResponseWriter, r *http.Requ
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(RevokeClientSessionResponseObject); ok {
 		if err := validResponse.VisitRevokeClientSessionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateConnectWebview operation middleware
+func (sh *strictHandler) CreateConnectWebview(w http.ResponseWriter, r *http.Request) {
+	var request CreateConnectWebviewRequestObject
+
+	var body CreateConnectWebviewJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateConnectWebview(ctx, request.(CreateConnectWebviewRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateConnectWebview")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateConnectWebviewResponseObject); ok {
+		if err := validResponse.VisitCreateConnectWebviewResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteConnectWebview operation middleware
+func (sh *strictHandler) DeleteConnectWebview(w http.ResponseWriter, r *http.Request) {
+	var request DeleteConnectWebviewRequestObject
+
+	var body DeleteConnectWebviewJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteConnectWebview(ctx, request.(DeleteConnectWebviewRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteConnectWebview")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteConnectWebviewResponseObject); ok {
+		if err := validResponse.VisitDeleteConnectWebviewResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetConnectWebview operation middleware
+func (sh *strictHandler) GetConnectWebview(w http.ResponseWriter, r *http.Request) {
+	var request GetConnectWebviewRequestObject
+
+	var body GetConnectWebviewJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetConnectWebview(ctx, request.(GetConnectWebviewRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetConnectWebview")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetConnectWebviewResponseObject); ok {
+		if err := validResponse.VisitGetConnectWebviewResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListConnectWebviews operation middleware
+func (sh *strictHandler) ListConnectWebviews(w http.ResponseWriter, r *http.Request) {
+	var request ListConnectWebviewsRequestObject
+
+	var body ListConnectWebviewsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListConnectWebviews(ctx, request.(ListConnectWebviewsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListConnectWebviews")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListConnectWebviewsResponseObject); ok {
+		if err := validResponse.VisitListConnectWebviewsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -21,6 +21,8 @@ type AccountSpec struct {
 	LocksPerProfile int      // 0: 1
 }
 
+var errClosed = errors.New("the sandbox is closed")
+
 // Account is a vendor account.
 type Account struct {
 	ID    string
@@ -41,16 +43,9 @@ type Lock struct {
 func (s *Sandbox) EnsureAccount(spec AccountSpec) (Account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return Account{}, errors.New("the sandbox is closed")
-	}
-	token := s.tokenOf(spec.Key)
-	a := s.accounts[sha256.Sum256([]byte(token))]
-	if a == nil {
-		a = &account{box: s, id: s.idOf("account", spec.Key), gateway: &gate{}, byID: map[string]*lock{}}
-		if _, err := s.files().load(a.file(), &a.state); err != nil {
-			return Account{}, err
-		}
+	a, err := s.account(spec.Key)
+	if err != nil {
+		return Account{}, err
 	}
 	names := spec.Profiles
 	if len(names) == 0 {
@@ -63,8 +58,7 @@ func (s *Sandbox) EnsureAccount(spec AccountSpec) (Account, error) {
 			}
 		}
 	}
-	s.accounts[sha256.Sum256([]byte(token))] = a
-	account := Account{ID: a.id, Token: token}
+	account := Account{ID: a.id, Token: s.tokenOf(spec.Key)}
 	for _, l := range a.all() {
 		account.Locks = append(account.Locks, Lock{ID: l.id, Profile: l.prof.Provider, Name: l.name})
 	}

@@ -17,7 +17,10 @@ import (
 const bodyLimit = 64 << 10
 
 func (s *Sandbox) routes() http.Handler {
+	all := chi.NewRouter()
+	all.Post("/login", s.login)
 	r := chi.NewRouter()
+	all.Mount("/", r)
 	r.Use(s.authenticate)
 	r.NotFound(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "there is no such path", http.StatusNotFound)
@@ -36,7 +39,7 @@ func (s *Sandbox) routes() http.Handler {
 		r.Delete("/webhooks/{webhook}", deleteWebhook)
 	})
 	r.Route("/sandbox", controls)
-	return r
+	return all
 }
 
 type contextKey struct{}

@@ -40,6 +40,16 @@
 //     /webhooks lists them and DELETE /webhooks/{id} ends one. Events carry device_id always and never a PIN.
 //     A refused delivery is repeated eight times, not for 24 hours.
 //
+// # Logins
+//
+// People log in to their accounts by way of a partner, who has a token of its own (PartnerToken):
+//
+//	POST   /login  {partner, provider, email, password} → {account, email}
+//
+// All People have the same Password, an account at each provider, and one with locks of all of them (Everything).
+// A login has the account's token be accepted again. 401 UNAUTHORIZED is about the partner, LOGIN_REFUSED about
+// the person.
+//
 // # Time
 //
 // A write is acknowledged as pending, takes effect after the profile's latency divided by Options.Speed,

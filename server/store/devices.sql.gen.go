@@ -80,27 +80,30 @@ where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and ($14::text is null or strpos(lower(coalesce(nickname, name)), lower($14::text)) > 0)
   and ($15::text is null or exists (select 1 from connected_accounts a
     where a.connected_account_id = d.connected_account_id and a.customer_key = $15::text))
+  and ($16::uuid is null or d.connected_account_id = (select w.connected_account_id from connect_webviews w
+    where w.workspace_id = $1 and w.connect_webview_id = $16::uuid))
 order by d.created_at, d.device_id
-limit $16::integer
+limit $17::integer
 `
 
 type FindDevicesParams struct {
-	WorkspaceID   uuid.UUID
-	IsManaged     bool
-	AfterAt       time.Time
-	AfterID       uuid.UUID
-	DeviceIds     []uuid.UUID
-	AccountIds    []uuid.UUID
-	Reach         []uuid.UUID
-	CreatedBefore *time.Time
-	DeviceTypes   []string
-	Manufacturer  *string
-	IncludeIf     []string
-	ExcludeIf     []string
-	Metadata      []byte
-	Search        *string
-	CustomerKey   *string
-	MaxRows       int32
+	WorkspaceID      uuid.UUID
+	IsManaged        bool
+	AfterAt          time.Time
+	AfterID          uuid.UUID
+	DeviceIds        []uuid.UUID
+	AccountIds       []uuid.UUID
+	Reach            []uuid.UUID
+	CreatedBefore    *time.Time
+	DeviceTypes      []string
+	Manufacturer     *string
+	IncludeIf        []string
+	ExcludeIf        []string
+	Metadata         []byte
+	Search           *string
+	CustomerKey      *string
+	ConnectWebviewID *uuid.UUID
+	MaxRows          int32
 }
 
 // ListDevices with conditions. To be planned anew, which costs more than to run a list without any.
@@ -121,6 +124,7 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 		arg.Metadata,
 		arg.Search,
 		arg.CustomerKey,
+		arg.ConnectWebviewID,
 		arg.MaxRows,
 	)
 	if err != nil {

@@ -119,7 +119,8 @@ select event_id, workspace_id, event_type, device_id, access_code_id, connected_
   and ($7::uuid[] is null or access_code_id = any($7::uuid[]))
   and ($8::uuid[] is null or connected_account_id = any($8::uuid[]))
   and ($9::uuid is null or connected_account_id = $9::uuid)
-order by created_at, event_id limit $11::integer offset $10::integer
+  and ($10::text is null or (payload ? 'connect_webview_id' and payload ->> 'connect_webview_id' = $10::text))
+order by created_at, event_id limit $12::integer offset $11::integer
 `
 
 type ListEventsParams struct {
@@ -132,6 +133,7 @@ type ListEventsParams struct {
 	AccessCodeIds      []uuid.UUID
 	Reach              []uuid.UUID
 	ConnectedAccountID *uuid.UUID
+	ConnectWebviewID   *string
 	SkipRows           int32
 	MaxRows            int32
 }
@@ -148,6 +150,7 @@ func (q *Queries) ListEvents(ctx context.Context, arg ListEventsParams) ([]Event
 		arg.AccessCodeIds,
 		arg.Reach,
 		arg.ConnectedAccountID,
+		arg.ConnectWebviewID,
 		arg.SkipRows,
 		arg.MaxRows,
 	)

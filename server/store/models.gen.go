@@ -163,6 +163,26 @@ type ClientSessionWebview struct {
 	ConnectWebviewID uuid.UUID
 }
 
+type ConnectWebview struct {
+	ConnectWebviewID     uuid.UUID
+	WorkspaceID          uuid.UUID
+	AcceptedProviders    []string
+	AcceptedCapabilities []string
+	ManageNewDevices     bool
+	WaitForDevices       bool
+	RedirectUrl          *string
+	FailureUrl           *string
+	CustomMetadata       []byte
+	CustomerKey          *string
+	Status               string
+	SelectedProvider     *string
+	ConnectedAccountID   *uuid.UUID
+	LoginAttempts        int32
+	CreatedAt            time.Time
+	ExpiresAt            time.Time
+	AuthorizedAt         *time.Time
+}
+
 type ConnectedAccount struct {
 	ConnectedAccountID   uuid.UUID
 	WorkspaceID          uuid.UUID

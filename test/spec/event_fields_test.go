@@ -72,6 +72,8 @@ func contractFields(eventType string) []string {
 		about = []string{"device_id", "connected_account_id"}
 	case "connected_account":
 		about = []string{"connected_account_id"}
+	case "connect_webview":
+		about = []string{"connect_webview_id"}
 	case "action_attempt":
 		about = []string{"action_attempt_id", "action_type", "status"}
 	case "client_session":
@@ -102,8 +104,10 @@ func contractFields(eventType string) []string {
 		more = []string{"device_name"}
 	case eventType == "lock.locked", eventType == "lock.unlocked":
 		more = []string{"method"}
-	case eventType == "connected_account.created":
+	case eventType == "connected_account.created", eventType == "connected_account.successful_login":
 		more = []string{"connect_webview_id"}
+	case eventType == "connect_webview.login_succeeded":
+		more = []string{"connected_account_id"}
 	case eventType == "connected_account.disconnected":
 		more = account
 	}
@@ -119,7 +123,7 @@ func TestEveryEmittedEventIsTried(t *testing.T) {
 		access.ClientSessionDeleted: true, // by those of client sessions
 		"connected_account.deleted": true, // by those of the command that disconnects
 	}
-	for _, step := range slices.Concat(life, delays, refusals, ends, flaps, unmanaged, backups) {
+	for _, step := range slices.Concat(life, delays, refusals, ends, flaps, unmanaged, backups, logins) {
 		for _, eventType := range step.want {
 			tried[eventType] = true
 		}

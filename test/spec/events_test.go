@@ -26,6 +26,8 @@ type tale struct {
 	code   string // the managed code that the last step has made
 	seen   map[string]bool
 	ahead  atomic.Int64 // how far the server's clock is
+
+	webview api.ConnectWebview
 }
 
 // step is one cause and the events that it has: these, once each, and no others.
@@ -286,7 +288,7 @@ func TestEventsAreToldOnceEach(t *testing.T) {
 		steps    []step
 	}{
 		"life": {"yale", 0, life}, "delays": {"yale", 0, delays}, "refusals": {"kwikset", 0, refusals}, "ends": {"kwikset", 0, ends}, "flaps": {"yale", 24 * time.Hour, flaps},
-		"unmanaged": {"yale", 0, unmanaged}, "backups": {"yale", 0, backups},
+		"unmanaged": {"yale", 0, unmanaged}, "backups": {"yale", 0, backups}, "logins": {"yale", 0, logins},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
@@ -28,6 +29,9 @@ type Config struct {
 	Key  string `json:"key,omitempty"`
 
 	Log *slog.Logger `json:"-"` // nil: none
+
+	// Control judges each address before it is dialled, as of net.Dialer. nil: all are good.
+	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 }
 
 // schemes are the ways to speak to a broker, with their usual ports: MQTT over TCP or over WebSocket, without or with
@@ -55,6 +59,7 @@ type broker struct {
 	path   string // of a WebSocket
 	web    bool   // it is spoken to over WebSocket
 	tls    *tls.Config
+	dialer *net.Dialer
 	asked  *atomic.Bool // it has asked for a certificate, and there is none; nil: there is one, or no TLS
 }
 
@@ -78,7 +83,7 @@ func (c Config) broker() (broker, error) {
 	if port == "" {
 		port = scheme.port
 	}
-	b := broker{scheme: u.Scheme, host: net.JoinHostPort(strings.ToLower(u.Hostname()), port), path: path, web: scheme.web}
+	b := broker{scheme: u.Scheme, host: net.JoinHostPort(strings.ToLower(u.Hostname()), port), path: path, web: scheme.web, dialer: &net.Dialer{Control: c.Control}}
 	if !scheme.tls {
 		if c.CA+c.Cert+c.Key != "" {
 			return bad("a CA or a certificate is of use for mqtts:// and wss:// only")

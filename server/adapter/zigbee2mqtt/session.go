@@ -79,14 +79,14 @@ func (b broker) dial(ctx context.Context) (net.Conn, error) {
 	case b.web:
 		return b.dialWeb(ctx)
 	case b.tls != nil:
-		return (&tls.Dialer{Config: b.tls}).DialContext(ctx, "tcp", b.host)
+		return (&tls.Dialer{NetDialer: b.dialer, Config: b.tls}).DialContext(ctx, "tcp", b.host)
 	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", b.host)
+	return b.dialer.DialContext(ctx, "tcp", b.host)
 }
 
 // dialWeb speaks MQTT over WebSocket (MQTT 5, section 6).
 func (b broker) dialWeb(ctx context.Context) (net.Conn, error) {
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: b.tls}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: b.tls, DialContext: b.dialer.DialContext}}
 	conn, response, err := websocket.Dial(ctx, b.scheme+"://"+b.host+b.path, &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mqtt"}}) //nolint:bodyclose // websocket closes it
 	switch {
 	case err != nil && response != nil:

@@ -4,8 +4,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -24,6 +26,9 @@ type Config struct {
 	TimeZone string `json:"time_zone,omitempty"`
 
 	Log *slog.Logger `json:"-"` // nil: none
+
+	// Control judges each address before it is dialled, as of net.Dialer. With it no proxy is used. nil: all are good.
+	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 }
 
 // gateway is a Config that was checked.
@@ -45,8 +50,12 @@ func (c Config) gateway() (gateway, error) {
 			return gateway{}, adapter.Errorf(adapter.Invalid, "the gateway's CA is not a certificate in PEM")
 		}
 	}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: dialWithin}
+	if c.Control != nil {
+		transport.Proxy, transport.DialContext = nil, (&net.Dialer{Timeout: dialWithin, Control: c.Control}).DialContext
+	}
 	g := gateway{url: c.URL, http: &http.Client{
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: dialWithin},
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	if c.TimeZone != "" {

@@ -177,6 +177,9 @@ func Until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
+// WithConnecting lets people connect gateways.
+func WithConnecting(c app.Connecting) Option { return func(o *app.Config) { o.Connecting = c } }
+
 // record keeps what clients ask of the API; what vendors and the simulated cloud say to each other is left out.
 func (s *Server) record(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

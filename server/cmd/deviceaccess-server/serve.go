@@ -38,6 +38,10 @@ func serveCommand() *cli.Command {
 			&cli.DurationFlag{Name: "shutdown-timeout", Sources: env("DEVICEACCESS_SHUTDOWN_TIMEOUT"), Value: 20 * time.Second, Category: "Server",
 				Usage: "`TIME` that requests and work in hand have to end when the server stops"},
 			allowFlag(),
+			&cli.BoolFlag{Name: "connect-gateways", Sources: env("DEVICEACCESS_CONNECT_GATEWAYS"), Category: "Server",
+				Usage: "let whoever is sent a connect webview of a workspace with real locks connect a gateway of theirs; without it only accounts connect does"},
+			&cli.StringSliceFlag{Name: "allow-gateway-prefix", Sources: env("DEVICEACCESS_ALLOW_GATEWAY_PREFIX"), Category: "Server",
+				Usage: "`NETWORK` such as 10.0.0.0/8 in which gateways may be that are connected so, besides public addresses; can be given several times"},
 			&cli.DurationFlag{Name: "delivery-retention", Sources: env("DEVICEACCESS_DELIVERY_RETENTION"), Value: 30 * 24 * time.Hour, Category: "Server", Validator: notNegative,
 				Usage: "`TIME` for which events are kept, and deliveries that ended or are held; what is still to be sent stays. 0 keeps all for ever"},
 			&cli.StringFlag{Name: "metrics-listen", Sources: env("DEVICEACCESS_METRICS_LISTEN"), Category: "Server",
@@ -81,7 +85,11 @@ func positive(f float64) error {
 func serve(ctx context.Context, c *cli.Command) error {
 	log := logger(c)
 	begin := time.Now()
-	allow, err := prefixes(c.StringSlice("allow-webhook-prefix"))
+	allow, err := prefixes("allow-webhook-prefix", c.StringSlice("allow-webhook-prefix"))
+	if err != nil {
+		return err
+	}
+	gateways, err := prefixes("allow-gateway-prefix", c.StringSlice("allow-gateway-prefix"))
 	if err != nil {
 		return err
 	}
@@ -90,6 +98,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 		Sandbox: c.Bool("sandbox"), Sandboxing: app.Sandboxing{LocksPerProfile: c.Int("sandbox-locks"), Speed: c.Float("sandbox-speed")},
 		Access:        access.Options{AttemptPatience: c.Duration("attempt-timeout"), OfflineDebounce: max(c.Duration("offline-debounce"), 1)},
 		Webhooks:      webhooks.Options{AllowPrefixes: allow, Retention: c.Duration("delivery-retention")},
+		Connecting:    app.Connecting{Gateways: c.Bool("connect-gateways"), AllowPrefixes: gateways},
 		MetricsListen: c.String("metrics-listen"), Log: log,
 	})
 	if err != nil {
@@ -116,11 +125,11 @@ func serve(ctx context.Context, c *cli.Command) error {
 }
 
 // prefixes reads networks; the environment variable has several of them with commas or spaces between.
-func prefixes(texts []string) (out []netip.Prefix, _ error) {
+func prefixes(flag string, texts []string) (out []netip.Prefix, _ error) {
 	for t := range strings.FieldsFuncSeq(strings.Join(texts, ","), func(r rune) bool { return r == ',' || r == ' ' }) {
 		p, err := netip.ParsePrefix(t)
 		if err != nil {
-			return nil, fmt.Errorf("--allow-webhook-prefix: %w; a prefix is written like 10.0.0.0/8", err)
+			return nil, fmt.Errorf("--%s: %w; a prefix is written like 10.0.0.0/8", flag, err)
 		}
 		out = append(out, p)
 	}

@@ -151,7 +151,7 @@ func rotate(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint
 }
 
 func try(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint) error {
-	allow, err := prefixes(c.StringSlice("allow-webhook-prefix"))
+	allow, err := prefixes("allow-webhook-prefix", c.StringSlice("allow-webhook-prefix"))
 	if err != nil {
 		return err
 	}

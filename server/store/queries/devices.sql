@@ -52,6 +52,8 @@ where d.workspace_id = @workspace_id and removed_at is null and is_managed = @is
   and (sqlc.narg('search')::text is null or strpos(lower(coalesce(nickname, name)), lower(sqlc.narg('search')::text)) > 0)
   and (sqlc.narg('customer_key')::text is null or exists (select 1 from connected_accounts a
     where a.connected_account_id = d.connected_account_id and a.customer_key = sqlc.narg('customer_key')::text))
+  and (sqlc.narg('connect_webview_id')::uuid is null or d.connected_account_id = (select w.connected_account_id from connect_webviews w
+    where w.workspace_id = @workspace_id and w.connect_webview_id = sqlc.narg('connect_webview_id')::uuid))
 order by d.created_at, d.device_id
 limit @max_rows::integer;
 

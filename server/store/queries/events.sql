@@ -25,4 +25,5 @@ select * from events where workspace_id = @workspace_id
   and (sqlc.narg('access_code_ids')::uuid[] is null or access_code_id = any(sqlc.narg('access_code_ids')::uuid[]))
   and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
   and (sqlc.narg('connected_account_id')::uuid is null or connected_account_id = sqlc.narg('connected_account_id')::uuid)
+  and (sqlc.narg('connect_webview_id')::text is null or (payload ? 'connect_webview_id' and payload ->> 'connect_webview_id' = sqlc.narg('connect_webview_id')::text))
 order by created_at, event_id limit @max_rows::integer offset @skip_rows::integer;

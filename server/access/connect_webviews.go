@@ -1,0 +1,254 @@
+package access
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// webviewLifetime is how long somebody can log in on a webview.
+const webviewLifetime = 7 * 24 * time.Hour
+
+// WebviewStatus says whether somebody has logged in on a webview.
+type WebviewStatus string
+
+const (
+	WebviewPending    WebviewStatus = "pending"
+	WebviewFailed     WebviewStatus = "failed" // the last login was refused; another may do
+	WebviewAuthorized WebviewStatus = "authorized"
+)
+
+// Webview is a page on which somebody logs in to a vendor account, once.
+type Webview struct {
+	ID               uuid.UUID
+	WorkspaceID      uuid.UUID
+	Token            string    // of its URL: whoever has it can log in
+	Providers        *[]string // that can be chosen; nil: any
+	Capabilities     []string  // the kinds of devices that are taken from the account
+	ManageNewDevices bool
+	WaitForDevices   bool   // it is authorized only once the account's devices are there
+	RedirectURL      string // where the person is sent afterwards, if anywhere
+	FailureURL       string // and when it comes to nothing
+	CustomerKey      string
+	Metadata         map[string]any
+	Status           WebviewStatus
+	SelectedProvider *string
+	AccountID        *uuid.UUID
+	CreatedAt        time.Time
+	ExpiresAt        time.Time
+	AuthorizedAt     *time.Time
+}
+
+// Provider is a vendor that people can log in to.
+type Provider struct {
+	Name         string // device_provider_name of the API
+	Categories   []string
+	Capabilities []string
+}
+
+// defaultCapabilities are the kinds of devices that are taken from an account unless its webview says which.
+var defaultCapabilities = []string{"lock"}
+
+// webviewToken is what stands in a webview's URL: its identifier, and that this server has made it.
+func (s *Service) webviewToken(ctx context.Context, id uuid.UUID) (string, error) {
+	key, err := s.ServerKey(ctx, "connect_webviews")
+	if err != nil {
+		return "", err
+	}
+	h := hmac.New(sha256.New, key)
+	h.Write(id[:])
+	return base64.RawURLEncoding.EncodeToString(append(id[:], h.Sum(nil)[:24]...)), nil
+}
+
+func (s *Service) toWebview(ctx context.Context, r store.ConnectWebview) (Webview, error) {
+	token, err := s.webviewToken(ctx, r.ConnectWebviewID)
+	w := Webview{ID: r.ConnectWebviewID, WorkspaceID: r.WorkspaceID, Token: token, Capabilities: r.AcceptedCapabilities, ManageNewDevices: r.ManageNewDevices,
+		WaitForDevices: r.WaitForDevices, RedirectURL: text(r.RedirectUrl), FailureURL: text(r.FailureUrl), CustomerKey: text(r.CustomerKey),
+		Metadata: metadata(r.CustomMetadata), Status: WebviewStatus(r.Status), SelectedProvider: r.SelectedProvider, AccountID: r.ConnectedAccountID,
+		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AuthorizedAt: r.AuthorizedAt}
+	if r.AcceptedProviders != nil {
+		w.Providers = &r.AcceptedProviders
+	}
+	if w.Capabilities == nil {
+		w.Capabilities = defaultCapabilities
+	}
+	return w, err
+}
+
+// NewWebview asks for a webview. Zero fields are no condition.
+type NewWebview struct {
+	Providers        *[]string
+	Excluded         []string
+	Category         string
+	Capabilities     *[]string
+	ManageNewDevices bool
+	WaitForDevices   bool
+	SelectionMode    string
+	RedirectURL      string
+	FailureURL       string
+	CustomerKey      string
+	Metadata         map[string]any
+}
+
+// CreateWebview makes a webview. It fails with Invalid, also where no vendor would be left to choose.
+func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) (Webview, error) {
+	var selection error
+	if n.SelectionMode != "" && n.SelectionMode != "none" {
+		selection = invalid("device_selection_mode", "Devices cannot be selected on the page: all of the account appear. Leave it out, or say none")
+	}
+	data, err := changeMetadata([]byte("{}"), n.Metadata)
+	if err := all(selection, webURL("custom_redirect_url", n.RedirectURL), webURL("custom_redirect_failure_url", n.FailureURL), err); err != nil {
+		return Webview{}, err
+	}
+	workspace, err := s.GetWorkspace(ctx, p.WorkspaceID)
+	if err != nil {
+		return Webview{}, err
+	}
+	providers, err := s.choose(workspace, n)
+	if err != nil {
+		return Webview{}, err
+	}
+	r, err := s.db.InsertConnectWebview(ctx, store.InsertConnectWebviewParams{ConnectWebviewID: newID(), WorkspaceID: p.WorkspaceID, AcceptedProviders: providers,
+		AcceptedCapabilities: list(n.Capabilities), ManageNewDevices: n.ManageNewDevices, WaitForDevices: n.WaitForDevices, RedirectUrl: nonEmpty(n.RedirectURL),
+		FailureUrl: nonEmpty(n.FailureURL), CustomMetadata: data, CustomerKey: nonEmpty(n.CustomerKey), ExpiresAt: s.opt.Now().Add(webviewLifetime).UTC()})
+	if err != nil {
+		return Webview{}, fmt.Errorf("create the webview: %w", err)
+	}
+	return s.toWebview(ctx, r)
+}
+
+// choose is which vendors n means; nil is any. It fails with Invalid where that is none.
+func (s *Service) choose(workspace Workspace, n NewWebview) ([]string, error) {
+	chosen := []string{}
+	var there []string
+	for _, p := range s.providers(workspace) {
+		there = append(there, p.Name)
+		wanted := (n.Providers == nil || slices.Contains(*n.Providers, p.Name)) && !slices.Contains(n.Excluded, p.Name) &&
+			(n.Category == "" || slices.Contains(p.Categories, n.Category))
+		if wanted && (n.Capabilities == nil || common(p.Capabilities, *n.Capabilities)) {
+			chosen = append(chosen, p.Name)
+		}
+	}
+	switch {
+	case len(there) == 0:
+		return nil, invalid("", "This server lets people log in to no vendor in this workspace: it is started with --connect-gateways where they may connect gateways")
+	case len(chosen) == 0:
+		field := "accepted_providers"
+		if n.Providers == nil && n.Capabilities != nil {
+			field = "accepted_capabilities"
+		} else if n.Providers == nil && n.Category != "" {
+			field = "provider_category"
+		} else if n.Providers == nil {
+			field = "excluded_providers"
+		}
+		return nil, invalid(field, "No vendor is left to choose. In this workspace people can log in to: %s", strings.Join(there, ", "))
+	case n.Providers == nil && len(n.Excluded) == 0 && n.Category == "":
+		return nil, nil
+	}
+	return chosen, nil
+}
+
+func (s *Service) providers(w Workspace) []Provider {
+	if s.opt.Providers == nil {
+		return nil
+	}
+	return s.opt.Providers(w)
+}
+
+func common(a, b []string) bool {
+	return slices.ContainsFunc(a, func(one string) bool { return slices.Contains(b, one) })
+}
+
+// hostName leaves out what stands for something else in headers: such a host is in no DNS.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9._:\[\]-]+$`)
+
+// webURL checks a URL that browsers are sent to; an empty one is none.
+func webURL(field, text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || !hostName.MatchString(u.Host) || u.User != nil {
+		return invalid(field, "It has to begin with https:// or http:// and a host, without a user")
+	}
+	return nil
+}
+
+func webviewNotFound(id string) *Error {
+	return &Error{Kind: NotFound, Type: "connect_webview_not_found", Message: "Could not find a connect webview with this connect_webview_id.", Data: map[string]any{"connect_webview_id": id}}
+}
+
+// GetWebview reads a webview. It fails with NotFound.
+func (s *Service) GetWebview(ctx context.Context, p Principal, id string) (Webview, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return Webview{}, webviewNotFound(id)
+	}
+	r, err := s.db.GetConnectWebview(ctx, store.GetConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+	switch {
+	case store.IsNoRows(err):
+		return Webview{}, webviewNotFound(id)
+	case err != nil:
+		return Webview{}, fmt.Errorf("read the webview: %w", err)
+	}
+	return s.toWebview(ctx, r)
+}
+
+// WebviewFilter is a set of conditions that must all hold; zero ones are none.
+type WebviewFilter struct {
+	CustomerKey string
+	Metadata    map[string]any
+	Search      string // in its identifier, vendors, customer and metadata
+	Nothing     bool   // a condition that no webview meets
+}
+
+// ListWebviews lists webviews, oldest first, and says whether more follow the page.
+func (s *Service) ListWebviews(ctx context.Context, p Principal, f WebviewFilter, page Page) ([]Webview, bool, error) {
+	if f.Nothing {
+		return nil, false, nil
+	}
+	arg := store.FindConnectWebviewsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
+		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search)}
+	if len(f.Metadata) > 0 {
+		arg.Metadata = mustJSON(f.Metadata)
+	}
+	rows, err := s.db.PlannedAnew.FindConnectWebviews(ctx, arg)
+	if err != nil {
+		return nil, false, fmt.Errorf("list the webviews: %w", err)
+	}
+	rows, more := cut(page, rows)
+	out := make([]Webview, len(rows))
+	for i, r := range rows {
+		if out[i], err = s.toWebview(ctx, r); err != nil {
+			return nil, false, err
+		}
+	}
+	return out, more, nil
+}
+
+// DeleteWebview ends a webview at once. An account that was logged in to stays. It fails with NotFound.
+func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) error {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return webviewNotFound(id)
+	}
+	n, err := s.db.DeleteConnectWebview(ctx, store.DeleteConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+	switch {
+	case err != nil:
+		return fmt.Errorf("delete the webview: %w", err)
+	case n == 0:
+		return webviewNotFound(id)
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connect"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
+)
+
+// Connecting says what people can connect on the pages of webviews, besides simulated vendors.
+type Connecting struct {
+	Gateways      bool           // gateways of their own, in workspaces that are no sandbox
+	AllowPrefixes []netip.Prefix // where they may be, besides at public addresses
+}
+
+// guard refuses to dial what is neither public nor allowed: who has a webview's URL shall not reach into the server's
+// own network.
+func (c Connecting) guard(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if (webhooks.Options{AllowPrefixes: c.AllowPrefixes}).Refuses(at.Addr()) {
+		return errNotAllowed
+	}
+	return nil
+}
+
+var errNotAllowed = adapter.Errorf(adapter.Invalid, "this server connects to no gateway at that address")
+
+// logins are the vendors that people can log in to.
+type logins struct {
+	Connecting
+	sandbox *Sandbox
+	cloud   string // where the simulated cloud is
+	http    *http.Client
+}
+
+func newLogins(s *Sandbox, url string, c Connecting) *logins {
+	return &logins{Connecting: c, sandbox: s, cloud: url + strings.TrimSuffix(sandboxPath, "/"), http: &http.Client{Timeout: 10 * time.Second}}
+}
+
+// providers are what the people of a workspace can log in to: simulated vendors in a sandbox, real gateways elsewhere.
+func (c Connecting) providers(w access.Workspace) (out []access.Provider) {
+	var names []string
+	switch {
+	case w.IsSandbox:
+		names = append(sandbox.Profiles(), sandbox.Everything)
+	case c.Gateways:
+		names = []string{"zigbee2mqtt", "zwave_js"}
+	}
+	for _, name := range names {
+		_, categories := rest.Provider(name)
+		out = append(out, access.Provider{Name: name, Categories: categories, Capabilities: []string{"lock"}})
+	}
+	return out
+}
+
+// Vendor says what to enter for a vendor.
+func (l *logins) Vendor(name string) (connect.Vendor, bool) {
+	display, _ := rest.Provider(name)
+	v := connect.Vendor{Name: name, DisplayName: display}
+	switch {
+	case name == "zwave_js":
+		v.Fields = []connect.Field{
+			{Name: "url", Label: "Address of the zwave-js-server", Kind: "url", Placeholder: "wss://gateway.example.com", Help: "As Z-Wave JS UI and Home Assistant run it. It begins with ws:// or wss://."},
+			{Name: "username", Label: "User at the proxy in front of it", Kind: "text", Autocomplete: "username", Optional: true},
+			{Name: "password", Label: "Password", Kind: "password", Autocomplete: "current-password", Optional: true},
+		}
+	case name == "zigbee2mqtt":
+		v.Fields = []connect.Field{
+			{Name: "broker", Label: "Address of the MQTT broker", Kind: "url", Placeholder: "mqtts://broker.example.com:8883", Help: "It begins with mqtts://, mqtt://, wss:// or ws://. The broker must speak MQTT 5."},
+			{Name: "topic", Label: "Topic of Zigbee2MQTT", Kind: "text", Value: zigbee2mqtt.DefaultTopic, Help: "base_topic in its configuration."},
+			{Name: "username", Label: "User at the broker", Kind: "text", Autocomplete: "username", Optional: true},
+			{Name: "password", Label: "Password", Kind: "password", Autocomplete: "current-password", Optional: true},
+		}
+	case name == sandbox.Everything || slices.Contains(sandbox.Profiles(), name):
+		v.Fields = []connect.Field{
+			{Name: "email", Label: "Email address", Kind: "email", Autocomplete: "username"},
+			{Name: "password", Label: "Password", Kind: "password", Autocomplete: "current-password"},
+		}
+		v.Samples = []connect.Sample{{Label: "Email address", Value: sandbox.People[0]}, {Label: "Password", Value: sandbox.Password}}
+	default:
+		return v, false
+	}
+	return v, true
+}
+
+// LogIn tries what was entered.
+func (l *logins) LogIn(ctx context.Context, in access.Workspace, vendor string, entered map[string]string) (access.NewAccount, error) {
+	switch {
+	case in.IsSandbox:
+		return l.logInToSandbox(ctx, in, vendor, entered)
+	case !l.Gateways:
+		return access.NewAccount{}, fmt.Errorf("nobody can log in to %s here", vendor)
+	case vendor == "zwave_js":
+		c := &ZWaveJS{Config: zwavejs.Config{URL: withUser(entered["url"], entered["username"], entered["password"]), Control: l.guard}}
+		return l.logInToGateway(ctx, in, "url", c)
+	default:
+		c := &Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: entered["broker"], Topic: entered["topic"], Username: entered["username"], Password: entered["password"], Control: l.guard}}
+		return l.logInToGateway(ctx, in, "broker", c)
+	}
+}
+
+// logInToSandbox asks the simulated cloud, as a vendor would be asked.
+func (l *logins) logInToSandbox(ctx context.Context, in access.Workspace, vendor string, entered map[string]string) (n access.NewAccount, err error) {
+	partner := in.ID.String()
+	body, err := json.Marshal(map[string]string{"partner": partner, "provider": vendor, "email": entered["email"], "password": entered["password"]})
+	if err != nil {
+		return n, fmt.Errorf("write a login: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.cloud+"/login", bytes.NewReader(body))
+	if err != nil {
+		return n, fmt.Errorf("ask the simulated cloud: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+l.sandbox.cloud.PartnerToken(partner))
+	res, err := l.http.Do(req)
+	if err != nil {
+		return n, fmt.Errorf("ask the simulated cloud: %w", err)
+	}
+	defer res.Body.Close()
+	var out struct {
+		Account string `json:"account"`
+		Email   string `json:"email"`
+		Code    string `json:"error_code"`
+		Message string `json:"message"`
+	}
+	err = json.NewDecoder(res.Body).Decode(&out)
+	switch {
+	case err != nil:
+		return n, fmt.Errorf("read the answer of the simulated cloud: %w", err)
+	case out.Code == "LOGIN_REFUSED":
+		return n, &connect.Refusal{Field: "password", Message: out.Message}
+	case res.StatusCode != http.StatusOK:
+		return n, fmt.Errorf("the simulated cloud answers %s: %s", res.Status, out.Message)
+	}
+	c := sandboxConfig{Key: out.Account, Profiles: []string{vendor}}
+	if vendor == sandbox.Everything {
+		c.Profiles, c.LocksPerProfile = l.sandbox.opt.Profiles, l.sandbox.opt.LocksPerProfile
+	}
+	config, err := json.Marshal(c)
+	if err != nil {
+		return n, fmt.Errorf("write how the account is reached: %w", err)
+	}
+	display, _ := rest.Provider(vendor)
+	return access.NewAccount{WorkspaceID: in.ID, Adapter: access.SandboxAdapter, DisplayName: display + " of " + out.Email, Address: out.Account,
+		User: access.UserIdentifier{Email: out.Email}, Config: config}, nil
+}
+
+// guarded marks what is dialled with Connecting.guard only. What an operator changes is not, any more.
+type guarded struct {
+	FromWebview bool `json:"from_webview,omitempty"`
+}
+
+// logInToGateway reaches the gateway once. field is where its address was entered.
+func (l *logins) logInToGateway(ctx context.Context, in access.Workspace, field string, c Connection) (n access.NewAccount, err error) {
+	err = c.Check(ctx)
+	e := adapter.AsError(err)
+	switch {
+	case err == nil:
+	case e != nil && e.Class == adapter.AuthRevoked:
+		return n, &connect.Refusal{Field: "password", Message: "The gateway refuses this user and password."}
+	case e != nil && e.Class == adapter.Invalid:
+		return n, &connect.Refusal{Field: field, Message: sentence(e.Message)}
+	default: // more would tell what else is there
+		return n, &connect.Refusal{Field: field, Message: "The gateway cannot be reached at this address, or what answers there is none. See to the address, and whether it is reachable from outside."}
+	}
+	config, err := marked(c)
+	if err != nil {
+		return n, err
+	}
+	return access.NewAccount{WorkspaceID: in.ID, Adapter: c.Adapter(), DisplayName: c.Adapter() + " at " + c.Address(), Address: c.Address(), Config: config}, nil
+}
+
+// marked is a connection as an account keeps it, as one that somebody has entered on a page.
+func marked(c Connection) (json.RawMessage, error) {
+	b, err := json.Marshal(c)
+	var kept map[string]any
+	if err == nil {
+		err = json.Unmarshal(b, &kept)
+	}
+	if err == nil {
+		kept["from_webview"] = true
+		b, err = json.Marshal(kept)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write how the account is reached: %w", err)
+	}
+	return b, nil
+}
+
+// withUser is a URL with a user in it, as a zwave-js-server is reached. What is no URL stays, to be refused.
+func withUser(text, user, password string) string {
+	u, err := url.Parse(text)
+	if err != nil || user == "" {
+		return text
+	}
+	u.User = url.UserPassword(user, password)
+	return u.String()
+}
+
+// sentence is a message as a person reads it.
+func sentence(message string) string {
+	return strings.ToUpper(message[:1]) + message[1:] + "."
+}

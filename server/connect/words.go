@@ -1,0 +1,49 @@
+package connect
+
+import "strings"
+
+// htmxConfig keeps htmx from what the policy forbids, and has refusals be shown like any answer.
+const htmxConfig = `{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"historyEnabled":false,` +
+	`"responseHandling":[{"code":"204","swap":false},{"code":"...","swap":true}]}`
+
+func loginTitle(vendor Vendor, refused *Refusal) string {
+	title := "Log in to " + vendor.DisplayName
+	if refused != nil { // read out first where the page was loaded anew
+		title = "Not logged in: " + title
+	}
+	return title
+}
+
+// shown is what stands in a field: what was entered, unless it is a secret.
+func shown(f Field, entered string) string {
+	switch {
+	case f.Kind == "password":
+		return ""
+	case entered != "":
+		return entered
+	}
+	return f.Value
+}
+
+// wrong says whether the refusal is about the field.
+func wrong(f Field, refused *Refusal) bool { return refused != nil && refused.Field == f.Name }
+
+// described names what explains the field.
+func described(f Field, refused *Refusal) string {
+	var by []string
+	if f.Help != "" {
+		by = append(by, f.Name+"-help")
+	}
+	if wrong(f, refused) {
+		by = append(by, "refusal")
+	}
+	return strings.Join(by, " ")
+}
+
+// focused says whether the i-th field is where to go on.
+func focused(vendor Vendor, refused *Refusal, i int) bool {
+	if refused != nil && refused.Field != "" {
+		return wrong(vendor.Fields[i], refused)
+	}
+	return i == 0
+}

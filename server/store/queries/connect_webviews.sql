@@ -1,0 +1,48 @@
+-- name: InsertConnectWebview :one
+insert into connect_webviews (connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices,
+  redirect_url, failure_url, custom_metadata, customer_key, expires_at)
+values (@connect_webview_id, @workspace_id, @accepted_providers, @accepted_capabilities, @manage_new_devices, @wait_for_devices,
+  @redirect_url, @failure_url, @custom_metadata, @customer_key, @expires_at)
+returning *;
+
+-- name: GetConnectWebview :one
+select * from connect_webviews where workspace_id = @workspace_id and connect_webview_id = @connect_webview_id;
+
+-- name: OpenConnectWebview :one
+-- For whoever holds its token.
+select * from connect_webviews where connect_webview_id = @connect_webview_id;
+
+-- name: FindConnectWebviews :many
+-- To be planned anew, for its conditions.
+select * from connect_webviews
+where workspace_id = @workspace_id
+  and (created_at, connect_webview_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('customer_key')::text is null or customer_key = sqlc.narg('customer_key')::text)
+  and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)
+  and (sqlc.narg('search')::text is null or strpos(lower(concat_ws(' ', connect_webview_id::text, array_to_string(accepted_providers, ' '), customer_key,
+    (select string_agg(value, ' ') from jsonb_each_text(custom_metadata)))), lower(sqlc.narg('search')::text)) > 0)
+order by created_at, connect_webview_id
+limit @max_rows::integer;
+
+-- name: DeleteConnectWebview :execrows
+delete from connect_webviews where workspace_id = @workspace_id and connect_webview_id = @connect_webview_id;
+
+-- name: BeginLogin :execrows
+-- Counted before it is tried, so that many at once are not more.
+update connect_webviews set login_attempts = login_attempts + 1
+where connect_webview_id = @connect_webview_id and status <> 'authorized' and expires_at > @now::timestamptz and login_attempts < @most::integer;
+
+-- name: LockConnectWebview :one
+-- Whoever locks an account, too, does that first.
+select * from connect_webviews where connect_webview_id = @connect_webview_id for no key update;
+
+-- name: SetLogin :exec
+update connect_webviews set status = @status, selected_provider = @selected_provider, connected_account_id = coalesce(sqlc.narg('connected_account_id')::uuid, connected_account_id),
+  authorized_at = case when @status = 'authorized' then now() end
+where connect_webview_id = @connect_webview_id;
+
+-- name: AuthorizeWaiting :many
+-- Those that waited for the devices of an account, which are there.
+update connect_webviews set status = 'authorized', authorized_at = now()
+where connected_account_id = @connected_account_id and status <> 'authorized'
+returning connect_webview_id;
