@@ -686,6 +686,24 @@ type ClientInterface interface {
 	// Corresponds with POST /devices/list_device_providers (the `ListDeviceProviders` operationId).
 	ListDeviceProviders(ctx context.Context, body ListDeviceProvidersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReportProviderMetadataWithBody Say where devices are whose vendor does not tell.
+	//
+	// All of it is noted, or nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /devices/report_provider_metadata (the `ReportProviderMetadata` operationId).
+	ReportProviderMetadataWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReportProviderMetadata Say where devices are whose vendor does not tell.
+	//
+	// All of it is noted, or nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /devices/report_provider_metadata (the `ReportProviderMetadata` operationId).
+	ReportProviderMetadata(ctx context.Context, body ReportProviderMetadataJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SimulateConnectDeviceWithBody Bring a simulated device online.
 	//
 	// Takes any type of body and a specified content type.
@@ -700,6 +718,20 @@ type ClientInterface interface {
 	// Corresponds with POST /devices/simulate/connect (the `SimulateConnectDevice` operationId).
 	SimulateConnectDevice(ctx context.Context, body SimulateConnectDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// SimulateConnectToHubWithBody Bring the hub of a simulated device online.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /devices/simulate/connect_to_hub (the `SimulateConnectToHub` operationId).
+	SimulateConnectToHubWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulateConnectToHub Bring the hub of a simulated device online.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /devices/simulate/connect_to_hub (the `SimulateConnectToHub` operationId).
+	SimulateConnectToHub(ctx context.Context, body SimulateConnectToHubJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SimulateDisconnectDeviceWithBody Take a simulated device offline.
 	//
 	// Takes any type of body and a specified content type.
@@ -713,6 +745,42 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /devices/simulate/disconnect (the `SimulateDisconnectDevice` operationId).
 	SimulateDisconnectDevice(ctx context.Context, body SimulateDisconnectDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulateDisconnectFromHubWithBody Take the hub of a simulated device offline.
+	//
+	// The device cannot be reached then, and says `hub_disconnected`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /devices/simulate/disconnect_from_hub (the `SimulateDisconnectFromHub` operationId).
+	SimulateDisconnectFromHubWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulateDisconnectFromHub Take the hub of a simulated device offline.
+	//
+	// The device cannot be reached then, and says `hub_disconnected`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /devices/simulate/disconnect_from_hub (the `SimulateDisconnectFromHub` operationId).
+	SimulateDisconnectFromHub(ctx context.Context, body SimulateDisconnectFromHubJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulatePaidSubscriptionWithBody End or renew the subscription that a simulated vendor wants for access codes.
+	//
+	// Without it the device says `subscription_required`, and nothing is done about its codes.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /devices/simulate/paid_subscription (the `SimulatePaidSubscription` operationId).
+	SimulatePaidSubscriptionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SimulatePaidSubscription End or renew the subscription that a simulated vendor wants for access codes.
+	//
+	// Without it the device says `subscription_required`, and nothing is done about its codes.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /devices/simulate/paid_subscription (the `SimulatePaidSubscription` operationId).
+	SimulatePaidSubscription(ctx context.Context, body SimulatePaidSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SimulateRemoveDeviceWithBody Remove a simulated device from its vendor account.
 	//
@@ -843,6 +911,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /health/get_health (the `GetHealthByName` operationId).
 	GetHealthByName(ctx context.Context, body GetHealthByNameJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfigureAutoLockWithBody Have a lock lock itself a while after it was unlocked, or not any more.
+	//
+	// The attempt ends when the lock has confirmed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+	ConfigureAutoLockWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfigureAutoLock Have a lock lock itself a while after it was unlocked, or not any more.
+	//
+	// The attempt ends when the lock has confirmed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+	ConfigureAutoLock(ctx context.Context, body ConfigureAutoLockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetLockWithBody Read one lock, by its identifier or by its name.
 	//
@@ -2485,6 +2571,44 @@ func (c *Client) ListDeviceProviders(ctx context.Context, body ListDeviceProvide
 	return c.Client.Do(req)
 }
 
+// ReportProviderMetadataWithBody Say where devices are whose vendor does not tell.
+//
+// All of it is noted, or nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /devices/report_provider_metadata (the `ReportProviderMetadata` operationId).
+func (c *Client) ReportProviderMetadataWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReportProviderMetadataRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReportProviderMetadata Say where devices are whose vendor does not tell.
+//
+// All of it is noted, or nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /devices/report_provider_metadata (the `ReportProviderMetadata` operationId).
+func (c *Client) ReportProviderMetadata(ctx context.Context, body ReportProviderMetadataJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReportProviderMetadataRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // SimulateConnectDeviceWithBody Bring a simulated device online.
 //
 // Takes any type of body and a specified content type.
@@ -2519,6 +2643,40 @@ func (c *Client) SimulateConnectDevice(ctx context.Context, body SimulateConnect
 	return c.Client.Do(req)
 }
 
+// SimulateConnectToHubWithBody Bring the hub of a simulated device online.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /devices/simulate/connect_to_hub (the `SimulateConnectToHub` operationId).
+func (c *Client) SimulateConnectToHubWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulateConnectToHubRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulateConnectToHub Bring the hub of a simulated device online.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /devices/simulate/connect_to_hub (the `SimulateConnectToHub` operationId).
+func (c *Client) SimulateConnectToHub(ctx context.Context, body SimulateConnectToHubJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulateConnectToHubRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // SimulateDisconnectDeviceWithBody Take a simulated device offline.
 //
 // Takes any type of body and a specified content type.
@@ -2543,6 +2701,82 @@ func (c *Client) SimulateDisconnectDeviceWithBody(ctx context.Context, contentTy
 // Corresponds with POST /devices/simulate/disconnect (the `SimulateDisconnectDevice` operationId).
 func (c *Client) SimulateDisconnectDevice(ctx context.Context, body SimulateDisconnectDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSimulateDisconnectDeviceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulateDisconnectFromHubWithBody Take the hub of a simulated device offline.
+//
+// The device cannot be reached then, and says `hub_disconnected`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /devices/simulate/disconnect_from_hub (the `SimulateDisconnectFromHub` operationId).
+func (c *Client) SimulateDisconnectFromHubWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulateDisconnectFromHubRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulateDisconnectFromHub Take the hub of a simulated device offline.
+//
+// The device cannot be reached then, and says `hub_disconnected`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /devices/simulate/disconnect_from_hub (the `SimulateDisconnectFromHub` operationId).
+func (c *Client) SimulateDisconnectFromHub(ctx context.Context, body SimulateDisconnectFromHubJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulateDisconnectFromHubRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulatePaidSubscriptionWithBody End or renew the subscription that a simulated vendor wants for access codes.
+//
+// Without it the device says `subscription_required`, and nothing is done about its codes.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /devices/simulate/paid_subscription (the `SimulatePaidSubscription` operationId).
+func (c *Client) SimulatePaidSubscriptionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulatePaidSubscriptionRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SimulatePaidSubscription End or renew the subscription that a simulated vendor wants for access codes.
+//
+// Without it the device says `subscription_required`, and nothing is done about its codes.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /devices/simulate/paid_subscription (the `SimulatePaidSubscription` operationId).
+func (c *Client) SimulatePaidSubscription(ctx context.Context, body SimulatePaidSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSimulatePaidSubscriptionRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2853,6 +3087,44 @@ func (c *Client) GetHealthByNameWithBody(ctx context.Context, contentType string
 // Corresponds with POST /health/get_health (the `GetHealthByName` operationId).
 func (c *Client) GetHealthByName(ctx context.Context, body GetHealthByNameJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetHealthByNameRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfigureAutoLockWithBody Have a lock lock itself a while after it was unlocked, or not any more.
+//
+// The attempt ends when the lock has confirmed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+func (c *Client) ConfigureAutoLockWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfigureAutoLockRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfigureAutoLock Have a lock lock itself a while after it was unlocked, or not any more.
+//
+// The attempt ends when the lock has confirmed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+func (c *Client) ConfigureAutoLock(ctx context.Context, body ConfigureAutoLockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfigureAutoLockRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5047,6 +5319,46 @@ func NewListDeviceProvidersRequestWithBody(server string, contentType string, bo
 	return req, nil
 }
 
+// NewReportProviderMetadataRequest calls the generic ReportProviderMetadata builder with application/json body
+func NewReportProviderMetadataRequest(server string, body ReportProviderMetadataJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReportProviderMetadataRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewReportProviderMetadataRequestWithBody constructs an http.Request for the ReportProviderMetadata method, with any body, and a specified content type
+func NewReportProviderMetadataRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/devices/report_provider_metadata")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewSimulateConnectDeviceRequest calls the generic SimulateConnectDevice builder with application/json body
 func NewSimulateConnectDeviceRequest(server string, body SimulateConnectDeviceJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5087,6 +5399,46 @@ func NewSimulateConnectDeviceRequestWithBody(server string, contentType string, 
 	return req, nil
 }
 
+// NewSimulateConnectToHubRequest calls the generic SimulateConnectToHub builder with application/json body
+func NewSimulateConnectToHubRequest(server string, body SimulateConnectToHubJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSimulateConnectToHubRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSimulateConnectToHubRequestWithBody constructs an http.Request for the SimulateConnectToHub method, with any body, and a specified content type
+func NewSimulateConnectToHubRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/devices/simulate/connect_to_hub")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewSimulateDisconnectDeviceRequest calls the generic SimulateDisconnectDevice builder with application/json body
 func NewSimulateDisconnectDeviceRequest(server string, body SimulateDisconnectDeviceJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5108,6 +5460,86 @@ func NewSimulateDisconnectDeviceRequestWithBody(server string, contentType strin
 	}
 
 	operationPath := fmt.Sprintf("/devices/simulate/disconnect")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSimulateDisconnectFromHubRequest calls the generic SimulateDisconnectFromHub builder with application/json body
+func NewSimulateDisconnectFromHubRequest(server string, body SimulateDisconnectFromHubJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSimulateDisconnectFromHubRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSimulateDisconnectFromHubRequestWithBody constructs an http.Request for the SimulateDisconnectFromHub method, with any body, and a specified content type
+func NewSimulateDisconnectFromHubRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/devices/simulate/disconnect_from_hub")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSimulatePaidSubscriptionRequest calls the generic SimulatePaidSubscription builder with application/json body
+func NewSimulatePaidSubscriptionRequest(server string, body SimulatePaidSubscriptionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSimulatePaidSubscriptionRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSimulatePaidSubscriptionRequestWithBody constructs an http.Request for the SimulatePaidSubscription method, with any body, and a specified content type
+func NewSimulatePaidSubscriptionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/devices/simulate/paid_subscription")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -5468,6 +5900,46 @@ func NewGetHealthByNameRequestWithBody(server string, contentType string, body i
 	}
 
 	operationPath := fmt.Sprintf("/health/get_health")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewConfigureAutoLockRequest calls the generic ConfigureAutoLock builder with application/json body
+func NewConfigureAutoLockRequest(server string, body ConfigureAutoLockJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewConfigureAutoLockRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewConfigureAutoLockRequestWithBody constructs an http.Request for the ConfigureAutoLock method, with any body, and a specified content type
+func NewConfigureAutoLockRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/locks/configure_auto_lock")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -6849,6 +7321,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /devices/list_device_providers (the `ListDeviceProviders` operationId).
 	ListDeviceProvidersWithResponse(ctx context.Context, body ListDeviceProvidersJSONRequestBody, reqEditors ...RequestEditorFn) (*ListDeviceProvidersResult, error)
 
+	// ReportProviderMetadataWithBodyWithResponse Say where devices are whose vendor does not tell.
+	//
+	// All of it is noted, or nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/report_provider_metadata (the `ReportProviderMetadata` operationId).
+	ReportProviderMetadataWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReportProviderMetadataResult, error)
+
+	// ReportProviderMetadataWithResponse Say where devices are whose vendor does not tell.
+	//
+	// All of it is noted, or nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/report_provider_metadata (the `ReportProviderMetadata` operationId).
+	ReportProviderMetadataWithResponse(ctx context.Context, body ReportProviderMetadataJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportProviderMetadataResult, error)
+
 	// SimulateConnectDeviceWithBodyWithResponse Bring a simulated device online.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -6863,6 +7353,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /devices/simulate/connect (the `SimulateConnectDevice` operationId).
 	SimulateConnectDeviceWithResponse(ctx context.Context, body SimulateConnectDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulateConnectDeviceResult, error)
 
+	// SimulateConnectToHubWithBodyWithResponse Bring the hub of a simulated device online.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/simulate/connect_to_hub (the `SimulateConnectToHub` operationId).
+	SimulateConnectToHubWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulateConnectToHubResult, error)
+
+	// SimulateConnectToHubWithResponse Bring the hub of a simulated device online.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/simulate/connect_to_hub (the `SimulateConnectToHub` operationId).
+	SimulateConnectToHubWithResponse(ctx context.Context, body SimulateConnectToHubJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulateConnectToHubResult, error)
+
 	// SimulateDisconnectDeviceWithBodyWithResponse Take a simulated device offline.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -6876,6 +7380,42 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /devices/simulate/disconnect (the `SimulateDisconnectDevice` operationId).
 	SimulateDisconnectDeviceWithResponse(ctx context.Context, body SimulateDisconnectDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulateDisconnectDeviceResult, error)
+
+	// SimulateDisconnectFromHubWithBodyWithResponse Take the hub of a simulated device offline.
+	//
+	// The device cannot be reached then, and says `hub_disconnected`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/simulate/disconnect_from_hub (the `SimulateDisconnectFromHub` operationId).
+	SimulateDisconnectFromHubWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulateDisconnectFromHubResult, error)
+
+	// SimulateDisconnectFromHubWithResponse Take the hub of a simulated device offline.
+	//
+	// The device cannot be reached then, and says `hub_disconnected`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/simulate/disconnect_from_hub (the `SimulateDisconnectFromHub` operationId).
+	SimulateDisconnectFromHubWithResponse(ctx context.Context, body SimulateDisconnectFromHubJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulateDisconnectFromHubResult, error)
+
+	// SimulatePaidSubscriptionWithBodyWithResponse End or renew the subscription that a simulated vendor wants for access codes.
+	//
+	// Without it the device says `subscription_required`, and nothing is done about its codes.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/simulate/paid_subscription (the `SimulatePaidSubscription` operationId).
+	SimulatePaidSubscriptionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulatePaidSubscriptionResult, error)
+
+	// SimulatePaidSubscriptionWithResponse End or renew the subscription that a simulated vendor wants for access codes.
+	//
+	// Without it the device says `subscription_required`, and nothing is done about its codes.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /devices/simulate/paid_subscription (the `SimulatePaidSubscription` operationId).
+	SimulatePaidSubscriptionWithResponse(ctx context.Context, body SimulatePaidSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulatePaidSubscriptionResult, error)
 
 	// SimulateRemoveDeviceWithBodyWithResponse Remove a simulated device from its vendor account.
 	//
@@ -7006,6 +7546,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /health/get_health (the `GetHealthByName` operationId).
 	GetHealthByNameWithResponse(ctx context.Context, body GetHealthByNameJSONRequestBody, reqEditors ...RequestEditorFn) (*GetHealthByNameResult, error)
+
+	// ConfigureAutoLockWithBodyWithResponse Have a lock lock itself a while after it was unlocked, or not any more.
+	//
+	// The attempt ends when the lock has confirmed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+	ConfigureAutoLockWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfigureAutoLockResult, error)
+
+	// ConfigureAutoLockWithResponse Have a lock lock itself a while after it was unlocked, or not any more.
+	//
+	// The attempt ends when the lock has confirmed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+	ConfigureAutoLockWithResponse(ctx context.Context, body ConfigureAutoLockJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfigureAutoLockResult, error)
 
 	// GetLockWithBodyWithResponse Read one lock, by its identifier or by its name.
 	//
@@ -9746,6 +10304,68 @@ func (r ListDeviceProvidersResult) ContentType() string {
 	return ""
 }
 
+type ReportProviderMetadataResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReportProviderMetadataResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ReportProviderMetadataResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ReportProviderMetadataResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ReportProviderMetadataResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r ReportProviderMetadataResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReportProviderMetadataResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReportProviderMetadataResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReportProviderMetadataResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type SimulateConnectDeviceResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9808,6 +10428,68 @@ func (r SimulateConnectDeviceResult) ContentType() string {
 	return ""
 }
 
+type SimulateConnectToHubResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SimulateConnectToHubResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SimulateConnectToHubResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SimulateConnectToHubResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SimulateConnectToHubResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r SimulateConnectToHubResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SimulateConnectToHubResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SimulateConnectToHubResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SimulateConnectToHubResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type SimulateDisconnectDeviceResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9864,6 +10546,130 @@ func (r SimulateDisconnectDeviceResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SimulateDisconnectDeviceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SimulateDisconnectFromHubResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SimulateDisconnectFromHubResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SimulateDisconnectFromHubResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SimulateDisconnectFromHubResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SimulateDisconnectFromHubResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r SimulateDisconnectFromHubResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SimulateDisconnectFromHubResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SimulateDisconnectFromHubResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SimulateDisconnectFromHubResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SimulatePaidSubscriptionResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SimulatePaidSubscriptionResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SimulatePaidSubscriptionResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SimulatePaidSubscriptionResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SimulatePaidSubscriptionResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r SimulatePaidSubscriptionResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SimulatePaidSubscriptionResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SimulatePaidSubscriptionResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SimulatePaidSubscriptionResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -10394,6 +11200,68 @@ func (r GetHealthByNameResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetHealthByNameResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ConfigureAutoLockResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionAttemptResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ConfigureAutoLockResult) GetJSON200() *ActionAttemptResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ConfigureAutoLockResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ConfigureAutoLockResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ConfigureAutoLockResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r ConfigureAutoLockResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ConfigureAutoLockResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ConfigureAutoLockResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ConfigureAutoLockResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12546,6 +13414,36 @@ func (c *ClientWithResponses) ListDeviceProvidersWithResponse(ctx context.Contex
 	return ParseListDeviceProvidersResult(rsp)
 }
 
+// ReportProviderMetadataWithBodyWithResponse Say where devices are whose vendor does not tell.
+//
+// All of it is noted, or nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/report_provider_metadata (the `ReportProviderMetadata` operationId).
+func (c *ClientWithResponses) ReportProviderMetadataWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReportProviderMetadataResult, error) {
+	rsp, err := c.ReportProviderMetadataWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReportProviderMetadataResult(rsp)
+}
+
+// ReportProviderMetadataWithResponse Say where devices are whose vendor does not tell.
+//
+// All of it is noted, or nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/report_provider_metadata (the `ReportProviderMetadata` operationId).
+func (c *ClientWithResponses) ReportProviderMetadataWithResponse(ctx context.Context, body ReportProviderMetadataJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportProviderMetadataResult, error) {
+	rsp, err := c.ReportProviderMetadata(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReportProviderMetadataResult(rsp)
+}
+
 // SimulateConnectDeviceWithBodyWithResponse Bring a simulated device online.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -12572,6 +13470,32 @@ func (c *ClientWithResponses) SimulateConnectDeviceWithResponse(ctx context.Cont
 	return ParseSimulateConnectDeviceResult(rsp)
 }
 
+// SimulateConnectToHubWithBodyWithResponse Bring the hub of a simulated device online.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/simulate/connect_to_hub (the `SimulateConnectToHub` operationId).
+func (c *ClientWithResponses) SimulateConnectToHubWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulateConnectToHubResult, error) {
+	rsp, err := c.SimulateConnectToHubWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulateConnectToHubResult(rsp)
+}
+
+// SimulateConnectToHubWithResponse Bring the hub of a simulated device online.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/simulate/connect_to_hub (the `SimulateConnectToHub` operationId).
+func (c *ClientWithResponses) SimulateConnectToHubWithResponse(ctx context.Context, body SimulateConnectToHubJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulateConnectToHubResult, error) {
+	rsp, err := c.SimulateConnectToHub(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulateConnectToHubResult(rsp)
+}
+
 // SimulateDisconnectDeviceWithBodyWithResponse Take a simulated device offline.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -12596,6 +13520,66 @@ func (c *ClientWithResponses) SimulateDisconnectDeviceWithResponse(ctx context.C
 		return nil, err
 	}
 	return ParseSimulateDisconnectDeviceResult(rsp)
+}
+
+// SimulateDisconnectFromHubWithBodyWithResponse Take the hub of a simulated device offline.
+//
+// The device cannot be reached then, and says `hub_disconnected`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/simulate/disconnect_from_hub (the `SimulateDisconnectFromHub` operationId).
+func (c *ClientWithResponses) SimulateDisconnectFromHubWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulateDisconnectFromHubResult, error) {
+	rsp, err := c.SimulateDisconnectFromHubWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulateDisconnectFromHubResult(rsp)
+}
+
+// SimulateDisconnectFromHubWithResponse Take the hub of a simulated device offline.
+//
+// The device cannot be reached then, and says `hub_disconnected`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/simulate/disconnect_from_hub (the `SimulateDisconnectFromHub` operationId).
+func (c *ClientWithResponses) SimulateDisconnectFromHubWithResponse(ctx context.Context, body SimulateDisconnectFromHubJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulateDisconnectFromHubResult, error) {
+	rsp, err := c.SimulateDisconnectFromHub(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulateDisconnectFromHubResult(rsp)
+}
+
+// SimulatePaidSubscriptionWithBodyWithResponse End or renew the subscription that a simulated vendor wants for access codes.
+//
+// Without it the device says `subscription_required`, and nothing is done about its codes.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/simulate/paid_subscription (the `SimulatePaidSubscription` operationId).
+func (c *ClientWithResponses) SimulatePaidSubscriptionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SimulatePaidSubscriptionResult, error) {
+	rsp, err := c.SimulatePaidSubscriptionWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulatePaidSubscriptionResult(rsp)
+}
+
+// SimulatePaidSubscriptionWithResponse End or renew the subscription that a simulated vendor wants for access codes.
+//
+// Without it the device says `subscription_required`, and nothing is done about its codes.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /devices/simulate/paid_subscription (the `SimulatePaidSubscription` operationId).
+func (c *ClientWithResponses) SimulatePaidSubscriptionWithResponse(ctx context.Context, body SimulatePaidSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*SimulatePaidSubscriptionResult, error) {
+	rsp, err := c.SimulatePaidSubscription(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSimulatePaidSubscriptionResult(rsp)
 }
 
 // SimulateRemoveDeviceWithBodyWithResponse Remove a simulated device from its vendor account.
@@ -12834,6 +13818,36 @@ func (c *ClientWithResponses) GetHealthByNameWithResponse(ctx context.Context, b
 		return nil, err
 	}
 	return ParseGetHealthByNameResult(rsp)
+}
+
+// ConfigureAutoLockWithBodyWithResponse Have a lock lock itself a while after it was unlocked, or not any more.
+//
+// The attempt ends when the lock has confirmed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+func (c *ClientWithResponses) ConfigureAutoLockWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfigureAutoLockResult, error) {
+	rsp, err := c.ConfigureAutoLockWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfigureAutoLockResult(rsp)
+}
+
+// ConfigureAutoLockWithResponse Have a lock lock itself a while after it was unlocked, or not any more.
+//
+// The attempt ends when the lock has confirmed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /locks/configure_auto_lock (the `ConfigureAutoLock` operationId).
+func (c *ClientWithResponses) ConfigureAutoLockWithResponse(ctx context.Context, body ConfigureAutoLockJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfigureAutoLockResult, error) {
+	rsp, err := c.ConfigureAutoLock(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfigureAutoLockResult(rsp)
 }
 
 // GetLockWithBodyWithResponse Read one lock, by its identifier or by its name.
@@ -15205,6 +16219,53 @@ func ParseListDeviceProvidersResult(rsp *http.Response) (*ListDeviceProvidersRes
 	return response, nil
 }
 
+// ParseReportProviderMetadataResult parses an HTTP response from a ReportProviderMetadataWithResponse call
+func ParseReportProviderMetadataResult(rsp *http.Response) (*ReportProviderMetadataResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReportProviderMetadataResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseSimulateConnectDeviceResult parses an HTTP response from a SimulateConnectDeviceWithResponse call
 func ParseSimulateConnectDeviceResult(rsp *http.Response) (*SimulateConnectDeviceResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -15252,6 +16313,53 @@ func ParseSimulateConnectDeviceResult(rsp *http.Response) (*SimulateConnectDevic
 	return response, nil
 }
 
+// ParseSimulateConnectToHubResult parses an HTTP response from a SimulateConnectToHubWithResponse call
+func ParseSimulateConnectToHubResult(rsp *http.Response) (*SimulateConnectToHubResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SimulateConnectToHubResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseSimulateDisconnectDeviceResult parses an HTTP response from a SimulateDisconnectDeviceWithResponse call
 func ParseSimulateDisconnectDeviceResult(rsp *http.Response) (*SimulateDisconnectDeviceResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -15261,6 +16369,100 @@ func ParseSimulateDisconnectDeviceResult(rsp *http.Response) (*SimulateDisconnec
 	}
 
 	response := &SimulateDisconnectDeviceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSimulateDisconnectFromHubResult parses an HTTP response from a SimulateDisconnectFromHubWithResponse call
+func ParseSimulateDisconnectFromHubResult(rsp *http.Response) (*SimulateDisconnectFromHubResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SimulateDisconnectFromHubResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSimulatePaidSubscriptionResult parses an HTTP response from a SimulatePaidSubscriptionWithResponse call
+func ParseSimulatePaidSubscriptionResult(rsp *http.Response) (*SimulatePaidSubscriptionResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SimulatePaidSubscriptionResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
@@ -15688,6 +16890,53 @@ func ParseGetHealthByNameResult(rsp *http.Response) (*GetHealthByNameResult, err
 			return nil, err
 		}
 		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseConfigureAutoLockResult parses an HTTP response from a ConfigureAutoLockWithResponse call
+func ParseConfigureAutoLockResult(rsp *http.Response) (*ConfigureAutoLockResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ConfigureAutoLockResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionAttemptResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	}
 

@@ -552,6 +552,21 @@ type CodeConstraint struct {
 	MinLength int `json:"min_length,omitempty,omitzero"`
 }
 
+// ConfigureAutoLockRequest Whether a lock is to lock itself.
+type ConfigureAutoLockRequest struct {
+	// AutoLockDelaySeconds How long after it was unlocked. Needed to enable it.
+	AutoLockDelaySeconds *float64 `json:"auto_lock_delay_seconds,omitempty"`
+
+	// AutoLockEnabled Whether it is to.
+	AutoLockEnabled bool `json:"auto_lock_enabled"`
+
+	// DeviceID An identifier. Opaque to clients.
+	DeviceID ID `json:"device_id"`
+
+	// Sync Answer only when the attempt has ended, or after ten seconds.
+	Sync Sync `json:"sync,omitempty,omitzero"`
+}
+
 // ConnectWebview A page on which somebody logs in to a vendor account.
 type ConnectWebview struct {
 	// AcceptedCapabilities The kinds of devices that are taken from the account.
@@ -1115,6 +1130,12 @@ type DeviceModel struct {
 type DeviceProperties struct {
 	// Appearance How it is shown.
 	Appearance DeviceAppearance `json:"appearance"`
+
+	// AutoLockDelaySeconds How long after it was unlocked.
+	AutoLockDelaySeconds *float64 `json:"auto_lock_delay_seconds,omitempty"`
+
+	// AutoLockEnabled Whether it locks itself after a while.
+	AutoLockEnabled *bool `json:"auto_lock_enabled,omitempty"`
 
 	// BackupAccessCodePoolEnabled Whether backup codes are kept on it while codes ask for that.
 	BackupAccessCodePoolEnabled *bool `json:"backup_access_code_pool_enabled,omitempty"`
@@ -1919,6 +1940,15 @@ type Pagination struct {
 	NextPageURL *string `json:"next_page_url"`
 }
 
+// PaidSubscriptionRequest Whether a subscription has expired.
+type PaidSubscriptionRequest struct {
+	// DeviceID An identifier. Opaque to clients.
+	DeviceID ID `json:"device_id"`
+
+	// IsExpired Whether it has.
+	IsExpired bool `json:"is_expired"`
+}
+
 // PendingMutation A change on its way to the device.
 type PendingMutation struct {
 	// CreatedAt Since when.
@@ -2001,6 +2031,33 @@ type ReportDeviceConstraintsRequest struct {
 
 	// SupportedCodeLengths Each number of digits that a code may have.
 	SupportedCodeLengths []int `json:"supported_code_lengths,omitempty,omitzero"`
+}
+
+// ReportProviderMetadataRequest What is known of devices beside what their vendors tell.
+type ReportProviderMetadataRequest struct {
+	// Devices The devices.
+	Devices []ReportedDevice `json:"devices"`
+}
+
+// ReportedDevice What is known of one device. Give the metadata of its own vendor.
+type ReportedDevice struct {
+	// DeviceID An identifier. Opaque to clients.
+	DeviceID ID `json:"device_id"`
+
+	// OmnitecMetadata Where a device is.
+	OmnitecMetadata ReportedMetadata `json:"omnitec_metadata,omitempty,omitzero"`
+
+	// SchlageMetadata Where a device is.
+	SchlageMetadata ReportedMetadata `json:"schlage_metadata,omitempty,omitzero"`
+
+	// UltraloqMetadata Where a device is.
+	UltraloqMetadata ReportedMetadata `json:"ultraloq_metadata,omitempty,omitzero"`
+}
+
+// ReportedMetadata Where a device is.
+type ReportedMetadata struct {
+	// TimeZone An IANA time zone.
+	TimeZone string `json:"time_zone,omitempty,omitzero"`
 }
 
 // Search Text that the name contains. Case does not matter.
@@ -2695,11 +2752,23 @@ type ListDevicesJSONRequestBody = ListDevicesRequest
 // ListDeviceProvidersJSONRequestBody defines body for ListDeviceProviders for application/json ContentType.
 type ListDeviceProvidersJSONRequestBody = ListDeviceProvidersRequest
 
+// ReportProviderMetadataJSONRequestBody defines body for ReportProviderMetadata for application/json ContentType.
+type ReportProviderMetadataJSONRequestBody = ReportProviderMetadataRequest
+
 // SimulateConnectDeviceJSONRequestBody defines body for SimulateConnectDevice for application/json ContentType.
 type SimulateConnectDeviceJSONRequestBody = DeviceRequest
 
+// SimulateConnectToHubJSONRequestBody defines body for SimulateConnectToHub for application/json ContentType.
+type SimulateConnectToHubJSONRequestBody = DeviceRequest
+
 // SimulateDisconnectDeviceJSONRequestBody defines body for SimulateDisconnectDevice for application/json ContentType.
 type SimulateDisconnectDeviceJSONRequestBody = DeviceRequest
+
+// SimulateDisconnectFromHubJSONRequestBody defines body for SimulateDisconnectFromHub for application/json ContentType.
+type SimulateDisconnectFromHubJSONRequestBody = DeviceRequest
+
+// SimulatePaidSubscriptionJSONRequestBody defines body for SimulatePaidSubscription for application/json ContentType.
+type SimulatePaidSubscriptionJSONRequestBody = PaidSubscriptionRequest
 
 // SimulateRemoveDeviceJSONRequestBody defines body for SimulateRemoveDevice for application/json ContentType.
 type SimulateRemoveDeviceJSONRequestBody = DeviceRequest
@@ -2727,6 +2796,9 @@ type GetHealthJSONRequestBody = EmptyRequest
 
 // GetHealthByNameJSONRequestBody defines body for GetHealthByName for application/json ContentType.
 type GetHealthByNameJSONRequestBody = EmptyRequest
+
+// ConfigureAutoLockJSONRequestBody defines body for ConfigureAutoLock for application/json ContentType.
+type ConfigureAutoLockJSONRequestBody = ConfigureAutoLockRequest
 
 // GetLockJSONRequestBody defines body for GetLock for application/json ContentType.
 type GetLockJSONRequestBody = GetDeviceRequest

@@ -133,6 +133,9 @@ type FoundDevice struct {
 	Online                                                       bool
 	Locked                                                       *bool
 	BatteryLevel                                                 *float64
+	AutoLock                                                     *AutoLock // nil where unknown
+	HubDisconnected                                              bool      // it is its hub that makes it offline
+	SubscriptionMissing                                          bool      // its vendor puts no codes on it until it is paid for that
 	Capabilities                                                 Capabilities
 }
 
@@ -209,10 +212,16 @@ func (s *Service) addDevice(ctx context.Context, tx store.Tx, a store.ConnectedA
 	if f.BatteryLevel != nil {
 		battery = new(BatteryStatus(*f.BatteryLevel))
 	}
+	on, delay := f.AutoLock.columns()
+	r.Online, r.HubDisconnected = f.Online, f.HubDisconnected
+	if f.SubscriptionMissing {
+		r.SubscriptionMissingAt = new(s.opt.Now().UTC())
+	}
 	err := tx.InsertDevice(ctx, store.InsertDeviceParams{DeviceID: r.DeviceID, WorkspaceID: r.WorkspaceID, ConnectedAccountID: r.ConnectedAccountID,
 		VendorRef: f.Ref, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer, Model: f.Model, SerialNumber: f.SerialNumber,
 		Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel, Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags(),
-		IsManaged: r.IsManaged, ToldBattery: battery, SeenAt: s.opt.Now().UTC()})
+		IsManaged: r.IsManaged, ToldBattery: battery, SeenAt: s.opt.Now().UTC(),
+		AutoLockEnabled: on, AutoLockDelaySeconds: delay, HubDisconnected: f.HubDisconnected, SubscriptionMissingAt: r.SubscriptionMissingAt})
 	if err != nil {
 		return err
 	}
@@ -224,6 +233,9 @@ func (s *Service) addDevice(ctx context.Context, tx store.Tx, a store.ConnectedA
 			return err
 		}
 	}
+	if err := s.tellSubscription(ctx, tx, store.Device{}, r); err != nil {
+		return err
+	}
 	return s.waker.Wake(ctx, tx, DeviceLane, r.DeviceID)
 }
 
@@ -233,7 +245,8 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device
 	}
 	same := r.RemovedAt == nil && r.Online == f.Online && r.Name == f.Name && r.DeviceType == f.Type && r.Provider == f.Provider &&
 		r.Manufacturer == f.Manufacturer && r.Model == f.Model && r.SerialNumber == f.SerialNumber && reflect.DeepEqual(r.Locked, f.Locked) &&
-		reflect.DeepEqual(r.BatteryLevel, f.BatteryLevel) && reflect.DeepEqual(foundCapabilities(r), f.Capabilities)
+		reflect.DeepEqual(r.BatteryLevel, f.BatteryLevel) && reflect.DeepEqual(foundCapabilities(r), f.Capabilities) && reflect.DeepEqual(autoLockOf(r), f.AutoLock) &&
+		r.HubDisconnected == f.HubDisconnected && (r.SubscriptionMissingAt != nil) == f.SubscriptionMissing
 	if same {
 		return nil
 	}
@@ -244,13 +257,23 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device
 	if !reflect.DeepEqual(r.Locked, f.Locked) {
 		lockedAt = s.opt.Now().UTC()
 	}
+	missing := r.SubscriptionMissingAt
+	switch {
+	case !f.SubscriptionMissing:
+		missing = nil
+	case missing == nil:
+		missing = new(s.opt.Now().UTC())
+	}
+	on, delay := f.AutoLock.columns()
 	err := tx.UpdateDevice(ctx, store.UpdateDeviceParams{DeviceID: r.DeviceID, OnlineChangedAt: onlineAt, LockedChangedAt: lockedAt, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer,
 		Model: f.Model, SerialNumber: f.SerialNumber, Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel,
-		Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags()})
+		Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags(), AutoLockEnabled: on, AutoLockDelaySeconds: delay,
+		HubDisconnected: f.HubDisconnected, SubscriptionMissingAt: missing})
 	if err != nil {
 		return err
 	}
 	was := r
+	r.HubDisconnected, r.SubscriptionMissingAt, r.AutoLockEnabled, r.AutoLockDelaySeconds = f.HubDisconnected, missing, on, delay
 	r.RemovedAt, r.Online, r.Locked, r.BatteryLevel, r.Name = nil, f.Online, f.Locked, f.BatteryLevel, f.Name
 	r.OnlineChangedAt, r.LockedChangedAt = onlineAt, lockedAt
 	switch {
@@ -265,7 +288,12 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device
 	if _, err := s.tell(ctx, tx, &r); err != nil {
 		return err
 	}
+	if err := s.tellSubscription(ctx, tx, was, r); err != nil {
+		return err
+	}
 	switch {
+	case (was.SubscriptionMissingAt != nil) != (r.SubscriptionMissingAt != nil): // what has waited for it is done, or waits
+		return s.wakeDevice(ctx, tx, r.DeviceID, true)
 	case was.RemovedAt != nil || was.Online != r.Online: // nobody knows what happened to it meanwhile
 		return s.wakeDevice(ctx, tx, r.DeviceID, true)
 	case lockedAt != was.LockedChangedAt: // should nobody tell of that, it does

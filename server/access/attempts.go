@@ -35,6 +35,7 @@ const (
 const (
 	LockDoor                  = "LOCK_DOOR"
 	UnlockDoor                = "UNLOCK_DOOR"
+	ConfigureAutoLock         = "CONFIGURE_AUTO_LOCK"
 	SimulateKeypadCodeEntry   = "SIMULATE_KEYPAD_CODE_ENTRY"
 	SimulateManualLock        = "SIMULATE_MANUAL_LOCK_VIA_KEYPAD"
 	CreateAccessCode          = "CREATE_ACCESS_CODE"
@@ -46,7 +47,8 @@ const (
 
 // attemptOptions is what an attempt does when it succeeds.
 type attemptOptions struct {
-	ExternalModificationAllowed *bool `json:"external_modification_allowed,omitempty"` // convert
+	ExternalModificationAllowed *bool     `json:"external_modification_allowed,omitempty"` // convert
+	AutoLock                    *AutoLock `json:"auto_lock,omitempty"`                     // configure
 }
 
 func toAttempt(r store.ActionAttempt) Attempt {

@@ -76,8 +76,12 @@ func canMove(caps Capabilities, lock bool) error {
 
 // newDeviceAttempt writes an attempt that is about a device and none of its codes.
 func (s *Service) newDeviceAttempt(ctx context.Context, tx store.Tx, d store.Device, action string, patience time.Duration) (store.ActionAttempt, error) {
+	return s.newDeviceAttemptWith(ctx, tx, d, action, patience, attemptOptions{})
+}
+
+func (s *Service) newDeviceAttemptWith(ctx context.Context, tx store.Tx, d store.Device, action string, patience time.Duration, opt attemptOptions) (store.ActionAttempt, error) {
 	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: newID(), WorkspaceID: d.WorkspaceID, DeviceID: &d.DeviceID,
-		ActionType: action, Options: mustJSON(attemptOptions{}), Patience: patience})
+		ActionType: action, Options: mustJSON(opt), Patience: patience})
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
 	}

@@ -73,7 +73,11 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, d store.Dev
 		return err
 	}
 	a.at = &d.OnlineChangedAt
-	return s.emit(ctx, tx, ofDevice(d, "disconnected"), a.with("error_code", "device_disconnected"))
+	why := "device_disconnected"
+	if d.HubDisconnected {
+		why = hubDisconnected
+	}
+	return s.emit(ctx, tx, ofDevice(d, "disconnected"), a.with("error_code", why))
 }
 
 // ofDevice is the type of an event that has one of its own for devices that are not managed.

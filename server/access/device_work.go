@@ -30,7 +30,8 @@ type DeviceWork struct {
 	Due        *time.Time // when something becomes due without anything else happening
 	Deadline   *time.Time // when something is to be told, such as that a pending action attempt is given up
 	Bolt       *BoltWork  // what there is to do about its bolt
-	Doubted    bool       // its bolt is to be looked at: nobody has told why it is where it was seen
+	AutoLock   *AutoLockWork
+	Doubted    bool // its bolt is to be looked at: nobody has told why it is where it was seen
 }
 
 // CodeWork is what there is to do about one code.
@@ -100,9 +101,11 @@ func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w D
 			return err
 		}
 		bolt, poll := t.bolt()
+		setting, asked := t.autoLock()
+		w.AutoLock = setting
 		doubted, again := t.s.boltDoubted(t.d)
 		w.Bolt, w.Doubted = bolt, doubted
-		for _, due := range []*time.Time{tell, poll, again} {
+		for _, due := range []*time.Time{tell, poll, again, asked} {
 			if due != nil {
 				w.Due = earlier(w.Due, *due)
 			}
@@ -144,7 +147,10 @@ func earlier(a *time.Time, b time.Time) *time.Time {
 func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 	leaving := t.leaving(c)
 	action, due := t.s.next(c, t.caps, leaving, t.now)
-	if action == Put && t.holder(c) != nil {
+	switch {
+	case (action == Put || action == Delete) && t.d.SubscriptionMissingAt != nil:
+		action = Nothing // looked at again as soon as it is paid for
+	case action == Put && t.holder(c) != nil:
 		action = Nothing // looked at again as soon as the PIN is free
 	}
 	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: text(c.VendorRef), Name: text(c.Name), New: c.VendorRef == nil,
@@ -239,6 +245,10 @@ func (t *deviceTx) tick(ctx context.Context) error {
 			err = t.failConversion(ctx, c, a, "cannot_be_managed", "Codes on devices of this vendor cannot be converted to managed. The code stays as it is, unmanaged.")
 		case a.ActionType == DeleteUnmanagedAccessCode && c != nil && c.RemovingSince == nil:
 			err = t.end(ctx, is(a), Failed, "cannot_delete_unmanaged_access_code", "The vendor of this device does not let codes be deleted that were not created here.")
+		case t.d.SubscriptionMissingAt != nil && c != nil && (a.ActionType == CreateAccessCode || a.ActionType == UpdateAccessCode || a.ActionType == DeleteAccessCode):
+			err = t.end(ctx, is(a), Failed, subscriptionRequired, unpaid+" It is done when it is renewed.")
+		case !a.DeadlineAt.After(t.now) && a.ActionType == ConfigureAutoLock:
+			err = t.end(ctx, is(a), Failed, "action_attempt_expired", "The device did not confirm in time. Look at auto_lock_enabled in its properties before you try again.")
 		case !a.DeadlineAt.After(t.now) && movesBolt(a):
 			err = t.end(ctx, is(a), Failed, "action_attempt_expired", "The device did not confirm in time. Look where its bolt is before you try again.")
 		case !a.DeadlineAt.After(t.now) && a.ActionType == ConvertAccessCode && c != nil:

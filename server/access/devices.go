@@ -31,10 +31,15 @@ type Device struct {
 	FlakySince   time.Time // zero: its connection is not flaky
 	Removed      bool
 	Locked       *bool
-	BatteryLevel *float64 // 0 to 1
+	AutoLock     *AutoLock // nil where unknown
+	BatteryLevel *float64  // 0 to 1
 	Capabilities Capabilities
 	Metadata     map[string]any
 	CreatedAt    time.Time
+
+	HubDisconnected     bool      // it is its hub that makes it offline
+	SubscriptionMissing time.Time // since when its vendor wants to be paid for codes; zero: it does not
+	TimeZone            string    // as somebody has reported it
 
 	BackupPool    BackupPool
 	AccountErrors []Problem
@@ -44,6 +49,9 @@ type Device struct {
 type Capabilities struct {
 	Lock            bool          `json:"lock,omitempty"`
 	Unlock          bool          `json:"unlock,omitempty"`
+	AutoLock        bool          `json:"auto_lock,omitempty"`
+	Hub             bool          `json:"hub,omitempty"`          // it is reached through a hub
+	Subscription    bool          `json:"subscription,omitempty"` // its vendor may want to be paid for codes
 	OnlineCodes     bool          `json:"online_codes,omitempty"`
 	OfflineCodes    bool          `json:"offline_codes,omitempty"`
 	ListCodes       bool          `json:"list_codes,omitempty"`
@@ -83,6 +91,10 @@ func (c Capabilities) Flags() []string {
 		{"can_program_online_access_codes", c.OnlineCodes},
 		{"can_program_offline_access_codes", c.OfflineCodes},
 		{"can_unlock_with_code", c.OnlineCodes || c.OfflineCodes},
+		{"can_configure_auto_lock", c.AutoLock},
+		{"can_simulate_hub_connection", c.Simulated && c.Hub},
+		{"can_simulate_hub_disconnection", c.Simulated && c.Hub},
+		{"can_simulate_paid_subscription", c.Simulated && c.Subscription},
 		{"can_simulate_connection", c.Simulated},
 		{"can_simulate_disconnection", c.Simulated},
 		{"can_simulate_removal", c.Simulated},
@@ -98,13 +110,15 @@ func (c Capabilities) Flags() []string {
 func (d Device) Errors() []Problem { return append(d.ownErrors(), d.AccountErrors...) }
 
 func (d Device) ownErrors() []Problem {
-	return append(d.connectionErrors(), d.BackupPool.errors()...)
+	return append(append(d.connectionErrors(), d.subscriptionErrors()...), d.BackupPool.errors()...)
 }
 
 func (d Device) connectionErrors() []Problem {
 	switch {
 	case d.Removed:
 		return []Problem{{Code: "device_removed", Scope: OfDevice, At: d.OfflineSince, Message: "The device was removed from its vendor account."}}
+	case !d.Online && d.HubDisconnected:
+		return []Problem{{Code: hubDisconnected, Scope: OfDevice, At: d.OfflineSince, Message: "The hub of the device is offline, so the device cannot be reached; what is to be done on it is done when the hub returns."}}
 	case !d.Online:
 		return []Problem{{Code: "device_offline", Scope: OfDevice, At: d.OfflineSince, Message: "The device is offline; what is to be done on it is done when it returns."}}
 	}
@@ -116,7 +130,7 @@ func toDevice(r store.Device) Device {
 		Provider: r.Provider, Manufacturer: r.Manufacturer, Model: r.Model, SerialNumber: r.SerialNumber, Name: r.Name, VendorName: r.Name, Managed: r.IsManaged, Online: r.Online,
 		OfflineSince: r.OnlineChangedAt, FlakySince: at(r.FlakySince), Removed: r.RemovedAt != nil, Locked: r.Locked, BatteryLevel: r.BatteryLevel, CreatedAt: r.CreatedAt,
 		Capabilities: capabilities(r), Metadata: metadata(r.CustomMetadata), AccountErrors: readAccountError(r.AccountError),
-		BackupPool: readPool(r)}
+		HubDisconnected: r.HubDisconnected, SubscriptionMissing: at(r.SubscriptionMissingAt), TimeZone: text(r.ReportedTimeZone), AutoLock: autoLockOf(r), BackupPool: readPool(r)}
 	if r.Nickname != nil {
 		d.Name = *r.Nickname
 	}

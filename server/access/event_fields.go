@@ -5,7 +5,7 @@ import "maps"
 // eventFields are the event types that are emitted, each with the fields that it must carry beside those of all
 // events: the table of spec/contract.md section 7. Of those that the table names for access codes, devices, locks,
 // accounts and attempts, what is missing has no cause here: there are no codes that a vendor
-// issues offline, and no vendor that reports tampering, subscriptions, privacy modes, other
+// issues offline, and no vendor that reports tampering, privacy modes, other
 // integrations, keypads of their own or doorbells.
 var eventFields = func() map[string][]string {
 	code := []string{"access_code_id", "device_id", "connected_account_id"}
@@ -40,17 +40,20 @@ var eventFields = func() map[string][]string {
 		"access_code.unmanaged.converted_to_managed":         with(code),
 		"access_code.unmanaged.failed_to_convert_to_managed": with(code, codeTrouble...),
 
-		"device.added":                   with(device),
-		"device.removed":                 with(device),
-		"device.deleted":                 with(device),
-		"device.connected":               with(device),
-		"device.disconnected":            with(device, append([]string{"error_code"}, deviceTrouble...)...),
-		"device.connection_became_flaky": with(device, deviceTrouble...),
-		"device.connection_stabilized":   with(device),
-		"device.name_changed":            with(device, "device_name"),
-		"device.low_battery":             with(device, "battery_level"),
-		"device.battery_status_changed":  with(device, "battery_status", "battery_level"),
-		"device.converted_to_unmanaged":  with(device),
+		"device.added":                                with(device),
+		"device.removed":                              with(device),
+		"device.deleted":                              with(device),
+		"device.connected":                            with(device),
+		"device.disconnected":                         with(device, append([]string{"error_code"}, deviceTrouble...)...),
+		"device.connection_became_flaky":              with(device, deviceTrouble...),
+		"device.connection_stabilized":                with(device),
+		"device.error.subscription_required":          with(device, deviceTrouble...),
+		"device.error.subscription_required.resolved": with(device, deviceTrouble...),
+
+		"device.name_changed":           with(device, "device_name"),
+		"device.low_battery":            with(device, "battery_level"),
+		"device.battery_status_changed": with(device, "battery_status", "battery_level"),
+		"device.converted_to_unmanaged": with(device),
 
 		"device.unmanaged.converted_to_managed": with(device),
 		"device.unmanaged.connected":            with(device),

@@ -59,6 +59,20 @@ type Locker interface {
 	Unlock(ctx context.Context, device DeviceRef) (State, error)
 }
 
+// AutoLocker is the further ability of an account with devices that can be told to lock themselves a while after they
+// were unlocked (Caps.AutoLock). Accepted means that the device has still to take that: Device shows when it has.
+// Repeating it has no further effect. It fails like Device, with Offline, with Invalid where the device does not take
+// that delay, and with NotSupported where it lacks the capability.
+type AutoLocker interface {
+	ConfigureAutoLock(ctx context.Context, device DeviceRef, setting AutoLock) (State, error)
+}
+
+// AutoLock says whether a device locks itself, and how long after it was unlocked.
+type AutoLock struct {
+	Enabled bool
+	Delay   time.Duration // where it is enabled
+}
+
 // Simulator is the further ability of an account whose devices are simulated: what a person would do to
 // the hardware by hand. It fails with NotSupported on an account of real devices.
 type Simulator interface {
@@ -70,6 +84,10 @@ type Simulator interface {
 	EnterCode(ctx context.Context, device DeviceRef, pin string) (opened bool, err error)
 	// LockByHand locks the door with the keypad's own button. It fails with Transient where the bolt is jammed.
 	LockByHand(ctx context.Context, device DeviceRef) error
+	// SetHub takes the hub that the device is behind off its network, or brings it back. It fails with NotSupported where there is none.
+	SetHub(ctx context.Context, device DeviceRef, online bool) error
+	// SetSubscription ends or renews what has to be paid for codes. It fails with NotSupported where nothing has.
+	SetSubscription(ctx context.Context, device DeviceRef, expired bool) error
 	// Disconnect has the vendor refuse the account's credentials from now on.
 	Disconnect(ctx context.Context) error
 }
@@ -87,11 +105,18 @@ type Device struct {
 	Locked       *bool    // nil where unknown
 	BatteryLevel *float64 // 0 to 1, nil where unknown
 	Caps         Caps
+
+	AutoLock            *AutoLock // nil where unknown
+	HubOffline          bool      // it cannot be reached because its hub cannot
+	SubscriptionMissing bool      // its vendor puts no codes on it until it is paid for that
 }
 
 // Caps is what one device can do. Capabilities belong to a device, not to a vendor.
 type Caps struct {
 	Lock, Unlock    bool // can be locked, unlocked from afar
+	AutoLock        bool // can be told to lock itself after a while
+	Hub             bool // is reached through a hub
+	Subscription    bool // its vendor may want to be paid for codes
 	OnlineCodes     bool // codes can be put on it from afar
 	OfflineCodes    bool // the vendor can issue codes that the device accepts without a connection
 	ListCodes       bool // existing codes can be read back

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -33,6 +34,30 @@ func (p *pass) bolt(ctx context.Context, w access.BoltWork) error {
 		return nil // the vendor tells, or the device shows it
 	}
 	return p.boltRefused(ctx, w, err)
+}
+
+// autoLock tells the device whether to lock itself, once, and looks until it shows that.
+func (p *pass) autoLock(ctx context.Context, w access.AutoLockWork) error {
+	if w.Started {
+		d, err := p.adapter.Device(ctx, p.ref)
+		if err != nil || d.AutoLock == nil || d.AutoLock.Enabled != w.Enabled || (w.Enabled && d.AutoLock.Delay.Seconds() != w.Delay) {
+			return err
+		}
+		return p.access.RecordAutoLockSet(ctx, p.lease, p.device.ID, w)
+	}
+	attempt := access.BoltWork{Attempt: w.Attempt}
+	locker, ok := p.adapter.(adapter.AutoLocker)
+	if !ok {
+		return p.access.RecordBoltFailed(ctx, p.lease, p.device.ID, attempt, "device_type_not_supported", "The way to this device cannot configure it.")
+	}
+	state, err := locker.ConfigureAutoLock(ctx, p.ref, adapter.AutoLock{Enabled: w.Enabled, Delay: time.Duration(w.Delay * float64(time.Second))})
+	switch {
+	case err != nil:
+		return p.boltRefused(ctx, attempt, err)
+	case state == adapter.Confirmed:
+		return p.access.RecordAutoLockSet(ctx, p.lease, p.device.ID, w)
+	}
+	return p.access.RecordAutoLockSent(ctx, p.lease, p.device.ID, w)
 }
 
 // boltRefused records why a command did not get through; those errors are returned that are about the way to the

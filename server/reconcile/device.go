@@ -33,7 +33,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	if w.Device.Removed {
 		return 0, r.access.ScheduleDevice(ctx, id, w.Seq, nil)
 	}
-	if idle(w) && w.Bolt == nil && !w.Doubted {
+	if idle(w) && w.Bolt == nil && w.AutoLock == nil && !w.Doubted {
 		return r.again(ctx, w)
 	}
 	a, err := r.adapters.Get(ctx, w.Device.AccountID)
@@ -42,12 +42,8 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	}
 	p := &pass{Reconciler: r, lease: lease, adapter: a, device: w.Device, ref: adapter.DeviceRef(w.Device.Ref),
 		gap: w.Device.Capabilities.WriteGap}
-	if w.Bolt != nil || w.Doubted { // somebody stands before the door: codes can wait
-		bolt := p.status
-		if w.Bolt != nil {
-			bolt = func(ctx context.Context) error { return p.bolt(ctx, *w.Bolt) }
-		}
-		if err := bolt(ctx); err != nil {
+	if w.Bolt != nil || w.AutoLock != nil || w.Doubted { // somebody stands before the door: codes can wait
+		if err := p.first(ctx, w); err != nil {
 			return p.unreachable(ctx, w, err)
 		}
 		seq := w.Seq
@@ -76,6 +72,24 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	return r.left(ctx, left)
 }
 
+// first does what comes before the codes.
+func (p *pass) first(ctx context.Context, w access.DeviceWork) error {
+	if w.Bolt != nil {
+		if err := p.bolt(ctx, *w.Bolt); err != nil {
+			return err
+		}
+	}
+	if w.AutoLock != nil {
+		if err := p.autoLock(ctx, *w.AutoLock); err != nil {
+			return err
+		}
+	}
+	if w.Doubted && w.Bolt == nil {
+		return p.status(ctx)
+	}
+	return nil
+}
+
 // left says when to look again at a device of which this is left to do.
 func (r *Reconciler) left(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
 	if ready(w) { // its time has come while others were written
@@ -90,7 +104,7 @@ func idle(w access.DeviceWork) bool { return !w.ReadNeeded && len(w.Codes) == 0 
 
 // ready says whether there is something to do that waits for nothing.
 func ready(w access.DeviceWork) bool {
-	if w.Doubted || (w.Bolt != nil && !w.Bolt.Started) {
+	if w.Doubted || (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started) {
 		return true
 	}
 	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })

@@ -29,6 +29,51 @@ func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID
 	})
 }
 
+// SetHub takes the hub of a simulated device off its network or brings it back, and returns when that has been noticed.
+// It fails like SetOnline, and with Invalid where the device is behind no hub.
+func (r *Reconciler) SetHub(ctx context.Context, p access.Principal, deviceID string, online bool) error {
+	d, sim, err := r.simulated(ctx, p, deviceID)
+	if err != nil {
+		return err
+	}
+	if err := simulates(d.Capabilities.Hub, "can_simulate_hub_connection"); err != nil {
+		return err
+	}
+	if err := sim.SetHub(ctx, adapter.DeviceRef(d.Ref), online); err != nil {
+		return simulation(err)
+	}
+	return r.seen(ctx, d, "", func(ctx context.Context) (bool, error) {
+		now, err := r.access.GetDevice(ctx, p, deviceID, "")
+		return now.HubDisconnected == !online, err
+	})
+}
+
+// SetSubscription ends or renews what the vendor of a simulated device wants for codes, and returns when that has been
+// noticed. It fails like SetOnline, and with Invalid where the vendor wants nothing.
+func (r *Reconciler) SetSubscription(ctx context.Context, p access.Principal, deviceID string, expired bool) error {
+	d, sim, err := r.simulated(ctx, p, deviceID)
+	if err != nil {
+		return err
+	}
+	if err := simulates(d.Capabilities.Subscription, "can_simulate_paid_subscription"); err != nil {
+		return err
+	}
+	if err := sim.SetSubscription(ctx, adapter.DeviceRef(d.Ref), expired); err != nil {
+		return simulation(err)
+	}
+	return r.seen(ctx, d, "", func(ctx context.Context) (bool, error) {
+		now, err := r.access.GetDevice(ctx, p, deviceID, "")
+		return now.SubscriptionMissing.IsZero() == !expired, err
+	})
+}
+
+func simulates(can bool, flag string) error {
+	if can {
+		return nil
+	}
+	return &access.Error{Kind: access.Invalid, Type: "device_type_not_supported", Field: "device_id", Message: "This cannot be simulated on this device: its " + flag + " is false."}
+}
+
 // RemoveDevice removes a simulated device from its account, and returns when that has been noticed.
 // It fails like SetOnline.
 func (r *Reconciler) RemoveDevice(ctx context.Context, p access.Principal, deviceID string) error {

@@ -83,6 +83,39 @@ func (h *handlers) SimulateRemoveDevice(ctx context.Context, r SimulateRemoveDev
 	return SimulateRemoveDevice200JSONResponse{Ok: true}, nil
 }
 
+func (h *handlers) SimulateConnectToHub(ctx context.Context, r SimulateConnectToHubRequestObject) (SimulateConnectToHubResponseObject, error) {
+	if err := h.simulator.SetHub(ctx, principal(ctx), r.Body.DeviceID, true); err != nil {
+		return nil, err
+	}
+	return SimulateConnectToHub200JSONResponse{Ok: true}, nil
+}
+
+func (h *handlers) SimulateDisconnectFromHub(ctx context.Context, r SimulateDisconnectFromHubRequestObject) (SimulateDisconnectFromHubResponseObject, error) {
+	if err := h.simulator.SetHub(ctx, principal(ctx), r.Body.DeviceID, false); err != nil {
+		return nil, err
+	}
+	return SimulateDisconnectFromHub200JSONResponse{Ok: true}, nil
+}
+
+func (h *handlers) SimulatePaidSubscription(ctx context.Context, r SimulatePaidSubscriptionRequestObject) (SimulatePaidSubscriptionResponseObject, error) {
+	if err := h.simulator.SetSubscription(ctx, principal(ctx), r.Body.DeviceID, r.Body.IsExpired); err != nil {
+		return nil, err
+	}
+	return SimulatePaidSubscription200JSONResponse{Ok: true}, nil
+}
+
+func (h *handlers) ReportProviderMetadata(ctx context.Context, r ReportProviderMetadataRequestObject) (ReportProviderMetadataResponseObject, error) {
+	zones := make([]access.TimeZone, len(r.Body.Devices))
+	for i, d := range r.Body.Devices {
+		zones[i] = access.TimeZone{DeviceID: d.DeviceID, ByProvider: map[string]string{
+			"omnitec": d.OmnitecMetadata.TimeZone, "schlage": d.SchlageMetadata.TimeZone, "ultraloq": d.UltraloqMetadata.TimeZone}}
+	}
+	if err := h.access.ReportTimeZones(ctx, principal(ctx), zones); err != nil {
+		return nil, err
+	}
+	return ReportProviderMetadata200JSONResponse{Ok: true}, nil
+}
+
 func toDevice(d access.Device) api.Device {
 	flags := d.Capabilities.Flags()
 	can := func(flag string) *bool { return new(slices.Contains(flags, flag)) }
@@ -93,6 +126,7 @@ func toDevice(d access.Device) api.Device {
 		Errors: toErrors(d.Errors()), Warnings: toWarnings(d.Warnings()), Properties: toProperties(d),
 		DeviceManufacturer: api.DeviceManufacturer{Manufacturer: stableName(d.Manufacturer), DisplayName: d.Manufacturer},
 		DeviceProvider:     toProvider(d.Provider),
+		Location:           api.DeviceLocation{TimeZone: d.TimeZone},
 
 		CanRemotelyLock:              can("can_remotely_lock"),
 		CanRemotelyUnlock:            can("can_remotely_unlock"),
@@ -102,6 +136,10 @@ func toDevice(d access.Device) api.Device {
 		CanSimulateConnection:        can("can_simulate_connection"),
 		CanSimulateDisconnection:     can("can_simulate_disconnection"),
 		CanSimulateRemoval:           can("can_simulate_removal"),
+		CanConfigureAutoLock:         can("can_configure_auto_lock"),
+		CanSimulateHubConnection:     can("can_simulate_hub_connection"),
+		CanSimulateHubDisconnection:  can("can_simulate_hub_disconnection"),
+		CanSimulatePaidSubscription:  can("can_simulate_paid_subscription"),
 	}
 }
 
@@ -140,6 +178,12 @@ func toProperties(d access.Device) api.DeviceProperties {
 		CodeConstraints: each(caps.Constraints, func(c access.Constraint) api.CodeConstraint {
 			return api.CodeConstraint{ConstraintType: c.Type, MinLength: c.MinLength, MaxLength: c.MaxLength}
 		}),
+	}
+	if d.AutoLock != nil {
+		p.AutoLockEnabled = &d.AutoLock.Enabled
+		if d.AutoLock.Delay > 0 {
+			p.AutoLockDelaySeconds = &d.AutoLock.Delay
+		}
 	}
 	if d.BatteryLevel != nil {
 		p.Battery = api.DeviceBattery{Level: *d.BatteryLevel, Status: api.DeviceBatteryStatus(access.BatteryStatus(*d.BatteryLevel))}

@@ -150,13 +150,22 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 		"/connect_webviews/create": func() in {
 			return in{"accepted_providers": []string{"august"}, "custom_metadata": in{"a": "b"}, "custom_redirect_url": "https://app.example/back"}
 		},
-		"/connect_webviews/get":                  func() in { return in{"connect_webview_id": webview()} },
-		"/connect_webviews/list":                 func() in { return in{"limit": 1} },
-		"/connect_webviews/delete":               func() in { return in{"connect_webview_id": webview()} },
-		"/locks/list":                            func() in { return in{"custom_metadata_has": in{}} },
-		"/locks/get":                             func() in { return in{"device_id": device} },
-		"/locks/lock_door":                       func() in { return in{"device_id": device, "sync": true} },
-		"/locks/unlock_door":                     func() in { return in{"device_id": device, "sync": true} },
+		"/connect_webviews/get":    func() in { return in{"connect_webview_id": webview()} },
+		"/connect_webviews/list":   func() in { return in{"limit": 1} },
+		"/connect_webviews/delete": func() in { return in{"connect_webview_id": webview()} },
+		"/locks/list":              func() in { return in{"custom_metadata_has": in{}} },
+		"/locks/get":               func() in { return in{"device_id": device} },
+		"/locks/lock_door":         func() in { return in{"device_id": device, "sync": true} },
+		"/locks/unlock_door":       func() in { return in{"device_id": device, "sync": true} },
+		"/locks/configure_auto_lock": func() in {
+			return in{"device_id": device, "auto_lock_enabled": true, "auto_lock_delay_seconds": 7, "sync": true}
+		},
+		"/devices/simulate/connect_to_hub":      func() in { return in{"device_id": device} },
+		"/devices/simulate/disconnect_from_hub": func() in { return nil }, // below
+		"/devices/simulate/paid_subscription":   func() in { return in{"device_id": spares[0], "is_expired": false} },
+		"/devices/report_provider_metadata": func() in {
+			return in{"devices": []any{in{"device_id": device, "omnitec_metadata": in{}}}}
+		},
 		"/locks/simulate/keypad_code_entry":      func() in { return in{"device_id": device, "code": "2999"} },
 		"/locks/simulate/manual_lock_via_keypad": func() in { return in{"device_id": device} },
 		"/access_codes/create":                   func() in { pins++; return in{"device_id": device, "code": fmt.Sprint(pins)} },
@@ -190,7 +199,7 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 		},
 	}
 	maps.Copy(inputs, inputsOfIdentities(t, s))
-	final := []string{"/devices/simulate/disconnect", "/devices/simulate/remove", "/connected_accounts/simulate/disconnect", "/connected_accounts/delete"}
+	final := []string{"/devices/simulate/disconnect_from_hub", "/devices/simulate/disconnect", "/devices/simulate/remove", "/connected_accounts/simulate/disconnect", "/connected_accounts/delete"}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
 		input, known := inputs[path]
 		if !known {

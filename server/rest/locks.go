@@ -67,6 +67,15 @@ func (h *handlers) moveBolt(ctx context.Context, body *api.BoltRequest, lock boo
 	return h.attempted(ctx, attempt, err, body.Sync)
 }
 
+func (h *handlers) ConfigureAutoLock(ctx context.Context, r ConfigureAutoLockRequestObject) (ConfigureAutoLockResponseObject, error) {
+	attempt, err := h.access.ConfigureAutoLock(ctx, principal(ctx), r.Body.DeviceID, r.Body.AutoLockEnabled, r.Body.AutoLockDelaySeconds)
+	answer, err := h.attempted(ctx, attempt, err, r.Body.Sync)
+	if err != nil {
+		return nil, err
+	}
+	return ConfigureAutoLock200JSONResponse(answer), nil
+}
+
 func (h *handlers) SimulateKeypadCodeEntry(ctx context.Context, r SimulateKeypadCodeEntryRequestObject) (SimulateKeypadCodeEntryResponseObject, error) {
 	attempt, err := h.simulator.EnterCode(ctx, principal(ctx), r.Body.DeviceID, r.Body.Code)
 	answer, err := h.attempted(ctx, attempt, err, false)

@@ -46,6 +46,8 @@ type Options struct {
 type Simulator interface {
 	SetOnline(ctx context.Context, p access.Principal, deviceID string, online bool) error
 	RemoveDevice(ctx context.Context, p access.Principal, deviceID string) error
+	SetHub(ctx context.Context, p access.Principal, deviceID string, online bool) error
+	SetSubscription(ctx context.Context, p access.Principal, deviceID string, expired bool) error
 	EnterCode(ctx context.Context, p access.Principal, deviceID, pin string) (access.Attempt, error)
 	LockByHand(ctx context.Context, p access.Principal, deviceID string) (access.Attempt, error)
 	DisconnectAccount(ctx context.Context, p access.Principal, accountID string) error

@@ -138,12 +138,24 @@ type ServerInterface interface {
 	// ListDeviceProviders The vendors whose devices can be connected.
 	// (POST /devices/list_device_providers)
 	ListDeviceProviders(w http.ResponseWriter, r *http.Request)
+	// ReportProviderMetadata Say where devices are whose vendor does not tell.
+	// (POST /devices/report_provider_metadata)
+	ReportProviderMetadata(w http.ResponseWriter, r *http.Request)
 	// SimulateConnectDevice Bring a simulated device online.
 	// (POST /devices/simulate/connect)
 	SimulateConnectDevice(w http.ResponseWriter, r *http.Request)
+	// SimulateConnectToHub Bring the hub of a simulated device online.
+	// (POST /devices/simulate/connect_to_hub)
+	SimulateConnectToHub(w http.ResponseWriter, r *http.Request)
 	// SimulateDisconnectDevice Take a simulated device offline.
 	// (POST /devices/simulate/disconnect)
 	SimulateDisconnectDevice(w http.ResponseWriter, r *http.Request)
+	// SimulateDisconnectFromHub Take the hub of a simulated device offline.
+	// (POST /devices/simulate/disconnect_from_hub)
+	SimulateDisconnectFromHub(w http.ResponseWriter, r *http.Request)
+	// SimulatePaidSubscription End or renew the subscription that a simulated vendor wants for access codes.
+	// (POST /devices/simulate/paid_subscription)
+	SimulatePaidSubscription(w http.ResponseWriter, r *http.Request)
 	// SimulateRemoveDevice Remove a simulated device from its vendor account.
 	// (POST /devices/simulate/remove)
 	SimulateRemoveDevice(w http.ResponseWriter, r *http.Request)
@@ -171,6 +183,9 @@ type ServerInterface interface {
 	// GetHealthByName Whether the service and what it depends on work.
 	// (POST /health/get_health)
 	GetHealthByName(w http.ResponseWriter, r *http.Request)
+	// ConfigureAutoLock Have a lock lock itself a while after it was unlocked, or not any more.
+	// (POST /locks/configure_auto_lock)
+	ConfigureAutoLock(w http.ResponseWriter, r *http.Request)
 	// GetLock Read one lock, by its identifier or by its name.
 	// (POST /locks/get)
 	GetLock(w http.ResponseWriter, r *http.Request)
@@ -467,15 +482,39 @@ func (_ Unimplemented) ListDeviceProviders(w http.ResponseWriter, r *http.Reques
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// ReportProviderMetadata Say where devices are whose vendor does not tell.
+// (POST /devices/report_provider_metadata)
+func (_ Unimplemented) ReportProviderMetadata(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // SimulateConnectDevice Bring a simulated device online.
 // (POST /devices/simulate/connect)
 func (_ Unimplemented) SimulateConnectDevice(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// SimulateConnectToHub Bring the hub of a simulated device online.
+// (POST /devices/simulate/connect_to_hub)
+func (_ Unimplemented) SimulateConnectToHub(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // SimulateDisconnectDevice Take a simulated device offline.
 // (POST /devices/simulate/disconnect)
 func (_ Unimplemented) SimulateDisconnectDevice(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SimulateDisconnectFromHub Take the hub of a simulated device offline.
+// (POST /devices/simulate/disconnect_from_hub)
+func (_ Unimplemented) SimulateDisconnectFromHub(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SimulatePaidSubscription End or renew the subscription that a simulated vendor wants for access codes.
+// (POST /devices/simulate/paid_subscription)
+func (_ Unimplemented) SimulatePaidSubscription(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -530,6 +569,12 @@ func (_ Unimplemented) GetHealth(w http.ResponseWriter, r *http.Request) {
 // GetHealthByName Whether the service and what it depends on work.
 // (POST /health/get_health)
 func (_ Unimplemented) GetHealthByName(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ConfigureAutoLock Have a lock lock itself a while after it was unlocked, or not any more.
+// (POST /locks/configure_auto_lock)
+func (_ Unimplemented) ConfigureAutoLock(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1196,6 +1241,20 @@ func (siw *ServerInterfaceWrapper) ListDeviceProviders(w http.ResponseWriter, r 
 	handler.ServeHTTP(w, r)
 }
 
+// ReportProviderMetadata operation middleware
+func (siw *ServerInterfaceWrapper) ReportProviderMetadata(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReportProviderMetadata(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // SimulateConnectDevice operation middleware
 func (siw *ServerInterfaceWrapper) SimulateConnectDevice(w http.ResponseWriter, r *http.Request) {
 
@@ -1210,11 +1269,53 @@ func (siw *ServerInterfaceWrapper) SimulateConnectDevice(w http.ResponseWriter, 
 	handler.ServeHTTP(w, r)
 }
 
+// SimulateConnectToHub operation middleware
+func (siw *ServerInterfaceWrapper) SimulateConnectToHub(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SimulateConnectToHub(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // SimulateDisconnectDevice operation middleware
 func (siw *ServerInterfaceWrapper) SimulateDisconnectDevice(w http.ResponseWriter, r *http.Request) {
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.SimulateDisconnectDevice(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SimulateDisconnectFromHub operation middleware
+func (siw *ServerInterfaceWrapper) SimulateDisconnectFromHub(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SimulateDisconnectFromHub(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SimulatePaidSubscription operation middleware
+func (siw *ServerInterfaceWrapper) SimulatePaidSubscription(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SimulatePaidSubscription(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1341,6 +1442,20 @@ func (siw *ServerInterfaceWrapper) GetHealthByName(w http.ResponseWriter, r *htt
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetHealthByName(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ConfigureAutoLock operation middleware
+func (siw *ServerInterfaceWrapper) ConfigureAutoLock(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ConfigureAutoLock(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1827,6 +1942,18 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/devices/simulate/remove", wrapper.SimulateRemoveDevice)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/devices/simulate/connect_to_hub", wrapper.SimulateConnectToHub)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/devices/simulate/disconnect_from_hub", wrapper.SimulateDisconnectFromHub)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/devices/simulate/paid_subscription", wrapper.SimulatePaidSubscription)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/devices/report_provider_metadata", wrapper.ReportProviderMetadata)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/locks/list", wrapper.ListLocks)
 	})
 	r.Group(func(r chi.Router) {
@@ -1837,6 +1964,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/locks/unlock_door", wrapper.UnlockDoor)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/locks/configure_auto_lock", wrapper.ConfigureAutoLock)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/locks/simulate/keypad_code_entry", wrapper.SimulateKeypadCodeEntry)
@@ -4576,6 +4706,70 @@ func (response ListDeviceProviders401JSONResponse) VisitListDeviceProvidersRespo
 	return err
 }
 
+type ReportProviderMetadataRequestObject struct {
+	Body *ReportProviderMetadataJSONRequestBody
+}
+
+type ReportProviderMetadataResponseObject interface {
+	VisitReportProviderMetadataResponse(w http.ResponseWriter) error
+}
+
+type ReportProviderMetadata200JSONResponse OkResponse
+
+func (response ReportProviderMetadata200JSONResponse) VisitReportProviderMetadataResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProviderMetadata400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ReportProviderMetadata400JSONResponse) VisitReportProviderMetadataResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProviderMetadata401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ReportProviderMetadata401JSONResponse) VisitReportProviderMetadataResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProviderMetadata404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ReportProviderMetadata404JSONResponse) VisitReportProviderMetadataResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type SimulateConnectDeviceRequestObject struct {
 	Body *SimulateConnectDeviceJSONRequestBody
 }
@@ -4640,6 +4834,70 @@ func (response SimulateConnectDevice404JSONResponse) VisitSimulateConnectDeviceR
 	return err
 }
 
+type SimulateConnectToHubRequestObject struct {
+	Body *SimulateConnectToHubJSONRequestBody
+}
+
+type SimulateConnectToHubResponseObject interface {
+	VisitSimulateConnectToHubResponse(w http.ResponseWriter) error
+}
+
+type SimulateConnectToHub200JSONResponse OkResponse
+
+func (response SimulateConnectToHub200JSONResponse) VisitSimulateConnectToHubResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateConnectToHub400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SimulateConnectToHub400JSONResponse) VisitSimulateConnectToHubResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateConnectToHub401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SimulateConnectToHub401JSONResponse) VisitSimulateConnectToHubResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateConnectToHub404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SimulateConnectToHub404JSONResponse) VisitSimulateConnectToHubResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type SimulateDisconnectDeviceRequestObject struct {
 	Body *SimulateDisconnectDeviceJSONRequestBody
 }
@@ -4693,6 +4951,134 @@ func (response SimulateDisconnectDevice401JSONResponse) VisitSimulateDisconnectD
 type SimulateDisconnectDevice404JSONResponse struct{ NotFoundJSONResponse }
 
 func (response SimulateDisconnectDevice404JSONResponse) VisitSimulateDisconnectDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateDisconnectFromHubRequestObject struct {
+	Body *SimulateDisconnectFromHubJSONRequestBody
+}
+
+type SimulateDisconnectFromHubResponseObject interface {
+	VisitSimulateDisconnectFromHubResponse(w http.ResponseWriter) error
+}
+
+type SimulateDisconnectFromHub200JSONResponse OkResponse
+
+func (response SimulateDisconnectFromHub200JSONResponse) VisitSimulateDisconnectFromHubResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateDisconnectFromHub400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SimulateDisconnectFromHub400JSONResponse) VisitSimulateDisconnectFromHubResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateDisconnectFromHub401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SimulateDisconnectFromHub401JSONResponse) VisitSimulateDisconnectFromHubResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulateDisconnectFromHub404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SimulateDisconnectFromHub404JSONResponse) VisitSimulateDisconnectFromHubResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulatePaidSubscriptionRequestObject struct {
+	Body *SimulatePaidSubscriptionJSONRequestBody
+}
+
+type SimulatePaidSubscriptionResponseObject interface {
+	VisitSimulatePaidSubscriptionResponse(w http.ResponseWriter) error
+}
+
+type SimulatePaidSubscription200JSONResponse OkResponse
+
+func (response SimulatePaidSubscription200JSONResponse) VisitSimulatePaidSubscriptionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulatePaidSubscription400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SimulatePaidSubscription400JSONResponse) VisitSimulatePaidSubscriptionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulatePaidSubscription401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SimulatePaidSubscription401JSONResponse) VisitSimulatePaidSubscriptionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SimulatePaidSubscription404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SimulatePaidSubscription404JSONResponse) VisitSimulatePaidSubscriptionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -5220,6 +5606,70 @@ func (response GetHealthByName503JSONResponse) VisitGetHealthByNameResponse(w ht
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ConfigureAutoLockRequestObject struct {
+	Body *ConfigureAutoLockJSONRequestBody
+}
+
+type ConfigureAutoLockResponseObject interface {
+	VisitConfigureAutoLockResponse(w http.ResponseWriter) error
+}
+
+type ConfigureAutoLock200JSONResponse ActionAttemptResponse
+
+func (response ConfigureAutoLock200JSONResponse) VisitConfigureAutoLockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ConfigureAutoLock400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ConfigureAutoLock400JSONResponse) VisitConfigureAutoLockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ConfigureAutoLock401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ConfigureAutoLock401JSONResponse) VisitConfigureAutoLockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ConfigureAutoLock404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ConfigureAutoLock404JSONResponse) VisitConfigureAutoLockResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -6427,12 +6877,24 @@ type StrictServerInterface interface {
 	// ListDeviceProviders The vendors whose devices can be connected.
 	// (POST /devices/list_device_providers)
 	ListDeviceProviders(ctx context.Context, request ListDeviceProvidersRequestObject) (ListDeviceProvidersResponseObject, error)
+	// ReportProviderMetadata Say where devices are whose vendor does not tell.
+	// (POST /devices/report_provider_metadata)
+	ReportProviderMetadata(ctx context.Context, request ReportProviderMetadataRequestObject) (ReportProviderMetadataResponseObject, error)
 	// SimulateConnectDevice Bring a simulated device online.
 	// (POST /devices/simulate/connect)
 	SimulateConnectDevice(ctx context.Context, request SimulateConnectDeviceRequestObject) (SimulateConnectDeviceResponseObject, error)
+	// SimulateConnectToHub Bring the hub of a simulated device online.
+	// (POST /devices/simulate/connect_to_hub)
+	SimulateConnectToHub(ctx context.Context, request SimulateConnectToHubRequestObject) (SimulateConnectToHubResponseObject, error)
 	// SimulateDisconnectDevice Take a simulated device offline.
 	// (POST /devices/simulate/disconnect)
 	SimulateDisconnectDevice(ctx context.Context, request SimulateDisconnectDeviceRequestObject) (SimulateDisconnectDeviceResponseObject, error)
+	// SimulateDisconnectFromHub Take the hub of a simulated device offline.
+	// (POST /devices/simulate/disconnect_from_hub)
+	SimulateDisconnectFromHub(ctx context.Context, request SimulateDisconnectFromHubRequestObject) (SimulateDisconnectFromHubResponseObject, error)
+	// SimulatePaidSubscription End or renew the subscription that a simulated vendor wants for access codes.
+	// (POST /devices/simulate/paid_subscription)
+	SimulatePaidSubscription(ctx context.Context, request SimulatePaidSubscriptionRequestObject) (SimulatePaidSubscriptionResponseObject, error)
 	// SimulateRemoveDevice Remove a simulated device from its vendor account.
 	// (POST /devices/simulate/remove)
 	SimulateRemoveDevice(ctx context.Context, request SimulateRemoveDeviceRequestObject) (SimulateRemoveDeviceResponseObject, error)
@@ -6460,6 +6922,9 @@ type StrictServerInterface interface {
 	// GetHealthByName Whether the service and what it depends on work.
 	// (POST /health/get_health)
 	GetHealthByName(ctx context.Context, request GetHealthByNameRequestObject) (GetHealthByNameResponseObject, error)
+	// ConfigureAutoLock Have a lock lock itself a while after it was unlocked, or not any more.
+	// (POST /locks/configure_auto_lock)
+	ConfigureAutoLock(ctx context.Context, request ConfigureAutoLockRequestObject) (ConfigureAutoLockResponseObject, error)
 	// GetLock Read one lock, by its identifier or by its name.
 	// (POST /locks/get)
 	GetLock(ctx context.Context, request GetLockRequestObject) (GetLockResponseObject, error)
@@ -7812,6 +8277,37 @@ func (sh *strictHandler) ListDeviceProviders(w http.ResponseWriter, r *http.Requ
 	}
 }
 
+// ReportProviderMetadata operation middleware
+func (sh *strictHandler) ReportProviderMetadata(w http.ResponseWriter, r *http.Request) {
+	var request ReportProviderMetadataRequestObject
+
+	var body ReportProviderMetadataJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ReportProviderMetadata(ctx, request.(ReportProviderMetadataRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReportProviderMetadata")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ReportProviderMetadataResponseObject); ok {
+		if err := validResponse.VisitReportProviderMetadataResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // SimulateConnectDevice operation middleware
 func (sh *strictHandler) SimulateConnectDevice(w http.ResponseWriter, r *http.Request) {
 	var request SimulateConnectDeviceRequestObject
@@ -7843,6 +8339,37 @@ func (sh *strictHandler) SimulateConnectDevice(w http.ResponseWriter, r *http.Re
 	}
 }
 
+// SimulateConnectToHub operation middleware
+func (sh *strictHandler) SimulateConnectToHub(w http.ResponseWriter, r *http.Request) {
+	var request SimulateConnectToHubRequestObject
+
+	var body SimulateConnectToHubJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SimulateConnectToHub(ctx, request.(SimulateConnectToHubRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SimulateConnectToHub")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SimulateConnectToHubResponseObject); ok {
+		if err := validResponse.VisitSimulateConnectToHubResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // SimulateDisconnectDevice operation middleware
 func (sh *strictHandler) SimulateDisconnectDevice(w http.ResponseWriter, r *http.Request) {
 	var request SimulateDisconnectDeviceRequestObject
@@ -7867,6 +8394,68 @@ func (sh *strictHandler) SimulateDisconnectDevice(w http.ResponseWriter, r *http
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(SimulateDisconnectDeviceResponseObject); ok {
 		if err := validResponse.VisitSimulateDisconnectDeviceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SimulateDisconnectFromHub operation middleware
+func (sh *strictHandler) SimulateDisconnectFromHub(w http.ResponseWriter, r *http.Request) {
+	var request SimulateDisconnectFromHubRequestObject
+
+	var body SimulateDisconnectFromHubJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SimulateDisconnectFromHub(ctx, request.(SimulateDisconnectFromHubRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SimulateDisconnectFromHub")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SimulateDisconnectFromHubResponseObject); ok {
+		if err := validResponse.VisitSimulateDisconnectFromHubResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SimulatePaidSubscription operation middleware
+func (sh *strictHandler) SimulatePaidSubscription(w http.ResponseWriter, r *http.Request) {
+	var request SimulatePaidSubscriptionRequestObject
+
+	var body SimulatePaidSubscriptionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SimulatePaidSubscription(ctx, request.(SimulatePaidSubscriptionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SimulatePaidSubscription")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SimulatePaidSubscriptionResponseObject); ok {
+		if err := validResponse.VisitSimulatePaidSubscriptionResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -8164,6 +8753,37 @@ func (sh *strictHandler) GetHealthByName(w http.ResponseWriter, r *http.Request)
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetHealthByNameResponseObject); ok {
 		if err := validResponse.VisitGetHealthByNameResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ConfigureAutoLock operation middleware
+func (sh *strictHandler) ConfigureAutoLock(w http.ResponseWriter, r *http.Request) {
+	var request ConfigureAutoLockRequestObject
+
+	var body ConfigureAutoLockJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ConfigureAutoLock(ctx, request.(ConfigureAutoLockRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ConfigureAutoLock")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ConfigureAutoLockResponseObject); ok {
+		if err := validResponse.VisitConfigureAutoLockResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -116,7 +116,7 @@ func (s *shape) compileText(schema *openapi3.Schema) (err error) {
 			return fmt.Errorf("compile a pattern: %w", err)
 		}
 	}
-	if schema.Format != "" {
+	if schema.Format != "" && schema.Format != "double" {
 		check, ok := formats[schema.Format]
 		if !ok {
 			return fmt.Errorf("a request has the unknown format %q", schema.Format)

@@ -125,6 +125,7 @@ func (a *account) ensureLock(key, profile string, n int) error {
 		}
 	}
 	l.view = slices.Clone(l.mem.Codes)
+	l.autoLock() // what it had begun when the sandbox ended; nobody else has it yet
 	a.locks, a.byID[id] = append(a.locks, l), l
 	return nil
 }

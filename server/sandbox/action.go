@@ -20,7 +20,7 @@ func (l *lock) act(name, customID string) (action, *problem) {
 	if i := slices.IndexFunc(l.actions, func(a action) bool { return a.customID == customID }); i >= 0 && customID != "" {
 		return l.actions[i], nil
 	}
-	if !l.mem.Online {
+	if !l.mem.reachable() {
 		return action{}, refuse(deviceOffline, "The device is offline and cannot accept commands.")
 	}
 	a := action{id: "act_" + uuid.NewString(), customID: customID, name: name}
@@ -36,7 +36,7 @@ func (l *lock) act(name, customID string) (action, *problem) {
 	l.box.sched.at(at, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.mem.Online {
+		if l.mem.reachable() {
 			l.move(e, name == "lock")
 		}
 	})
@@ -57,5 +57,58 @@ func (l *lock) move(e event, locked bool) *problem {
 		e.Status, e.ErrorCode, e.Message = "failed", p.kind.code, p.message
 	}
 	l.announce(e)
+	if p == nil {
+		l.autoLock()
+	}
 	return p
+}
+
+// setAutoLock accepts that the lock is to lock itself a while after it was unlocked, or is not to.
+func (l *lock) setAutoLock(on bool, seconds float64) *problem {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !l.prof.AutoLock:
+		return refuse(notSupported, "The lock cannot lock itself.")
+	case on && (seconds < 1 || seconds > 60):
+		return refuse(invalidRequest, "delay_seconds must be 1 to 60.")
+	case !l.mem.reachable():
+		return refuse(deviceOffline, "The device is offline and cannot accept commands.")
+	}
+	l.box.sched.at(time.Now().Add(l.drawLatency()), func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !l.mem.reachable() || l.mem.Removed {
+			return
+		}
+		p := l.commit(func(m *memory) *problem {
+			if m.AutoLock = on; on {
+				m.AutoLockSecs = seconds
+			}
+			return nil
+		})
+		if p == nil {
+			l.autoLock()
+			l.announce(event{Type: "lock.settings_changed"})
+		}
+	})
+	return nil
+}
+
+// autoLock has the lock lock itself in a while where it is unlocked and is to do that. It does so by itself, whether
+// the cloud reaches it or not. The caller holds l.mu.
+func (l *lock) autoLock() {
+	l.turns++
+	if l.mem.Locked || !l.mem.AutoLock {
+		return
+	}
+	turn := l.turns
+	after := l.box.scaled(time.Duration(l.mem.AutoLockSecs * float64(time.Second)))
+	l.box.sched.at(time.Now().Add(after), func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if turn == l.turns && !l.mem.Removed {
+			_ = l.move(event{Type: "lock.action_completed", Action: "lock", PerformedVia: "auto_lock"}, true) // a jam is announced
+		}
+	})
 }

@@ -18,6 +18,8 @@ func controls(r chi.Router) {
 		r.Post("/name", control(rename))
 		r.Post("/battery", control(setBattery))
 		r.Post("/jam", control(setJammed))
+		r.Post("/hub", control(setHub))
+		r.Post("/subscription", control(setSubscription))
 		r.Post("/keypad/codes", control(keypadAdd))
 		r.Patch("/keypad/codes/{code}", control(keypadChange))
 		r.Delete("/keypad/codes/{code}", control(keypadDelete))
@@ -102,6 +104,26 @@ func setJammed(r *http.Request, l *lock) (any, *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return done, l.commit(func(m *memory) *problem { m.Jammed = req.Jammed; return nil })
+}
+
+func setHub(r *http.Request, l *lock) (any, *problem) {
+	var req struct {
+		Online bool `json:"online"`
+	}
+	if p := read(r, &req); p != nil {
+		return nil, p
+	}
+	return done, l.setHub(req.Online)
+}
+
+func setSubscription(r *http.Request, l *lock) (any, *problem) {
+	var req struct {
+		Expired bool `json:"expired"`
+	}
+	if p := read(r, &req); p != nil {
+		return nil, p
+	}
+	return done, l.setExpired(req.Expired)
 }
 
 type keypadRequest struct {

@@ -27,10 +27,10 @@ const (
 func (l *lock) list(refresh bool) (codes []listed, stale bool, p *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if refresh && !l.mem.Online {
+	if refresh && !l.mem.reachable() {
 		return nil, true, refuse(deviceOffline, "The device is offline and cannot be read.")
 	}
-	return l.listing(), !l.mem.Online, nil
+	return l.listing(), !l.mem.reachable(), nil
 }
 
 func (l *lock) listing() []listed {

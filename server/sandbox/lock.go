@@ -26,6 +26,7 @@ type lock struct {
 	failed  map[string]*failure // by access code: what became of the last write
 	actions []action            // the last lock and unlock commands, oldest first
 	actedAt time.Time           // no command overtakes an earlier one
+	turns   int                 // counts what the bolt and its automatic have been told, so that an old timer does nothing
 	faults  Faults
 	rng     *rand.Rand
 }
@@ -106,7 +107,7 @@ func (l *lock) commit(change func(*memory) *problem) *problem {
 
 // publish brings the cloud's copy up to date, now or after the list's lag; not while the lock is offline.
 func (l *lock) publish() {
-	if !l.mem.Online {
+	if !l.mem.reachable() {
 		return
 	}
 	lag := l.faults.listLag(l.box.scaled(l.prof.ListLag))
@@ -117,7 +118,7 @@ func (l *lock) publish() {
 	l.box.sched.at(time.Now().Add(lag), func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.mem.Online {
+		if l.mem.reachable() {
 			l.view = slices.Clone(l.mem.Codes)
 		}
 	})
@@ -130,10 +131,28 @@ func (l *lock) setOnline(online bool) *problem {
 	if l.mem.Online == online {
 		return nil
 	}
-	if p := l.commit(func(m *memory) *problem { m.Online = online; return nil }); p != nil {
+	return l.connect(func(m *memory) { m.Online = online })
+}
+
+// setHub takes the hub that the lock is behind off its network or brings it back.
+func (l *lock) setHub(online bool) *problem {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !l.prof.Hub:
+		return refuse(notSupported, "The lock is behind no hub.")
+	case l.mem.HubOffline != online:
+		return nil
+	}
+	return l.connect(func(m *memory) { m.HubOffline = !online })
+}
+
+// connect changes whether the cloud reaches the lock. The caller holds l.mu.
+func (l *lock) connect(change func(*memory)) *problem {
+	if p := l.commit(func(m *memory) *problem { change(m); return nil }); p != nil {
 		return p
 	}
-	if !online {
+	if !l.mem.reachable() {
 		l.acct.push(event{Type: "device.offline", DeviceID: l.id})
 		return nil
 	}
@@ -154,6 +173,20 @@ func (l *lock) remove() *problem {
 		return p
 	}
 	l.acct.push(event{Type: "device.removed", DeviceID: l.id})
+	return nil
+}
+
+// setExpired ends the subscription that the vendor wants for codes, or renews it.
+func (l *lock) setExpired(expired bool) *problem {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.prof.Subscription {
+		return refuse(notSupported, "The vendor of this lock wants no subscription.")
+	}
+	if p := l.commit(func(m *memory) *problem { m.Expired = expired; return nil }); p != nil {
+		return p
+	}
+	l.announce(event{Type: "lock.settings_changed"})
 	return nil
 }
 

@@ -16,13 +16,20 @@ type memory struct {
 	LockID       string   `json:"lock_id"`
 	Name         string   `json:"name,omitempty"` // given by its owner; empty: the profile's
 	Online       bool     `json:"online"`
+	HubOffline   bool     `json:"hub_offline,omitempty"`
+	Expired      bool     `json:"subscription_expired,omitempty"`
 	Removed      bool     `json:"removed,omitempty"`
 	Locked       bool     `json:"locked"`
 	Jammed       bool     `json:"jammed,omitempty"`
-	BatteryLevel int      `json:"battery_level"` // percent
-	NextCode     int      `json:"next_code"`     // numbers codes, never twice
+	AutoLock     bool     `json:"auto_lock,omitempty"`
+	AutoLockSecs float64  `json:"auto_lock_seconds,omitempty"` // after which it locks itself; 0: never set
+	BatteryLevel int      `json:"battery_level"`               // percent
+	NextCode     int      `json:"next_code"`                   // numbers codes, never twice
 	Codes        []stored `json:"access_codes"`
 }
+
+// reachable says whether the cloud reaches the lock.
+func (m *memory) reachable() bool { return m.Online && !m.HubOffline }
 
 // stored is a code on the lock.
 type stored struct {

@@ -20,23 +20,25 @@ type kind struct {
 }
 
 var (
-	invalidRequest   = kind{http.StatusBadRequest, "INVALID_REQUEST"}
-	unauthorized     = kind{http.StatusUnauthorized, "UNAUTHORIZED"}
-	loginRefused     = kind{http.StatusUnauthorized, "LOGIN_REFUSED"}
-	lockNotFound     = kind{http.StatusNotFound, "LOCK_NOT_FOUND"}
-	codeNotFound     = kind{http.StatusNotFound, "ACCESS_CODE_NOT_FOUND"}
-	webhookNotFound  = kind{http.StatusNotFound, "WEBHOOK_NOT_FOUND"}
-	pinConflict      = kind{http.StatusConflict, "PIN_CONFLICT"}
-	deviceFull       = kind{http.StatusConflict, "DEVICE_FULL"}
-	deviceOffline    = kind{http.StatusConflict, "DEVICE_OFFLINE"}
-	lockJammed       = kind{http.StatusConflict, "LOCK_JAMMED"}
-	invalidPIN       = kind{http.StatusUnprocessableEntity, "INVALID_PIN"}
-	invalidName      = kind{http.StatusUnprocessableEntity, "INVALID_NAME"}
-	invalidTimeFrame = kind{http.StatusUnprocessableEntity, "INVALID_TIME_FRAME"}
-	deviceBusy       = kind{http.StatusLocked, "DEVICE_BUSY"}
-	rateLimited      = kind{http.StatusTooManyRequests, "RATE_LIMITED"}
-	deviceError      = kind{http.StatusInternalServerError, "DEVICE_ERROR"}
-	unavailable      = kind{http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE"}
+	invalidRequest       = kind{http.StatusBadRequest, "INVALID_REQUEST"}
+	unauthorized         = kind{http.StatusUnauthorized, "UNAUTHORIZED"}
+	loginRefused         = kind{http.StatusUnauthorized, "LOGIN_REFUSED"}
+	lockNotFound         = kind{http.StatusNotFound, "LOCK_NOT_FOUND"}
+	codeNotFound         = kind{http.StatusNotFound, "ACCESS_CODE_NOT_FOUND"}
+	webhookNotFound      = kind{http.StatusNotFound, "WEBHOOK_NOT_FOUND"}
+	pinConflict          = kind{http.StatusConflict, "PIN_CONFLICT"}
+	deviceFull           = kind{http.StatusConflict, "DEVICE_FULL"}
+	deviceOffline        = kind{http.StatusConflict, "DEVICE_OFFLINE"}
+	lockJammed           = kind{http.StatusConflict, "LOCK_JAMMED"}
+	invalidPIN           = kind{http.StatusUnprocessableEntity, "INVALID_PIN"}
+	invalidName          = kind{http.StatusUnprocessableEntity, "INVALID_NAME"}
+	invalidTimeFrame     = kind{http.StatusUnprocessableEntity, "INVALID_TIME_FRAME"}
+	subscriptionRequired = kind{http.StatusPaymentRequired, "SUBSCRIPTION_REQUIRED"}
+	notSupported         = kind{http.StatusUnprocessableEntity, "NOT_SUPPORTED"}
+	deviceBusy           = kind{http.StatusLocked, "DEVICE_BUSY"}
+	rateLimited          = kind{http.StatusTooManyRequests, "RATE_LIMITED"}
+	deviceError          = kind{http.StatusInternalServerError, "DEVICE_ERROR"}
+	unavailable          = kind{http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE"}
 )
 
 func refuse(k kind, format string, args ...any) *problem {

@@ -29,6 +29,10 @@ type profile struct {
 	Convert        string // adopt or never
 	MinGap         time.Duration
 
+	AutoLock     bool // it can lock itself after a while; assumed of all that say so
+	Hub          bool // the cloud reaches it through a hub
+	Subscription bool // its vendor wants a subscription for access codes
+
 	Busy           busy
 	PatchDropsTime bool // a change that does not repeat the time frame loses it
 
@@ -81,6 +85,7 @@ var profiles = map[string]profile{
 		DeviceType: "august_lock", Manufacturer: "August", Model: "Wi-Fi Smart Lock", LockName: "Front Door",
 		CodeLengths: lengths(4, 6), MaxCodes: 250, // both assumed
 		PINVisible: true, NativeSchedule: true, Convert: "adopt",
+		AutoLock: true, Hub: true,
 		Latency: ms(100, 400),
 		Codes:   []string{"Cleaner", "Owner", "Maintenance"},
 	},
@@ -88,15 +93,17 @@ var profiles = map[string]profile{
 		DeviceType: "yale_lock", Manufacturer: "Yale", Model: "Assure Lock 2", LockName: "Back Door",
 		CodeLengths: lengths(4, 8), MaxCodes: 250, // both assumed
 		PINVisible: true, NativeSchedule: true, Convert: "adopt",
-		Latency: ms(100, 400),
-		Codes:   []string{"Cleaner", "Property Manager"},
+		AutoLock: true,
+		Latency:  ms(100, 400),
+		Codes:    []string{"Cleaner", "Property Manager"},
 	},
 	"schlage": {
 		DeviceType: "schlage_lock", Manufacturer: "Schlage", Model: "Encode Plus", LockName: "Side Door",
 		CodeLengths: lengths(4, 8), PerLock: true, MaxCodes: 100, // MaxCodes assumed
 		NameMin: 1, NameMax: 12,
 		PINVisible: true, NativeSchedule: true, Convert: "adopt",
-		Latency: ms(50, 150), ListLag: 300 * time.Millisecond,
+		AutoLock: true,
+		Latency:  ms(50, 150), ListLag: 300 * time.Millisecond,
 		Codes: []string{"Cleaner", "Family"},
 	},
 	"kwikset": {
@@ -113,6 +120,7 @@ var profiles = map[string]profile{
 		CodeLengths: lengths(4, 6), MaxCodes: 199,
 		Constraints: []constraintKind{startDateInFuture},
 		PINVisible:  true, NativeSchedule: true, Convert: "never",
+		Hub:     true,
 		Latency: ms(150, 500),
 		Codes:   []string{"Housekeeping"},
 	},
@@ -128,6 +136,7 @@ var profiles = map[string]profile{
 		CodeLengths: lengths(4, 9), MaxCodes: 250,
 		Constraints: []constraintKind{cannotContain0789},
 		PINVisible:  true, NativeSchedule: true, Convert: "adopt",
+		AutoLock: true, Hub: true,
 		Busy: busyGateway, Latency: ms(120, 350),
 		Codes: []string{"Reception", "Night Guard"},
 	},
@@ -136,6 +145,7 @@ var profiles = map[string]profile{
 		CodeLengths: lengths(6, 6), MaxCodes: 100, NameMax: 20,
 		Constraints: []constraintKind{noZeros, cannotStartWith12},
 		PINVisible:  true, NativeSchedule: true, Convert: "adopt",
+		AutoLock: true, Subscription: true,
 		Busy: busyLock, PatchDropsTime: true, Latency: ms(150, 500),
 		Codes: []string{"Putzhilfe"},
 	},
@@ -152,8 +162,9 @@ var profiles = map[string]profile{
 		CodeLengths: lengths(5, 8), MaxCodes: 100, // MaxCodes assumed
 		Constraints: []constraintKind{threeUniqueDigits, noSequence},
 		PINVisible:  true, NativeSchedule: true, Convert: "adopt",
-		Latency: ms(80, 300),
-		Codes:   []string{"Cleaner"},
+		AutoLock: true,
+		Latency:  ms(80, 300),
+		Codes:    []string{"Cleaner"},
 	},
 }
 

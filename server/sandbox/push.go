@@ -60,7 +60,7 @@ const (
 func (l *lock) announce(e event) {
 	e.DeviceID = l.id
 	switch {
-	case !l.mem.Online, l.faults.LostWebhook > 0 && l.rng.Float64() < l.faults.LostWebhook:
+	case !l.mem.reachable(), l.faults.LostWebhook > 0 && l.rng.Float64() < l.faults.LostWebhook:
 		return
 	}
 	times := 1

@@ -10,6 +10,7 @@
 //	GET    /locks                        {locks:[…]}, all of the account in one answer
 //	GET    /locks/{lock}
 //	POST   /locks/{lock}/actions         {action:lock|unlock, custom_id} → {action_id, status:"pending"}
+//	PUT    /locks/{lock}/auto_lock       {enabled, delay_seconds} → {status:"pending"}
 //	GET    /locks/{lock}/access_codes    {access_codes:[…]}
 //	POST   /locks/{lock}/access_codes    {name, code, starts_at, ends_at, custom_id} → {access_code_id, status}
 //	PATCH  /access_codes/{code}          the fields to change
@@ -22,6 +23,9 @@
 //     object (device_id, device_type "smart_lock", device_model, online, battery_level 0–100, lock_state, timezone,
 //     device_time), manufacturer and serial_number, and an object "capabilities" (type capabilities) that
 //     says what the lock can do.
+//   - auto_lock {enabled, delay_seconds: 1–60} of a lock says whether it locks itself a while after it was unlocked, as
+//     PUT auto_lock has it do; hub_online is there where it is behind a hub, and subscription_active where access codes
+//     need one. lock.settings_changed tells of a change of any of them.
 //   - The status of a code is "pending" (on its way; what the lock still holds is shown), "active" (on the
 //     lock, also before its time frame), "deleting" or "failed", the last with error_code and message. An
 //     active code carries these two when the last change to it failed. A deletion that is complete at
@@ -34,7 +38,8 @@
 //     ?refresh=true asks the lock (DEVICE_OFFLINE when it is). "code" is absent where the PIN is hidden.
 //   - Status codes: 400 INVALID_REQUEST; 401 UNAUTHORIZED; 404 LOCK_NOT_FOUND, ACCESS_CODE_NOT_FOUND; 409
 //     PIN_CONFLICT (with conflicting_access_code_id), DEVICE_FULL, DEVICE_OFFLINE, LOCK_JAMMED; 422 INVALID_PIN,
-//     INVALID_NAME, INVALID_TIME_FRAME; 423 DEVICE_BUSY; 429 RATE_LIMITED; 503 SERVICE_UNAVAILABLE. The last
+//     INVALID_NAME, INVALID_TIME_FRAME,
+//     NOT_SUPPORTED; 402 SUBSCRIPTION_REQUIRED; 423 DEVICE_BUSY; 429 RATE_LIMITED; 503 SERVICE_UNAVAILABLE. The last
 //     three carry Retry-After in whole seconds, and retry_after_ms in the body, which is exact.
 //   - A webhook belongs to the account whose token made it; the same URL again is the same webhook. GET
 //     /webhooks lists them and DELETE /webhooks/{id} ends one. Events carry device_id always and never a PIN.
@@ -64,6 +69,8 @@
 //	POST   /sandbox/account/revoke | restore          the token stops, starts being accepted
 //	GET    /sandbox/locks/{lock}/memory               what is really on the lock, with PINs
 //	POST   /sandbox/locks/{lock}/online | offline | remove
+//	POST   /sandbox/locks/{lock}/hub                  {online: bool}
+//	POST   /sandbox/locks/{lock}/subscription         {expired: bool}
 //	POST   /sandbox/locks/{lock}/name                 {name}
 //	POST   /sandbox/locks/{lock}/battery              {battery_level: 0–100}
 //	POST   /sandbox/locks/{lock}/jam                  {jammed: bool}

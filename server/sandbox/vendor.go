@@ -49,6 +49,15 @@ func postAction(w http.ResponseWriter, r *http.Request, l *lock, _ fault) {
 	}, p)
 }
 
+func putAutoLock(w http.ResponseWriter, r *http.Request, l *lock, _ fault) {
+	var req autoLock
+	if p := read(r, &req); p != nil {
+		answerProblem(w, p)
+		return
+	}
+	settle(w, map[string]any{"lock_id": l.id, "status": statusPending}, l.setAutoLock(req.Enabled, req.Delay))
+}
+
 func listCodes(w http.ResponseWriter, r *http.Request, l *lock, _ fault) {
 	codes, stale, p := l.list(r.URL.Query().Get("refresh") == "true")
 	shown := make([]wireCode, 0, len(codes))
@@ -192,12 +201,22 @@ func lockState(m memory) string {
 func (l *lock) wire() (wireLock, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return wireLock{
+	shown := wireLock{
 		LockID: l.id, DeviceID: l.id, DeviceType: "smart_lock",
 		Name: cmp.Or(l.mem.Name, l.name), Model: l.prof.Model, DeviceModel: l.prof.Model, Manufacturer: l.prof.Manufacturer,
 		SerialNumber: "SBX-" + strings.ToUpper(l.id[:8]), Address: "1 Sandbox Street",
-		Online: l.mem.Online, BatteryLevel: l.mem.BatteryLevel, LockState: lockState(l.mem),
+		Online: l.mem.reachable(), BatteryLevel: l.mem.BatteryLevel, LockState: lockState(l.mem),
 		Timezone: "UTC", DeviceTime: l.now().UTC(),
 		Capabilities: l.capabilities(),
-	}, !l.mem.Removed
+	}
+	if l.prof.AutoLock {
+		shown.AutoLock = &autoLock{l.mem.AutoLock, l.mem.AutoLockSecs}
+	}
+	if l.prof.Hub {
+		shown.HubOnline = new(!l.mem.HubOffline)
+	}
+	if l.prof.Subscription {
+		shown.Subscription = new(!l.mem.Expired)
+	}
+	return shown, !l.mem.Removed
 }

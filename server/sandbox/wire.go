@@ -16,6 +16,9 @@ type wireLock struct {
 	Online       bool         `json:"online"`
 	BatteryLevel int          `json:"battery_level"`
 	LockState    string       `json:"lock_state"`
+	AutoLock     *autoLock    `json:"auto_lock,omitempty"`           // where the lock can do that
+	HubOnline    *bool        `json:"hub_online,omitempty"`          // where there is one
+	Subscription *bool        `json:"subscription_active,omitempty"` // where one is needed for access codes
 	Timezone     string       `json:"timezone"`
 	DeviceTime   time.Time    `json:"device_time"`
 	Capabilities capabilities `json:"capabilities"`
@@ -39,8 +42,15 @@ type capabilities struct {
 	CodeLengths     []int        `json:"code_lengths"`     // ascending
 	MaxCodes        int          `json:"max_codes"`        //
 	Constraints     []constraint `json:"constraints"`      //
+	AutoLock        bool         `json:"auto_lock"`        // PUT auto_lock is there
 	Confirm         string       `json:"confirm"`          // sync or read_back
 	MinGapMS        int          `json:"min_write_gap_ms"` // between two writes
+}
+
+// autoLock says whether the lock locks itself, and how long after it was unlocked.
+type autoLock struct {
+	Enabled bool    `json:"enabled"`
+	Delay   float64 `json:"delay_seconds"`
 }
 
 type constraint struct {
@@ -76,7 +86,7 @@ func (l *lock) capabilities() capabilities {
 		Provider: l.prof.Provider, DeviceType: l.prof.DeviceType,
 		Lock: true, Unlock: true, OnlineCodes: true, ListCodes: true, DeleteUnmanaged: true, ModifyInPlace: true,
 		PINVisible: l.pinVisible(), ProviderPIN: l.prof.ProviderPIN, NativeSchedule: l.prof.NativeSchedule,
-		Convert:     l.prof.Convert,
+		Convert: l.prof.Convert, AutoLock: l.prof.AutoLock,
 		CodeLengths: l.prof.CodeLengths, MaxCodes: l.prof.MaxCodes, Constraints: []constraint{},
 		Confirm: "read_back", MinGapMS: int(l.box.scaled(l.prof.MinGap).Milliseconds()),
 	}

@@ -205,9 +205,12 @@ func (l *lock) latest(id string) (stored, bool) {
 	return stored{}, false
 }
 
-// accept says why the lock cannot be written to now: DEVICE_OFFLINE, DEVICE_BUSY.
+// accept says why the lock cannot be written to now: SUBSCRIPTION_REQUIRED, DEVICE_OFFLINE, DEVICE_BUSY.
 func (l *lock) accept(kind opKind, fault fault) (*op, *problem) {
-	if !l.mem.Online {
+	if l.mem.Expired {
+		return nil, refuse(subscriptionRequired, "The subscription for access codes has expired.")
+	}
+	if !l.mem.reachable() {
 		return nil, refuse(deviceOffline, "The device is offline and cannot take the change.")
 	}
 	if l.gate != nil && !l.gate.taken.CompareAndSwap(false, true) {
@@ -246,7 +249,7 @@ func (l *lock) arrive(o *op) {
 		l.gate.taken.Store(false)
 		o.gated = false
 	}
-	if !l.mem.Online && !l.mem.Removed {
+	if !l.mem.reachable() && !l.mem.Removed {
 		o.parked = true
 		return
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 const allCodesOfDevice = `-- name: AllCodesOfDevice :many
-select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id from access_codes where device_id = $1 order by created_at, access_code_id
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind from access_codes where device_id = $1 order by created_at, access_code_id
 `
 
 func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]AccessCode, error) {
@@ -67,6 +67,7 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 			&i.IsBackup,
 			&i.InPool,
 			&i.PulledBackupCodeID,
+			&i.OfflineKind,
 		); err != nil {
 			return nil, err
 		}
@@ -79,7 +80,7 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 }
 
 const codesOfKey = `-- name: CodesOfKey :many
-select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id from access_codes
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind from access_codes
 where workspace_id = $1 and common_code_key = $2::text and is_managed and removing_since is null
 order by device_id
 `
@@ -140,6 +141,7 @@ func (q *Queries) CodesOfKey(ctx context.Context, arg CodesOfKeyParams) ([]Acces
 			&i.IsBackup,
 			&i.InPool,
 			&i.PulledBackupCodeID,
+			&i.OfflineKind,
 		); err != nil {
 			return nil, err
 		}
@@ -161,7 +163,7 @@ func (q *Queries) DeleteAccessCode(ctx context.Context, accessCodeID uuid.UUID) 
 }
 
 const findAccessCode = `-- name: FindAccessCode :one
-select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id from access_codes where workspace_id = $1 and access_code_id = $2 and not in_pool
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind from access_codes where workspace_id = $1 and access_code_id = $2 and not in_pool
 `
 
 type FindAccessCodeParams struct {
@@ -214,6 +216,7 @@ func (q *Queries) FindAccessCode(ctx context.Context, arg FindAccessCodeParams) 
 		&i.IsBackup,
 		&i.InPool,
 		&i.PulledBackupCodeID,
+		&i.OfflineKind,
 	)
 	return i, err
 }
@@ -234,7 +237,7 @@ func (q *Queries) ForgetPulledBackup(ctx context.Context, arg ForgetPulledBackup
 }
 
 const getAccessCode = `-- name: GetAccessCode :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool, d.auto_lock_enabled, d.auto_lock_delay_seconds, d.hub_disconnected, d.subscription_missing_at, d.reported_time_zone from access_codes c join devices d using (device_id)
 where c.workspace_id = $1 and c.access_code_id = $2 and c.is_managed = $3 and not c.in_pool
 `
 
@@ -294,6 +297,7 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 		&i.AccessCode.IsBackup,
 		&i.AccessCode.InPool,
 		&i.AccessCode.PulledBackupCodeID,
+		&i.AccessCode.OfflineKind,
 		&i.Device.DeviceID,
 		&i.Device.WorkspaceID,
 		&i.Device.ConnectedAccountID,
@@ -331,12 +335,17 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 		&i.Device.AccountError,
 		&i.Device.ReportedCodeLengths,
 		&i.Device.BackupPool,
+		&i.Device.AutoLockEnabled,
+		&i.Device.AutoLockDelaySeconds,
+		&i.Device.HubDisconnected,
+		&i.Device.SubscriptionMissingAt,
+		&i.Device.ReportedTimeZone,
 	)
 	return i, err
 }
 
 const getAccessCodeByPIN = `-- name: GetAccessCodeByPIN :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool, d.auto_lock_enabled, d.auto_lock_delay_seconds, d.hub_disconnected, d.subscription_missing_at, d.reported_time_zone from access_codes c join devices d using (device_id)
 where c.workspace_id = $1 and c.device_id = $2 and c.pin_mac = $3 and c.is_managed = $4 and not c.in_pool
 order by c.removing_since is not null, c.created_at limit 1
 `
@@ -403,6 +412,7 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 		&i.AccessCode.IsBackup,
 		&i.AccessCode.InPool,
 		&i.AccessCode.PulledBackupCodeID,
+		&i.AccessCode.OfflineKind,
 		&i.Device.DeviceID,
 		&i.Device.WorkspaceID,
 		&i.Device.ConnectedAccountID,
@@ -440,12 +450,17 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 		&i.Device.AccountError,
 		&i.Device.ReportedCodeLengths,
 		&i.Device.BackupPool,
+		&i.Device.AutoLockEnabled,
+		&i.Device.AutoLockDelaySeconds,
+		&i.Device.HubDisconnected,
+		&i.Device.SubscriptionMissingAt,
+		&i.Device.ReportedTimeZone,
 	)
 	return i, err
 }
 
 const getAccessCodeByRef = `-- name: GetAccessCodeByRef :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool, d.auto_lock_enabled, d.auto_lock_delay_seconds, d.hub_disconnected, d.subscription_missing_at, d.reported_time_zone from access_codes c join devices d using (device_id)
 where c.device_id = $1 and c.vendor_ref = $2
 `
 
@@ -504,6 +519,7 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 		&i.AccessCode.IsBackup,
 		&i.AccessCode.InPool,
 		&i.AccessCode.PulledBackupCodeID,
+		&i.AccessCode.OfflineKind,
 		&i.Device.DeviceID,
 		&i.Device.WorkspaceID,
 		&i.Device.ConnectedAccountID,
@@ -541,6 +557,11 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 		&i.Device.AccountError,
 		&i.Device.ReportedCodeLengths,
 		&i.Device.BackupPool,
+		&i.Device.AutoLockEnabled,
+		&i.Device.AutoLockDelaySeconds,
+		&i.Device.HubDisconnected,
+		&i.Device.SubscriptionMissingAt,
+		&i.Device.ReportedTimeZone,
 	)
 	return i, err
 }
@@ -552,7 +573,7 @@ insert into access_codes (access_code_id, workspace_id, device_id, is_managed, n
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
   $11, $12, $13, $14, $15,
   $16, $17, $18, clock_timestamp())
-returning access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id
+returning access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind
 `
 
 type InsertAccessCodeParams struct {
@@ -640,12 +661,13 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 		&i.IsBackup,
 		&i.InPool,
 		&i.PulledBackupCodeID,
+		&i.OfflineKind,
 	)
 	return i, err
 }
 
 const listAccessCodes = `-- name: ListAccessCodes :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool, d.auto_lock_enabled, d.auto_lock_delay_seconds, d.hub_disconnected, d.subscription_missing_at, d.reported_time_zone from access_codes c join devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and c.access_code_id = any($4::uuid[])
   and ($5::uuid[] is null or d.connected_account_id = any($5::uuid[]))
@@ -728,6 +750,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			&i.AccessCode.IsBackup,
 			&i.AccessCode.InPool,
 			&i.AccessCode.PulledBackupCodeID,
+			&i.AccessCode.OfflineKind,
 			&i.Device.DeviceID,
 			&i.Device.WorkspaceID,
 			&i.Device.ConnectedAccountID,
@@ -765,6 +788,11 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			&i.Device.AccountError,
 			&i.Device.ReportedCodeLengths,
 			&i.Device.BackupPool,
+			&i.Device.AutoLockEnabled,
+			&i.Device.AutoLockDelaySeconds,
+			&i.Device.HubDisconnected,
+			&i.Device.SubscriptionMissingAt,
+			&i.Device.ReportedTimeZone,
 		); err != nil {
 			return nil, err
 		}
@@ -777,7 +805,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 }
 
 const listAccessCodesOfDevice = `-- name: ListAccessCodesOfDevice :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool, d.auto_lock_enabled, d.auto_lock_delay_seconds, d.hub_disconnected, d.subscription_missing_at, d.reported_time_zone from access_codes c join devices d using (device_id)
 where c.device_id = $1 and c.workspace_id = $2 and c.is_managed = $3 and not c.in_pool
   and (c.created_at, c.access_code_id) > ($4::timestamptz, $5::uuid)
   and ($6::uuid[] is null or c.access_code_id = any($6::uuid[]))
@@ -862,6 +890,7 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 			&i.AccessCode.IsBackup,
 			&i.AccessCode.InPool,
 			&i.AccessCode.PulledBackupCodeID,
+			&i.AccessCode.OfflineKind,
 			&i.Device.DeviceID,
 			&i.Device.WorkspaceID,
 			&i.Device.ConnectedAccountID,
@@ -899,6 +928,11 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 			&i.Device.AccountError,
 			&i.Device.ReportedCodeLengths,
 			&i.Device.BackupPool,
+			&i.Device.AutoLockEnabled,
+			&i.Device.AutoLockDelaySeconds,
+			&i.Device.HubDisconnected,
+			&i.Device.SubscriptionMissingAt,
+			&i.Device.ReportedTimeZone,
 		); err != nil {
 			return nil, err
 		}

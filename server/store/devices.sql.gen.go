@@ -65,7 +65,7 @@ func (q *Queries) DueDevices(ctx context.Context, maxRows int32) ([]uuid.UUID, e
 }
 
 const findDevices = `-- name: FindDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices d
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices d
 where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and (d.created_at, d.device_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid[] is null or d.device_id = any($5::uuid[]))
@@ -172,6 +172,11 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 			&i.AccountError,
 			&i.ReportedCodeLengths,
 			&i.BackupPool,
+			&i.AutoLockEnabled,
+			&i.AutoLockDelaySeconds,
+			&i.HubDisconnected,
+			&i.SubscriptionMissingAt,
+			&i.ReportedTimeZone,
 		); err != nil {
 			return nil, err
 		}
@@ -209,7 +214,7 @@ func (q *Queries) ForgetLockOperations(ctx context.Context, arg ForgetLockOperat
 }
 
 const getDevice = `-- name: GetDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
 `
 
 type GetDeviceParams struct {
@@ -259,12 +264,17 @@ func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (Device, e
 		&i.AccountError,
 		&i.ReportedCodeLengths,
 		&i.BackupPool,
+		&i.AutoLockEnabled,
+		&i.AutoLockDelaySeconds,
+		&i.HubDisconnected,
+		&i.SubscriptionMissingAt,
+		&i.ReportedTimeZone,
 	)
 	return i, err
 }
 
 const getDeviceByID = `-- name: GetDeviceByID :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where device_id = $1
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices where device_id = $1
 `
 
 func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device, error) {
@@ -308,12 +318,17 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 		&i.AccountError,
 		&i.ReportedCodeLengths,
 		&i.BackupPool,
+		&i.AutoLockEnabled,
+		&i.AutoLockDelaySeconds,
+		&i.HubDisconnected,
+		&i.SubscriptionMissingAt,
+		&i.ReportedTimeZone,
 	)
 	return i, err
 }
 
 const getDeviceByName = `-- name: GetDeviceByName :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices
 where workspace_id = $1 and coalesce(nickname, name) = $2::text and removed_at is null and is_managed = $3
   and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
 order by created_at, device_id limit 1
@@ -372,12 +387,17 @@ func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams
 		&i.AccountError,
 		&i.ReportedCodeLengths,
 		&i.BackupPool,
+		&i.AutoLockEnabled,
+		&i.AutoLockDelaySeconds,
+		&i.HubDisconnected,
+		&i.SubscriptionMissingAt,
+		&i.ReportedTimeZone,
 	)
 	return i, err
 }
 
 const getDeviceByRef = `-- name: GetDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where connected_account_id = $1 and vendor_ref = $2
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices where connected_account_id = $1 and vendor_ref = $2
 `
 
 type GetDeviceByRefParams struct {
@@ -426,6 +446,11 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 		&i.AccountError,
 		&i.ReportedCodeLengths,
 		&i.BackupPool,
+		&i.AutoLockEnabled,
+		&i.AutoLockDelaySeconds,
+		&i.HubDisconnected,
+		&i.SubscriptionMissingAt,
+		&i.ReportedTimeZone,
 	)
 	return i, err
 }
@@ -442,30 +467,36 @@ func (q *Queries) GiveUpDeviceRef(ctx context.Context, deviceID uuid.UUID) error
 
 const insertDevice = `-- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
-  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, told_online, told_locked, told_battery, online_changed_at, created_at)
+  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, told_online, told_locked, told_battery, online_changed_at,
+  auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8,
-  $9, $10, $11, $12, $13, $14, $15, $16, $11, $12, $17, $18, clock_timestamp())
+  $9, $10, $11, $12, $13, $14, $15, $16, $11, $12, $17, $18,
+  $19, $20, $21, $22, clock_timestamp())
 `
 
 type InsertDeviceParams struct {
-	DeviceID           uuid.UUID
-	WorkspaceID        uuid.UUID
-	ConnectedAccountID uuid.UUID
-	VendorRef          string
-	DeviceType         string
-	Provider           string
-	Manufacturer       string
-	Model              string
-	SerialNumber       string
-	Name               string
-	Online             bool
-	Locked             *bool
-	BatteryLevel       *float64
-	Capabilities       []byte
-	Flags              []string
-	IsManaged          bool
-	ToldBattery        *string
-	SeenAt             time.Time
+	DeviceID              uuid.UUID
+	WorkspaceID           uuid.UUID
+	ConnectedAccountID    uuid.UUID
+	VendorRef             string
+	DeviceType            string
+	Provider              string
+	Manufacturer          string
+	Model                 string
+	SerialNumber          string
+	Name                  string
+	Online                bool
+	Locked                *bool
+	BatteryLevel          *float64
+	Capabilities          []byte
+	Flags                 []string
+	IsManaged             bool
+	ToldBattery           *string
+	SeenAt                time.Time
+	AutoLockEnabled       *bool
+	AutoLockDelaySeconds  *float64
+	HubDisconnected       bool
+	SubscriptionMissingAt *time.Time
 }
 
 func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) error {
@@ -488,12 +519,16 @@ func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) erro
 		arg.IsManaged,
 		arg.ToldBattery,
 		arg.SeenAt,
+		arg.AutoLockEnabled,
+		arg.AutoLockDelaySeconds,
+		arg.HubDisconnected,
+		arg.SubscriptionMissingAt,
 	)
 	return err
 }
 
 const listDevices = `-- name: ListDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices
 where workspace_id = $1 and removed_at is null and is_managed
   and (created_at, device_id) > ($2::timestamptz, $3::uuid)
 order by created_at, device_id
@@ -559,6 +594,11 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 			&i.AccountError,
 			&i.ReportedCodeLengths,
 			&i.BackupPool,
+			&i.AutoLockEnabled,
+			&i.AutoLockDelaySeconds,
+			&i.HubDisconnected,
+			&i.SubscriptionMissingAt,
+			&i.ReportedTimeZone,
 		); err != nil {
 			return nil, err
 		}
@@ -571,7 +611,7 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 }
 
 const listDevicesOfAccount = `-- name: ListDevicesOfAccount :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where connected_account_id = $1 order by device_id for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices where connected_account_id = $1 order by device_id for no key update
 `
 
 // Whoever locks several devices does so in this order.
@@ -622,6 +662,11 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 			&i.AccountError,
 			&i.ReportedCodeLengths,
 			&i.BackupPool,
+			&i.AutoLockEnabled,
+			&i.AutoLockDelaySeconds,
+			&i.HubDisconnected,
+			&i.SubscriptionMissingAt,
+			&i.ReportedTimeZone,
 		); err != nil {
 			return nil, err
 		}
@@ -634,7 +679,7 @@ func (q *Queries) ListDevicesOfAccount(ctx context.Context, connectedAccountID u
 }
 
 const lockDevice = `-- name: LockDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where device_id = $1 for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices where device_id = $1 for no key update
 `
 
 // Changes of one device's codes happen one after another.
@@ -679,12 +724,17 @@ func (q *Queries) LockDevice(ctx context.Context, deviceID uuid.UUID) (Device, e
 		&i.AccountError,
 		&i.ReportedCodeLengths,
 		&i.BackupPool,
+		&i.AutoLockEnabled,
+		&i.AutoLockDelaySeconds,
+		&i.HubDisconnected,
+		&i.SubscriptionMissingAt,
+		&i.ReportedTimeZone,
 	)
 	return i, err
 }
 
 const lockDeviceByRef = `-- name: LockDeviceByRef :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices where connected_account_id = $1 and vendor_ref = $2 and created_at < now() - $3::interval
 for no key update
 `
 
@@ -735,12 +785,17 @@ func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams
 		&i.AccountError,
 		&i.ReportedCodeLengths,
 		&i.BackupPool,
+		&i.AutoLockEnabled,
+		&i.AutoLockDelaySeconds,
+		&i.HubDisconnected,
+		&i.SubscriptionMissingAt,
+		&i.ReportedTimeZone,
 	)
 	return i, err
 }
 
 const lockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool from devices where workspace_id = $1 and device_id = $2 and removed_at is null for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices where workspace_id = $1 and device_id = $2 and removed_at is null for no key update
 `
 
 type LockWorkspaceDeviceParams struct {
@@ -789,6 +844,11 @@ func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDevi
 		&i.AccountError,
 		&i.ReportedCodeLengths,
 		&i.BackupPool,
+		&i.AutoLockEnabled,
+		&i.AutoLockDelaySeconds,
+		&i.HubDisconnected,
+		&i.SubscriptionMissingAt,
+		&i.ReportedTimeZone,
 	)
 	return i, err
 }
@@ -814,6 +874,20 @@ type ReportCodeLengthsParams struct {
 
 func (q *Queries) ReportCodeLengths(ctx context.Context, arg ReportCodeLengthsParams) error {
 	_, err := q.db.Exec(ctx, reportCodeLengths, arg.ReportedCodeLengths, arg.DeviceID)
+	return err
+}
+
+const reportTimeZone = `-- name: ReportTimeZone :exec
+update devices set reported_time_zone = $1 where device_id = $2
+`
+
+type ReportTimeZoneParams struct {
+	ReportedTimeZone *string
+	DeviceID         uuid.UUID
+}
+
+func (q *Queries) ReportTimeZone(ctx context.Context, arg ReportTimeZoneParams) error {
+	_, err := q.db.Exec(ctx, reportTimeZone, arg.ReportedTimeZone, arg.DeviceID)
 	return err
 }
 
@@ -890,6 +964,21 @@ type SetBackupPoolParams struct {
 
 func (q *Queries) SetBackupPool(ctx context.Context, arg SetBackupPoolParams) error {
 	_, err := q.db.Exec(ctx, setBackupPool, arg.BackupPool, arg.DeviceID)
+	return err
+}
+
+const setDeviceAutoLock = `-- name: SetDeviceAutoLock :exec
+update devices set auto_lock_enabled = $1, auto_lock_delay_seconds = $2 where device_id = $3
+`
+
+type SetDeviceAutoLockParams struct {
+	AutoLockEnabled      *bool
+	AutoLockDelaySeconds *float64
+	DeviceID             uuid.UUID
+}
+
+func (q *Queries) SetDeviceAutoLock(ctx context.Context, arg SetDeviceAutoLockParams) error {
+	_, err := q.db.Exec(ctx, setDeviceAutoLock, arg.AutoLockEnabled, arg.AutoLockDelaySeconds, arg.DeviceID)
 	return err
 }
 
@@ -1001,25 +1090,30 @@ const updateDevice = `-- name: UpdateDevice :exec
 update devices set device_type = $1, provider = $2, manufacturer = $3, model = $4,
   serial_number = $5, name = $6, online = $7, locked = $8, battery_level = $9,
   capabilities = $10, flags = $11, removed_at = null,
-  online_changed_at = $12, locked_changed_at = $13
-where device_id = $14
+  online_changed_at = $12, locked_changed_at = $13, auto_lock_enabled = $14,
+  auto_lock_delay_seconds = $15, hub_disconnected = $16, subscription_missing_at = $17
+where device_id = $18
 `
 
 type UpdateDeviceParams struct {
-	DeviceType      string
-	Provider        string
-	Manufacturer    string
-	Model           string
-	SerialNumber    string
-	Name            string
-	Online          bool
-	Locked          *bool
-	BatteryLevel    *float64
-	Capabilities    []byte
-	Flags           []string
-	OnlineChangedAt time.Time
-	LockedChangedAt time.Time
-	DeviceID        uuid.UUID
+	DeviceType            string
+	Provider              string
+	Manufacturer          string
+	Model                 string
+	SerialNumber          string
+	Name                  string
+	Online                bool
+	Locked                *bool
+	BatteryLevel          *float64
+	Capabilities          []byte
+	Flags                 []string
+	OnlineChangedAt       time.Time
+	LockedChangedAt       time.Time
+	AutoLockEnabled       *bool
+	AutoLockDelaySeconds  *float64
+	HubDisconnected       bool
+	SubscriptionMissingAt *time.Time
+	DeviceID              uuid.UUID
 }
 
 func (q *Queries) UpdateDevice(ctx context.Context, arg UpdateDeviceParams) error {
@@ -1037,6 +1131,10 @@ func (q *Queries) UpdateDevice(ctx context.Context, arg UpdateDeviceParams) erro
 		arg.Flags,
 		arg.OnlineChangedAt,
 		arg.LockedChangedAt,
+		arg.AutoLockEnabled,
+		arg.AutoLockDelaySeconds,
+		arg.HubDisconnected,
+		arg.SubscriptionMissingAt,
 		arg.DeviceID,
 	)
 	return err

@@ -52,6 +52,7 @@ type AccessCode struct {
 	IsBackup                    bool
 	InPool                      bool
 	PulledBackupCodeID          *uuid.UUID
+	OfflineKind                 *string
 }
 
 type AcsAccessGroup struct {
@@ -255,43 +256,48 @@ type DeliveryAttempt struct {
 }
 
 type Device struct {
-	DeviceID            uuid.UUID
-	WorkspaceID         uuid.UUID
-	ConnectedAccountID  uuid.UUID
-	VendorRef           string
-	DeviceType          string
-	Provider            string
-	Manufacturer        string
-	Model               string
-	SerialNumber        string
-	Name                string
-	Online              bool
-	Locked              *bool
-	BatteryLevel        *float64
-	Capabilities        []byte
-	Flags               []string
-	CustomMetadata      []byte
-	CreatedAt           time.Time
-	OnlineChangedAt     time.Time
-	RemovedAt           *time.Time
-	ReadNeeded          bool
-	LastGoodReadAt      *time.Time
-	RereadAt            *time.Time
-	Failures            int32
-	WakeSeq             int64
-	DueAt               *time.Time
-	LockedChangedAt     time.Time
-	ToldOnline          bool
-	ToldLocked          *bool
-	ToldBattery         *string
-	EmptiedAt           *time.Time
-	Losses              []time.Time
-	FlakySince          *time.Time
-	IsManaged           bool
-	Nickname            *string
-	AccountError        []byte
-	ReportedCodeLengths []int32
-	BackupPool          []byte
+	DeviceID              uuid.UUID
+	WorkspaceID           uuid.UUID
+	ConnectedAccountID    uuid.UUID
+	VendorRef             string
+	DeviceType            string
+	Provider              string
+	Manufacturer          string
+	Model                 string
+	SerialNumber          string
+	Name                  string
+	Online                bool
+	Locked                *bool
+	BatteryLevel          *float64
+	Capabilities          []byte
+	Flags                 []string
+	CustomMetadata        []byte
+	CreatedAt             time.Time
+	OnlineChangedAt       time.Time
+	RemovedAt             *time.Time
+	ReadNeeded            bool
+	LastGoodReadAt        *time.Time
+	RereadAt              *time.Time
+	Failures              int32
+	WakeSeq               int64
+	DueAt                 *time.Time
+	LockedChangedAt       time.Time
+	ToldOnline            bool
+	ToldLocked            *bool
+	ToldBattery           *string
+	EmptiedAt             *time.Time
+	Losses                []time.Time
+	FlakySince            *time.Time
+	IsManaged             bool
+	Nickname              *string
+	AccountError          []byte
+	ReportedCodeLengths   []int32
+	BackupPool            []byte
+	AutoLockEnabled       *bool
+	AutoLockDelaySeconds  *float64
+	HubDisconnected       bool
+	SubscriptionMissingAt *time.Time
+	ReportedTimeZone      *string
 }
 
 type Event struct {

@@ -94,6 +94,8 @@ func contractFields(eventType string) []string {
 		more = code
 	case eventType == "device.connection_became_flaky":
 		more = device
+	case strings.HasPrefix(eventType, "device.error.subscription_required"):
+		more = device
 	case eventType == "device.disconnected", eventType == "device.unmanaged.disconnected":
 		more = append([]string{"error_code"}, device...)
 	case eventType == "device.low_battery":
@@ -123,7 +125,7 @@ func TestEveryEmittedEventIsTried(t *testing.T) {
 		access.ClientSessionDeleted: true, // by those of client sessions
 		"connected_account.deleted": true, // by those of the command that disconnects
 	}
-	for _, step := range slices.Concat(life, delays, refusals, ends, flaps, unmanaged, backups, logins) {
+	for _, step := range slices.Concat(life, delays, refusals, ends, flaps, unmanaged, backups, logins, unpaid, hubs) {
 		for _, eventType := range step.want {
 			tried[eventType] = true
 		}

@@ -53,9 +53,10 @@ type Adapter struct {
 }
 
 var (
-	_ adapter.Adapter   = (*Adapter)(nil)
-	_ adapter.Locker    = (*Adapter)(nil)
-	_ adapter.Simulator = (*Adapter)(nil)
+	_ adapter.Adapter    = (*Adapter)(nil)
+	_ adapter.Locker     = (*Adapter)(nil)
+	_ adapter.AutoLocker = (*Adapter)(nil)
+	_ adapter.Simulator  = (*Adapter)(nil)
 )
 
 // New makes an adapter. It speaks to nobody yet.
@@ -234,6 +235,22 @@ func (a *Adapter) Lock(ctx context.Context, device adapter.DeviceRef) (adapter.S
 // Unlock implements adapter.Locker.
 func (a *Adapter) Unlock(ctx context.Context, device adapter.DeviceRef) (adapter.State, error) {
 	return a.act(ctx, device, "unlock", func(c adapter.Caps) bool { return c.Unlock })
+}
+
+// ConfigureAutoLock implements adapter.AutoLocker.
+func (a *Adapter) ConfigureAutoLock(ctx context.Context, device adapter.DeviceRef, setting adapter.AutoLock) (adapter.State, error) {
+	caps, err := a.capsOf(ctx, device)
+	switch {
+	case err != nil:
+		return "", err
+	case !caps.AutoLock:
+		return "", adapter.Errorf(adapter.NotSupported, "the device cannot lock itself")
+	}
+	body := wireAutoLock{Enabled: setting.Enabled, Delay: setting.Delay.Seconds()}
+	if err := a.do(ctx, call{method: http.MethodPut, path: lockPath(device) + "/auto_lock", body: body}, nil); err != nil {
+		return "", err
+	}
+	return adapter.Accepted, nil
 }
 
 // act has the bolt moved. The guide's answer says no more than that the command was taken.

@@ -34,6 +34,7 @@ var classes = map[string]adapter.Class{
 	"LOCK_NOT_FOUND":        adapter.NotFound,
 	"ACCESS_CODE_NOT_FOUND": adapter.NotFound,
 	"NOT_SUPPORTED":         adapter.NotSupported,
+	"SUBSCRIPTION_REQUIRED": adapter.Transient, // until it is paid for
 	"DEVICE_BUSY":           adapter.Transient,
 	"DEVICE_ERROR":          adapter.Transient,
 	"LOCK_JAMMED":           adapter.Transient,

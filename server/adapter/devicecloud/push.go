@@ -18,7 +18,8 @@ import (
 const pushLimit = 64 << 10
 
 // hints says what each of the vendor's events hints at. Others, such as access_code.used, say nothing that
-// these do not say. The names are the guide's, and account.revoked is package sandbox's.
+// these do not say. The names are the guide's, and account.revoked and
+// lock.settings_changed are package sandbox's.
 var hints = map[string]adapter.EventKind{
 	"device.online":                 adapter.DeviceOnline,
 	"device.offline":                adapter.DeviceOffline,
@@ -28,6 +29,7 @@ var hints = map[string]adapter.EventKind{
 	"battery.low":                   adapter.StatusChanged,
 	"battery.replaced":              adapter.StatusChanged,
 	"lock.action_completed":         adapter.LockOperated,
+	"lock.settings_changed":         adapter.StatusChanged,
 	"access_code.created":           adapter.CodesChanged,
 	"access_code.updated":           adapter.CodesChanged,
 	"access_code.deleted":           adapter.CodesChanged,

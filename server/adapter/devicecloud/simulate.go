@@ -42,6 +42,16 @@ func (a *Adapter) LockByHand(ctx context.Context, device adapter.DeviceRef) erro
 	return a.control(ctx, device, "keypad/lock", struct{}{}, nil)
 }
 
+// SetHub implements adapter.Simulator.
+func (a *Adapter) SetHub(ctx context.Context, device adapter.DeviceRef, online bool) error {
+	return a.control(ctx, device, "hub", map[string]bool{"online": online}, nil)
+}
+
+// SetSubscription implements adapter.Simulator.
+func (a *Adapter) SetSubscription(ctx context.Context, device adapter.DeviceRef, expired bool) error {
+	return a.control(ctx, device, "subscription", map[string]bool{"expired": expired}, nil)
+}
+
 // Disconnect implements adapter.Simulator.
 func (a *Adapter) Disconnect(ctx context.Context) error {
 	return a.do(ctx, call{method: http.MethodPost, path: "/sandbox/account/revoke", body: struct{}{}, control: true}, nil)

@@ -21,6 +21,9 @@ type wireLock struct {
 	Online       *bool             `json:"online"`
 	BatteryLevel *float64          `json:"battery_level"` // percent
 	LockState    string            `json:"lock_state"`
+	AutoLock     *wireAutoLock     `json:"auto_lock"`
+	HubOnline    *bool             `json:"hub_online"`
+	Subscription *bool             `json:"subscription_active"`
 	Capabilities *wireCapabilities `json:"capabilities"`
 }
 
@@ -48,8 +51,14 @@ type wireCapabilities struct {
 		MinLength int    `json:"min_length"`
 		MaxLength int    `json:"max_length"`
 	} `json:"constraints"`
+	AutoLock *bool  `json:"auto_lock"`
 	Confirm  string `json:"confirm"`
 	MinGapMS int    `json:"min_write_gap_ms"`
+}
+
+type wireAutoLock struct {
+	Enabled bool    `json:"enabled"`
+	Delay   float64 `json:"delay_seconds"`
 }
 
 // defaultCodeLengths are what the API's simulated locks take.
@@ -71,6 +80,11 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 		locked := l.LockState == "locked"
 		d.Locked = &locked
 	}
+	d.Caps.Hub, d.Caps.Subscription = l.HubOnline != nil, l.Subscription != nil
+	d.HubOffline, d.SubscriptionMissing = !or(l.HubOnline, true), !or(l.Subscription, true)
+	if l.AutoLock != nil {
+		d.AutoLock = &adapter.AutoLock{Enabled: l.AutoLock.Enabled, Delay: time.Duration(l.AutoLock.Delay * float64(time.Second))}
+	}
 	if l.BatteryLevel != nil {
 		level := min(max(*l.BatteryLevel/100, 0), 1)
 		d.BatteryLevel = &level
@@ -80,7 +94,7 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 
 func (w wireCapabilities) caps() adapter.Caps {
 	c := adapter.Caps{
-		Lock: or(w.Lock, true), Unlock: or(w.Unlock, true),
+		Lock: or(w.Lock, true), Unlock: or(w.Unlock, true), AutoLock: or(w.AutoLock, false),
 		OnlineCodes: or(w.OnlineCodes, true), OfflineCodes: or(w.OfflineCodes, false),
 		ListCodes: or(w.ListCodes, true), DeleteUnmanaged: or(w.DeleteUnmanaged, true),
 		ModifyInPlace: or(w.ModifyInPlace, false), PINVisible: or(w.PINVisible, true),

@@ -88,16 +88,25 @@ select * from devices where connected_account_id = @connected_account_id order b
 
 -- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
-  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, told_online, told_locked, told_battery, online_changed_at, created_at)
+  serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, told_online, told_locked, told_battery, online_changed_at,
+  auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, created_at)
 values (@device_id, @workspace_id, @connected_account_id, @vendor_ref, @device_type, @provider, @manufacturer, @model,
-  @serial_number, @name, @online, @locked, @battery_level, @capabilities, @flags, @is_managed, @online, @locked, @told_battery, @seen_at, clock_timestamp());
+  @serial_number, @name, @online, @locked, @battery_level, @capabilities, @flags, @is_managed, @online, @locked, @told_battery, @seen_at,
+  @auto_lock_enabled, @auto_lock_delay_seconds, @hub_disconnected, @subscription_missing_at, clock_timestamp());
 
 -- name: UpdateDevice :exec
 update devices set device_type = @device_type, provider = @provider, manufacturer = @manufacturer, model = @model,
   serial_number = @serial_number, name = @name, online = @online, locked = @locked, battery_level = @battery_level,
   capabilities = @capabilities, flags = @flags, removed_at = null,
-  online_changed_at = @online_changed_at, locked_changed_at = @locked_changed_at
+  online_changed_at = @online_changed_at, locked_changed_at = @locked_changed_at, auto_lock_enabled = @auto_lock_enabled,
+  auto_lock_delay_seconds = @auto_lock_delay_seconds, hub_disconnected = @hub_disconnected, subscription_missing_at = @subscription_missing_at
 where device_id = @device_id;
+
+-- name: SetDeviceAutoLock :exec
+update devices set auto_lock_enabled = @auto_lock_enabled, auto_lock_delay_seconds = @auto_lock_delay_seconds where device_id = @device_id;
+
+-- name: ReportTimeZone :exec
+update devices set reported_time_zone = @reported_time_zone where device_id = @device_id;
 
 -- name: SetDeviceLocked :exec
 update devices set locked = @locked, locked_changed_at = @locked_changed_at where device_id = @device_id;

@@ -1,0 +1,70 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	_ "time/tzdata" // where the machine has none
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// TimeZone is where a device is, as somebody reports it for a device whose vendor does not tell.
+type TimeZone struct {
+	DeviceID   string
+	ByProvider map[string]string // an IANA time zone by device_provider_name; empty: not given
+}
+
+// ReportTimeZones notes the time zones of devices, all or none.
+// It fails with NotFound, and with Invalid where a time zone is none, or is given for devices of another vendor.
+func (s *Service) ReportTimeZones(ctx context.Context, p Principal, zones []TimeZone) error {
+	byDevice := map[uuid.UUID]TimeZone{}
+	var ids []uuid.UUID
+	for i, z := range zones {
+		id, err := uuid.Parse(z.DeviceID)
+		if err != nil {
+			return deviceNotFound("device_id", z.DeviceID)
+		}
+		if _, twice := byDevice[id]; twice {
+			return invalid(fmt.Sprintf("devices.%d.device_id", i), "Device %s is named twice", id)
+		}
+		for provider, zone := range z.ByProvider {
+			if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
+				return invalid(fmt.Sprintf("devices.%d.%s_metadata.time_zone", i, provider), "Not an IANA time zone; write it like Europe/Zurich")
+			}
+		}
+		byDevice[id] = z
+		ids = append(ids, id)
+	}
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		slices.SortFunc(ids, func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
+		for _, id := range ids {
+			d, err := lockManagedDevice(ctx, tx, p, id)
+			if err != nil {
+				return err
+			}
+			for provider, zone := range byDevice[id].ByProvider {
+				switch {
+				case zone == "":
+				case provider != d.Provider:
+					i := slices.IndexFunc(zones, func(z TimeZone) bool { return names(z.DeviceID, id) })
+					return invalid(fmt.Sprintf("devices.%d.%s_metadata", i, provider), "Device %s is one of %s", id, d.Provider)
+				default:
+					if err := tx.ReportTimeZone(ctx, store.ReportTimeZoneParams{DeviceID: id, ReportedTimeZone: &zone}); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if _, ok := errors.AsType[*Error](err); err != nil && !ok {
+		err = fmt.Errorf("report time zones: %w", err)
+	}
+	return err
+}
