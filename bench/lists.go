@@ -32,6 +32,8 @@ func (b *listBed) lists() []list {
 		{"/connected_accounts/list", "connected_accounts", nil, "connected_accounts", "connected_account_id", "true", at},
 		{"/access_codes/list", "access_codes", device, "access_codes", "access_code_id", "is_managed", hidden + `'vendor_ref', 'copy/' || n, ` + at},
 		{"/access_codes/unmanaged/list", "access_codes", device, "access_codes", "access_code_id", "is_managed", hidden + `'vendor_ref', 'found/' || n, 'is_managed', false, ` + at},
+		{"/user_identities/list", "user_identities", nil, "user_identities", "user_identity_id", "true", `'user_identity_key', null, ` + at},
+		{"/connect_webviews/list", "connect_webviews", nil, "connect_webviews", "connect_webview_id", "true", at},
 		{"/action_attempts/list", "action_attempts", device, "action_attempts", "action_attempt_id", "true", at},
 	}
 }
@@ -96,6 +98,11 @@ func (b *listBed) prepare(ctx context.Context) error {
 	if err := b.post(ctx, "/access_codes/create", map[string]any{"device_id": made.Devices[0].DeviceID, "code": "4711", "name": "Guest", "sync": true}, nil); err != nil {
 		return err
 	}
+	for path, params := range map[string]map[string]any{"/user_identities/create": {"full_name": "Jane"}, "/connect_webviews/create": {}} {
+		if err := b.post(ctx, path, params, nil); err != nil {
+			return err
+		}
+	}
 	if err := b.copies(ctx, "connected_accounts", "connected_account_id", "true", `'due_at', null, 'display_name', 'Copy'`, 1); err != nil {
 		return err
 	}
@@ -122,6 +129,7 @@ func (b *listBed) fill(ctx context.Context, l list, rows int) error {
 	switch l.table {
 	case "devices":
 		where, changes = where+" and connected_account_id = '"+b.account+"'", changes+`, 'due_at', null`
+	case "user_identities", "connect_webviews":
 	case "connected_accounts":
 		where = "connected_account_id = '" + b.account + "'"
 	default:
