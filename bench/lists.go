@@ -103,7 +103,7 @@ func (b *listBed) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := b.copies(ctx, "connected_accounts", "connected_account_id", "true", `'due_at', null, 'display_name', 'Copy'`, 1); err != nil {
+	if err := b.copies(ctx, "connected_accounts", "connected_account_id", "true", `'due_at', null, 'address_mac', null, 'display_name', 'Copy'`, 1); err != nil {
 		return err
 	}
 	if err := b.pool.QueryRow(ctx, "select connected_account_id::text from connected_accounts where display_name = 'Copy'").Scan(&b.account); err != nil {
