@@ -11,7 +11,7 @@ var providerNames = []struct{ name, display string }{
 	{"igloohome", "igloohome"},
 	{"kwikset", "Kwikset"},
 	{"nuki", "Nuki"},
-	{"salto", "Salto"},
+	{"salto_ks", "Salto KS"},
 	{"schlage", "Schlage"},
 	{"smartthings", "SmartThings"},
 	{"tedee", "Tedee"},

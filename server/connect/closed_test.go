@@ -1,0 +1,110 @@
+package connect_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+)
+
+// What a page says to browsers, where it can be asked without one.
+func TestPagesAreClosedToOtherSites(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	w := webview(t, s, map[string]any{"custom_redirect_url": "https://app.example/x", "custom_redirect_failure_url": "http://other.example:8080"})
+	send := func(method, path, body string, header map[string]string) *http.Response {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range header {
+			req.Header.Set(name, value)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res
+	}
+	res := send(http.MethodGet, w.URL+"/nuki", "", nil)
+	for header, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self' https://app.example http://other.example:8080; base-uri 'none'; frame-ancestors 'none'",
+		"Referrer-Policy":         "no-referrer", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "X-Frame-Options": "DENY",
+	} {
+		if got := res.Header.Get(header); got != want {
+			t.Errorf("%s is %q", header, got)
+		}
+	}
+	form := map[string]string{"Content-Type": "application/x-www-form-urlencoded"}
+	good := "email=jane%40example.com&password=1234"
+	for name, header := range map[string]map[string]string{
+		"another site": {"Sec-Fetch-Site": "cross-site", "Origin": s.URL}, "an older browser at another site": {"Origin": "https://evil.example"}, "a neighbour": {"Sec-Fetch-Site": "same-site"},
+	} {
+		header["Content-Type"] = form["Content-Type"]
+		if res := send(http.MethodPost, w.URL+"/nuki", good, header); res.StatusCode != http.StatusForbidden {
+			t.Errorf("a form of %s: %s", name, res.Status)
+		}
+	}
+	if res := send(http.MethodPost, w.URL+"/nuki", "email="+strings.Repeat("x", 20<<10), form); res.StatusCode != http.StatusBadRequest {
+		t.Errorf("a form that is too long: %s", res.Status)
+	}
+	if res := send(http.MethodPost, w.URL+"/nuki?"+good, "", form); res.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a password in the URL: %s", res.Status)
+	}
+	if got := now(t, s, w); got.Status != "pending" {
+		t.Errorf("the webview is %s", got.Status)
+	}
+}
+
+// logged is a log that is read while it is written.
+type logged struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func TestLogTellsNeitherPagesNorPasswords(t *testing.T) {
+	t.Parallel()
+	var log logged
+	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
+		c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	w := webview(t, s, nil)
+	for _, form := range []string{"email=jane%40example.com&password=mistyped-secret", "email=jane%40example.com&password=%zz-mistyped-secret", "email=jane%40example.com&password=1234"} {
+		res, err := http.Post(w.URL+"/nuki", "application/x-www-form-urlencoded", strings.NewReader(form))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	if now(t, s, w).Status != "authorized" {
+		t.Fatal("nobody has logged in")
+	}
+	token := w.URL[strings.LastIndex(w.URL, "/")+1:]
+	for _, secret := range []string{token, "mistyped-secret"} {
+		if strings.Contains(log.String(), secret) {
+			t.Errorf("the log tells %q", secret)
+		}
+	}
+	if !strings.Contains(log.String(), "connect_webview_id="+w.ConnectWebviewID) {
+		t.Error("the log does not say which webview was used")
+	}
+}
