@@ -29,6 +29,7 @@ require (
 	github.com/urfave/cli/v3 v3.14.0
 	github.com/vgarvardt/pgx-google-uuid/v5 v5.6.0
 	go.uber.org/goleak v1.3.0
+	golang.org/x/time v0.16.0
 )
 
 require (

@@ -26,8 +26,9 @@ type Config struct {
 	Database
 	Listen     string // host:port; port 0 takes a free one
 	PublicURL  string // how clients reach it; empty: as they have called it
-	TrustProxy bool   // X-Forwarded-Proto and X-Forwarded-Host come from a proxy of ours
-	Sandbox    bool   // make sure that there is a sandbox workspace with simulated devices
+	TrustProxy bool   // X-Forwarded-Proto, -Host and -For come from a proxy of ours
+	Limits     rest.Limits
+	Sandbox    bool // make sure that there is a sandbox workspace with simulated devices
 	Sandboxing Sandboxing
 	Connecting Connecting
 	Access     access.Options
@@ -118,7 +119,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := rest.NewHandler(rest.Options{Access: a.Access, ACS: a.ACS, Simulator: r, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Logger: c.Log, Observe: observeRequest})
+	api, err := rest.NewHandler(rest.Options{Access: a.Access, ACS: a.ACS, Simulator: r, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Limits: c.Limits, Logger: c.Log, Observe: observeRequest})
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func (silent) WriteHeader(int)             {}
 // BenchmarkEdge is the whole way of a request through the edge and back, with a handler that does nothing.
 func BenchmarkEdge(b *testing.B) {
 	a := answers{pager: pager{key: make([]byte, 32)}, rows: 3}
-	edge, err := newEdge(a, knownKeys, discard, nil)
+	edge, err := newEdge(a, knownKeys, Options{Logger: discard})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -105,11 +106,21 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	address := addressOf(r, e.trustForwarded)
+	if after := e.callers.admit(address, token); after > 0 {
+		return tooManyFailures(after)
+	}
 	p, err := e.authenticate(r.Context(), token, workspaceID)
+	if refused := new(access.Error); err == nil || errors.As(err, &refused) && refused.Kind == access.Unauthorized {
+		e.callers.tried(address, token, err == nil)
+	}
 	if err != nil {
 		return err
 	}
 	x.principal = p
+	if after := e.callers.request(p.CredentialID.String()); after > 0 {
+		return tooManyRequests(after)
+	}
 	return x.operation.admits(p)
 }
 

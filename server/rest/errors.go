@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -28,6 +29,8 @@ type failure struct {
 	data    map[string]any
 	issues  []issue
 	methods []string // that are allowed, in answers that say so
+
+	retryAfter int // seconds, in answers that say so
 }
 
 func (f *failure) Error() string { return f.kind + ": " + f.message }
@@ -150,6 +153,8 @@ func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
 	switch f.status {
 	case http.StatusUnauthorized:
 		header.Set("Www-Authenticate", "Bearer")
+	case http.StatusTooManyRequests:
+		header.Set("Retry-After", strconv.Itoa(f.retryAfter))
 	case http.StatusMethodNotAllowed:
 		header.Set("Allow", strings.Join(f.methods, ", "))
 	}

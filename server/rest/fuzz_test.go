@@ -12,7 +12,7 @@ import (
 // what reaches a handler is what a second, canonical request would bring it.
 func FuzzCanonical(f *testing.F) {
 	a := answers{pager: pager{key: make([]byte, 32)}, rows: 3}
-	handler, err := newEdge(a, knownKeys, discard, nil)
+	handler, err := newEdge(a, knownKeys, Options{Logger: discard})
 	if err != nil {
 		f.Fatal(err)
 	}

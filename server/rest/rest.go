@@ -32,8 +32,10 @@ type Options struct {
 	CursorKey []byte
 	// PublicURL is where callers reach the service; empty: where each request says that it was sent.
 	PublicURL string
-	// TrustForwarded is whether X-Forwarded-Proto and X-Forwarded-Host come from a proxy of ours.
+	// TrustForwarded is whether X-Forwarded-Proto, -Host and -For come from a proxy of ours.
 	TrustForwarded bool
+
+	Limits Limits
 
 	Logger *slog.Logger // nil: none
 
@@ -70,24 +72,28 @@ func NewHandler(o Options) (http.Handler, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return newEdge(&handlers{access: o.Access, acs: o.ACS, simulator: o.Simulator, pager: pager, logger: o.Logger}, o.Access.Authenticate, o.Logger, o.Observe)
+	return newEdge(&handlers{access: o.Access, acs: o.ACS, simulator: o.Simulator, pager: pager, logger: o.Logger}, o.Access.Authenticate, o)
 }
 
 // edge is everything between HTTP and the handlers.
 type edge struct {
 	operations   map[string]*operation // by path
 	authenticate authenticate
-	logger       *slog.Logger
-	observed     func(operation string, status int, took time.Duration) // nil: nobody is told
+	callers      *callers
+
+	trustForwarded bool
+
+	logger   *slog.Logger
+	observed func(operation string, status int, took time.Duration) // nil: nobody is told
 }
 
 // newEdge puts the edge around the handlers. It fails when the contract asks for what requests are not checked for.
-func newEdge(handlers StrictServerInterface, authenticate authenticate, logger *slog.Logger, observed func(string, int, time.Duration)) (http.Handler, error) {
+func newEdge(handlers StrictServerInterface, authenticate authenticate, o Options) (http.Handler, error) {
 	doc, err := Document()
 	if err != nil {
 		return nil, err
 	}
-	e := &edge{authenticate: authenticate, logger: logger, observed: observed}
+	e := &edge{authenticate: authenticate, callers: newCallers(o.Limits), trustForwarded: o.TrustForwarded, logger: o.Logger, observed: o.Observe}
 	if e.operations, err = compileOperations(doc); err != nil {
 		return nil, err
 	}

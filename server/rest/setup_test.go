@@ -58,6 +58,8 @@ type answers struct {
 	StrictServerInterface
 	pager pager
 	rows  int // how many devices there are
+
+	limits Limits
 }
 
 // echo answers with the request as the handler has got it.
@@ -196,7 +198,7 @@ func setup(t *testing.T, adjust ...func(*answers)) bundle {
 		f(&a)
 	}
 	log := &lockedBuffer{}
-	handler, err := newEdge(a, knownKeys, slog.New(slog.NewTextHandler(log, nil)), nil)
+	handler, err := newEdge(a, knownKeys, Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Limits: a.limits, TrustForwarded: a.pager.trustForwarded})
 	if err != nil {
 		t.Fatal(err)
 	}

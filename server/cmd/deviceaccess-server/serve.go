@@ -15,6 +15,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 )
 
@@ -28,7 +29,11 @@ func serveCommand() *cli.Command {
 			&cli.StringFlag{Name: "public-url", Sources: env("DEVICEACCESS_PUBLIC_URL"), Category: "Server",
 				Usage: "`URL` by which clients reach the server, for the links it hands out; without it the one they have called"},
 			&cli.BoolFlag{Name: "trust-proxy", Sources: env("DEVICEACCESS_TRUST_PROXY"), Category: "Server",
-				Usage: "believe X-Forwarded-Proto and X-Forwarded-Host, which a proxy in front of the server has to set"},
+				Usage: "believe X-Forwarded-Proto, X-Forwarded-Host and X-Forwarded-For, which a proxy in front of the server has to set"},
+			&cli.IntFlag{Name: "auth-failures-per-minute", Sources: env("DEVICEACCESS_AUTH_FAILURES_PER_MINUTE"), Value: 30, Category: "Server", Validator: notNegative[int],
+				Usage: "`NUMBER` of requests with bad credentials from one address that are looked into, twice as many at once; 0: all"},
+			&cli.IntFlag{Name: "requests-per-second", Sources: env("DEVICEACCESS_REQUESTS_PER_SECOND"), Category: "Server", Validator: notNegative[int],
+				Usage: "`NUMBER` of requests of one credential that are answered, twice as many at once; 0: all"},
 			&cli.StringFlag{Name: "ready-file", Sources: env("DEVICEACCESS_READY_FILE"), Category: "Server",
 				Usage: "once requests are answered, write {\"url\",\"api_key\",\"workspace_id\"} to `FILE`, readable by its owner only"},
 			&cli.DurationFlag{Name: "attempt-timeout", Sources: env("DEVICEACCESS_ATTEMPT_TIMEOUT"), Value: 10 * time.Minute, Category: "Server",
@@ -42,7 +47,7 @@ func serveCommand() *cli.Command {
 				Usage: "let whoever is sent a connect webview of a workspace with real locks connect a gateway of theirs; without it only accounts connect does"},
 			&cli.StringSliceFlag{Name: "allow-gateway-prefix", Sources: env("DEVICEACCESS_ALLOW_GATEWAY_PREFIX"), Category: "Server",
 				Usage: "`NETWORK` such as 10.0.0.0/8 in which gateways may be that are connected so, besides public addresses; can be given several times"},
-			&cli.DurationFlag{Name: "delivery-retention", Sources: env("DEVICEACCESS_DELIVERY_RETENTION"), Value: 30 * 24 * time.Hour, Category: "Server", Validator: notNegative,
+			&cli.DurationFlag{Name: "delivery-retention", Sources: env("DEVICEACCESS_DELIVERY_RETENTION"), Value: 30 * 24 * time.Hour, Category: "Server", Validator: notNegative[time.Duration],
 				Usage: "`TIME` for which events are kept, and deliveries that ended or are held; what is still to be sent stays. 0 keeps all for ever"},
 			&cli.StringFlag{Name: "metrics-listen", Sources: env("DEVICEACCESS_METRICS_LISTEN"), Category: "Server",
 				Usage: "`HOST:PORT` to serve metrics for Prometheus on, at /metrics and for whoever can reach it; without it there are none"},
@@ -68,9 +73,9 @@ func atLeast(least int) func(int) error {
 	}
 }
 
-func notNegative(d time.Duration) error {
-	if d < 0 {
-		return fmt.Errorf("%v is less than 0", d)
+func notNegative[T int | time.Duration](n T) error {
+	if n < 0 {
+		return fmt.Errorf("%v is less than 0", n)
 	}
 	return nil
 }
@@ -99,6 +104,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 		Access:        access.Options{AttemptPatience: c.Duration("attempt-timeout"), OfflineDebounce: max(c.Duration("offline-debounce"), 1)},
 		Webhooks:      webhooks.Options{AllowPrefixes: allow, Retention: c.Duration("delivery-retention")},
 		Connecting:    app.Connecting{Gateways: c.Bool("connect-gateways"), AllowPrefixes: gateways},
+		Limits:        rest.Limits{FailuresPerMinute: c.Int("auth-failures-per-minute"), RequestsPerSecond: c.Int("requests-per-second")},
 		MetricsListen: c.String("metrics-listen"), Log: log,
 	})
 	if err != nil {

@@ -1,0 +1,184 @@
+package rest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Limits bound what callers may ask of one instance. A zero field is no limit.
+type Limits struct {
+	// FailuresPerMinute is how many requests of one address with credentials that are not good are looked into; twice
+	// as many at once. Credentials that were good from there go on.
+	FailuresPerMinute int
+	// RequestsPerSecond is how many requests of one credential are answered; twice as many at once.
+	RequestsPerSecond int
+}
+
+// callers counts what is asked, by address and by credential. It forgets the quietest when there are too many.
+type callers struct {
+	limits Limits
+	now    func() time.Time
+
+	mu     sync.Mutex
+	known  map[string]*caller
+	pruned time.Time
+}
+
+type caller struct {
+	bucket *rate.Limiter
+	seen   time.Time
+	good   map[[sha256.Size]byte]time.Time // credentials that were good from this address, and when
+}
+
+const (
+	mostCallers  = 20_000
+	mostGood     = 100 // credentials of one address
+	goodFor      = time.Hour
+	prunedAfter  = time.Minute // at the earliest, unless there are too many
+	quietFor     = 10 * time.Minute
+	failureRoom  = 2 // minutes' worth of failures at once
+	requestsRoom = 2 // seconds' worth of requests at once
+)
+
+func newCallers(l Limits) *callers {
+	return &callers{limits: l, now: time.Now, known: map[string]*caller{}}
+}
+
+// get finds a caller; the lock is held.
+func (c *callers) get(name string, per rate.Limit, room int) *caller {
+	now := c.now()
+	if len(c.known) >= mostCallers || now.Sub(c.pruned) > prunedAfter {
+		c.prune(now)
+	}
+	k := c.known[name]
+	if k == nil {
+		k = &caller{bucket: rate.NewLimiter(per, room), good: map[[sha256.Size]byte]time.Time{}}
+		c.known[name] = k
+	}
+	k.seen = now
+	return k
+}
+
+// prune forgets who has been quiet for so long that his bucket is full again, and anybody when that is not enough.
+func (c *callers) prune(now time.Time) {
+	c.pruned = now
+	for name, k := range c.known {
+		if now.Sub(k.seen) > quietFor {
+			delete(c.known, name)
+		}
+	}
+	for name := range c.known {
+		if len(c.known) < mostCallers {
+			return
+		}
+		delete(c.known, name)
+	}
+}
+
+// admit says how long an address has to wait before a credential of it is looked into; 0 is not at all.
+func (c *callers) admit(address, token string) time.Duration {
+	if c.limits.FailuresPerMinute == 0 || address == "" {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.address(address)
+	if at, ok := k.good[sha256.Sum256([]byte(token))]; ok && c.now().Sub(at) < goodFor {
+		return 0
+	}
+	return wait(k.bucket.TokensAt(c.now()), c.failureRate())
+}
+
+func (c *callers) failureRate() rate.Limit {
+	return rate.Limit(float64(c.limits.FailuresPerMinute) / 60)
+}
+
+func (c *callers) address(address string) *caller {
+	return c.get("address/"+address, c.failureRate(), failureRoom*c.limits.FailuresPerMinute)
+}
+
+// tried notes whether a credential of an address was good.
+func (c *callers) tried(address, token string, good bool) {
+	if c.limits.FailuresPerMinute == 0 || address == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.address(address)
+	hash := sha256.Sum256([]byte(token))
+	switch {
+	case !good:
+		k.bucket.AllowN(c.now(), 1)
+		delete(k.good, hash)
+	case len(k.good) < mostGood || !k.good[hash].IsZero():
+		k.good[hash] = c.now()
+	}
+}
+
+// request takes one request of a credential, or says how long it has to wait.
+func (c *callers) request(credential string) time.Duration {
+	if c.limits.RequestsPerSecond == 0 {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	per := rate.Limit(c.limits.RequestsPerSecond)
+	k := c.get("credential/"+credential, per, requestsRoom*c.limits.RequestsPerSecond)
+	if k.bucket.AllowN(c.now(), 1) {
+		return 0
+	}
+	return wait(k.bucket.TokensAt(c.now()), per)
+}
+
+// wait is how long a bucket takes to have a token.
+func wait(tokens float64, per rate.Limit) time.Duration {
+	if tokens >= 1 {
+		return 0
+	}
+	return time.Duration((1 - tokens) / float64(per) * float64(time.Second))
+}
+
+// tooMany is the failure of a request that comes too soon.
+func tooMany(after time.Duration, message string) *failure {
+	return &failure{status: http.StatusTooManyRequests, kind: "too_many_requests", message: message, retryAfter: int(math.Ceil(after.Seconds()))}
+}
+
+func tooManyFailures(after time.Duration) *failure {
+	return tooMany(after, fmt.Sprintf("Too many requests with credentials that are not good have come from this address; try again in %d s, with one that is", int(math.Ceil(after.Seconds()))))
+}
+
+func tooManyRequests(after time.Duration) *failure {
+	return tooMany(after, "Too many requests have come with this credential; try again after the time in the header Retry-After")
+}
+
+// addressOf is where a request comes from: the network of 64 bits where that is how addresses are given out. Behind a
+// proxy of ours it is what the proxy says last: what is before that anybody can write.
+func addressOf(r *http.Request, trustForwarded bool) string {
+	text := r.RemoteAddr
+	if forwarded := r.Header.Values("X-Forwarded-For"); trustForwarded && len(forwarded) > 0 {
+		last := forwarded[len(forwarded)-1]
+		text = strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		port, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return ""
+		}
+		address = port.Addr()
+	}
+	address = address.Unmap().WithZone("")
+	if address.Is6() {
+		network, _ := address.Prefix(64)
+		return network.String()
+	}
+	return address.String()
+}

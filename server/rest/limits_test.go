@@ -1,0 +1,146 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// clocked is a counter whose time is ours.
+func clocked(l Limits) (*callers, *time.Time) {
+	now := longAgo
+	c := newCallers(l)
+	c.now = func() time.Time { return now }
+	return c, &now
+}
+
+func TestGuessesOfOneAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	c, now := clocked(Limits{FailuresPerMinute: 6})
+	const here, there = "192.0.2.1", "192.0.2.2"
+	c.tried(here, "good", true)
+	for i := range 12 { // twice as many at once
+		if after := c.admit(here, "guess"); after != 0 {
+			t.Fatalf("guess %d waits for %s", i, after)
+		}
+		c.tried(here, "guess", false)
+	}
+	if after := c.admit(here, "another"); after <= 9*time.Second || after > 10*time.Second {
+		t.Errorf("one more waits for %s, want a minute's sixth", after)
+	}
+	if after := c.admit(here, "good"); after != 0 {
+		t.Errorf("what was good from there waits for %s", after)
+	}
+	if after := c.admit(there, "guess"); after != 0 {
+		t.Errorf("another address waits for %s", after)
+	}
+	*now = now.Add(10 * time.Second)
+	if after := c.admit(here, "another"); after != 0 {
+		t.Errorf("after that long one waits for %s", after)
+	}
+	c.tried(here, "good", false) // revoked
+	if after := c.admit(here, "good"); after == 0 {
+		t.Error("what is good no more is looked into without end")
+	}
+}
+
+func TestRequestsOfOneCredentialAreLimited(t *testing.T) {
+	t.Parallel()
+	c, now := clocked(Limits{RequestsPerSecond: 5})
+	for i := range 10 {
+		if after := c.request("a"); after != 0 {
+			t.Fatalf("request %d waits for %s", i, after)
+		}
+	}
+	if after := c.request("a"); after != 200*time.Millisecond {
+		t.Errorf("one more waits for %s", after)
+	}
+	if after := c.request("b"); after != 0 {
+		t.Errorf("another's waits for %s", after)
+	}
+	*now = now.Add(time.Second)
+	for i := range 5 {
+		if after := c.request("a"); after != 0 {
+			t.Errorf("a second later request %d waits for %s", i, after)
+		}
+	}
+}
+
+func TestCallersAreForgotten(t *testing.T) {
+	t.Parallel()
+	c, now := clocked(Limits{FailuresPerMinute: 1})
+	for i := range 2 * mostCallers {
+		c.tried(strconv.Itoa(i), "guess", false)
+	}
+	if len(c.known) > mostCallers {
+		t.Errorf("%d are remembered", len(c.known))
+	}
+	*now = now.Add(quietFor + time.Second)
+	c.tried("last", "guess", false)
+	if len(c.known) != 1 {
+		t.Errorf("%d are remembered when all but one are quiet", len(c.known))
+	}
+}
+
+func TestTooManyRequestsAreToldWhenToTryAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(a *answers) {
+		a.limits = Limits{FailuresPerMinute: 1, RequestsPerSecond: 1}
+		a.pager.trustForwarded = true
+	})
+	bad := func(from string) response {
+		return b.send(t, request{method: "POST", path: "/devices/list", header: map[string]string{"Authorization": "Bearer seam_wrong", "X-Forwarded-For": from}})
+	}
+	for i, want := range []int{401, 401, 429, 429} {
+		if res := bad("203.0.113.9, 192.0.2.7"); res.status != want {
+			t.Errorf("guess %d: %d %s", i, res.status, res.raw)
+		}
+	}
+	res := bad("192.0.2.8, 192.0.2.7") // what is before the last anybody can write
+	shape, _ := res.body["error"].(map[string]any)
+	if after, err := strconv.Atoi(res.header.Get("Retry-After")); res.status != 429 || shape["type"] != "too_many_requests" || err != nil || after < 1 || after > 60 {
+		t.Errorf("%d %v %s", res.status, res.header, res.raw)
+	}
+	if res := bad("192.0.2.8"); res.status != 401 {
+		t.Errorf("another address: %d", res.status)
+	}
+	statuses := map[int]int{}
+	for range 20 {
+		statuses[b.send(t, request{method: "POST", path: "/devices/list"}).status]++
+	}
+	if statuses[200] < 2 || statuses[429] == 0 {
+		t.Errorf("many at once: %v", statuses)
+	}
+}
+
+func TestAddressesAreThoseThatAreGivenOut(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		remote, forwarded string
+		trust             bool
+		want              string
+	}{
+		{"192.0.2.1:1234", "", false, "192.0.2.1"},
+		{"192.0.2.1:1234", "203.0.113.1", false, "192.0.2.1"},
+		{"192.0.2.1:1234", "203.0.113.1", true, "203.0.113.1"},
+		{"192.0.2.1:1234", "203.0.113.1, 203.0.113.2 ", true, "203.0.113.2"},
+		{"192.0.2.1:1234", "2001:db8:1:2:3:4:5:6", true, "2001:db8:1:2::/64"},
+		{"192.0.2.1:1234", "::ffff:203.0.113.1", true, "203.0.113.1"},
+		{"192.0.2.1:1234", "[2001:db8::1]:80", true, "2001:db8::/64"},
+		{"[fe80::1%eth0]:1234", "", false, "fe80::/64"},
+		{"192.0.2.1:1234", "unknown", true, ""},
+		{"@", "", false, ""},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = test.remote
+		if test.forwarded != "" {
+			r.Header.Set("X-Forwarded-For", test.forwarded)
+		}
+		if got := addressOf(r, test.trust); got != test.want {
+			t.Errorf("%s: %q", fmt.Sprint(test), got)
+		}
+	}
+}
