@@ -788,13 +788,13 @@ type CreateAccessCodeRequest struct {
 	// IsExternalModificationAllowed Whether a change made at the device stands (with a warning) instead of being undone.
 	IsExternalModificationAllowed *ExternalModification `json:"is_external_modification_allowed,omitempty"`
 
-	// IsOfflineAccessCode Not available yet.
+	// IsOfflineAccessCode Whether the vendor makes the code, and the device accepts it without a connection. It is widened to whole hours, and can be neither changed nor deleted.
 	IsOfflineAccessCode bool `json:"is_offline_access_code,omitempty,omitzero"`
 
-	// IsOneTimeUse Not available yet.
+	// IsOneTimeUse Whether it opens once, within 24 hours of `starts_at`. Offline codes only.
 	IsOneTimeUse bool `json:"is_one_time_use,omitempty,omitzero"`
 
-	// MaxTimeRounding How much the time frame of an offline code may be widened.
+	// MaxTimeRounding How much the time frame of an offline code may be widened. With `1d` it lasts 29 to 367 whole days, otherwise 1 to 672 hours.
 	MaxTimeRounding CreateAccessCodeRequestMaxTimeRounding `json:"max_time_rounding,omitempty,omitzero"`
 
 	// Name Its name.
@@ -815,12 +815,12 @@ type CreateAccessCodeRequest struct {
 	// UseBackupAccessCodePool Whether codes are kept on the device ahead of time, one of which can be pulled in place of this one. Time-bound codes only.
 	UseBackupAccessCodePool bool `json:"use_backup_access_code_pool,omitempty,omitzero"`
 
-	// UseOfflineAccessCode Not available yet.
+	// UseOfflineAccessCode The older name of `is_offline_access_code`.
 	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
 	UseOfflineAccessCode bool `json:"use_offline_access_code,omitempty,omitzero"`
 }
 
-// CreateAccessCodeRequestMaxTimeRounding How much the time frame of an offline code may be widened.
+// CreateAccessCodeRequestMaxTimeRounding How much the time frame of an offline code may be widened. With `1d` it lasts 29 to 367 whole days, otherwise 1 to 672 hours.
 type CreateAccessCodeRequestMaxTimeRounding string
 
 // CreateClientSessionRequest What a client session is to reach.

@@ -35,13 +35,14 @@ type Code struct {
 	StartsAt, EndsAt            *time.Time
 	Status                      Status
 	ExternalModificationAllowed bool
-	Backup                      bool      // made ahead of time, and pulled in place of another
-	BackupAvailable             bool      // one can be pulled in its place
-	PulledBackup                uuid.UUID // the one that was; zero: none
-	OnDevice                    bool      // the device holds it, open or scheduled
-	WaitingForPIN               bool      // the vendor has yet to invent it
-	CannotBeManaged             bool      // unmanaged: its device does not let it be taken over
-	CannotBeDeleted             bool      // unmanaged: its device does not let it be deleted
+	Backup                      bool        // made ahead of time, and pulled in place of another
+	OfflineKind                 OfflineKind // empty: its device is told of it
+	BackupAvailable             bool        // one can be pulled in its place
+	PulledBackup                uuid.UUID   // the one that was; zero: none
+	OnDevice                    bool        // the device holds it, open or scheduled
+	WaitingForPIN               bool        // the vendor has yet to invent it
+	CannotBeManaged             bool        // unmanaged: its device does not let it be taken over
+	CannotBeDeleted             bool        // unmanaged: its device does not let it be deleted
 	Errors, Warnings            []Problem
 	Mutations                   []Mutation
 	CreatedAt                   time.Time
@@ -95,7 +96,7 @@ func (s *Service) toCode(r store.AccessCode, d store.Device) (Code, error) {
 	caps := capabilities(d)
 	c := Code{ID: r.AccessCodeID, WorkspaceID: r.WorkspaceID, DeviceID: r.DeviceID, Managed: r.IsManaged, Name: r.Name, PIN: nonEmpty(pin),
 		StartsAt: r.StartsAt, EndsAt: r.EndsAt, Status: Status(r.Status), ExternalModificationAllowed: r.ExternalModificationAllowed,
-		CommonCodeKey: r.CommonCodeKey, OnDevice: r.AppliedGen > 0, WaitingForPIN: r.IsManaged && caps.ProviderPIN && pin == "", CreatedAt: r.CreatedAt}
+		CommonCodeKey: r.CommonCodeKey, OnDevice: r.AppliedGen > 0 && !offline(r), WaitingForPIN: r.IsManaged && (caps.ProviderPIN || offline(r)) && pin == "", OfflineKind: OfflineKind(text(r.OfflineKind)), CreatedAt: r.CreatedAt}
 	if !r.IsManaged {
 		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible, !caps.DeleteUnmanaged
 	}
@@ -105,8 +106,13 @@ func (s *Service) toCode(r store.AccessCode, d store.Device) (Code, error) {
 	}
 	if r.IsManaged {
 		device := toDevice(d)
-		c.Errors = append(c.Errors, device.Errors()...)
-		if r.RemovingSince == nil && slices.ContainsFunc(device.AccountErrors, func(p Problem) bool { return p.Code == accountDisconnected }) {
+		if offline(r) { // which does not mind whether the device can be reached
+			c.Errors = append(c.Errors, device.AccountErrors...)
+			c.Warnings = append(c.Warnings, offlineWarnings(r)...)
+		} else {
+			c.Errors = append(c.Errors, device.Errors()...)
+		}
+		if r.RemovingSince == nil && !(offline(r) && r.AppliedGen > 0) && slices.ContainsFunc(device.AccountErrors, func(p Problem) bool { return p.Code == accountDisconnected }) {
 			c.Status = StatusUnknown // nobody lets us look
 		}
 		if c.Mutations, err = s.mutations(r, caps); err != nil {
@@ -171,7 +177,7 @@ const (
 
 // programAt is when a time-bound code is to be on its device; nil for an ongoing one.
 func programAt(r store.AccessCode, caps Capabilities) *time.Time {
-	if r.StartsAt == nil {
+	if r.StartsAt == nil || offline(r) {
 		return nil
 	}
 	ahead := programAhead

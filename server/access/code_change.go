@@ -89,6 +89,9 @@ func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (A
 		if c.RemovingSince != nil {
 			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device and can no longer be changed. Create a new one."}
 		}
+		if offline(c) {
+			return a, offlineUnchangeable(ch)
+		}
 		if ch.Managed != nil && !*ch.Managed {
 			return s.unmanage(ctx, tx, d, c)
 		}
@@ -240,6 +243,9 @@ func (s *Service) DeleteCode(ctx context.Context, p Principal, id, deviceID stri
 		if deviceID != "" && !names(deviceID, c.DeviceID) {
 			return store.ActionAttempt{}, codeNotFound(id)
 		}
+		if err := s.checkOfflineDeletion(d, c); err != nil {
+			return store.ActionAttempt{}, err
+		}
 		return s.remove(ctx, tx, d, c, DeleteAccessCode)
 	})
 }
@@ -263,7 +269,7 @@ func (s *Service) remove(ctx context.Context, tx store.Tx, d store.Device, c sto
 	if err := s.removeBackup(ctx, tx, d, c); err != nil {
 		return a, err
 	}
-	neverSent := c.VendorRef == nil && c.WriteGen == 0
+	neverSent := c.VendorRef == nil && c.WriteGen == 0 || offline(c)
 	if neverSent || d.RemovedAt != nil { // nothing to take away, or nothing to take it from
 		if a, err = s.doneAttempt(ctx, tx, c, actionType); err != nil {
 			return a, err
@@ -327,7 +333,7 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 	if !c.IsManaged {
 		return s.emit(ctx, tx, "access_code.unmanaged.removed", aboutCode(d, c))
 	}
-	if c.AppliedGen > 0 {
+	if c.AppliedGen > 0 && !offline(c) {
 		if err := s.emit(ctx, tx, "access_code.removed_from_device", aboutCode(d, c)); err != nil {
 			return err
 		}

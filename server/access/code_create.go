@@ -22,6 +22,9 @@ type NewCode struct {
 	NativeScheduling            bool
 	CommonCodeKey               string // shares the PIN of the codes that have it
 	BackupPool                  bool   // another code can be pulled in its place
+	Offline                     bool   // its vendor makes it, and the device accepts it without being told of it
+	OneTime                     bool   // Offline: it opens once
+	Rounding                    string // Offline: how much its time frame may be widened; empty: 1h
 	EvenIfOffline               bool   // wait for a device that is offline instead of refusing
 }
 
@@ -96,6 +99,9 @@ func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, r
 // newCode is the row of a code on d, checked against the device and the codes that are on it.
 func (s *Service) newCode(d store.Device, taken []store.AccessCode, n NewCode) (r store.InsertAccessCodeParams, err error) {
 	caps := capabilities(d)
+	if n.Offline || n.OneTime {
+		return s.newOfflineCode(d, taken, n)
+	}
 	if !caps.OnlineCodes {
 		return r, &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "device_id", Message: "This device cannot hold access codes."}
 	}
@@ -115,8 +121,7 @@ func (s *Service) newCode(d store.Device, taken []store.AccessCode, n NewCode) (
 		return r, err
 	}
 	if full(caps, taken) {
-		return r, &Error{Kind: Invalid, Type: errNoSpace, Field: "device_id",
-			Message: fmt.Sprintf("The device holds %d codes and no more. Delete one first.", caps.MaxCodes)}
+		return r, noRoom(caps)
 	}
 	switch {
 	case caps.ProviderPIN:
@@ -162,6 +167,10 @@ func defaultNameFor(caps Capabilities) string {
 		}
 	}
 	return defaultName
+}
+
+func noRoom(caps Capabilities) *Error {
+	return &Error{Kind: Invalid, Type: errNoSpace, Field: "device_id", Message: fmt.Sprintf("The device holds %d codes and no more. Delete one first.", caps.MaxCodes)}
 }
 
 // full says whether the device has no room for one more code; those on their way off make room, and those of the

@@ -137,6 +137,7 @@ const (
 const (
 	warnDelaySetting  = "delay_in_setting_on_device"
 	warnDelayRemoving = "delay_in_removing_from_device"
+	warnDelayIssuing  = "delay_in_issuing"
 )
 
 // delay is the warning of a code that is not yet as it should be, and when that is a delay; empty where it is as
@@ -153,6 +154,9 @@ func (t *deviceTx) delay(c *store.AccessCode) (warning, message string, since ti
 			since = *when
 		}
 		message = "The code has not been set on its device for a while. It is tried further."
+		if offline(*c) {
+			warning, message = warnDelayIssuing, "The vendor has not made the code for a while. It is asked further."
+		}
 	}
 	if text(c.WarningCode) == warning {
 		warning = ""

@@ -41,7 +41,7 @@ func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, se
 		}
 		doubted := read.doubted(found)
 		for _, c := range append([]*store.AccessCode(nil), t.codes...) {
-			if !read.seen[c.AccessCodeID] && doubted == nil {
+			if !read.seen[c.AccessCodeID] && doubted == nil && !offline(*c) {
 				if err := read.missing(ctx, c); err != nil {
 					return err
 				}
@@ -90,7 +90,7 @@ func (r *reading) doubted(found []Found) *time.Time {
 
 // expected says whether a code is on the device by all that is known.
 func (r *reading) expected(c *store.AccessCode) bool {
-	return c.VendorRef != nil && !r.leaving(c) && (!c.IsManaged || c.AppliedGen > 0)
+	return c.VendorRef != nil && !offline(*c) && !r.leaving(c) && (!c.IsManaged || c.AppliedGen > 0)
 }
 
 // take finds out whose a code on the device is.
@@ -189,7 +189,7 @@ func (r *reading) owner(f Found) *store.AccessCode {
 	}
 	mac := r.mac(f.PIN)
 	for _, c := range r.codes {
-		if !c.IsManaged || c.VendorRef != nil {
+		if !c.IsManaged || c.VendorRef != nil || offline(*c) {
 			continue
 		}
 		// Its reference was never recorded: the vendor has kept ours, or the PIN tells, or the place it was to have.

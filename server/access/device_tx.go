@@ -190,6 +190,9 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 	if c.AppliedGen > 0 { // the code is on the device, as it was before
 		event, failure = "access_code.failed_to_update", errFailedToUpd
 	}
+	if offline(*c) {
+		event, failure = "access_code.failed_to_issue", errFailedToIssue
+	}
 	switch {
 	case f.Class == FailedDuplicate && t.givesUpPIN(f.ConflictRef):
 		f.Class = FailedForNow

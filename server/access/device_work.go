@@ -31,7 +31,8 @@ type DeviceWork struct {
 	Deadline   *time.Time // when something is to be told, such as that a pending action attempt is given up
 	Bolt       *BoltWork  // what there is to do about its bolt
 	AutoLock   *AutoLockWork
-	Doubted    bool // its bolt is to be looked at: nobody has told why it is where it was seen
+	Issues     []IssueWork // offline codes that are to be made
+	Doubted    bool        // its bolt is to be looked at: nobody has told why it is where it was seen
 }
 
 // CodeWork is what there is to do about one code.
@@ -116,6 +117,16 @@ func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w D
 		for _, c := range t.codes {
 			if warning, _, late := t.delay(c); warning != "" {
 				w.Deadline = earlier(w.Deadline, late)
+			}
+			if offline(*c) {
+				issue, due := t.issue(c)
+				if due != nil { // also while the device cannot be reached
+					w.Deadline = earlier(w.Deadline, *due)
+				}
+				if issue != nil {
+					w.Issues = append(w.Issues, *issue)
+				}
+				continue
 			}
 			one, due, err := t.work(c)
 			if err != nil {
@@ -337,7 +348,7 @@ func (t *deviceTx) onItsWay(c *store.AccessCode) bool {
 
 // expire takes a code away whose time frame is over.
 func (t *deviceTx) expire(ctx context.Context, c *store.AccessCode) error {
-	if c.VendorRef == nil && c.WriteGen == 0 {
+	if c.VendorRef == nil && c.WriteGen == 0 || offline(*c) {
 		return t.gone(ctx, c)
 	}
 	c.RemovingSince, c.Status = &t.now, string(StatusRemoving)

@@ -4,8 +4,7 @@ import "maps"
 
 // eventFields are the event types that are emitted, each with the fields that it must carry beside those of all
 // events: the table of spec/contract.md section 7. Of those that the table names for access codes, devices, locks,
-// accounts and attempts, what is missing has no cause here: there are no codes that a vendor
-// issues offline, and no vendor that reports tampering, privacy modes, other
+// accounts and attempts, what is missing has no cause here: there is no vendor that reports tampering, privacy modes, other
 // integrations, keypads of their own or doorbells.
 var eventFields = func() map[string][]string {
 	code := []string{"access_code_id", "device_id", "connected_account_id"}
@@ -35,6 +34,9 @@ var eventFields = func() map[string][]string {
 		"access_code.modified_external_to_seam":              with(code),
 		"access_code.deleted_external_to_seam":               with(code),
 		"access_code.backup_access_code_pulled":              with(code, "backup_access_code_id"),
+		"access_code.issued":                                 with(code, "code"),
+		"access_code.failed_to_issue":                        with(code, codeTrouble...),
+		"access_code.delay_in_issuing":                       with(code, codeTrouble...),
 		"access_code.unmanaged.created":                      with(code),
 		"access_code.unmanaged.removed":                      with(code),
 		"access_code.unmanaged.converted_to_managed":         with(code),

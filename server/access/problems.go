@@ -27,14 +27,15 @@ type Problem struct {
 
 // The error codes of access codes that this package gives (spec/contract.md section 8).
 const (
-	errDuplicate   = "duplicate_code_on_device"
-	errNoSpace     = "no_space_for_access_code_on_device"
-	errConstraints = "code_constraints_violated"
-	errFailedToSet = "failed_to_set_on_device"
-	errFailedToUpd = "failed_to_update"
-	errFailedToRem = "failed_to_remove_from_device"
-	errInactive    = "access_code_inactive"
-	errFailedToExp = "failed_to_expire"
-	errExternal    = "conflicting_external_modification"
-	warnExternal   = "external_modification_in_effect"
+	errDuplicate     = "duplicate_code_on_device"
+	errNoSpace       = "no_space_for_access_code_on_device"
+	errConstraints   = "code_constraints_violated"
+	errFailedToSet   = "failed_to_set_on_device"
+	errFailedToUpd   = "failed_to_update"
+	errFailedToRem   = "failed_to_remove_from_device"
+	errFailedToIssue = "failed_to_issue"
+	errInactive      = "access_code_inactive"
+	errFailedToExp   = "failed_to_expire"
+	errExternal      = "conflicting_external_modification"
+	warnExternal     = "external_modification_in_effect"
 )

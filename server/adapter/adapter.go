@@ -73,6 +73,37 @@ type AutoLock struct {
 	Delay   time.Duration // where it is enabled
 }
 
+// OfflineIssuer is the further ability of an account whose vendor makes codes that a device accepts without being told of
+// them (Caps.OfflineCodes). Such a code is in no list, and can be neither changed nor taken back.
+type OfflineIssuer interface {
+	// IssueCode has the vendor make a code. The device need not be reached. Repeating it with the same spec.Key gives
+	// the same code. It fails like Device, with Full, with Invalid where the vendor makes none for such a time, and with
+	// NotSupported where the device lacks the capability.
+	IssueCode(ctx context.Context, device DeviceRef, spec OfflineSpec) (IssuedCode, error)
+}
+
+// OfflineSpec is a code to be made. It starts and ends on the hour.
+type OfflineSpec struct {
+	Key              string // ours, at most 64 characters
+	Kind             OfflineKind
+	StartsAt, EndsAt time.Time
+}
+
+// OfflineKind says how long an offline code may last.
+type OfflineKind string
+
+const (
+	OfflineHourly  OfflineKind = "hourly"
+	OfflineDaily   OfflineKind = "daily"
+	OfflineOneTime OfflineKind = "one_time" // it opens once
+)
+
+// IssuedCode is a code that the vendor has made.
+type IssuedCode struct {
+	Ref CodeRef // by which the vendor tells of its use
+	PIN string
+}
+
 // Simulator is the further ability of an account whose devices are simulated: what a person would do to
 // the hardware by hand. It fails with NotSupported on an account of real devices.
 type Simulator interface {

@@ -33,7 +33,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	if w.Device.Removed {
 		return 0, r.access.ScheduleDevice(ctx, id, w.Seq, nil)
 	}
-	if idle(w) && w.Bolt == nil && w.AutoLock == nil && !w.Doubted {
+	if idle(w) && w.Bolt == nil && w.AutoLock == nil && !w.Doubted && len(w.Issues) == 0 {
 		return r.again(ctx, w)
 	}
 	a, err := r.adapters.Get(ctx, w.Device.AccountID)
@@ -42,7 +42,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	}
 	p := &pass{Reconciler: r, lease: lease, adapter: a, device: w.Device, ref: adapter.DeviceRef(w.Device.Ref),
 		gap: w.Device.Capabilities.WriteGap}
-	if w.Bolt != nil || w.AutoLock != nil || w.Doubted { // somebody stands before the door: codes can wait
+	if w.Bolt != nil || w.AutoLock != nil || w.Doubted || len(w.Issues) > 0 { // somebody stands before the door: codes can wait
 		if err := p.first(ctx, w); err != nil {
 			return p.unreachable(ctx, w, err)
 		}
@@ -84,10 +84,32 @@ func (p *pass) first(ctx context.Context, w access.DeviceWork) error {
 			return err
 		}
 	}
+	for _, c := range w.Issues {
+		if err := p.issue(ctx, c); err != nil {
+			return err
+		}
+	}
 	if w.Doubted && w.Bolt == nil {
 		return p.status(ctx)
 	}
 	return nil
+}
+
+// issue has the vendor make an offline code, which it does whether the device can be reached or not. After a crash the
+// same code is asked for again, and is the same.
+func (p *pass) issue(ctx context.Context, c access.IssueWork) error {
+	issuer, ok := p.adapter.(adapter.OfflineIssuer)
+	if !ok {
+		return p.access.RecordIssued(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: &access.Failure{Class: access.FailedUnsupported, Message: "The way to this device has no offline codes."}})
+	}
+	made, err := issuer.IssueCode(ctx, p.ref, adapter.OfflineSpec{Key: c.ID.String(), Kind: adapter.OfflineKind(c.Kind), StartsAt: c.StartsAt, EndsAt: c.EndsAt})
+	switch {
+	case err == nil:
+		return p.access.RecordIssued(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(made.Ref), PIN: made.PIN})
+	case unreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
+		return err
+	}
+	return p.access.RecordIssued(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: fail(err)})
 }
 
 // left says when to look again at a device of which this is left to do.
@@ -108,6 +130,9 @@ func ready(w access.DeviceWork) bool {
 		return true
 	}
 	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })
+	if len(w.Issues) > 0 {
+		return true
+	}
 	return slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool {
 		return c.Action == access.Delete || (c.Action == access.Put && (!leaving || !c.New))
 	})

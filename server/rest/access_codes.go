@@ -12,14 +12,12 @@ import (
 )
 
 func (h *handlers) CreateAccessCode(ctx context.Context, r CreateAccessCodeRequestObject) (CreateAccessCodeResponseObject, error) {
-	if err := refuseUnavailable(r.Body); err != nil {
-		return nil, err
-	}
 	external := cmp.Or(r.Body.IsExternalModificationAllowed, r.Body.AllowExternalModification)
 	p := principal(ctx)
 	code, attempt, err := h.access.CreateCode(ctx, p, access.NewCode{
 		DeviceID: r.Body.DeviceID, Name: optional(r.Body.Name), PIN: r.Body.Code, PreferredLength: r.Body.PreferredCodeLength,
 		StartsAt: r.Body.StartsAt, EndsAt: r.Body.EndsAt, CommonCodeKey: r.Body.CommonCodeKey, BackupPool: r.Body.UseBackupAccessCodePool,
+		Offline: r.Body.IsOfflineAccessCode || r.Body.UseOfflineAccessCode, OneTime: r.Body.IsOneTimeUse, Rounding: string(r.Body.MaxTimeRounding),
 		ExternalModificationAllowed: external != nil && *external,
 		NativeScheduling:            *r.Body.PreferNativeScheduling, EvenIfOffline: *r.Body.AttemptForOfflineDevice,
 	})
@@ -39,27 +37,6 @@ func (h *handlers) CreateAccessCode(ctx context.Context, r CreateAccessCodeReque
 		return nil, err
 	}
 	return CreateAccessCode200JSONResponse{Ok: true, AccessCode: toAccessCode(code), ActionAttempt: shown}, nil
-}
-
-// refuseUnavailable keeps a caller from believing that something was done that was not.
-func refuseUnavailable(body *api.CreateAccessCodeRequest) error {
-	var issues []issue
-	for _, unavailable := range []struct {
-		field string
-		asked bool
-	}{
-		{"is_offline_access_code", body.IsOfflineAccessCode},
-		{"use_offline_access_code", body.UseOfflineAccessCode},
-		{"is_one_time_use", body.IsOneTimeUse},
-	} {
-		if unavailable.asked {
-			issues = append(issues, issue{path: []string{unavailable.field}, message: "Not available yet"})
-		}
-	}
-	if issues != nil {
-		return invalid(issues)
-	}
-	return nil
 }
 
 func (h *handlers) GetAccessCode(ctx context.Context, r GetAccessCodeRequestObject) (GetAccessCodeResponseObject, error) {
@@ -129,6 +106,7 @@ func toAccessCode(c access.Code) api.AccessCode {
 		CreatedAt: c.CreatedAt, Type: typeOfCode(c), Status: api.AccessCodeStatus(c.Status), StartsAt: c.StartsAt, EndsAt: c.EndsAt,
 		IsManaged: true, IsExternalModificationAllowed: c.ExternalModificationAllowed,
 		IsScheduledOnDevice: c.TimeBound() && c.OnDevice, IsWaitingForCodeAssignment: c.WaitingForPIN,
+		IsOfflineAccessCode: c.OfflineKind != "", IsOneTimeUse: c.OfflineKind == access.OfflineOneTime,
 		IsBackup: c.Backup, IsBackupAccessCodeAvailable: c.BackupAvailable, PulledBackupAccessCodeID: identifier(c.PulledBackup),
 		Errors: toErrors(c.Errors), Warnings: toWarnings(c.Warnings), PendingMutations: each(c.Mutations, toMutation),
 	}

@@ -393,22 +393,6 @@ func TestCursorOfOneListIsRefusedByAnother(t *testing.T) {
 	}
 }
 
-func TestCreateRefusesWhatIsNotAvailable(t *testing.T) {
-	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
-	for _, field := range []string{"is_offline_access_code", "use_offline_access_code", "is_one_time_use"} {
-		status, out := call(t, s, http.MethodPost, "/access_codes/create", in{"device_id": s.Device(t, "august"), field: true})
-		reason, _ := out["error"].(in)
-		if status != http.StatusBadRequest || reason["message"] != `Not available yet for "`+field+`"` {
-			t.Errorf("%s: status %d: %v", field, status, out)
-		}
-	}
-	status, out := call(t, s, http.MethodPost, "/access_codes/create", in{"device_id": s.Device(t, "august"), "is_one_time_use": false, "code": "4811"})
-	if status != http.StatusOK {
-		t.Errorf("false is no request: status %d: %v", status, out)
-	}
-}
-
 func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 	t.Parallel()
 	key := make([]byte, 32)

@@ -26,6 +26,8 @@ type memory struct {
 	BatteryLevel int      `json:"battery_level"`               // percent
 	NextCode     int      `json:"next_code"`                   // numbers codes, never twice
 	Codes        []stored `json:"access_codes"`
+
+	Offline []offlineCode `json:"offline_codes,omitempty"`
 }
 
 // reachable says whether the cloud reaches the lock.

@@ -30,6 +30,7 @@ type profile struct {
 	MinGap         time.Duration
 
 	AutoLock     bool // it can lock itself after a while; assumed of all that say so
+	Offline      bool // its vendor makes codes that it accepts without being told of them
 	Hub          bool // the cloud reaches it through a hub
 	Subscription bool // its vendor wants a subscription for access codes
 
@@ -120,7 +121,7 @@ var profiles = map[string]profile{
 		CodeLengths: lengths(4, 6), MaxCodes: 199,
 		Constraints: []constraintKind{startDateInFuture},
 		PINVisible:  true, NativeSchedule: true, Convert: "never",
-		Hub:     true,
+		Hub: true, Offline: true,
 		Latency: ms(150, 500),
 		Codes:   []string{"Housekeeping"},
 	},

@@ -30,6 +30,7 @@ func (s *Sandbox) routes() http.Handler {
 		r.Get("/locks", listLocks)
 		r.Get("/locks/{lock}", onLock(false, getLock))
 		r.Post("/locks/{lock}/actions", onLock(true, postAction))
+		r.Post("/locks/{lock}/offline_codes", onLock(true, postOffline))
 		r.Put("/locks/{lock}/auto_lock", onLock(true, putAutoLock))
 		r.Get("/locks/{lock}/access_codes", onLock(false, listCodes))
 		r.Post("/locks/{lock}/access_codes", onLock(true, postCode))

@@ -11,6 +11,7 @@
 //	GET    /locks/{lock}
 //	POST   /locks/{lock}/actions         {action:lock|unlock, custom_id} → {action_id, status:"pending"}
 //	PUT    /locks/{lock}/auto_lock       {enabled, delay_seconds} → {status:"pending"}
+//	POST   /locks/{lock}/offline_codes   {kind, starts_at, ends_at, custom_id} → {access_code_id, code, …}
 //	GET    /locks/{lock}/access_codes    {access_codes:[…]}
 //	POST   /locks/{lock}/access_codes    {name, code, starts_at, ends_at, custom_id} → {access_code_id, status}
 //	PATCH  /access_codes/{code}          the fields to change
@@ -26,6 +27,9 @@
 //   - auto_lock {enabled, delay_seconds: 1–60} of a lock says whether it locks itself a while after it was unlocked, as
 //     PUT auto_lock has it do; hub_online is there where it is behind a hub, and subscription_active where access codes
 //     need one. lock.settings_changed tells of a change of any of them.
+//   - POST offline_codes makes a code that the lock accepts without being told of it, kind "hourly", "daily" or
+//     "one_time"; the lock need not be reached. The same custom_id gives the same code again. It is in no list, and
+//     can be neither changed nor taken back.
 //   - The status of a code is "pending" (on its way; what the lock still holds is shown), "active" (on the
 //     lock, also before its time frame), "deleting" or "failed", the last with error_code and message. An
 //     active code carries these two when the last change to it failed. A deletion that is complete at

@@ -86,7 +86,7 @@ func (l *lock) capabilities() capabilities {
 		Provider: l.prof.Provider, DeviceType: l.prof.DeviceType,
 		Lock: true, Unlock: true, OnlineCodes: true, ListCodes: true, DeleteUnmanaged: true, ModifyInPlace: true,
 		PINVisible: l.pinVisible(), ProviderPIN: l.prof.ProviderPIN, NativeSchedule: l.prof.NativeSchedule,
-		Convert: l.prof.Convert, AutoLock: l.prof.AutoLock,
+		Convert: l.prof.Convert, AutoLock: l.prof.AutoLock, OfflineCodes: l.prof.Offline,
 		CodeLengths: l.prof.CodeLengths, MaxCodes: l.prof.MaxCodes, Constraints: []constraint{},
 		Confirm: "read_back", MinGapMS: int(l.box.scaled(l.prof.MinGap).Milliseconds()),
 	}

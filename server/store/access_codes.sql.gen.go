@@ -569,10 +569,10 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 const insertAccessCode = `-- name: InsertAccessCode :one
 insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status,
   external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, common_code_key,
-  uses_backup_pool, is_backup, in_pool, created_at)
+  uses_backup_pool, is_backup, in_pool, offline_kind, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
   $11, $12, $13, $14, $15,
-  $16, $17, $18, clock_timestamp())
+  $16, $17, $18, $19, clock_timestamp())
 returning access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind
 `
 
@@ -595,6 +595,7 @@ type InsertAccessCodeParams struct {
 	UsesBackupPool              bool
 	IsBackup                    bool
 	InPool                      bool
+	OfflineKind                 *string
 }
 
 func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodeParams) (AccessCode, error) {
@@ -617,6 +618,7 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 		arg.UsesBackupPool,
 		arg.IsBackup,
 		arg.InPool,
+		arg.OfflineKind,
 	)
 	var i AccessCode
 	err := row.Scan(

@@ -32,7 +32,8 @@ func TestPart7_AllViolationsAtOnce(t *testing.T) {
 		"rules":            {"/access_codes/create", map[string]any{"device_id": id, "code": "12349", "name": long, "starts_at": "2026-01-02", "ends_at": "2026-01-01"}, []string{"code", "name", "ends_at"}},
 		"backups":          {"/access_codes/create", map[string]any{"device_id": id, "name": long, "use_backup_access_code_pool": true}, []string{"name", "use_backup_access_code_pool"}},
 		"rules of updates": {"/access_codes/update", map[string]any{"access_code_id": created.AccessCode.AccessCodeID, "code": "12349", "name": long, "starts_at": "2026-01-02"}, []string{"code", "name", "ends_at"}},
-		"not available":    {"/access_codes/create", map[string]any{"device_id": id, "is_one_time_use": true, "is_offline_access_code": true}, []string{"is_one_time_use", "is_offline_access_code"}},
+		"offline codes":    {"/access_codes/create", map[string]any{"device_id": id, "is_offline_access_code": true}, []string{"is_offline_access_code"}},
+		"used once":        {"/access_codes/create", map[string]any{"device_id": id, "is_one_time_use": true}, []string{"is_one_time_use"}},
 	} {
 		var f struct {
 			Error struct {

@@ -82,7 +82,7 @@ func contractFields(eventType string) []string {
 		about = []string{"webhook_id", "disabled_reason"}
 	}
 	switch {
-	case group == "access_code" && slices.Contains([]string{"set_on_device", "scheduled_on_device", "deleted"}, rest):
+	case group == "access_code" && slices.Contains([]string{"set_on_device", "scheduled_on_device", "deleted", "issued"}, rest):
 		more = []string{"code"}
 	case group == "access_code" && slices.Contains([]string{"name_changed", "code_changed", "time_frame_changed"}, rest):
 		more = []string{"from", "to", "description"}
@@ -125,7 +125,7 @@ func TestEveryEmittedEventIsTried(t *testing.T) {
 		access.ClientSessionDeleted: true, // by those of client sessions
 		"connected_account.deleted": true, // by those of the command that disconnects
 	}
-	for _, step := range slices.Concat(life, delays, refusals, ends, flaps, unmanaged, backups, logins, unpaid, hubs) {
+	for _, step := range slices.Concat(life, delays, refusals, ends, flaps, unmanaged, backups, logins, unpaid, hubs, issues) {
 		for _, eventType := range step.want {
 			tried[eventType] = true
 		}

@@ -290,6 +290,7 @@ func TestEventsAreToldOnceEach(t *testing.T) {
 		"life": {"yale", 0, life}, "delays": {"yale", 0, delays}, "refusals": {"kwikset", 0, refusals}, "ends": {"kwikset", 0, ends}, "flaps": {"yale", 24 * time.Hour, flaps},
 		"unmanaged": {"yale", 0, unmanaged}, "backups": {"yale", 0, backups}, "logins": {"yale", 0, logins},
 		"unpaid": {"nuki", 0, unpaid}, "hubs": {"august", 0, hubs},
+		"issues": {"igloohome", 0, issues},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

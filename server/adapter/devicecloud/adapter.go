@@ -53,10 +53,11 @@ type Adapter struct {
 }
 
 var (
-	_ adapter.Adapter    = (*Adapter)(nil)
-	_ adapter.Locker     = (*Adapter)(nil)
-	_ adapter.AutoLocker = (*Adapter)(nil)
-	_ adapter.Simulator  = (*Adapter)(nil)
+	_ adapter.Adapter       = (*Adapter)(nil)
+	_ adapter.Locker        = (*Adapter)(nil)
+	_ adapter.AutoLocker    = (*Adapter)(nil)
+	_ adapter.OfflineIssuer = (*Adapter)(nil)
+	_ adapter.Simulator     = (*Adapter)(nil)
 )
 
 // New makes an adapter. It speaks to nobody yet.
@@ -251,6 +252,26 @@ func (a *Adapter) ConfigureAutoLock(ctx context.Context, device adapter.DeviceRe
 		return "", err
 	}
 	return adapter.Accepted, nil
+}
+
+// IssueCode implements adapter.OfflineIssuer.
+func (a *Adapter) IssueCode(ctx context.Context, device adapter.DeviceRef, spec adapter.OfflineSpec) (adapter.IssuedCode, error) {
+	caps, err := a.capsOf(ctx, device)
+	switch {
+	case err != nil:
+		return adapter.IssuedCode{}, err
+	case !caps.OfflineCodes:
+		return adapter.IssuedCode{}, adapter.Errorf(adapter.NotSupported, "the device has no offline codes")
+	}
+	body := map[string]any{"kind": spec.Kind, "starts_at": spec.StartsAt.UTC(), "ends_at": spec.EndsAt.UTC(), "custom_id": spec.Key}
+	var got wireCode
+	if err := a.do(ctx, call{method: http.MethodPost, path: lockPath(device) + "/offline_codes", body: body}, &got); err != nil {
+		return adapter.IssuedCode{}, err
+	}
+	if got.ID == "" || got.Code == "" {
+		return adapter.IssuedCode{}, adapter.Errorf(adapter.Transient, "the answer has no code")
+	}
+	return adapter.IssuedCode{Ref: adapter.CodeRef(got.ID), PIN: got.Code}, nil
 }
 
 // act has the bolt moved. The guide's answer says no more than that the command was taken.

@@ -1,10 +1,10 @@
 -- name: InsertAccessCode :one
 insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status,
   external_modification_allowed, prefer_native_scheduling, vendor_ref, wanted_at, common_code_key,
-  uses_backup_pool, is_backup, in_pool, created_at)
+  uses_backup_pool, is_backup, in_pool, offline_kind, created_at)
 values (@access_code_id, @workspace_id, @device_id, @is_managed, @name, @pin_sealed, @pin_mac, @starts_at, @ends_at, @status,
   @external_modification_allowed, @prefer_native_scheduling, @vendor_ref, @wanted_at, @common_code_key,
-  @uses_backup_pool, @is_backup, @in_pool, clock_timestamp())
+  @uses_backup_pool, @is_backup, @in_pool, @offline_kind, clock_timestamp())
 returning *;
 
 -- name: GetAccessCode :one

@@ -1,0 +1,40 @@
+package reconcile_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// The vendor makes one code for one wish, however often its answer is lost.
+func TestOfflineCodeOfALostAnswerIsTheSame(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	b := start(t, options{profile: "igloohome", vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/offline_codes") {
+			asked.Add(1)
+		}
+		return false
+	}})
+	b.control(http.MethodPut, "faults", map[string]any{"failure_rate": map[string]any{"unconfirmed": 1}})
+	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, Offline: true,
+		StartsAt: time.Now().Format(time.RFC3339), EndsAt: time.Now().Add(5 * time.Hour).Format(time.RFC3339)})
+	b.must(err)
+	b.until("an answer is lost, and it is asked again", func() bool { return asked.Load() >= 2 })
+	b.control(http.MethodPut, "faults", map[string]any{})
+	b.succeeded(a)
+	var memory struct {
+		Offline []struct {
+			Code string `json:"code"`
+		} `json:"offline_codes"`
+	}
+	b.must(json.Unmarshal(b.control(http.MethodGet, "memory", nil), &memory))
+	if len(memory.Offline) != 1 || memory.Offline[0].Code != *b.code(c.ID).PIN {
+		t.Errorf("the vendor has made %d codes", len(memory.Offline))
+	}
+}

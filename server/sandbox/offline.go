@@ -1,0 +1,161 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Offline codes are made by the vendor's cloud and told to nobody but who has asked: the lock finds out by itself, from
+// the digits and its clock, whether one is good. So they are made whether the lock can be reached or not, can be neither
+// chosen, changed nor taken back, and are in no list of what is on the lock. The rules are igloohome's
+// (spec/adapters.md section 4.5).
+
+// offlineCode is one that was made. What is known of its use, the lock alone knows.
+type offlineCode struct {
+	ID       string      `json:"access_code_id"`
+	CustomID string      `json:"custom_id,omitempty"`
+	Kind     offlineKind `json:"kind"`
+	PIN      string      `json:"code"`
+	StartsAt time.Time   `json:"starts_at"`
+	EndsAt   time.Time   `json:"ends_at"`
+	UsedAt   *time.Time  `json:"used_at,omitempty"` // for the first time
+}
+
+type offlineKind string
+
+const (
+	hourly  offlineKind = "hourly"
+	daily   offlineKind = "daily"
+	oneTime offlineKind = "one_time"
+)
+
+const (
+	activation = 24 * time.Hour // within which a code that lasts longer has to be used first
+	day        = 24 * time.Hour
+)
+
+// slots is how many codes of a kind there are for the same time.
+var slots = map[offlineKind]int{hourly: 3, daily: 3, oneTime: 5}
+
+// opens says whether the lock accepts the code at now.
+func (c offlineCode) opens(now time.Time) bool {
+	switch {
+	case now.Before(c.StartsAt), !now.Before(c.EndsAt):
+		return false
+	case c.Kind == oneTime:
+		return c.UsedAt == nil
+	default:
+		return c.UsedAt != nil || now.Before(c.StartsAt.Add(activation))
+	}
+}
+
+// offlineRequest is the body of POST offline_codes.
+type offlineRequest struct {
+	Kind     offlineKind `json:"kind"`
+	StartsAt time.Time   `json:"starts_at"`
+	EndsAt   time.Time   `json:"ends_at"`
+	CustomID string      `json:"custom_id"`
+}
+
+// check says why the vendor makes no such code: INVALID_REQUEST, INVALID_TIME_FRAME.
+func (q offlineRequest) check(now time.Time) *problem {
+	lasts := q.EndsAt.Sub(q.StartsAt)
+	whole := q.StartsAt.Equal(q.StartsAt.Truncate(time.Hour)) && q.EndsAt.Equal(q.EndsAt.Truncate(time.Hour))
+	switch {
+	case slots[q.Kind] == 0:
+		return refuse(invalidRequest, "kind must be hourly, daily or one_time.")
+	case len(q.CustomID) > customIDLimit:
+		return refuse(invalidRequest, "custom_id has at most %d characters.", customIDLimit)
+	case !whole:
+		return refuse(invalidTimeFrame, "Offline codes start and end on the hour.")
+	case !q.EndsAt.After(now):
+		return refuse(invalidTimeFrame, "ends_at is in the past.")
+	case q.Kind == hourly && (lasts < time.Hour || lasts > 672*time.Hour):
+		return refuse(invalidTimeFrame, "An hourly code lasts 1 to 672 hours.")
+	case q.Kind == daily && (lasts < 29*day || lasts > 367*day || lasts%day != 0):
+		return refuse(invalidTimeFrame, "A daily code lasts 29 to 367 whole days.")
+	case q.Kind == oneTime && lasts != day:
+		return refuse(invalidTimeFrame, "A one-time code lasts 24 hours.")
+	}
+	return nil
+}
+
+// issue makes a code, or finds the one that the same custom_id has made before.
+func (l *lock) issue(q offlineRequest) (c offlineCode, p *problem) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.prof.Offline {
+		return c, refuse(notSupported, "The lock has no offline codes.")
+	}
+	if i := slices.IndexFunc(l.mem.Offline, func(c offlineCode) bool { return c.CustomID == q.CustomID }); i >= 0 && q.CustomID != "" {
+		return l.mem.Offline[i], nil
+	}
+	if p := q.check(l.box.opts.Clock()); p != nil {
+		return c, p
+	}
+	variance, live := 0, 0
+	for _, c := range l.mem.Offline {
+		if c.Kind == q.Kind && c.StartsAt.Equal(q.StartsAt) && c.EndsAt.Equal(q.EndsAt) {
+			variance++
+		}
+		if c.EndsAt.After(l.box.opts.Clock()) {
+			live++
+		}
+	}
+	switch {
+	case variance >= slots[q.Kind]:
+		return c, refuse(deviceFull, "There are %d codes of this kind for this time, and no more.", variance)
+	case len(l.mem.Codes)+live >= l.prof.MaxCodes:
+		return c, refuse(deviceFull, "The lock has no room for another code.")
+	}
+	p = l.commit(func(m *memory) *problem {
+		m.NextCode++
+		c = offlineCode{ID: fmt.Sprintf("op_%s_%d", l.id, m.NextCode), CustomID: q.CustomID, Kind: q.Kind, StartsAt: q.StartsAt.UTC(), EndsAt: q.EndsAt.UTC()}
+		for c.PIN = l.offlinePIN(c, variance); slices.ContainsFunc(m.Offline, func(o offlineCode) bool { return o.PIN == c.PIN }); {
+			variance += len(slots) * 10
+			c.PIN = l.offlinePIN(c, variance)
+		}
+		m.Offline = append(slices.Clone(m.Offline), c)
+		return nil
+	})
+	return c, p
+}
+
+// offlinePIN are the nine digits that follow from the lock's secret and the time.
+func (l *lock) offlinePIN(c offlineCode, variance int) string {
+	digest := l.box.digest("offline", l.id, string(c.Kind), c.StartsAt.String(), c.EndsAt.String(), fmt.Sprint(variance))
+	return fmt.Sprintf("%09d", binary.BigEndian.Uint64(digest)%1_000_000_000)
+}
+
+// enterOffline uses the offline code with the PIN, if it opens now. The caller holds l.mu.
+func (l *lock) enterOffline(pin string) *stored {
+	i := slices.IndexFunc(l.mem.Offline, func(c offlineCode) bool { return c.PIN == pin })
+	if i < 0 || !l.mem.Offline[i].opens(l.now()) {
+		return nil
+	}
+	c := l.mem.Offline[i]
+	if c.UsedAt == nil {
+		p := l.commit(func(m *memory) *problem {
+			m.Offline = slices.Clone(m.Offline)
+			m.Offline[i].UsedAt = new(l.now())
+			return nil
+		})
+		if p != nil {
+			return nil
+		}
+	}
+	return &stored{ID: c.ID, PIN: c.PIN}
+}
+
+func postOffline(w http.ResponseWriter, r *http.Request, l *lock, _ fault) {
+	var q offlineRequest
+	if p := read(r, &q); p != nil {
+		answerProblem(w, p)
+		return
+	}
+	c, p := l.issue(q)
+	settle(w, map[string]any{"access_code_id": c.ID, "lock_id": l.id, "kind": c.Kind, "code": c.PIN, "starts_at": c.StartsAt, "ends_at": c.EndsAt}, p)
+}
