@@ -328,6 +328,280 @@ type ClientInterface interface {
 	// Corresponds with POST /access_codes/update_multiple (the `UpdateMultipleAccessCodes` operationId).
 	UpdateMultipleAccessCodes(ctx context.Context, body UpdateMultipleAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetAcsAccessGroupWithBody Read one access group.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/access_groups/get (the `GetAcsAccessGroup` operationId).
+	GetAcsAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAcsAccessGroup Read one access group.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/access_groups/get (the `GetAcsAccessGroup` operationId).
+	GetAcsAccessGroup(ctx context.Context, body GetAcsAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsAccessGroupsWithBody The access groups of the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+	ListAcsAccessGroupsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsAccessGroups The access groups of the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+	ListAcsAccessGroups(ctx context.Context, body ListAcsAccessGroupsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAcsEntranceWithBody Read one entrance.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/entrances/get (the `GetAcsEntrance` operationId).
+	GetAcsEntranceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAcsEntrance Read one entrance.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/entrances/get (the `GetAcsEntrance` operationId).
+	GetAcsEntrance(ctx context.Context, body GetAcsEntranceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsEntrancesWithBody The entrances of access systems, a page at a time.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/entrances/list (the `ListAcsEntrances` operationId).
+	ListAcsEntrancesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsEntrances The entrances of access systems, a page at a time.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/entrances/list (the `ListAcsEntrances` operationId).
+	ListAcsEntrances(ctx context.Context, body ListAcsEntrancesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAcsSystemWithBody Read one access system.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/systems/get (the `GetAcsSystem` operationId).
+	GetAcsSystemWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAcsSystem Read one access system.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/systems/get (the `GetAcsSystem` operationId).
+	GetAcsSystem(ctx context.Context, body GetAcsSystemJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsSystemsWithBody The access systems of the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/systems/list (the `ListAcsSystems` operationId).
+	ListAcsSystemsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsSystems The access systems of the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/systems/list (the `ListAcsSystems` operationId).
+	ListAcsSystems(ctx context.Context, body ListAcsSystemsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddAcsUserToAccessGroupWithBody Put a user into an access group.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+	AddAcsUserToAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddAcsUserToAccessGroup Put a user into an access group.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+	AddAcsUserToAccessGroup(ctx context.Context, body AddAcsUserToAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAcsUserWithBody Have a user be made on an access system.
+	//
+	// The answer does not wait for the access system: until it has the user, `pending_mutations` say so, and `errors` what goes wrong.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+	CreateAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAcsUser Have a user be made on an access system.
+	//
+	// The answer does not wait for the access system: until it has the user, `pending_mutations` say so, and `errors` what goes wrong.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+	CreateAcsUser(ctx context.Context, body CreateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAcsUserWithBody Have a user be taken from its access system.
+	//
+	// The user is there, with the warning `being_deleted`, until that is done.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+	DeleteAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAcsUser Have a user be taken from its access system.
+	//
+	// The user is there, with the warning `being_deleted`, until that is done.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+	DeleteAcsUser(ctx context.Context, body DeleteAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAcsUserWithBody Read one user.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+	GetAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAcsUser Read one user.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+	GetAcsUser(ctx context.Context, body GetAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsUsersWithBody The users of access systems that this workspace manages, a page at a time.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
+	ListAcsUsersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsUsers The users of access systems that this workspace manages, a page at a time.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
+	ListAcsUsers(ctx context.Context, body ListAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListEntrancesOfAcsUserWithBody The entrances that the access groups of a user open.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/list_accessible_entrances (the `ListEntrancesOfAcsUser` operationId).
+	ListEntrancesOfAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListEntrancesOfAcsUser The entrances that the access groups of a user open.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/list_accessible_entrances (the `ListEntrancesOfAcsUser` operationId).
+	ListEntrancesOfAcsUser(ctx context.Context, body ListEntrancesOfAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveAcsUserFromAccessGroupWithBody Take a user out of an access group.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+	RemoveAcsUserFromAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveAcsUserFromAccessGroup Take a user out of an access group.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+	RemoveAcsUserFromAccessGroup(ctx context.Context, body RemoveAcsUserFromAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeAccessOfAcsUserWithBody Take a user out of all access groups.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/revoke_access_to_all_entrances (the `RevokeAccessOfAcsUser` operationId).
+	RevokeAccessOfAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeAccessOfAcsUser Take a user out of all access groups.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/revoke_access_to_all_entrances (the `RevokeAccessOfAcsUser` operationId).
+	RevokeAccessOfAcsUser(ctx context.Context, body RevokeAccessOfAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SuspendAcsUserWithBody Suspend a user, who keeps everything but may not pass.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+	SuspendAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SuspendAcsUser Suspend a user, who keeps everything but may not pass.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+	SuspendAcsUser(ctx context.Context, body SuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUnmanagedAcsUserWithBody Read one user that somebody has made at the access system.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/unmanaged/get (the `GetUnmanagedAcsUser` operationId).
+	GetUnmanagedAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUnmanagedAcsUser Read one user that somebody has made at the access system.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/unmanaged/get (the `GetUnmanagedAcsUser` operationId).
+	GetUnmanagedAcsUser(ctx context.Context, body GetUnmanagedAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListUnmanagedAcsUsersWithBody The users that somebody has made at the access systems, a page at a time.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/unmanaged/list (the `ListUnmanagedAcsUsers` operationId).
+	ListUnmanagedAcsUsersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListUnmanagedAcsUsers The users that somebody has made at the access systems, a page at a time.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/unmanaged/list (the `ListUnmanagedAcsUsers` operationId).
+	ListUnmanagedAcsUsers(ctx context.Context, body ListUnmanagedAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UnsuspendAcsUserWithBody End the suspension of a user.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+	UnsuspendAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UnsuspendAcsUser End the suspension of a user.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+	UnsuspendAcsUser(ctx context.Context, body UnsuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAcsUserWithBody Change a user.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+	UpdateAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAcsUser Change a user.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+	UpdateAcsUser(ctx context.Context, body UpdateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetActionAttemptWithBody Read an action attempt.
 	//
 	// Takes any type of body and a specified content type.
@@ -1026,6 +1300,24 @@ type ClientInterface interface {
 	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 	UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// AddAcsUserToUserIdentityWithBody Make a user of an access system that of a person.
+	//
+	// A `user_identity_key` that no identity has makes a new one of what is known of the user.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+	AddAcsUserToUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddAcsUserToUserIdentity Make a user of an access system that of a person.
+	//
+	// A `user_identity_key` that no identity has makes a new one of what is known of the user.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+	AddAcsUserToUserIdentity(ctx context.Context, body AddAcsUserToUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateUserIdentityWithBody Create a user identity.
 	//
 	// Takes any type of body and a specified content type.
@@ -1042,12 +1334,16 @@ type ClientInterface interface {
 
 	// DeleteUserIdentityWithBody Delete a user identity.
 	//
+	// Its users are taken from their access systems, and its client sessions end.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
 	DeleteUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteUserIdentity Delete a user identity.
+	//
+	// Its users are taken from their access systems, and its client sessions end.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1081,6 +1377,52 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
 	ListUserIdentities(ctx context.Context, body ListUserIdentitiesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsSystemsOfUserIdentityWithBody The access systems that a person has a user on.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/list_acs_systems (the `ListAcsSystemsOfUserIdentity` operationId).
+	ListAcsSystemsOfUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsSystemsOfUserIdentity The access systems that a person has a user on.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/list_acs_systems (the `ListAcsSystemsOfUserIdentity` operationId).
+	ListAcsSystemsOfUserIdentity(ctx context.Context, body ListAcsSystemsOfUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsUsersOfUserIdentityWithBody The users of a person on access systems.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/list_acs_users (the `ListAcsUsersOfUserIdentity` operationId).
+	ListAcsUsersOfUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAcsUsersOfUserIdentity The users of a person on access systems.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/list_acs_users (the `ListAcsUsersOfUserIdentity` operationId).
+	ListAcsUsersOfUserIdentity(ctx context.Context, body ListAcsUsersOfUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveAcsUserFromUserIdentityWithBody Take a user of an access system from a person.
+	//
+	// On the access system nothing changes.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+	RemoveAcsUserFromUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveAcsUserFromUserIdentity Take a user of an access system from a person.
+	//
+	// On the access system nothing changes.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+	RemoveAcsUserFromUserIdentity(ctx context.Context, body RemoveAcsUserFromUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateUserIdentityWithBody Change a user identity.
 	//
@@ -1745,6 +2087,660 @@ func (c *Client) UpdateMultipleAccessCodesWithBody(ctx context.Context, contentT
 // Corresponds with POST /access_codes/update_multiple (the `UpdateMultipleAccessCodes` operationId).
 func (c *Client) UpdateMultipleAccessCodes(ctx context.Context, body UpdateMultipleAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateMultipleAccessCodesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAcsAccessGroupWithBody Read one access group.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/access_groups/get (the `GetAcsAccessGroup` operationId).
+func (c *Client) GetAcsAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAcsAccessGroupRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAcsAccessGroup Read one access group.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/access_groups/get (the `GetAcsAccessGroup` operationId).
+func (c *Client) GetAcsAccessGroup(ctx context.Context, body GetAcsAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAcsAccessGroupRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsAccessGroupsWithBody The access groups of the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+func (c *Client) ListAcsAccessGroupsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsAccessGroupsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsAccessGroups The access groups of the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+func (c *Client) ListAcsAccessGroups(ctx context.Context, body ListAcsAccessGroupsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsAccessGroupsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAcsEntranceWithBody Read one entrance.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/entrances/get (the `GetAcsEntrance` operationId).
+func (c *Client) GetAcsEntranceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAcsEntranceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAcsEntrance Read one entrance.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/entrances/get (the `GetAcsEntrance` operationId).
+func (c *Client) GetAcsEntrance(ctx context.Context, body GetAcsEntranceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAcsEntranceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsEntrancesWithBody The entrances of access systems, a page at a time.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/entrances/list (the `ListAcsEntrances` operationId).
+func (c *Client) ListAcsEntrancesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsEntrancesRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsEntrances The entrances of access systems, a page at a time.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/entrances/list (the `ListAcsEntrances` operationId).
+func (c *Client) ListAcsEntrances(ctx context.Context, body ListAcsEntrancesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsEntrancesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAcsSystemWithBody Read one access system.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/systems/get (the `GetAcsSystem` operationId).
+func (c *Client) GetAcsSystemWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAcsSystemRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAcsSystem Read one access system.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/systems/get (the `GetAcsSystem` operationId).
+func (c *Client) GetAcsSystem(ctx context.Context, body GetAcsSystemJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAcsSystemRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsSystemsWithBody The access systems of the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/systems/list (the `ListAcsSystems` operationId).
+func (c *Client) ListAcsSystemsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsSystemsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsSystems The access systems of the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/systems/list (the `ListAcsSystems` operationId).
+func (c *Client) ListAcsSystems(ctx context.Context, body ListAcsSystemsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsSystemsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddAcsUserToAccessGroupWithBody Put a user into an access group.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+func (c *Client) AddAcsUserToAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAcsUserToAccessGroupRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddAcsUserToAccessGroup Put a user into an access group.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+func (c *Client) AddAcsUserToAccessGroup(ctx context.Context, body AddAcsUserToAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAcsUserToAccessGroupRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAcsUserWithBody Have a user be made on an access system.
+//
+// The answer does not wait for the access system: until it has the user, `pending_mutations` say so, and `errors` what goes wrong.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+func (c *Client) CreateAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAcsUser Have a user be made on an access system.
+//
+// The answer does not wait for the access system: until it has the user, `pending_mutations` say so, and `errors` what goes wrong.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+func (c *Client) CreateAcsUser(ctx context.Context, body CreateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAcsUserRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteAcsUserWithBody Have a user be taken from its access system.
+//
+// The user is there, with the warning `being_deleted`, until that is done.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+func (c *Client) DeleteAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteAcsUser Have a user be taken from its access system.
+//
+// The user is there, with the warning `being_deleted`, until that is done.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+func (c *Client) DeleteAcsUser(ctx context.Context, body DeleteAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAcsUserRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAcsUserWithBody Read one user.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+func (c *Client) GetAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAcsUser Read one user.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+func (c *Client) GetAcsUser(ctx context.Context, body GetAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAcsUserRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsUsersWithBody The users of access systems that this workspace manages, a page at a time.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
+func (c *Client) ListAcsUsersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsUsersRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsUsers The users of access systems that this workspace manages, a page at a time.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
+func (c *Client) ListAcsUsers(ctx context.Context, body ListAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsUsersRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListEntrancesOfAcsUserWithBody The entrances that the access groups of a user open.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/list_accessible_entrances (the `ListEntrancesOfAcsUser` operationId).
+func (c *Client) ListEntrancesOfAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEntrancesOfAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListEntrancesOfAcsUser The entrances that the access groups of a user open.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/list_accessible_entrances (the `ListEntrancesOfAcsUser` operationId).
+func (c *Client) ListEntrancesOfAcsUser(ctx context.Context, body ListEntrancesOfAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEntrancesOfAcsUserRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveAcsUserFromAccessGroupWithBody Take a user out of an access group.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+func (c *Client) RemoveAcsUserFromAccessGroupWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveAcsUserFromAccessGroupRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveAcsUserFromAccessGroup Take a user out of an access group.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+func (c *Client) RemoveAcsUserFromAccessGroup(ctx context.Context, body RemoveAcsUserFromAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveAcsUserFromAccessGroupRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeAccessOfAcsUserWithBody Take a user out of all access groups.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/revoke_access_to_all_entrances (the `RevokeAccessOfAcsUser` operationId).
+func (c *Client) RevokeAccessOfAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeAccessOfAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeAccessOfAcsUser Take a user out of all access groups.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/revoke_access_to_all_entrances (the `RevokeAccessOfAcsUser` operationId).
+func (c *Client) RevokeAccessOfAcsUser(ctx context.Context, body RevokeAccessOfAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeAccessOfAcsUserRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SuspendAcsUserWithBody Suspend a user, who keeps everything but may not pass.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+func (c *Client) SuspendAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSuspendAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SuspendAcsUser Suspend a user, who keeps everything but may not pass.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+func (c *Client) SuspendAcsUser(ctx context.Context, body SuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSuspendAcsUserRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUnmanagedAcsUserWithBody Read one user that somebody has made at the access system.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/unmanaged/get (the `GetUnmanagedAcsUser` operationId).
+func (c *Client) GetUnmanagedAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUnmanagedAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUnmanagedAcsUser Read one user that somebody has made at the access system.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/unmanaged/get (the `GetUnmanagedAcsUser` operationId).
+func (c *Client) GetUnmanagedAcsUser(ctx context.Context, body GetUnmanagedAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUnmanagedAcsUserRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListUnmanagedAcsUsersWithBody The users that somebody has made at the access systems, a page at a time.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/unmanaged/list (the `ListUnmanagedAcsUsers` operationId).
+func (c *Client) ListUnmanagedAcsUsersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListUnmanagedAcsUsersRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListUnmanagedAcsUsers The users that somebody has made at the access systems, a page at a time.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/unmanaged/list (the `ListUnmanagedAcsUsers` operationId).
+func (c *Client) ListUnmanagedAcsUsers(ctx context.Context, body ListUnmanagedAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListUnmanagedAcsUsersRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UnsuspendAcsUserWithBody End the suspension of a user.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+func (c *Client) UnsuspendAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUnsuspendAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UnsuspendAcsUser End the suspension of a user.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+func (c *Client) UnsuspendAcsUser(ctx context.Context, body UnsuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUnsuspendAcsUserRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAcsUserWithBody Change a user.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+func (c *Client) UpdateAcsUserWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAcsUserRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAcsUser Change a user.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+func (c *Client) UpdateAcsUser(ctx context.Context, body UpdateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAcsUserRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -3351,6 +4347,44 @@ func (c *Client) UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody,
 	return c.Client.Do(req)
 }
 
+// AddAcsUserToUserIdentityWithBody Make a user of an access system that of a person.
+//
+// A `user_identity_key` that no identity has makes a new one of what is known of the user.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+func (c *Client) AddAcsUserToUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAcsUserToUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddAcsUserToUserIdentity Make a user of an access system that of a person.
+//
+// A `user_identity_key` that no identity has makes a new one of what is known of the user.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+func (c *Client) AddAcsUserToUserIdentity(ctx context.Context, body AddAcsUserToUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddAcsUserToUserIdentityRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateUserIdentityWithBody Create a user identity.
 //
 // Takes any type of body and a specified content type.
@@ -3387,6 +4421,8 @@ func (c *Client) CreateUserIdentity(ctx context.Context, body CreateUserIdentity
 
 // DeleteUserIdentityWithBody Delete a user identity.
 //
+// Its users are taken from their access systems, and its client sessions end.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
@@ -3403,6 +4439,8 @@ func (c *Client) DeleteUserIdentityWithBody(ctx context.Context, contentType str
 }
 
 // DeleteUserIdentity Delete a user identity.
+//
+// Its users are taken from their access systems, and its client sessions end.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3477,6 +4515,112 @@ func (c *Client) ListUserIdentitiesWithBody(ctx context.Context, contentType str
 // Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
 func (c *Client) ListUserIdentities(ctx context.Context, body ListUserIdentitiesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListUserIdentitiesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsSystemsOfUserIdentityWithBody The access systems that a person has a user on.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/list_acs_systems (the `ListAcsSystemsOfUserIdentity` operationId).
+func (c *Client) ListAcsSystemsOfUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsSystemsOfUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsSystemsOfUserIdentity The access systems that a person has a user on.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/list_acs_systems (the `ListAcsSystemsOfUserIdentity` operationId).
+func (c *Client) ListAcsSystemsOfUserIdentity(ctx context.Context, body ListAcsSystemsOfUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsSystemsOfUserIdentityRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsUsersOfUserIdentityWithBody The users of a person on access systems.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/list_acs_users (the `ListAcsUsersOfUserIdentity` operationId).
+func (c *Client) ListAcsUsersOfUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsUsersOfUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAcsUsersOfUserIdentity The users of a person on access systems.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/list_acs_users (the `ListAcsUsersOfUserIdentity` operationId).
+func (c *Client) ListAcsUsersOfUserIdentity(ctx context.Context, body ListAcsUsersOfUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAcsUsersOfUserIdentityRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveAcsUserFromUserIdentityWithBody Take a user of an access system from a person.
+//
+// On the access system nothing changes.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+func (c *Client) RemoveAcsUserFromUserIdentityWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveAcsUserFromUserIdentityRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveAcsUserFromUserIdentity Take a user of an access system from a person.
+//
+// On the access system nothing changes.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+func (c *Client) RemoveAcsUserFromUserIdentity(ctx context.Context, body RemoveAcsUserFromUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveAcsUserFromUserIdentityRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4380,6 +5524,766 @@ func NewUpdateMultipleAccessCodesRequestWithBody(server string, contentType stri
 	}
 
 	operationPath := fmt.Sprintf("/access_codes/update_multiple")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetAcsAccessGroupRequest calls the generic GetAcsAccessGroup builder with application/json body
+func NewGetAcsAccessGroupRequest(server string, body GetAcsAccessGroupJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetAcsAccessGroupRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetAcsAccessGroupRequestWithBody constructs an http.Request for the GetAcsAccessGroup method, with any body, and a specified content type
+func NewGetAcsAccessGroupRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/access_groups/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListAcsAccessGroupsRequest calls the generic ListAcsAccessGroups builder with application/json body
+func NewListAcsAccessGroupsRequest(server string, body ListAcsAccessGroupsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListAcsAccessGroupsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListAcsAccessGroupsRequestWithBody constructs an http.Request for the ListAcsAccessGroups method, with any body, and a specified content type
+func NewListAcsAccessGroupsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/access_groups/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetAcsEntranceRequest calls the generic GetAcsEntrance builder with application/json body
+func NewGetAcsEntranceRequest(server string, body GetAcsEntranceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetAcsEntranceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetAcsEntranceRequestWithBody constructs an http.Request for the GetAcsEntrance method, with any body, and a specified content type
+func NewGetAcsEntranceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/entrances/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListAcsEntrancesRequest calls the generic ListAcsEntrances builder with application/json body
+func NewListAcsEntrancesRequest(server string, body ListAcsEntrancesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListAcsEntrancesRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListAcsEntrancesRequestWithBody constructs an http.Request for the ListAcsEntrances method, with any body, and a specified content type
+func NewListAcsEntrancesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/entrances/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetAcsSystemRequest calls the generic GetAcsSystem builder with application/json body
+func NewGetAcsSystemRequest(server string, body GetAcsSystemJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetAcsSystemRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetAcsSystemRequestWithBody constructs an http.Request for the GetAcsSystem method, with any body, and a specified content type
+func NewGetAcsSystemRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/systems/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListAcsSystemsRequest calls the generic ListAcsSystems builder with application/json body
+func NewListAcsSystemsRequest(server string, body ListAcsSystemsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListAcsSystemsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListAcsSystemsRequestWithBody constructs an http.Request for the ListAcsSystems method, with any body, and a specified content type
+func NewListAcsSystemsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/systems/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewAddAcsUserToAccessGroupRequest calls the generic AddAcsUserToAccessGroup builder with application/json body
+func NewAddAcsUserToAccessGroupRequest(server string, body AddAcsUserToAccessGroupJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddAcsUserToAccessGroupRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewAddAcsUserToAccessGroupRequestWithBody constructs an http.Request for the AddAcsUserToAccessGroup method, with any body, and a specified content type
+func NewAddAcsUserToAccessGroupRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/add_to_access_group")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateAcsUserRequest calls the generic CreateAcsUser builder with application/json body
+func NewCreateAcsUserRequest(server string, body CreateAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateAcsUserRequestWithBody constructs an http.Request for the CreateAcsUser method, with any body, and a specified content type
+func NewCreateAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/create")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteAcsUserRequest calls the generic DeleteAcsUser builder with application/json body
+func NewDeleteAcsUserRequest(server string, body DeleteAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDeleteAcsUserRequestWithBody constructs an http.Request for the DeleteAcsUser method, with any body, and a specified content type
+func NewDeleteAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/delete")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetAcsUserRequest calls the generic GetAcsUser builder with application/json body
+func NewGetAcsUserRequest(server string, body GetAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetAcsUserRequestWithBody constructs an http.Request for the GetAcsUser method, with any body, and a specified content type
+func NewGetAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListAcsUsersRequest calls the generic ListAcsUsers builder with application/json body
+func NewListAcsUsersRequest(server string, body ListAcsUsersJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListAcsUsersRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListAcsUsersRequestWithBody constructs an http.Request for the ListAcsUsers method, with any body, and a specified content type
+func NewListAcsUsersRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListEntrancesOfAcsUserRequest calls the generic ListEntrancesOfAcsUser builder with application/json body
+func NewListEntrancesOfAcsUserRequest(server string, body ListEntrancesOfAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListEntrancesOfAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListEntrancesOfAcsUserRequestWithBody constructs an http.Request for the ListEntrancesOfAcsUser method, with any body, and a specified content type
+func NewListEntrancesOfAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/list_accessible_entrances")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRemoveAcsUserFromAccessGroupRequest calls the generic RemoveAcsUserFromAccessGroup builder with application/json body
+func NewRemoveAcsUserFromAccessGroupRequest(server string, body RemoveAcsUserFromAccessGroupJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRemoveAcsUserFromAccessGroupRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRemoveAcsUserFromAccessGroupRequestWithBody constructs an http.Request for the RemoveAcsUserFromAccessGroup method, with any body, and a specified content type
+func NewRemoveAcsUserFromAccessGroupRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/remove_from_access_group")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRevokeAccessOfAcsUserRequest calls the generic RevokeAccessOfAcsUser builder with application/json body
+func NewRevokeAccessOfAcsUserRequest(server string, body RevokeAccessOfAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRevokeAccessOfAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRevokeAccessOfAcsUserRequestWithBody constructs an http.Request for the RevokeAccessOfAcsUser method, with any body, and a specified content type
+func NewRevokeAccessOfAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/revoke_access_to_all_entrances")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSuspendAcsUserRequest calls the generic SuspendAcsUser builder with application/json body
+func NewSuspendAcsUserRequest(server string, body SuspendAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSuspendAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewSuspendAcsUserRequestWithBody constructs an http.Request for the SuspendAcsUser method, with any body, and a specified content type
+func NewSuspendAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/suspend")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetUnmanagedAcsUserRequest calls the generic GetUnmanagedAcsUser builder with application/json body
+func NewGetUnmanagedAcsUserRequest(server string, body GetUnmanagedAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetUnmanagedAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetUnmanagedAcsUserRequestWithBody constructs an http.Request for the GetUnmanagedAcsUser method, with any body, and a specified content type
+func NewGetUnmanagedAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/unmanaged/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListUnmanagedAcsUsersRequest calls the generic ListUnmanagedAcsUsers builder with application/json body
+func NewListUnmanagedAcsUsersRequest(server string, body ListUnmanagedAcsUsersJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListUnmanagedAcsUsersRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListUnmanagedAcsUsersRequestWithBody constructs an http.Request for the ListUnmanagedAcsUsers method, with any body, and a specified content type
+func NewListUnmanagedAcsUsersRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/unmanaged/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUnsuspendAcsUserRequest calls the generic UnsuspendAcsUser builder with application/json body
+func NewUnsuspendAcsUserRequest(server string, body UnsuspendAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUnsuspendAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUnsuspendAcsUserRequestWithBody constructs an http.Request for the UnsuspendAcsUser method, with any body, and a specified content type
+func NewUnsuspendAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/unsuspend")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateAcsUserRequest calls the generic UpdateAcsUser builder with application/json body
+func NewUpdateAcsUserRequest(server string, body UpdateAcsUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateAcsUserRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateAcsUserRequestWithBody constructs an http.Request for the UpdateAcsUser method, with any body, and a specified content type
+func NewUpdateAcsUserRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/acs/users/update")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -6199,6 +8103,46 @@ func NewUnlockDoorRequestWithBody(server string, contentType string, body io.Rea
 	return req, nil
 }
 
+// NewAddAcsUserToUserIdentityRequest calls the generic AddAcsUserToUserIdentity builder with application/json body
+func NewAddAcsUserToUserIdentityRequest(server string, body AddAcsUserToUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddAcsUserToUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewAddAcsUserToUserIdentityRequestWithBody constructs an http.Request for the AddAcsUserToUserIdentity method, with any body, and a specified content type
+func NewAddAcsUserToUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/add_acs_user")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewCreateUserIdentityRequest calls the generic CreateUserIdentity builder with application/json body
 func NewCreateUserIdentityRequest(server string, body CreateUserIdentityJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -6340,6 +8284,126 @@ func NewListUserIdentitiesRequestWithBody(server string, contentType string, bod
 	}
 
 	operationPath := fmt.Sprintf("/user_identities/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListAcsSystemsOfUserIdentityRequest calls the generic ListAcsSystemsOfUserIdentity builder with application/json body
+func NewListAcsSystemsOfUserIdentityRequest(server string, body ListAcsSystemsOfUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListAcsSystemsOfUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListAcsSystemsOfUserIdentityRequestWithBody constructs an http.Request for the ListAcsSystemsOfUserIdentity method, with any body, and a specified content type
+func NewListAcsSystemsOfUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/list_acs_systems")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListAcsUsersOfUserIdentityRequest calls the generic ListAcsUsersOfUserIdentity builder with application/json body
+func NewListAcsUsersOfUserIdentityRequest(server string, body ListAcsUsersOfUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListAcsUsersOfUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListAcsUsersOfUserIdentityRequestWithBody constructs an http.Request for the ListAcsUsersOfUserIdentity method, with any body, and a specified content type
+func NewListAcsUsersOfUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/list_acs_users")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRemoveAcsUserFromUserIdentityRequest calls the generic RemoveAcsUserFromUserIdentity builder with application/json body
+func NewRemoveAcsUserFromUserIdentityRequest(server string, body RemoveAcsUserFromUserIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRemoveAcsUserFromUserIdentityRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRemoveAcsUserFromUserIdentityRequestWithBody constructs an http.Request for the RemoveAcsUserFromUserIdentity method, with any body, and a specified content type
+func NewRemoveAcsUserFromUserIdentityRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_identities/remove_acs_user")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -6962,6 +9026,280 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /access_codes/update_multiple (the `UpdateMultipleAccessCodes` operationId).
 	UpdateMultipleAccessCodesWithResponse(ctx context.Context, body UpdateMultipleAccessCodesJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateMultipleAccessCodesResult, error)
+
+	// GetAcsAccessGroupWithBodyWithResponse Read one access group.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/access_groups/get (the `GetAcsAccessGroup` operationId).
+	GetAcsAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetAcsAccessGroupResult, error)
+
+	// GetAcsAccessGroupWithResponse Read one access group.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/access_groups/get (the `GetAcsAccessGroup` operationId).
+	GetAcsAccessGroupWithResponse(ctx context.Context, body GetAcsAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAcsAccessGroupResult, error)
+
+	// ListAcsAccessGroupsWithBodyWithResponse The access groups of the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+	ListAcsAccessGroupsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsAccessGroupsResult, error)
+
+	// ListAcsAccessGroupsWithResponse The access groups of the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+	ListAcsAccessGroupsWithResponse(ctx context.Context, body ListAcsAccessGroupsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsAccessGroupsResult, error)
+
+	// GetAcsEntranceWithBodyWithResponse Read one entrance.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/entrances/get (the `GetAcsEntrance` operationId).
+	GetAcsEntranceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetAcsEntranceResult, error)
+
+	// GetAcsEntranceWithResponse Read one entrance.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/entrances/get (the `GetAcsEntrance` operationId).
+	GetAcsEntranceWithResponse(ctx context.Context, body GetAcsEntranceJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAcsEntranceResult, error)
+
+	// ListAcsEntrancesWithBodyWithResponse The entrances of access systems, a page at a time.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/entrances/list (the `ListAcsEntrances` operationId).
+	ListAcsEntrancesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsEntrancesResult, error)
+
+	// ListAcsEntrancesWithResponse The entrances of access systems, a page at a time.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/entrances/list (the `ListAcsEntrances` operationId).
+	ListAcsEntrancesWithResponse(ctx context.Context, body ListAcsEntrancesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsEntrancesResult, error)
+
+	// GetAcsSystemWithBodyWithResponse Read one access system.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/systems/get (the `GetAcsSystem` operationId).
+	GetAcsSystemWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetAcsSystemResult, error)
+
+	// GetAcsSystemWithResponse Read one access system.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/systems/get (the `GetAcsSystem` operationId).
+	GetAcsSystemWithResponse(ctx context.Context, body GetAcsSystemJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAcsSystemResult, error)
+
+	// ListAcsSystemsWithBodyWithResponse The access systems of the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/systems/list (the `ListAcsSystems` operationId).
+	ListAcsSystemsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsSystemsResult, error)
+
+	// ListAcsSystemsWithResponse The access systems of the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/systems/list (the `ListAcsSystems` operationId).
+	ListAcsSystemsWithResponse(ctx context.Context, body ListAcsSystemsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsSystemsResult, error)
+
+	// AddAcsUserToAccessGroupWithBodyWithResponse Put a user into an access group.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+	AddAcsUserToAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAcsUserToAccessGroupResult, error)
+
+	// AddAcsUserToAccessGroupWithResponse Put a user into an access group.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+	AddAcsUserToAccessGroupWithResponse(ctx context.Context, body AddAcsUserToAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAcsUserToAccessGroupResult, error)
+
+	// CreateAcsUserWithBodyWithResponse Have a user be made on an access system.
+	//
+	// The answer does not wait for the access system: until it has the user, `pending_mutations` say so, and `errors` what goes wrong.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+	CreateAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAcsUserResult, error)
+
+	// CreateAcsUserWithResponse Have a user be made on an access system.
+	//
+	// The answer does not wait for the access system: until it has the user, `pending_mutations` say so, and `errors` what goes wrong.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+	CreateAcsUserWithResponse(ctx context.Context, body CreateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAcsUserResult, error)
+
+	// DeleteAcsUserWithBodyWithResponse Have a user be taken from its access system.
+	//
+	// The user is there, with the warning `being_deleted`, until that is done.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+	DeleteAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteAcsUserResult, error)
+
+	// DeleteAcsUserWithResponse Have a user be taken from its access system.
+	//
+	// The user is there, with the warning `being_deleted`, until that is done.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+	DeleteAcsUserWithResponse(ctx context.Context, body DeleteAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteAcsUserResult, error)
+
+	// GetAcsUserWithBodyWithResponse Read one user.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+	GetAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetAcsUserResult, error)
+
+	// GetAcsUserWithResponse Read one user.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+	GetAcsUserWithResponse(ctx context.Context, body GetAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAcsUserResult, error)
+
+	// ListAcsUsersWithBodyWithResponse The users of access systems that this workspace manages, a page at a time.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
+	ListAcsUsersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsUsersResult, error)
+
+	// ListAcsUsersWithResponse The users of access systems that this workspace manages, a page at a time.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
+	ListAcsUsersWithResponse(ctx context.Context, body ListAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsUsersResult, error)
+
+	// ListEntrancesOfAcsUserWithBodyWithResponse The entrances that the access groups of a user open.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/list_accessible_entrances (the `ListEntrancesOfAcsUser` operationId).
+	ListEntrancesOfAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListEntrancesOfAcsUserResult, error)
+
+	// ListEntrancesOfAcsUserWithResponse The entrances that the access groups of a user open.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/list_accessible_entrances (the `ListEntrancesOfAcsUser` operationId).
+	ListEntrancesOfAcsUserWithResponse(ctx context.Context, body ListEntrancesOfAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*ListEntrancesOfAcsUserResult, error)
+
+	// RemoveAcsUserFromAccessGroupWithBodyWithResponse Take a user out of an access group.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+	RemoveAcsUserFromAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromAccessGroupResult, error)
+
+	// RemoveAcsUserFromAccessGroupWithResponse Take a user out of an access group.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+	RemoveAcsUserFromAccessGroupWithResponse(ctx context.Context, body RemoveAcsUserFromAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromAccessGroupResult, error)
+
+	// RevokeAccessOfAcsUserWithBodyWithResponse Take a user out of all access groups.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/revoke_access_to_all_entrances (the `RevokeAccessOfAcsUser` operationId).
+	RevokeAccessOfAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeAccessOfAcsUserResult, error)
+
+	// RevokeAccessOfAcsUserWithResponse Take a user out of all access groups.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/revoke_access_to_all_entrances (the `RevokeAccessOfAcsUser` operationId).
+	RevokeAccessOfAcsUserWithResponse(ctx context.Context, body RevokeAccessOfAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeAccessOfAcsUserResult, error)
+
+	// SuspendAcsUserWithBodyWithResponse Suspend a user, who keeps everything but may not pass.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+	SuspendAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SuspendAcsUserResult, error)
+
+	// SuspendAcsUserWithResponse Suspend a user, who keeps everything but may not pass.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+	SuspendAcsUserWithResponse(ctx context.Context, body SuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*SuspendAcsUserResult, error)
+
+	// GetUnmanagedAcsUserWithBodyWithResponse Read one user that somebody has made at the access system.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/unmanaged/get (the `GetUnmanagedAcsUser` operationId).
+	GetUnmanagedAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetUnmanagedAcsUserResult, error)
+
+	// GetUnmanagedAcsUserWithResponse Read one user that somebody has made at the access system.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/unmanaged/get (the `GetUnmanagedAcsUser` operationId).
+	GetUnmanagedAcsUserWithResponse(ctx context.Context, body GetUnmanagedAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*GetUnmanagedAcsUserResult, error)
+
+	// ListUnmanagedAcsUsersWithBodyWithResponse The users that somebody has made at the access systems, a page at a time.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/unmanaged/list (the `ListUnmanagedAcsUsers` operationId).
+	ListUnmanagedAcsUsersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListUnmanagedAcsUsersResult, error)
+
+	// ListUnmanagedAcsUsersWithResponse The users that somebody has made at the access systems, a page at a time.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/unmanaged/list (the `ListUnmanagedAcsUsers` operationId).
+	ListUnmanagedAcsUsersWithResponse(ctx context.Context, body ListUnmanagedAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*ListUnmanagedAcsUsersResult, error)
+
+	// UnsuspendAcsUserWithBodyWithResponse End the suspension of a user.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+	UnsuspendAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UnsuspendAcsUserResult, error)
+
+	// UnsuspendAcsUserWithResponse End the suspension of a user.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+	UnsuspendAcsUserWithResponse(ctx context.Context, body UnsuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*UnsuspendAcsUserResult, error)
+
+	// UpdateAcsUserWithBodyWithResponse Change a user.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+	UpdateAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAcsUserResult, error)
+
+	// UpdateAcsUserWithResponse Change a user.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+	UpdateAcsUserWithResponse(ctx context.Context, body UpdateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAcsUserResult, error)
 
 	// GetActionAttemptWithBodyWithResponse Read an action attempt.
 	//
@@ -7661,6 +9999,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 	UnlockDoorWithResponse(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error)
 
+	// AddAcsUserToUserIdentityWithBodyWithResponse Make a user of an access system that of a person.
+	//
+	// A `user_identity_key` that no identity has makes a new one of what is known of the user.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+	AddAcsUserToUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAcsUserToUserIdentityResult, error)
+
+	// AddAcsUserToUserIdentityWithResponse Make a user of an access system that of a person.
+	//
+	// A `user_identity_key` that no identity has makes a new one of what is known of the user.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+	AddAcsUserToUserIdentityWithResponse(ctx context.Context, body AddAcsUserToUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAcsUserToUserIdentityResult, error)
+
 	// CreateUserIdentityWithBodyWithResponse Create a user identity.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7677,12 +10033,16 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteUserIdentityWithBodyWithResponse Delete a user identity.
 	//
+	// Its users are taken from their access systems, and its client sessions end.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
 	DeleteUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteUserIdentityResult, error)
 
 	// DeleteUserIdentityWithResponse Delete a user identity.
+	//
+	// Its users are taken from their access systems, and its client sessions end.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7716,6 +10076,52 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /user_identities/list (the `ListUserIdentities` operationId).
 	ListUserIdentitiesWithResponse(ctx context.Context, body ListUserIdentitiesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListUserIdentitiesResult, error)
+
+	// ListAcsSystemsOfUserIdentityWithBodyWithResponse The access systems that a person has a user on.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/list_acs_systems (the `ListAcsSystemsOfUserIdentity` operationId).
+	ListAcsSystemsOfUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsSystemsOfUserIdentityResult, error)
+
+	// ListAcsSystemsOfUserIdentityWithResponse The access systems that a person has a user on.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/list_acs_systems (the `ListAcsSystemsOfUserIdentity` operationId).
+	ListAcsSystemsOfUserIdentityWithResponse(ctx context.Context, body ListAcsSystemsOfUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsSystemsOfUserIdentityResult, error)
+
+	// ListAcsUsersOfUserIdentityWithBodyWithResponse The users of a person on access systems.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/list_acs_users (the `ListAcsUsersOfUserIdentity` operationId).
+	ListAcsUsersOfUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsUsersOfUserIdentityResult, error)
+
+	// ListAcsUsersOfUserIdentityWithResponse The users of a person on access systems.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/list_acs_users (the `ListAcsUsersOfUserIdentity` operationId).
+	ListAcsUsersOfUserIdentityWithResponse(ctx context.Context, body ListAcsUsersOfUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsUsersOfUserIdentityResult, error)
+
+	// RemoveAcsUserFromUserIdentityWithBodyWithResponse Take a user of an access system from a person.
+	//
+	// On the access system nothing changes.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+	RemoveAcsUserFromUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromUserIdentityResult, error)
+
+	// RemoveAcsUserFromUserIdentityWithResponse Take a user of an access system from a person.
+	//
+	// On the access system nothing changes.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+	RemoveAcsUserFromUserIdentityWithResponse(ctx context.Context, body RemoveAcsUserFromUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromUserIdentityResult, error)
 
 	// UpdateUserIdentityWithBodyWithResponse Change a user identity.
 	//
@@ -8879,6 +11285,1156 @@ func (r UpdateMultipleAccessCodesResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateMultipleAccessCodesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetAcsAccessGroupResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsAccessGroupResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAcsAccessGroupResult) GetJSON200() *AcsAccessGroupResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetAcsAccessGroupResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetAcsAccessGroupResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetAcsAccessGroupResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAcsAccessGroupResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAcsAccessGroupResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAcsAccessGroupResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAcsAccessGroupResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAcsAccessGroupsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsAccessGroupsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAcsAccessGroupsResult) GetJSON200() *AcsAccessGroupsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListAcsAccessGroupsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListAcsAccessGroupsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAcsAccessGroupsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAcsAccessGroupsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAcsAccessGroupsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAcsAccessGroupsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetAcsEntranceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsEntranceResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAcsEntranceResult) GetJSON200() *AcsEntranceResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetAcsEntranceResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetAcsEntranceResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetAcsEntranceResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAcsEntranceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAcsEntranceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAcsEntranceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAcsEntranceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAcsEntrancesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsEntrancesResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAcsEntrancesResult) GetJSON200() *AcsEntrancesResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListAcsEntrancesResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListAcsEntrancesResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAcsEntrancesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAcsEntrancesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAcsEntrancesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAcsEntrancesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetAcsSystemResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsSystemResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAcsSystemResult) GetJSON200() *AcsSystemResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetAcsSystemResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetAcsSystemResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetAcsSystemResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAcsSystemResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAcsSystemResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAcsSystemResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAcsSystemResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAcsSystemsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsSystemsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAcsSystemsResult) GetJSON200() *AcsSystemsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListAcsSystemsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListAcsSystemsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAcsSystemsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAcsSystemsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAcsSystemsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAcsSystemsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddAcsUserToAccessGroupResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AddAcsUserToAccessGroupResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r AddAcsUserToAccessGroupResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r AddAcsUserToAccessGroupResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r AddAcsUserToAccessGroupResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r AddAcsUserToAccessGroupResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddAcsUserToAccessGroupResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddAcsUserToAccessGroupResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddAcsUserToAccessGroupResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsUserResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateAcsUserResult) GetJSON200() *AcsUserResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CreateAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateAcsUserResult) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateAcsUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteAcsUserResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteAcsUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsUserResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAcsUserResult) GetJSON200() *AcsUserResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAcsUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAcsUsersResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsUsersResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAcsUsersResult) GetJSON200() *AcsUsersResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListAcsUsersResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListAcsUsersResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAcsUsersResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAcsUsersResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAcsUsersResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAcsUsersResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListEntrancesOfAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsEntrancesOfUserResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListEntrancesOfAcsUserResult) GetJSON200() *AcsEntrancesOfUserResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListEntrancesOfAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListEntrancesOfAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListEntrancesOfAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r ListEntrancesOfAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListEntrancesOfAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListEntrancesOfAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListEntrancesOfAcsUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveAcsUserFromAccessGroupResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RemoveAcsUserFromAccessGroupResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RemoveAcsUserFromAccessGroupResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RemoveAcsUserFromAccessGroupResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RemoveAcsUserFromAccessGroupResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveAcsUserFromAccessGroupResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveAcsUserFromAccessGroupResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveAcsUserFromAccessGroupResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveAcsUserFromAccessGroupResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RevokeAccessOfAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RevokeAccessOfAcsUserResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RevokeAccessOfAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RevokeAccessOfAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RevokeAccessOfAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeAccessOfAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeAccessOfAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeAccessOfAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeAccessOfAcsUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SuspendAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SuspendAcsUserResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SuspendAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SuspendAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SuspendAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r SuspendAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SuspendAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SuspendAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SuspendAcsUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetUnmanagedAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UnmanagedAcsUserResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUnmanagedAcsUserResult) GetJSON200() *UnmanagedAcsUserResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetUnmanagedAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetUnmanagedAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetUnmanagedAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUnmanagedAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUnmanagedAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUnmanagedAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUnmanagedAcsUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListUnmanagedAcsUsersResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UnmanagedAcsUsersResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListUnmanagedAcsUsersResult) GetJSON200() *UnmanagedAcsUsersResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListUnmanagedAcsUsersResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListUnmanagedAcsUsersResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListUnmanagedAcsUsersResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListUnmanagedAcsUsersResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListUnmanagedAcsUsersResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListUnmanagedAcsUsersResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UnsuspendAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UnsuspendAcsUserResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UnsuspendAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UnsuspendAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UnsuspendAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UnsuspendAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UnsuspendAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UnsuspendAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UnsuspendAcsUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateAcsUserResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateAcsUserResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateAcsUserResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateAcsUserResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateAcsUserResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateAcsUserResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateAcsUserResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateAcsUserResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateAcsUserResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11633,6 +15189,75 @@ func (r UnlockDoorResult) ContentType() string {
 	return ""
 }
 
+type AddAcsUserToUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AddAcsUserToUserIdentityResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r AddAcsUserToUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r AddAcsUserToUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r AddAcsUserToUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r AddAcsUserToUserIdentityResult) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetBody returns the raw response body bytes
+func (r AddAcsUserToUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddAcsUserToUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddAcsUserToUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddAcsUserToUserIdentityResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateUserIdentityResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -11642,6 +15267,8 @@ type CreateUserIdentityResult struct {
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
 	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
 	// JSON409 the response for an HTTP 409 `application/json` response
 	JSON409 *Conflict
 }
@@ -11659,6 +15286,11 @@ func (r CreateUserIdentityResult) GetJSON400() *BadRequest {
 // GetJSON401 returns the response for an HTTP 401 `application/json` response
 func (r CreateUserIdentityResult) GetJSON401() *Unauthorized {
 	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CreateUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
 }
 
 // GetJSON409 returns the response for an HTTP 409 `application/json` response
@@ -11868,6 +15500,192 @@ func (r ListUserIdentitiesResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListUserIdentitiesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAcsSystemsOfUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsSystemsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAcsSystemsOfUserIdentityResult) GetJSON200() *AcsSystemsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListAcsSystemsOfUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListAcsSystemsOfUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListAcsSystemsOfUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAcsSystemsOfUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAcsSystemsOfUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAcsSystemsOfUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAcsSystemsOfUserIdentityResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAcsUsersOfUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcsUsersOfUserIdentityResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAcsUsersOfUserIdentityResult) GetJSON200() *AcsUsersOfUserIdentityResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListAcsUsersOfUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListAcsUsersOfUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListAcsUsersOfUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAcsUsersOfUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAcsUsersOfUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAcsUsersOfUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAcsUsersOfUserIdentityResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveAcsUserFromUserIdentityResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RemoveAcsUserFromUserIdentityResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RemoveAcsUserFromUserIdentityResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RemoveAcsUserFromUserIdentityResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RemoveAcsUserFromUserIdentityResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveAcsUserFromUserIdentityResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveAcsUserFromUserIdentityResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveAcsUserFromUserIdentityResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveAcsUserFromUserIdentityResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12779,6 +16597,508 @@ func (c *ClientWithResponses) UpdateMultipleAccessCodesWithResponse(ctx context.
 		return nil, err
 	}
 	return ParseUpdateMultipleAccessCodesResult(rsp)
+}
+
+// GetAcsAccessGroupWithBodyWithResponse Read one access group.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/access_groups/get (the `GetAcsAccessGroup` operationId).
+func (c *ClientWithResponses) GetAcsAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetAcsAccessGroupResult, error) {
+	rsp, err := c.GetAcsAccessGroupWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAcsAccessGroupResult(rsp)
+}
+
+// GetAcsAccessGroupWithResponse Read one access group.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/access_groups/get (the `GetAcsAccessGroup` operationId).
+func (c *ClientWithResponses) GetAcsAccessGroupWithResponse(ctx context.Context, body GetAcsAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAcsAccessGroupResult, error) {
+	rsp, err := c.GetAcsAccessGroup(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAcsAccessGroupResult(rsp)
+}
+
+// ListAcsAccessGroupsWithBodyWithResponse The access groups of the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+func (c *ClientWithResponses) ListAcsAccessGroupsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsAccessGroupsResult, error) {
+	rsp, err := c.ListAcsAccessGroupsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsAccessGroupsResult(rsp)
+}
+
+// ListAcsAccessGroupsWithResponse The access groups of the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/access_groups/list (the `ListAcsAccessGroups` operationId).
+func (c *ClientWithResponses) ListAcsAccessGroupsWithResponse(ctx context.Context, body ListAcsAccessGroupsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsAccessGroupsResult, error) {
+	rsp, err := c.ListAcsAccessGroups(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsAccessGroupsResult(rsp)
+}
+
+// GetAcsEntranceWithBodyWithResponse Read one entrance.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/entrances/get (the `GetAcsEntrance` operationId).
+func (c *ClientWithResponses) GetAcsEntranceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetAcsEntranceResult, error) {
+	rsp, err := c.GetAcsEntranceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAcsEntranceResult(rsp)
+}
+
+// GetAcsEntranceWithResponse Read one entrance.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/entrances/get (the `GetAcsEntrance` operationId).
+func (c *ClientWithResponses) GetAcsEntranceWithResponse(ctx context.Context, body GetAcsEntranceJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAcsEntranceResult, error) {
+	rsp, err := c.GetAcsEntrance(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAcsEntranceResult(rsp)
+}
+
+// ListAcsEntrancesWithBodyWithResponse The entrances of access systems, a page at a time.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/entrances/list (the `ListAcsEntrances` operationId).
+func (c *ClientWithResponses) ListAcsEntrancesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsEntrancesResult, error) {
+	rsp, err := c.ListAcsEntrancesWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsEntrancesResult(rsp)
+}
+
+// ListAcsEntrancesWithResponse The entrances of access systems, a page at a time.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/entrances/list (the `ListAcsEntrances` operationId).
+func (c *ClientWithResponses) ListAcsEntrancesWithResponse(ctx context.Context, body ListAcsEntrancesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsEntrancesResult, error) {
+	rsp, err := c.ListAcsEntrances(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsEntrancesResult(rsp)
+}
+
+// GetAcsSystemWithBodyWithResponse Read one access system.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/systems/get (the `GetAcsSystem` operationId).
+func (c *ClientWithResponses) GetAcsSystemWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetAcsSystemResult, error) {
+	rsp, err := c.GetAcsSystemWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAcsSystemResult(rsp)
+}
+
+// GetAcsSystemWithResponse Read one access system.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/systems/get (the `GetAcsSystem` operationId).
+func (c *ClientWithResponses) GetAcsSystemWithResponse(ctx context.Context, body GetAcsSystemJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAcsSystemResult, error) {
+	rsp, err := c.GetAcsSystem(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAcsSystemResult(rsp)
+}
+
+// ListAcsSystemsWithBodyWithResponse The access systems of the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/systems/list (the `ListAcsSystems` operationId).
+func (c *ClientWithResponses) ListAcsSystemsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsSystemsResult, error) {
+	rsp, err := c.ListAcsSystemsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsSystemsResult(rsp)
+}
+
+// ListAcsSystemsWithResponse The access systems of the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/systems/list (the `ListAcsSystems` operationId).
+func (c *ClientWithResponses) ListAcsSystemsWithResponse(ctx context.Context, body ListAcsSystemsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsSystemsResult, error) {
+	rsp, err := c.ListAcsSystems(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsSystemsResult(rsp)
+}
+
+// AddAcsUserToAccessGroupWithBodyWithResponse Put a user into an access group.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+func (c *ClientWithResponses) AddAcsUserToAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAcsUserToAccessGroupResult, error) {
+	rsp, err := c.AddAcsUserToAccessGroupWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAcsUserToAccessGroupResult(rsp)
+}
+
+// AddAcsUserToAccessGroupWithResponse Put a user into an access group.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/add_to_access_group (the `AddAcsUserToAccessGroup` operationId).
+func (c *ClientWithResponses) AddAcsUserToAccessGroupWithResponse(ctx context.Context, body AddAcsUserToAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAcsUserToAccessGroupResult, error) {
+	rsp, err := c.AddAcsUserToAccessGroup(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAcsUserToAccessGroupResult(rsp)
+}
+
+// CreateAcsUserWithBodyWithResponse Have a user be made on an access system.
+//
+// The answer does not wait for the access system: until it has the user, `pending_mutations` say so, and `errors` what goes wrong.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+func (c *ClientWithResponses) CreateAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAcsUserResult, error) {
+	rsp, err := c.CreateAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAcsUserResult(rsp)
+}
+
+// CreateAcsUserWithResponse Have a user be made on an access system.
+//
+// The answer does not wait for the access system: until it has the user, `pending_mutations` say so, and `errors` what goes wrong.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/create (the `CreateAcsUser` operationId).
+func (c *ClientWithResponses) CreateAcsUserWithResponse(ctx context.Context, body CreateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAcsUserResult, error) {
+	rsp, err := c.CreateAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAcsUserResult(rsp)
+}
+
+// DeleteAcsUserWithBodyWithResponse Have a user be taken from its access system.
+//
+// The user is there, with the warning `being_deleted`, until that is done.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+func (c *ClientWithResponses) DeleteAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteAcsUserResult, error) {
+	rsp, err := c.DeleteAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAcsUserResult(rsp)
+}
+
+// DeleteAcsUserWithResponse Have a user be taken from its access system.
+//
+// The user is there, with the warning `being_deleted`, until that is done.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/delete (the `DeleteAcsUser` operationId).
+func (c *ClientWithResponses) DeleteAcsUserWithResponse(ctx context.Context, body DeleteAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteAcsUserResult, error) {
+	rsp, err := c.DeleteAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAcsUserResult(rsp)
+}
+
+// GetAcsUserWithBodyWithResponse Read one user.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+func (c *ClientWithResponses) GetAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetAcsUserResult, error) {
+	rsp, err := c.GetAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAcsUserResult(rsp)
+}
+
+// GetAcsUserWithResponse Read one user.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/get (the `GetAcsUser` operationId).
+func (c *ClientWithResponses) GetAcsUserWithResponse(ctx context.Context, body GetAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAcsUserResult, error) {
+	rsp, err := c.GetAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAcsUserResult(rsp)
+}
+
+// ListAcsUsersWithBodyWithResponse The users of access systems that this workspace manages, a page at a time.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
+func (c *ClientWithResponses) ListAcsUsersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsUsersResult, error) {
+	rsp, err := c.ListAcsUsersWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsUsersResult(rsp)
+}
+
+// ListAcsUsersWithResponse The users of access systems that this workspace manages, a page at a time.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/list (the `ListAcsUsers` operationId).
+func (c *ClientWithResponses) ListAcsUsersWithResponse(ctx context.Context, body ListAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsUsersResult, error) {
+	rsp, err := c.ListAcsUsers(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsUsersResult(rsp)
+}
+
+// ListEntrancesOfAcsUserWithBodyWithResponse The entrances that the access groups of a user open.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/list_accessible_entrances (the `ListEntrancesOfAcsUser` operationId).
+func (c *ClientWithResponses) ListEntrancesOfAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListEntrancesOfAcsUserResult, error) {
+	rsp, err := c.ListEntrancesOfAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListEntrancesOfAcsUserResult(rsp)
+}
+
+// ListEntrancesOfAcsUserWithResponse The entrances that the access groups of a user open.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/list_accessible_entrances (the `ListEntrancesOfAcsUser` operationId).
+func (c *ClientWithResponses) ListEntrancesOfAcsUserWithResponse(ctx context.Context, body ListEntrancesOfAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*ListEntrancesOfAcsUserResult, error) {
+	rsp, err := c.ListEntrancesOfAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListEntrancesOfAcsUserResult(rsp)
+}
+
+// RemoveAcsUserFromAccessGroupWithBodyWithResponse Take a user out of an access group.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+func (c *ClientWithResponses) RemoveAcsUserFromAccessGroupWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromAccessGroupResult, error) {
+	rsp, err := c.RemoveAcsUserFromAccessGroupWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveAcsUserFromAccessGroupResult(rsp)
+}
+
+// RemoveAcsUserFromAccessGroupWithResponse Take a user out of an access group.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/remove_from_access_group (the `RemoveAcsUserFromAccessGroup` operationId).
+func (c *ClientWithResponses) RemoveAcsUserFromAccessGroupWithResponse(ctx context.Context, body RemoveAcsUserFromAccessGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromAccessGroupResult, error) {
+	rsp, err := c.RemoveAcsUserFromAccessGroup(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveAcsUserFromAccessGroupResult(rsp)
+}
+
+// RevokeAccessOfAcsUserWithBodyWithResponse Take a user out of all access groups.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/revoke_access_to_all_entrances (the `RevokeAccessOfAcsUser` operationId).
+func (c *ClientWithResponses) RevokeAccessOfAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeAccessOfAcsUserResult, error) {
+	rsp, err := c.RevokeAccessOfAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeAccessOfAcsUserResult(rsp)
+}
+
+// RevokeAccessOfAcsUserWithResponse Take a user out of all access groups.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/revoke_access_to_all_entrances (the `RevokeAccessOfAcsUser` operationId).
+func (c *ClientWithResponses) RevokeAccessOfAcsUserWithResponse(ctx context.Context, body RevokeAccessOfAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeAccessOfAcsUserResult, error) {
+	rsp, err := c.RevokeAccessOfAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeAccessOfAcsUserResult(rsp)
+}
+
+// SuspendAcsUserWithBodyWithResponse Suspend a user, who keeps everything but may not pass.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+func (c *ClientWithResponses) SuspendAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SuspendAcsUserResult, error) {
+	rsp, err := c.SuspendAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSuspendAcsUserResult(rsp)
+}
+
+// SuspendAcsUserWithResponse Suspend a user, who keeps everything but may not pass.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/suspend (the `SuspendAcsUser` operationId).
+func (c *ClientWithResponses) SuspendAcsUserWithResponse(ctx context.Context, body SuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*SuspendAcsUserResult, error) {
+	rsp, err := c.SuspendAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSuspendAcsUserResult(rsp)
+}
+
+// GetUnmanagedAcsUserWithBodyWithResponse Read one user that somebody has made at the access system.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/unmanaged/get (the `GetUnmanagedAcsUser` operationId).
+func (c *ClientWithResponses) GetUnmanagedAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetUnmanagedAcsUserResult, error) {
+	rsp, err := c.GetUnmanagedAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUnmanagedAcsUserResult(rsp)
+}
+
+// GetUnmanagedAcsUserWithResponse Read one user that somebody has made at the access system.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/unmanaged/get (the `GetUnmanagedAcsUser` operationId).
+func (c *ClientWithResponses) GetUnmanagedAcsUserWithResponse(ctx context.Context, body GetUnmanagedAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*GetUnmanagedAcsUserResult, error) {
+	rsp, err := c.GetUnmanagedAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUnmanagedAcsUserResult(rsp)
+}
+
+// ListUnmanagedAcsUsersWithBodyWithResponse The users that somebody has made at the access systems, a page at a time.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/unmanaged/list (the `ListUnmanagedAcsUsers` operationId).
+func (c *ClientWithResponses) ListUnmanagedAcsUsersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListUnmanagedAcsUsersResult, error) {
+	rsp, err := c.ListUnmanagedAcsUsersWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListUnmanagedAcsUsersResult(rsp)
+}
+
+// ListUnmanagedAcsUsersWithResponse The users that somebody has made at the access systems, a page at a time.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/unmanaged/list (the `ListUnmanagedAcsUsers` operationId).
+func (c *ClientWithResponses) ListUnmanagedAcsUsersWithResponse(ctx context.Context, body ListUnmanagedAcsUsersJSONRequestBody, reqEditors ...RequestEditorFn) (*ListUnmanagedAcsUsersResult, error) {
+	rsp, err := c.ListUnmanagedAcsUsers(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListUnmanagedAcsUsersResult(rsp)
+}
+
+// UnsuspendAcsUserWithBodyWithResponse End the suspension of a user.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+func (c *ClientWithResponses) UnsuspendAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UnsuspendAcsUserResult, error) {
+	rsp, err := c.UnsuspendAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUnsuspendAcsUserResult(rsp)
+}
+
+// UnsuspendAcsUserWithResponse End the suspension of a user.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/unsuspend (the `UnsuspendAcsUser` operationId).
+func (c *ClientWithResponses) UnsuspendAcsUserWithResponse(ctx context.Context, body UnsuspendAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*UnsuspendAcsUserResult, error) {
+	rsp, err := c.UnsuspendAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUnsuspendAcsUserResult(rsp)
+}
+
+// UpdateAcsUserWithBodyWithResponse Change a user.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+func (c *ClientWithResponses) UpdateAcsUserWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAcsUserResult, error) {
+	rsp, err := c.UpdateAcsUserWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAcsUserResult(rsp)
+}
+
+// UpdateAcsUserWithResponse Change a user.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /acs/users/update (the `UpdateAcsUser` operationId).
+func (c *ClientWithResponses) UpdateAcsUserWithResponse(ctx context.Context, body UpdateAcsUserJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAcsUserResult, error) {
+	rsp, err := c.UpdateAcsUser(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAcsUserResult(rsp)
 }
 
 // GetActionAttemptWithBodyWithResponse Read an action attempt.
@@ -14018,6 +18338,36 @@ func (c *ClientWithResponses) UnlockDoorWithResponse(ctx context.Context, body U
 	return ParseUnlockDoorResult(rsp)
 }
 
+// AddAcsUserToUserIdentityWithBodyWithResponse Make a user of an access system that of a person.
+//
+// A `user_identity_key` that no identity has makes a new one of what is known of the user.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+func (c *ClientWithResponses) AddAcsUserToUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddAcsUserToUserIdentityResult, error) {
+	rsp, err := c.AddAcsUserToUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAcsUserToUserIdentityResult(rsp)
+}
+
+// AddAcsUserToUserIdentityWithResponse Make a user of an access system that of a person.
+//
+// A `user_identity_key` that no identity has makes a new one of what is known of the user.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/add_acs_user (the `AddAcsUserToUserIdentity` operationId).
+func (c *ClientWithResponses) AddAcsUserToUserIdentityWithResponse(ctx context.Context, body AddAcsUserToUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*AddAcsUserToUserIdentityResult, error) {
+	rsp, err := c.AddAcsUserToUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddAcsUserToUserIdentityResult(rsp)
+}
+
 // CreateUserIdentityWithBodyWithResponse Create a user identity.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -14046,6 +18396,8 @@ func (c *ClientWithResponses) CreateUserIdentityWithResponse(ctx context.Context
 
 // DeleteUserIdentityWithBodyWithResponse Delete a user identity.
 //
+// Its users are taken from their access systems, and its client sessions end.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /user_identities/delete (the `DeleteUserIdentity` operationId).
@@ -14058,6 +18410,8 @@ func (c *ClientWithResponses) DeleteUserIdentityWithBodyWithResponse(ctx context
 }
 
 // DeleteUserIdentityWithResponse Delete a user identity.
+//
+// Its users are taken from their access systems, and its client sessions end.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -14120,6 +18474,88 @@ func (c *ClientWithResponses) ListUserIdentitiesWithResponse(ctx context.Context
 		return nil, err
 	}
 	return ParseListUserIdentitiesResult(rsp)
+}
+
+// ListAcsSystemsOfUserIdentityWithBodyWithResponse The access systems that a person has a user on.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/list_acs_systems (the `ListAcsSystemsOfUserIdentity` operationId).
+func (c *ClientWithResponses) ListAcsSystemsOfUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsSystemsOfUserIdentityResult, error) {
+	rsp, err := c.ListAcsSystemsOfUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsSystemsOfUserIdentityResult(rsp)
+}
+
+// ListAcsSystemsOfUserIdentityWithResponse The access systems that a person has a user on.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/list_acs_systems (the `ListAcsSystemsOfUserIdentity` operationId).
+func (c *ClientWithResponses) ListAcsSystemsOfUserIdentityWithResponse(ctx context.Context, body ListAcsSystemsOfUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsSystemsOfUserIdentityResult, error) {
+	rsp, err := c.ListAcsSystemsOfUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsSystemsOfUserIdentityResult(rsp)
+}
+
+// ListAcsUsersOfUserIdentityWithBodyWithResponse The users of a person on access systems.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/list_acs_users (the `ListAcsUsersOfUserIdentity` operationId).
+func (c *ClientWithResponses) ListAcsUsersOfUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListAcsUsersOfUserIdentityResult, error) {
+	rsp, err := c.ListAcsUsersOfUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsUsersOfUserIdentityResult(rsp)
+}
+
+// ListAcsUsersOfUserIdentityWithResponse The users of a person on access systems.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/list_acs_users (the `ListAcsUsersOfUserIdentity` operationId).
+func (c *ClientWithResponses) ListAcsUsersOfUserIdentityWithResponse(ctx context.Context, body ListAcsUsersOfUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*ListAcsUsersOfUserIdentityResult, error) {
+	rsp, err := c.ListAcsUsersOfUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAcsUsersOfUserIdentityResult(rsp)
+}
+
+// RemoveAcsUserFromUserIdentityWithBodyWithResponse Take a user of an access system from a person.
+//
+// On the access system nothing changes.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+func (c *ClientWithResponses) RemoveAcsUserFromUserIdentityWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromUserIdentityResult, error) {
+	rsp, err := c.RemoveAcsUserFromUserIdentityWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveAcsUserFromUserIdentityResult(rsp)
+}
+
+// RemoveAcsUserFromUserIdentityWithResponse Take a user of an access system from a person.
+//
+// On the access system nothing changes.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user_identities/remove_acs_user (the `RemoveAcsUserFromUserIdentity` operationId).
+func (c *ClientWithResponses) RemoveAcsUserFromUserIdentityWithResponse(ctx context.Context, body RemoveAcsUserFromUserIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveAcsUserFromUserIdentityResult, error) {
+	rsp, err := c.RemoveAcsUserFromUserIdentity(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveAcsUserFromUserIdentityResult(rsp)
 }
 
 // UpdateUserIdentityWithBodyWithResponse Change a user identity.
@@ -15107,6 +19543,871 @@ func ParseUpdateMultipleAccessCodesResult(rsp *http.Response) (*UpdateMultipleAc
 	}
 
 	response := &UpdateMultipleAccessCodesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetAcsAccessGroupResult parses an HTTP response from a GetAcsAccessGroupWithResponse call
+func ParseGetAcsAccessGroupResult(rsp *http.Response) (*GetAcsAccessGroupResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAcsAccessGroupResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsAccessGroupResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAcsAccessGroupsResult parses an HTTP response from a ListAcsAccessGroupsWithResponse call
+func ParseListAcsAccessGroupsResult(rsp *http.Response) (*ListAcsAccessGroupsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAcsAccessGroupsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsAccessGroupsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetAcsEntranceResult parses an HTTP response from a GetAcsEntranceWithResponse call
+func ParseGetAcsEntranceResult(rsp *http.Response) (*GetAcsEntranceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAcsEntranceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsEntranceResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAcsEntrancesResult parses an HTTP response from a ListAcsEntrancesWithResponse call
+func ParseListAcsEntrancesResult(rsp *http.Response) (*ListAcsEntrancesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAcsEntrancesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsEntrancesResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetAcsSystemResult parses an HTTP response from a GetAcsSystemWithResponse call
+func ParseGetAcsSystemResult(rsp *http.Response) (*GetAcsSystemResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAcsSystemResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsSystemResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAcsSystemsResult parses an HTTP response from a ListAcsSystemsWithResponse call
+func ParseListAcsSystemsResult(rsp *http.Response) (*ListAcsSystemsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAcsSystemsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsSystemsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddAcsUserToAccessGroupResult parses an HTTP response from a AddAcsUserToAccessGroupWithResponse call
+func ParseAddAcsUserToAccessGroupResult(rsp *http.Response) (*AddAcsUserToAccessGroupResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddAcsUserToAccessGroupResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateAcsUserResult parses an HTTP response from a CreateAcsUserWithResponse call
+func ParseCreateAcsUserResult(rsp *http.Response) (*CreateAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsUserResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteAcsUserResult parses an HTTP response from a DeleteAcsUserWithResponse call
+func ParseDeleteAcsUserResult(rsp *http.Response) (*DeleteAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetAcsUserResult parses an HTTP response from a GetAcsUserWithResponse call
+func ParseGetAcsUserResult(rsp *http.Response) (*GetAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsUserResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAcsUsersResult parses an HTTP response from a ListAcsUsersWithResponse call
+func ParseListAcsUsersResult(rsp *http.Response) (*ListAcsUsersResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAcsUsersResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsUsersResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListEntrancesOfAcsUserResult parses an HTTP response from a ListEntrancesOfAcsUserWithResponse call
+func ParseListEntrancesOfAcsUserResult(rsp *http.Response) (*ListEntrancesOfAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListEntrancesOfAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsEntrancesOfUserResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveAcsUserFromAccessGroupResult parses an HTTP response from a RemoveAcsUserFromAccessGroupWithResponse call
+func ParseRemoveAcsUserFromAccessGroupResult(rsp *http.Response) (*RemoveAcsUserFromAccessGroupResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveAcsUserFromAccessGroupResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRevokeAccessOfAcsUserResult parses an HTTP response from a RevokeAccessOfAcsUserWithResponse call
+func ParseRevokeAccessOfAcsUserResult(rsp *http.Response) (*RevokeAccessOfAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeAccessOfAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSuspendAcsUserResult parses an HTTP response from a SuspendAcsUserWithResponse call
+func ParseSuspendAcsUserResult(rsp *http.Response) (*SuspendAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SuspendAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetUnmanagedAcsUserResult parses an HTTP response from a GetUnmanagedAcsUserWithResponse call
+func ParseGetUnmanagedAcsUserResult(rsp *http.Response) (*GetUnmanagedAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUnmanagedAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UnmanagedAcsUserResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListUnmanagedAcsUsersResult parses an HTTP response from a ListUnmanagedAcsUsersWithResponse call
+func ParseListUnmanagedAcsUsersResult(rsp *http.Response) (*ListUnmanagedAcsUsersResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListUnmanagedAcsUsersResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UnmanagedAcsUsersResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUnsuspendAcsUserResult parses an HTTP response from a UnsuspendAcsUserWithResponse call
+func ParseUnsuspendAcsUserResult(rsp *http.Response) (*UnsuspendAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UnsuspendAcsUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateAcsUserResult parses an HTTP response from a UpdateAcsUserWithResponse call
+func ParseUpdateAcsUserResult(rsp *http.Response) (*UpdateAcsUserResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateAcsUserResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
@@ -17218,6 +22519,60 @@ func ParseUnlockDoorResult(rsp *http.Response) (*UnlockDoorResult, error) {
 	return response, nil
 }
 
+// ParseAddAcsUserToUserIdentityResult parses an HTTP response from a AddAcsUserToUserIdentityWithResponse call
+func ParseAddAcsUserToUserIdentityResult(rsp *http.Response) (*AddAcsUserToUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddAcsUserToUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreateUserIdentityResult parses an HTTP response from a CreateUserIdentityWithResponse call
 func ParseCreateUserIdentityResult(rsp *http.Response) (*CreateUserIdentityResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -17252,6 +22607,13 @@ func ParseCreateUserIdentityResult(rsp *http.Response) (*CreateUserIdentityResul
 			return nil, err
 		}
 		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest Conflict
@@ -17393,6 +22755,147 @@ func ParseListUserIdentitiesResult(rsp *http.Response) (*ListUserIdentitiesResul
 			return nil, err
 		}
 		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAcsSystemsOfUserIdentityResult parses an HTTP response from a ListAcsSystemsOfUserIdentityWithResponse call
+func ParseListAcsSystemsOfUserIdentityResult(rsp *http.Response) (*ListAcsSystemsOfUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAcsSystemsOfUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsSystemsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAcsUsersOfUserIdentityResult parses an HTTP response from a ListAcsUsersOfUserIdentityWithResponse call
+func ParseListAcsUsersOfUserIdentityResult(rsp *http.Response) (*ListAcsUsersOfUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAcsUsersOfUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcsUsersOfUserIdentityResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveAcsUserFromUserIdentityResult parses an HTTP response from a RemoveAcsUserFromUserIdentityWithResponse call
+func ParseRemoveAcsUserFromUserIdentityResult(rsp *http.Response) (*RemoveAcsUserFromUserIdentityResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveAcsUserFromUserIdentityResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
 
 	}
 

@@ -405,6 +405,366 @@ type AccessCodesResponse struct {
 // AccountCapability A kind of device.
 type AccountCapability string
 
+// AcsAccessGroup A group whose users may pass its entrances. Groups are made at the access system.
+type AcsAccessGroup struct {
+	// AccessGroupType What its vendor calls such groups.
+	AccessGroupType string `json:"access_group_type"`
+
+	// AccessGroupTypeDisplayName The same for people.
+	AccessGroupTypeDisplayName string `json:"access_group_type_display_name"`
+
+	// AcsAccessGroupID An identifier. Opaque to clients.
+	AcsAccessGroupID ID `json:"acs_access_group_id"`
+
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id"`
+
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id"`
+
+	// CreatedAt When it was first seen.
+	CreatedAt time.Time `json:"created_at"`
+
+	// DisplayName Its name.
+	DisplayName string `json:"display_name"`
+
+	// ExternalType What its vendor calls such groups.
+	ExternalType string `json:"external_type"`
+
+	// ExternalTypeDisplayName The same for people.
+	ExternalTypeDisplayName string `json:"external_type_display_name"`
+
+	// IsManaged Always true.
+	IsManaged bool `json:"is_managed"`
+
+	// Name Its name.
+	Name string `json:"name"`
+
+	// Warnings What deserves attention.
+	Warnings []Problem `json:"warnings"`
+
+	// WorkspaceID An identifier. Opaque to clients.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// AcsAccessGroupMemberRequest Names an access group and a user, by its identifier or by the user identity it belongs to.
+type AcsAccessGroupMemberRequest struct {
+	// AcsAccessGroupID An identifier. Opaque to clients.
+	AcsAccessGroupID ID `json:"acs_access_group_id"`
+
+	// AcsUserID An identifier. Opaque to clients.
+	AcsUserID ID `json:"acs_user_id,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+}
+
+// AcsAccessGroupRequest Names an access group.
+type AcsAccessGroupRequest struct {
+	// AcsAccessGroupID An identifier. Opaque to clients.
+	AcsAccessGroupID ID `json:"acs_access_group_id"`
+}
+
+// AcsAccessGroupResponse An access group.
+type AcsAccessGroupResponse struct {
+	// AcsAccessGroup A group whose users may pass its entrances. Groups are made at the access system.
+	AcsAccessGroup AcsAccessGroup `json:"acs_access_group"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// AcsAccessGroupsResponse Access groups.
+type AcsAccessGroupsResponse struct {
+	// AcsAccessGroups The access groups, oldest first.
+	AcsAccessGroups []AcsAccessGroup `json:"acs_access_groups"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// AcsAccessSchedule The time in which a user may pass.
+type AcsAccessSchedule struct {
+	// EndsAt Until when. Null stands for ever.
+	EndsAt *time.Time `json:"ends_at"`
+
+	// StartsAt From when.
+	StartsAt time.Time `json:"starts_at"`
+}
+
+// AcsAccessScheduleChange The time in which a user may pass. Null takes it away.
+type AcsAccessScheduleChange = Change[AcsAccessScheduleRequest]
+
+// AcsAccessScheduleRequest The time in which a user may pass.
+type AcsAccessScheduleRequest struct {
+	// EndsAt Until when: in the future, and after starts_at. Without it, for ever.
+	EndsAt string `json:"ends_at,omitempty,omitzero"`
+
+	// StartsAt From when. Without it, from now on.
+	StartsAt string `json:"starts_at,omitempty,omitzero"`
+}
+
+// AcsEntrance A door, a gate or a lift of an access system.
+type AcsEntrance struct {
+	// AcsEntranceID An identifier. Opaque to clients.
+	AcsEntranceID ID `json:"acs_entrance_id"`
+
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id"`
+
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id"`
+
+	// CreatedAt When it was first seen.
+	CreatedAt time.Time `json:"created_at"`
+
+	// DisplayName Its name.
+	DisplayName string `json:"display_name"`
+
+	// Errors What keeps it from working.
+	Errors []Problem `json:"errors"`
+
+	// WorkspaceID An identifier. Opaque to clients.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// AcsEntranceRequest Names an entrance.
+type AcsEntranceRequest struct {
+	// AcsEntranceID An identifier. Opaque to clients.
+	AcsEntranceID ID `json:"acs_entrance_id"`
+}
+
+// AcsEntranceResponse An entrance.
+type AcsEntranceResponse struct {
+	// AcsEntrance A door, a gate or a lift of an access system.
+	AcsEntrance AcsEntrance `json:"acs_entrance"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// AcsEntrancesOfUserResponse Entrances.
+type AcsEntrancesOfUserResponse struct {
+	// AcsEntrances The entrances, oldest first.
+	AcsEntrances []AcsEntrance `json:"acs_entrances"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// AcsEntrancesResponse A page of entrances.
+type AcsEntrancesResponse struct {
+	// AcsEntrances The entrances, oldest first.
+	AcsEntrances []AcsEntrance `json:"acs_entrances"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+
+	// Pagination Where the next page is.
+	Pagination Pagination `json:"pagination"`
+}
+
+// AcsSystem An access system. It keeps who may pass which entrances.
+type AcsSystem struct {
+	// AcsAccessGroupCount How many access groups are on it.
+	AcsAccessGroupCount int `json:"acs_access_group_count,omitempty,omitzero"`
+
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id"`
+
+	// AcsUserCount How many users are on it or are to be.
+	AcsUserCount int `json:"acs_user_count,omitempty,omitzero"`
+
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id"`
+
+	// ConnectedAccountIds The accounts that it is reached by.
+	ConnectedAccountIds []ID `json:"connected_account_ids"`
+
+	// CreatedAt When it was first seen.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Errors What keeps it from working.
+	Errors []Problem `json:"errors"`
+
+	// ImageAltText The picture in words.
+	ImageAltText string `json:"image_alt_text"`
+
+	// ImageURL A picture of its kind.
+	ImageURL string `json:"image_url"`
+
+	// IsCredentialManager Whether it manages the credentials of other systems. Always false here.
+	IsCredentialManager bool `json:"is_credential_manager"`
+
+	// Location Where an access system is.
+	Location AcsSystemLocation `json:"location"`
+
+	// Name Its name.
+	Name string `json:"name"`
+
+	// Warnings What deserves attention.
+	Warnings []Problem `json:"warnings"`
+
+	// WorkspaceID An identifier. Opaque to clients.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// AcsSystemLocation Where an access system is.
+type AcsSystemLocation struct {
+	// TimeZone Its time zone, such as `Europe/Berlin`. Null where it is not known.
+	TimeZone *string `json:"time_zone"`
+}
+
+// AcsSystemRequest Names an access system.
+type AcsSystemRequest struct {
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id"`
+}
+
+// AcsSystemResponse An access system.
+type AcsSystemResponse struct {
+	// AcsSystem An access system. It keeps who may pass which entrances.
+	AcsSystem AcsSystem `json:"acs_system"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// AcsSystemsResponse Access systems.
+type AcsSystemsResponse struct {
+	// AcsSystems The access systems, oldest first.
+	AcsSystems []AcsSystem `json:"acs_systems"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// AcsUser A person on an access system.
+type AcsUser struct {
+	// AccessSchedule The time in which a user may pass.
+	AccessSchedule *AcsAccessSchedule `json:"access_schedule,omitempty"`
+
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id"`
+
+	// AcsUserID An identifier. Opaque to clients.
+	AcsUserID ID `json:"acs_user_id"`
+
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id"`
+
+	// CreatedAt When it was created, or first seen.
+	CreatedAt time.Time `json:"created_at"`
+
+	// DisplayName How to tell it from others.
+	DisplayName string `json:"display_name"`
+
+	// Email An older name of email_address.
+	Email string `json:"email,omitempty,omitzero"`
+
+	// EmailAddress The email address of the user.
+	EmailAddress string `json:"email_address,omitempty,omitzero"`
+
+	// Errors What keeps it from being as it should be.
+	Errors []Problem `json:"errors"`
+
+	// FullName The name of the user.
+	FullName string `json:"full_name,omitempty,omitzero"`
+
+	// IsManaged Whether this workspace says what should be.
+	IsManaged bool `json:"is_managed"`
+
+	// IsSuspended Whether the user may not pass, whatever the access groups and the schedule say.
+	IsSuspended *bool `json:"is_suspended,omitempty"`
+
+	// LastSuccessfulSyncAt When it was last seen to be on the access system as it should be.
+	LastSuccessfulSyncAt *time.Time `json:"last_successful_sync_at"`
+
+	// PendingMutations Changes that are on their way to the access system.
+	PendingMutations []AcsUserMutation `json:"pending_mutations,omitempty,omitzero"`
+
+	// PhoneNumber The phone number of the user.
+	PhoneNumber string `json:"phone_number,omitempty,omitzero"`
+
+	// UserIdentityEmailAddress The email address of that.
+	UserIdentityEmailAddress *string `json:"user_identity_email_address,omitempty"`
+
+	// UserIdentityFullName The full name of that.
+	UserIdentityFullName *string `json:"user_identity_full_name,omitempty"`
+
+	// UserIdentityID The user identity that it belongs to.
+	UserIdentityID string `json:"user_identity_id,omitempty,omitzero"`
+
+	// UserIdentityPhoneNumber The phone number of that.
+	UserIdentityPhoneNumber *string `json:"user_identity_phone_number,omitempty"`
+
+	// Warnings What deserves attention.
+	Warnings []Problem `json:"warnings"`
+
+	// WorkspaceID An identifier. Opaque to clients.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// AcsUserMutation A change that is on its way to the access system.
+type AcsUserMutation struct {
+	// CreatedAt When it was asked for.
+	CreatedAt time.Time `json:"created_at"`
+
+	// From What is there.
+	From map[string]interface{} `json:"from,omitempty,omitzero"`
+
+	// Message For people.
+	Message string `json:"message"`
+
+	// MutationCode The stable name, such as `creating` or `updating_suspension_state`.
+	MutationCode string `json:"mutation_code"`
+
+	// To What is to be.
+	To map[string]interface{} `json:"to,omitempty,omitzero"`
+}
+
+// AcsUserRequest Names a user by its identifier or by its access system and the user identity it belongs to.
+type AcsUserRequest struct {
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
+
+	// AcsUserID An identifier. Opaque to clients.
+	AcsUserID ID `json:"acs_user_id,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+}
+
+// AcsUserResponse A user.
+type AcsUserResponse struct {
+	// AcsUser A person on an access system.
+	AcsUser AcsUser `json:"acs_user"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// AcsUsersOfUserIdentityResponse Users.
+type AcsUsersOfUserIdentityResponse struct {
+	// AcsUsers The users, oldest first.
+	AcsUsers []AcsUser `json:"acs_users"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// AcsUsersResponse A page of users.
+type AcsUsersResponse struct {
+	// AcsUsers The users, oldest first.
+	AcsUsers []AcsUser `json:"acs_users"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+
+	// Pagination Where the next page is.
+	Pagination Pagination `json:"pagination"`
+}
+
 // ActionAttempt The progress of an operation that ends later.
 type ActionAttempt struct {
 	// ActionAttemptID An identifier. Opaque to clients.
@@ -454,6 +814,27 @@ type ActionAttemptsResponse struct {
 
 	// Pagination Where the next page is.
 	Pagination Pagination `json:"pagination"`
+}
+
+// AddAcsUserToAccessGroupRequest Names a user and an access group.
+type AddAcsUserToAccessGroupRequest struct {
+	// AcsAccessGroupID An identifier. Opaque to clients.
+	AcsAccessGroupID ID `json:"acs_access_group_id"`
+
+	// AcsUserID An identifier. Opaque to clients.
+	AcsUserID ID `json:"acs_user_id"`
+}
+
+// AddAcsUserToUserIdentityRequest Names a user, and a user identity by one of the two.
+type AddAcsUserToUserIdentityRequest struct {
+	// AcsUserID An identifier. Opaque to clients.
+	AcsUserID ID `json:"acs_user_id"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+
+	// UserIdentityKey What the application calls it.
+	UserIdentityKey string `json:"user_identity_key,omitempty,omitzero"`
 }
 
 // BackupAccessCodeResponse A backup code that was pulled.
@@ -823,6 +1204,33 @@ type CreateAccessCodeRequest struct {
 // CreateAccessCodeRequestMaxTimeRounding How much the time frame of an offline code may be widened. With `1d` it lasts 29 to 367 whole days, otherwise 1 to 672 hours.
 type CreateAccessCodeRequestMaxTimeRounding string
 
+// CreateAcsUserRequest A user to create.
+type CreateAcsUserRequest struct {
+	// AccessSchedule The time in which a user may pass.
+	AccessSchedule *AcsAccessScheduleRequest `json:"access_schedule,omitempty"`
+
+	// AcsAccessGroupIds The access groups to put the user into.
+	AcsAccessGroupIds []ID `json:"acs_access_group_ids,omitempty,omitzero"`
+
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id"`
+
+	// Email An older name of email_address.
+	Email string `json:"email,omitempty,omitzero"`
+
+	// EmailAddress The email address of the user.
+	EmailAddress string `json:"email_address,omitempty,omitzero"`
+
+	// FullName The name of the user.
+	FullName string `json:"full_name"`
+
+	// PhoneNumber The phone number of the user in E.164 format, such as `+15555550100`.
+	PhoneNumber string `json:"phone_number,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+}
+
 // CreateClientSessionRequest What a client session is to reach.
 type CreateClientSessionRequest struct {
 	// ConnectWebviewIds The accounts that are connected through these webviews.
@@ -930,6 +1338,9 @@ type CreateMultipleAccessCodesRequestBehaviorWhenCodeCannotBeShared string
 
 // CreateUserIdentityRequest A user identity to create. Its key, email address and phone number are no other identity's of the workspace.
 type CreateUserIdentityRequest struct {
+	// AcsSystemIds The access systems that the person is to have a user on: the one with the same email address or phone number that is there, or else a new one.
+	AcsSystemIds []ID `json:"acs_system_ids,omitempty,omitzero"`
+
 	// EmailAddress The email address of the person.
 	EmailAddress string `json:"email_address,omitempty,omitzero"`
 
@@ -1538,6 +1949,87 @@ type ListAccessCodesRequest struct {
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
+// ListAcsAccessGroupsRequest Which access groups to list. All conditions must hold.
+type ListAcsAccessGroupsRequest struct {
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
+
+	// AcsUserID An identifier. Opaque to clients.
+	AcsUserID ID `json:"acs_user_id,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+}
+
+// ListAcsEntrancesRequest Which entrances to list. All conditions must hold.
+type ListAcsEntrancesRequest struct {
+	// AcsCredentialID That this credential opens. There are no credentials here, so none does.
+	AcsCredentialID string `json:"acs_credential_id,omitempty,omitzero"`
+
+	// AcsEntranceIds Only these.
+	AcsEntranceIds *[]ID `json:"acs_entrance_ids,omitempty"`
+
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
+
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
+
+	// CustomerKey Of this customer.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// Limit How many records a page holds at most.
+	Limit int `json:"limit,omitempty,omitzero"`
+
+	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
+
+	// Search Text that the name contains. Case does not matter.
+	Search Search `json:"search,omitempty,omitzero"`
+
+	// SpaceID An identifier. Opaque to clients.
+	SpaceID ID `json:"space_id,omitempty,omitzero"`
+}
+
+// ListAcsSystemsRequest Which access systems to list. All conditions must hold.
+type ListAcsSystemsRequest struct {
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
+
+	// CustomerKey Of this customer.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// Search Text that the name contains. Case does not matter.
+	Search Search `json:"search,omitempty,omitzero"`
+}
+
+// ListAcsUsersRequest Which users to list. All conditions must hold.
+type ListAcsUsersRequest struct {
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
+
+	// CreatedBefore A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
+	CreatedBefore Timestamp `json:"created_before,omitempty,omitzero"`
+
+	// Limit How many records a page holds at most.
+	Limit int `json:"limit,omitempty,omitzero"`
+
+	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
+
+	// Search Text that the full name, the phone number, the email address or the identifier contains, or one of the same of the person but the address. Case does not matter.
+	Search string `json:"search,omitempty,omitzero"`
+
+	// UserIdentityEmailAddress Of the person with this email address.
+	UserIdentityEmailAddress string `json:"user_identity_email_address,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+
+	// UserIdentityPhoneNumber Of the person with this phone number.
+	UserIdentityPhoneNumber string `json:"user_identity_phone_number,omitempty,omitzero"`
+}
+
 // ListActionAttemptsRequest Which attempts to list. One of action_attempt_ids and device_id is needed.
 type ListActionAttemptsRequest struct {
 	// ActionAttemptIds Only these.
@@ -1793,6 +2285,27 @@ type ListUnmanagedAccessCodesRequest struct {
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
+// ListUnmanagedAcsUsersRequest Which users to list. All conditions must hold. None of them is a known person.
+type ListUnmanagedAcsUsersRequest struct {
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
+
+	// Limit How many records a page holds at most.
+	Limit int `json:"limit,omitempty,omitzero"`
+
+	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
+
+	// UserIdentityEmailAddress Of the person with this email address.
+	UserIdentityEmailAddress string `json:"user_identity_email_address,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
+
+	// UserIdentityPhoneNumber Of the person with this phone number.
+	UserIdentityPhoneNumber string `json:"user_identity_phone_number,omitempty,omitzero"`
+}
+
 // ListUnmanagedDevicesRequest Which devices to list. All conditions must hold.
 type ListUnmanagedDevicesRequest struct {
 	// ConnectWebviewID An identifier. Opaque to clients.
@@ -2018,6 +2531,15 @@ type PullBackupAccessCodeRequest struct {
 	AccessCodeID ID `json:"access_code_id"`
 }
 
+// RemoveAcsUserFromUserIdentityRequest Names a user and the user identity that it belongs to.
+type RemoveAcsUserFromUserIdentityRequest struct {
+	// AcsUserID An identifier. Opaque to clients.
+	AcsUserID ID `json:"acs_user_id"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id"`
+}
+
 // ReportDeviceConstraintsRequest How many digits codes have: each number of digits, or the least and the greatest.
 type ReportDeviceConstraintsRequest struct {
 	// DeviceID An identifier. Opaque to clients.
@@ -2174,6 +2696,84 @@ type UnmanagedAccessCodesResponse struct {
 	Pagination Pagination `json:"pagination"`
 }
 
+// UnmanagedAcsUser A person on an access system that somebody has put there.
+type UnmanagedAcsUser struct {
+	// AccessSchedule The time in which a user may pass.
+	AccessSchedule *AcsAccessSchedule `json:"access_schedule,omitempty"`
+
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id"`
+
+	// AcsUserID An identifier. Opaque to clients.
+	AcsUserID ID `json:"acs_user_id"`
+
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id"`
+
+	// CreatedAt When it was created, or first seen.
+	CreatedAt time.Time `json:"created_at"`
+
+	// DisplayName How to tell it from others.
+	DisplayName string `json:"display_name"`
+
+	// Email An older name of email_address.
+	Email string `json:"email,omitempty,omitzero"`
+
+	// EmailAddress The email address of the user.
+	EmailAddress string `json:"email_address,omitempty,omitzero"`
+
+	// Errors What keeps it from being as it should be.
+	Errors []Problem `json:"errors"`
+
+	// FullName The name of the user.
+	FullName string `json:"full_name,omitempty,omitzero"`
+
+	// IsManaged Whether this workspace says what should be.
+	IsManaged bool `json:"is_managed"`
+
+	// IsSuspended Whether the user may not pass, whatever the access groups and the schedule say.
+	IsSuspended *bool `json:"is_suspended,omitempty"`
+
+	// LastSuccessfulSyncAt When it was last seen to be on the access system as it should be.
+	LastSuccessfulSyncAt *time.Time `json:"last_successful_sync_at"`
+
+	// PhoneNumber The phone number of the user.
+	PhoneNumber string `json:"phone_number,omitempty,omitzero"`
+
+	// Warnings What deserves attention.
+	Warnings []Problem `json:"warnings"`
+
+	// WorkspaceID An identifier. Opaque to clients.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// UnmanagedAcsUserRequest Names a user.
+type UnmanagedAcsUserRequest struct {
+	// AcsUserID An identifier. Opaque to clients.
+	AcsUserID ID `json:"acs_user_id"`
+}
+
+// UnmanagedAcsUserResponse A user.
+type UnmanagedAcsUserResponse struct {
+	// AcsUser A person on an access system that somebody has put there.
+	AcsUser UnmanagedAcsUser `json:"acs_user"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
+// UnmanagedAcsUsersResponse A page of users.
+type UnmanagedAcsUsersResponse struct {
+	// AcsUsers The users, oldest first.
+	AcsUsers []UnmanagedAcsUser `json:"acs_users"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+
+	// Pagination Where the next page is.
+	Pagination Pagination `json:"pagination"`
+}
+
 // UnmanagedDevice A device that the workspace does nothing with.
 type UnmanagedDevice struct {
 	// CanProgramOfflineAccessCodes Whether it can.
@@ -2316,6 +2916,33 @@ type UpdateAccessCodeRequest struct {
 
 	// Type Whether it has a time frame.
 	Type AccessCodeType `json:"type,omitempty,omitzero"`
+}
+
+// UpdateAcsUserRequest A change of a user. What is not named stays.
+type UpdateAcsUserRequest struct {
+	// AccessSchedule The time in which a user may pass. Null takes it away.
+	AccessSchedule AcsAccessScheduleChange `json:"access_schedule,omitempty,omitzero"`
+
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
+
+	// AcsUserID An identifier. Opaque to clients.
+	AcsUserID ID `json:"acs_user_id,omitempty,omitzero"`
+
+	// Email An older name of email_address.
+	Email string `json:"email,omitempty,omitzero"`
+
+	// EmailAddress The email address of the user.
+	EmailAddress string `json:"email_address,omitempty,omitzero"`
+
+	// FullName The name of the user.
+	FullName string `json:"full_name,omitempty,omitzero"`
+
+	// PhoneNumber The phone number of the user in E.164 format, such as `+15555550100`.
+	PhoneNumber string `json:"phone_number,omitempty,omitzero"`
+
+	// UserIdentityID An identifier. Opaque to clients.
+	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 }
 
 // UpdateConnectedAccountRequest A change of an account. What is not named stays.
@@ -2681,6 +3308,63 @@ type UpdateAccessCodeJSONRequestBody = UpdateAccessCodeRequest
 // UpdateMultipleAccessCodesJSONRequestBody defines body for UpdateMultipleAccessCodes for application/json ContentType.
 type UpdateMultipleAccessCodesJSONRequestBody = UpdateMultipleAccessCodesRequest
 
+// GetAcsAccessGroupJSONRequestBody defines body for GetAcsAccessGroup for application/json ContentType.
+type GetAcsAccessGroupJSONRequestBody = AcsAccessGroupRequest
+
+// ListAcsAccessGroupsJSONRequestBody defines body for ListAcsAccessGroups for application/json ContentType.
+type ListAcsAccessGroupsJSONRequestBody = ListAcsAccessGroupsRequest
+
+// GetAcsEntranceJSONRequestBody defines body for GetAcsEntrance for application/json ContentType.
+type GetAcsEntranceJSONRequestBody = AcsEntranceRequest
+
+// ListAcsEntrancesJSONRequestBody defines body for ListAcsEntrances for application/json ContentType.
+type ListAcsEntrancesJSONRequestBody = ListAcsEntrancesRequest
+
+// GetAcsSystemJSONRequestBody defines body for GetAcsSystem for application/json ContentType.
+type GetAcsSystemJSONRequestBody = AcsSystemRequest
+
+// ListAcsSystemsJSONRequestBody defines body for ListAcsSystems for application/json ContentType.
+type ListAcsSystemsJSONRequestBody = ListAcsSystemsRequest
+
+// AddAcsUserToAccessGroupJSONRequestBody defines body for AddAcsUserToAccessGroup for application/json ContentType.
+type AddAcsUserToAccessGroupJSONRequestBody = AddAcsUserToAccessGroupRequest
+
+// CreateAcsUserJSONRequestBody defines body for CreateAcsUser for application/json ContentType.
+type CreateAcsUserJSONRequestBody = CreateAcsUserRequest
+
+// DeleteAcsUserJSONRequestBody defines body for DeleteAcsUser for application/json ContentType.
+type DeleteAcsUserJSONRequestBody = AcsUserRequest
+
+// GetAcsUserJSONRequestBody defines body for GetAcsUser for application/json ContentType.
+type GetAcsUserJSONRequestBody = AcsUserRequest
+
+// ListAcsUsersJSONRequestBody defines body for ListAcsUsers for application/json ContentType.
+type ListAcsUsersJSONRequestBody = ListAcsUsersRequest
+
+// ListEntrancesOfAcsUserJSONRequestBody defines body for ListEntrancesOfAcsUser for application/json ContentType.
+type ListEntrancesOfAcsUserJSONRequestBody = AcsUserRequest
+
+// RemoveAcsUserFromAccessGroupJSONRequestBody defines body for RemoveAcsUserFromAccessGroup for application/json ContentType.
+type RemoveAcsUserFromAccessGroupJSONRequestBody = AcsAccessGroupMemberRequest
+
+// RevokeAccessOfAcsUserJSONRequestBody defines body for RevokeAccessOfAcsUser for application/json ContentType.
+type RevokeAccessOfAcsUserJSONRequestBody = AcsUserRequest
+
+// SuspendAcsUserJSONRequestBody defines body for SuspendAcsUser for application/json ContentType.
+type SuspendAcsUserJSONRequestBody = AcsUserRequest
+
+// GetUnmanagedAcsUserJSONRequestBody defines body for GetUnmanagedAcsUser for application/json ContentType.
+type GetUnmanagedAcsUserJSONRequestBody = UnmanagedAcsUserRequest
+
+// ListUnmanagedAcsUsersJSONRequestBody defines body for ListUnmanagedAcsUsers for application/json ContentType.
+type ListUnmanagedAcsUsersJSONRequestBody = ListUnmanagedAcsUsersRequest
+
+// UnsuspendAcsUserJSONRequestBody defines body for UnsuspendAcsUser for application/json ContentType.
+type UnsuspendAcsUserJSONRequestBody = AcsUserRequest
+
+// UpdateAcsUserJSONRequestBody defines body for UpdateAcsUser for application/json ContentType.
+type UpdateAcsUserJSONRequestBody = UpdateAcsUserRequest
+
 // GetActionAttemptJSONRequestBody defines body for GetActionAttempt for application/json ContentType.
 type GetActionAttemptJSONRequestBody = GetActionAttemptRequest
 
@@ -2818,6 +3502,9 @@ type SimulateManualLockViaKeypadJSONRequestBody = DeviceRequest
 // UnlockDoorJSONRequestBody defines body for UnlockDoor for application/json ContentType.
 type UnlockDoorJSONRequestBody = BoltRequest
 
+// AddAcsUserToUserIdentityJSONRequestBody defines body for AddAcsUserToUserIdentity for application/json ContentType.
+type AddAcsUserToUserIdentityJSONRequestBody = AddAcsUserToUserIdentityRequest
+
 // CreateUserIdentityJSONRequestBody defines body for CreateUserIdentity for application/json ContentType.
 type CreateUserIdentityJSONRequestBody = CreateUserIdentityRequest
 
@@ -2829,6 +3516,15 @@ type GetUserIdentityJSONRequestBody = GetUserIdentityRequest
 
 // ListUserIdentitiesJSONRequestBody defines body for ListUserIdentities for application/json ContentType.
 type ListUserIdentitiesJSONRequestBody = ListUserIdentitiesRequest
+
+// ListAcsSystemsOfUserIdentityJSONRequestBody defines body for ListAcsSystemsOfUserIdentity for application/json ContentType.
+type ListAcsSystemsOfUserIdentityJSONRequestBody = UserIdentityRequest
+
+// ListAcsUsersOfUserIdentityJSONRequestBody defines body for ListAcsUsersOfUserIdentity for application/json ContentType.
+type ListAcsUsersOfUserIdentityJSONRequestBody = UserIdentityRequest
+
+// RemoveAcsUserFromUserIdentityJSONRequestBody defines body for RemoveAcsUserFromUserIdentity for application/json ContentType.
+type RemoveAcsUserFromUserIdentityJSONRequestBody = RemoveAcsUserFromUserIdentityRequest
 
 // UpdateUserIdentityJSONRequestBody defines body for UpdateUserIdentity for application/json ContentType.
 type UpdateUserIdentityJSONRequestBody = UpdateUserIdentityRequest

@@ -16,6 +16,12 @@ import (
 // SandboxAdapter is the adapter of accounts whose devices are simulated.
 const SandboxAdapter = "sandbox"
 
+// SandboxAccessAdapter is the adapter of accounts whose access systems are simulated.
+const SandboxAccessAdapter = "sandbox_access"
+
+// AccessControl is what is taken from accounts that have access systems, and from no other.
+const AccessControl = "access_control"
+
 // Account is a connected account: the way to a vendor's devices.
 type Account struct {
 	ID          uuid.UUID
@@ -37,7 +43,8 @@ type NewAccount struct {
 	Address     string          // the vendor's end without any credential, such as a gateway's URL: one is connected once; empty: that does not matter
 	Config      json.RawMessage // as for Account
 	User        UserIdentifier
-	SeeOnly     bool // its devices are not managed when they appear
+	SeeOnly     bool     // its devices are not managed when they appear
+	Takes       []string // the kinds of devices that are taken from it; nil: locks
 }
 
 // ConnectAccount adds an account; its devices appear by themselves. It fails with Conflict when the address is
@@ -68,9 +75,12 @@ func (n NewAccount) user() UserIdentifier {
 }
 
 func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, n NewAccount) error {
+	if n.Takes == nil {
+		n.Takes = []string{"lock"}
+	}
 	err := tx.InsertAccount(ctx, store.InsertAccountParams{ConnectedAccountID: id, WorkspaceID: n.WorkspaceID, Adapter: n.Adapter,
 		DisplayName: n.DisplayName, ConfigSealed: s.keys.Seal(accountPlace(id), n.Config), AddressMac: s.addressMAC(n.Adapter, n.Address),
-		UserIdentifier: mustJSON(n.user()), ManageNewDevices: !n.SeeOnly})
+		UserIdentifier: mustJSON(n.user()), ManageNewDevices: !n.SeeOnly, AcceptedCapabilities: n.Takes})
 	if err != nil {
 		return err
 	}

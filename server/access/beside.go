@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,6 +44,22 @@ func (s *Service) OnAnswer(ctx context.Context, h Holder, account uuid.UUID, rec
 		}
 		return s.accountSynced(ctx, tx, a)
 	})
+}
+
+// EndSessionsOf ends the client sessions of a user identity that ends.
+func (s *Service) EndSessionsOf(ctx context.Context, tx store.Tx, workspace, identity uuid.UUID) error {
+	ended, err := tx.EndSessionsOfIdentity(ctx, store.EndSessionsOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
+	if err != nil {
+		return fmt.Errorf("end the client sessions of user identity %s: %w", identity, err)
+	}
+	for _, id := range ended {
+		err := s.writeEvent(ctx, tx, store.InsertEventParams{EventID: newID(), WorkspaceID: workspace, EventType: ClientSessionDeleted,
+			Payload: mustJSON(map[string]any{"client_session_id": id})})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // NewID makes an identifier that sorts by when it was made.

@@ -61,6 +61,15 @@ var eventFields = func() map[string][]string {
 		"device.unmanaged.connected":            with(device),
 		"device.unmanaged.disconnected":         with(device, append([]string{"error_code"}, deviceTrouble...)...),
 
+		"acs_system.added":         with(account, "acs_system_id"),
+		"acs_system.connected":     with(account, "acs_system_id"),
+		"acs_system.disconnected":  with(account, "acs_system_id"),
+		"acs_user.created":         with(account, "acs_system_id", "acs_user_id"),
+		"acs_user.deleted":         with(account, "acs_system_id", "acs_user_id"),
+		"acs_access_group.deleted": with(account, "acs_system_id", "acs_access_group_id"),
+		"acs_entrance.added":       with(account, "acs_system_id", "acs_entrance_id"),
+		"acs_entrance.removed":     with(account, "acs_system_id", "acs_entrance_id"),
+
 		"lock.locked":        with(device, "method"),
 		"lock.unlocked":      with(device, "method"),
 		"lock.access_denied": with(device),

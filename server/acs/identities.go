@@ -36,20 +36,22 @@ func (i Identity) DisplayName() string {
 // NewIdentity says what an identity is to be; what is empty it does not have.
 type NewIdentity struct {
 	Key, Email, Phone, FullName string
+	SystemIDs                   []string // the access systems that the person is to have a user on
 }
 
 // CreateIdentity makes an identity. It fails with Conflict where another one of the workspace has the key, the email
-// address or the phone number.
+// address or the phone number; with Invalid; and with NotFound for a system.
 func (s *Service) CreateIdentity(ctx context.Context, p access.Principal, n NewIdentity) (Identity, error) {
-	if n.Phone != "" {
-		if err := CheckPhone(n.Phone); err != nil {
-			return Identity{}, err
-		}
+	if err := checkNumber(n.Phone); err != nil {
+		return Identity{}, err
 	}
 	var out Identity
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		r, err := insertIdentity(ctx, tx, p.WorkspaceID, n)
 		if err != nil {
+			return err
+		}
+		if err := s.joinSystems(ctx, tx, r, n.SystemIDs); err != nil {
 			return err
 		}
 		out, err = describeOne(ctx, tx.Queries, r)
@@ -92,6 +94,15 @@ func (s *Service) GetIdentity(ctx context.Context, p access.Principal, id, key s
 	if err != nil {
 		return Identity{}, err
 	}
+	if p.Kind == access.EndUser { // who sees himself, and nobody else
+		own, err := s.db.IdentityOfSession(ctx, p.CredentialID)
+		if err != nil && !store.IsNoRows(err) {
+			return Identity{}, fmt.Errorf("read whose session it is: %w", err)
+		}
+		if !same(own, &r.UserIdentityID) {
+			return Identity{}, notFound("user_identity", "user_identity_id", id)
+		}
+	}
 	return describeOne(ctx, s.db.Queries, r)
 }
 
@@ -119,6 +130,15 @@ func findIdentity(ctx context.Context, q *store.Queries, p access.Principal, id,
 	return r, nil
 }
 
+// keep has an identity that was found not end before tx does. It fails with NotFound.
+func keep(ctx context.Context, tx store.Tx, r store.UserIdentity) error {
+	_, err := tx.KeepUserIdentity(ctx, r.UserIdentityID)
+	if store.IsNoRows(err) { // since it was found
+		return notFound("user_identity", "user_identity_id", r.UserIdentityID)
+	}
+	return err
+}
+
 // IdentityFilter is a set of conditions that must all hold; zero ones are none.
 type IdentityFilter struct {
 	CreatedBefore string
@@ -133,14 +153,9 @@ func (s *Service) ListIdentities(ctx context.Context, p access.Principal, f Iden
 		return nil, false, nil
 	}
 	arg := store.FindUserIdentitiesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
-		Search: nonEmpty(f.Search)}
-	if f.IDs != nil {
-		arg.Ids = []uuid.UUID{}
-		for _, id := range *f.IDs {
-			if parsed, err := uuid.Parse(id); err == nil {
-				arg.Ids = append(arg.Ids, parsed)
-			}
-		}
+		Search: nonEmpty(f.Search), Ids: identifiers(f.IDs)}
+	if p.Kind == access.EndUser {
+		arg.Session = &p.CredentialID
 	}
 	var err error
 	if arg.CreatedBefore, err = before(f.CreatedBefore); err != nil {
@@ -171,10 +186,8 @@ type IdentityChange struct {
 
 // UpdateIdentity changes an identity. It fails with NotFound, and with Conflict like CreateIdentity.
 func (s *Service) UpdateIdentity(ctx context.Context, p access.Principal, id string, c IdentityChange) error {
-	if c.Phone.To != nil {
-		if err := CheckPhone(*c.Phone.To); err != nil {
-			return err
-		}
+	if err := checkNumber(text(c.Phone.To)); err != nil {
+		return err
 	}
 	parsed, err := uuid.Parse(id)
 	if err != nil {
@@ -249,18 +262,30 @@ func unlike(i store.UserIdentity, u store.AcsUser) (fields []string) {
 	return slices.Clip(fields)
 }
 
-// DeleteIdentity ends an identity. It fails with NotFound.
+// DeleteIdentity ends an identity and its client sessions, and has its users be deleted from their systems. It fails with NotFound.
 func (s *Service) DeleteIdentity(ctx context.Context, p access.Principal, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return notFound("user_identity", "user_identity_id", id)
 	}
-	n, err := s.db.DeleteUserIdentity(ctx, store.DeleteUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
-	if err != nil {
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		_, err := tx.EndUserIdentity(ctx, store.EndUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+		if store.IsNoRows(err) {
+			return notFound("user_identity", "user_identity_id", id)
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.endUsersOf(ctx, tx, p.WorkspaceID, parsed); err != nil {
+			return err
+		}
+		if err := s.access.EndSessionsOf(ctx, tx, p.WorkspaceID, parsed); err != nil {
+			return err
+		}
+		return tx.DeleteUserIdentity(ctx, store.DeleteUserIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: parsed})
+	})
+	if _, known := asError(err); err != nil && !known {
 		return fmt.Errorf("delete the user identity %s: %w", id, err)
 	}
-	if n == 0 {
-		return notFound("user_identity", "user_identity_id", id)
-	}
-	return nil
+	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs/drive"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connect"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
@@ -33,6 +34,7 @@ type Config struct {
 	Connecting Connecting
 	Access     access.Options
 	Reconcile  reconcile.Options
+	Drive      drive.Options
 	Webhooks   webhooks.Options
 	Work       work.Options
 	Wrap       func(http.Handler) http.Handler // around everything; nil: nothing
@@ -56,6 +58,7 @@ type App struct {
 	metering *metering
 	vendors  *vendors
 	adapters *reconcile.Adapters
+	driver   *drive.Driver
 	http     *http.Server
 	served   chan error
 	log      *slog.Logger
@@ -108,8 +111,11 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	}
 	a.adapters = reconcile.NewAdapters(a.Access, a.vendors.openers(), c.Log)
 	a.vendors.adapters = a.adapters
+	c.Drive.Log = c.Log
+	a.driver = drive.New(a.Access, a.ACS, a.vendors.accessOpeners(), c.Drive)
+	c.Reconcile.Elsewhere = a.driver
 	r := reconcile.New(a.Access, a.adapters, c.Reconcile)
-	if a.engine, err = work.NewEngine(a.db.waker, c.Work, r.Lanes()...); err != nil {
+	if a.engine, err = work.NewEngine(a.db.waker, c.Work, append(r.Lanes(), a.driver.Lane())...); err != nil {
 		return nil, err
 	}
 	if a.delivery, err = newDelivery(a.db.waker, a.Access, c); err != nil {
@@ -179,6 +185,9 @@ func (a *App) Stop(ctx context.Context) error {
 	}
 	if a.adapters != nil {
 		errs = append(errs, a.adapters.Close())
+	}
+	if a.driver != nil {
+		a.driver.Close()
 	}
 	if a.Sandbox != nil {
 		a.Sandbox.close()

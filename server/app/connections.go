@@ -11,6 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
@@ -31,6 +32,7 @@ var connections = map[string]func() Connection{
 	"devicecloud": func() Connection { return &DeviceCloud{} },
 	"zwavejs":     func() Connection { return &ZWaveJS{} },
 	"zigbee2mqtt": func() Connection { return &Zigbee2MQTT{} },
+	"accesscloud": func() Connection { return &AccessCloud{} },
 }
 
 // DeviceCloud is a vendor's cloud that follows the contract in package sandbox.
@@ -51,6 +53,29 @@ func (c DeviceCloud) Check(ctx context.Context) error {
 	a := devicecloud.New(devicecloud.Config{BaseURL: c.BaseURL, Token: c.Token})
 	defer a.Close() //nolint:errcheck // nothing was opened
 	_, err = a.Devices(ctx)
+	return err
+}
+
+// AccessCloud is the cloud of a vendor of access systems that follows the contract in package sandbox.
+type AccessCloud struct {
+	BaseURL string `json:"base_url"`
+	Token   string `json:"token"`
+}
+
+func (AccessCloud) Adapter() string   { return "accesscloud" }
+func (c AccessCloud) Address() string { return c.BaseURL }
+
+// Takes says what is taken from the account.
+func (AccessCloud) Takes() []string { return []string{access.AccessControl} }
+
+func (c AccessCloud) Check(ctx context.Context) error {
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil {
+		return adapter.Errorf(adapter.Invalid, "the cloud's URL must look like https://access.example.com/api, and hold no credential")
+	}
+	a := accesscloud.New(accesscloud.Config{BaseURL: c.BaseURL, Token: c.Token})
+	defer a.Close() //nolint:errcheck // nothing was opened
+	_, err = a.Systems(ctx)
 	return err
 }
 
@@ -124,7 +149,11 @@ func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("write how the account is reached: %w", err)
 	}
-	return a.Access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: workspace, Adapter: c.Adapter(), DisplayName: name, Address: c.Address(), Config: config})
+	n := access.NewAccount{WorkspaceID: workspace, Adapter: c.Adapter(), DisplayName: name, Address: c.Address(), Config: config}
+	if c, ok := c.(interface{ Takes() []string }); ok {
+		n.Takes = c.Takes()
+	}
+	return a.Access.ConnectAccount(ctx, n)
 }
 
 // Reconnect checks a connection and has the account be reached by it from now on. It fails like Connect.

@@ -114,7 +114,9 @@ func openKeys(c Database) (*seal.Keys, error) {
 // services are the rooms of the domain, put together.
 func (db *openDatabase) services(opt access.Options) (*access.Service, *acs.Service) {
 	a := access.New(db.store, db.keys, db.waker, opt)
-	return a, acs.New(db.store, a, db.waker)
+	s := acs.New(db.store, a, db.waker)
+	a.AtEndOfAccount(s.EndAccount)
+	return a, s
 }
 
 // failed carries why the server cannot go on: its listener has ended, or its private database has.

@@ -39,7 +39,8 @@ type Sandbox struct {
 
 // sandboxConfig is the configuration of a simulated account.
 type sandboxConfig struct {
-	Key             string   `json:"key"` // names it in the cloud
+	Key             string   `json:"key"`               // names it in the cloud
+	Systems         int      `json:"systems,omitempty"` // of accounts with access systems
 	Profiles        []string `json:"profiles,omitempty"`
 	LocksPerProfile int      `json:"locks_per_profile,omitempty"`
 }
@@ -57,9 +58,13 @@ func newSandbox(ctx context.Context, a *access.Service, opt Sandboxing, dir stri
 	}
 	s := &Sandbox{opt: opt, access: a, seed: binary.BigEndian.Uint64(key)}
 	s.cloud = sandbox.New(sandbox.Options{Dir: dir, Seed: s.seed, Speed: opt.Speed, Log: log})
-	accounts, err := a.ListAccounts(ctx, access.SandboxAdapter)
-	if err != nil {
-		return s, err
+	var accounts []access.Account
+	for _, adapter := range []string{access.SandboxAdapter, access.SandboxAccessAdapter} {
+		some, err := a.ListAccounts(ctx, adapter)
+		if err != nil {
+			return s, err
+		}
+		accounts = append(accounts, some...)
 	}
 	workspaces, err := a.ListAllWorkspaces(ctx)
 	if err != nil {
@@ -81,7 +86,7 @@ func (s *Sandbox) Handler() http.Handler { return s.cloud.Handler() }
 
 func (s *Sandbox) close() { s.cloud.Close() }
 
-// Token is the credential of a simulated account, whose locks are there from then on.
+// Token is the credential of a simulated account, whose locks or access systems are there from then on.
 func (s *Sandbox) Token(account access.Account) (string, error) {
 	return accountToken(s.cloud, account)
 }
@@ -90,6 +95,13 @@ func accountToken(cloud *sandbox.Sandbox, account access.Account) (string, error
 	var c sandboxConfig
 	if err := json.Unmarshal(account.Config, &c); err != nil {
 		return "", fmt.Errorf("read the simulated account %s: it is not as it was written", account.ID)
+	}
+	if account.Adapter == access.SandboxAccessAdapter {
+		got, err := cloud.EnsureAccessAccount(sandbox.AccessSpec{Key: c.Key, Systems: c.Systems})
+		if err != nil {
+			return "", fmt.Errorf("make the simulated account %s: %w", account.ID, err)
+		}
+		return got.Token, nil
 	}
 	got, err := cloud.EnsureAccount(sandbox.AccountSpec{Key: c.Key, Profiles: c.Profiles, LocksPerProfile: c.LocksPerProfile})
 	if err != nil {

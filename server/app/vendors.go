@@ -15,7 +15,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs/drive"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
@@ -51,6 +53,28 @@ func newVendors(ctx context.Context, a *access.Service, s *Sandbox, url string, 
 func (v *vendors) openers() map[string]reconcile.Opener {
 	return map[string]reconcile.Opener{access.SandboxAdapter: v.openSandbox, "devicecloud": v.openDeviceCloud,
 		"zwavejs": v.openZWaveJS, "zigbee2mqtt": v.openZigbee2MQTT}
+}
+
+// accessOpeners are for the vendors of access systems.
+func (v *vendors) accessOpeners() map[string]drive.Opener {
+	return map[string]drive.Opener{access.SandboxAccessAdapter: v.openSandboxAccess, "accesscloud": v.openAccessCloud}
+}
+
+func (v *vendors) openAccessCloud(_ context.Context, account access.Account) (adapter.AccessSystems, error) {
+	c, err := opened[AccessCloud](account)
+	if err != nil {
+		return nil, err
+	}
+	return accesscloud.New(accesscloud.Config{BaseURL: c.BaseURL, Token: c.Token, Log: v.log}), nil
+}
+
+// openSandboxAccess reaches the simulated access systems over HTTP, like any other.
+func (v *vendors) openSandboxAccess(_ context.Context, account access.Account) (adapter.AccessSystems, error) {
+	token, err := v.sandbox.Token(account)
+	if err != nil {
+		return nil, err
+	}
+	return accesscloud.New(accesscloud.Config{BaseURL: v.url + strings.TrimSuffix(sandboxPath, "/"), Token: token, Log: v.log}), nil
 }
 
 // opened reads how the account is reached.

@@ -18,6 +18,12 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 	if err != nil {
 		return 0, err
 	}
+	if r.elsewhere(account.Adapter) {
+		pause, err := r.opt.Elsewhere.DrainAccount(ctx, lease, account)
+		if err != nil || !account.Deleted {
+			return pause, err
+		}
+	}
 	if account.Deleted {
 		r.adapters.drop(id)
 		return 0, r.access.AccountRests(ctx, id)

@@ -24,6 +24,24 @@ type Options struct {
 	OfflineEvery time.Duration // how often a device that is offline is tried, should nobody tell of its return; 0: 5 min
 	DownAfter    time.Duration // how long a gateway may be away before that is told; 0: 10 s
 	Log          *slog.Logger
+
+	// Elsewhere looks after accounts that have no devices; nil: there are none.
+	Elsewhere Elsewhere
+}
+
+// Elsewhere looks after the accounts of some adapters in place of a Reconciler.
+type Elsewhere interface {
+	// Drives says whether it looks after accounts of that adapter.
+	Drives(adapter string) bool
+	// DrainAccount does for an account what there is to do, as a lane's Drain. The end of an account it is told of, too.
+	DrainAccount(ctx context.Context, lease *work.Lease, account access.Account) (time.Duration, error)
+	// Disconnect has a simulated vendor refuse the credentials of an account.
+	Disconnect(ctx context.Context, account uuid.UUID) error
+}
+
+// elsewhere says whether somebody else looks after accounts of that adapter.
+func (r *Reconciler) elsewhere(adapter string) bool {
+	return r.opt.Elsewhere != nil && r.opt.Elsewhere.Drives(adapter)
 }
 
 // Reconciler looks after devices and accounts.

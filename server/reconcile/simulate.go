@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
@@ -100,25 +102,33 @@ func (r *Reconciler) DisconnectAccount(ctx context.Context, p access.Principal, 
 	if err != nil {
 		return err
 	}
-	if account.Adapter != access.SandboxAdapter {
+	if account.Adapter != access.SandboxAdapter && account.Adapter != access.SandboxAccessAdapter {
 		return &access.Error{Kind: access.Invalid, Type: "workspace_not_sandbox", Message: "Only simulated accounts can be simulated upon; this one is real.",
 			Data: map[string]any{"connected_account_id": accountID}}
 	}
-	a, err := r.adapters.Get(ctx, account.ID)
-	if err != nil {
-		return err
+	disconnect := r.disconnect
+	if r.elsewhere(account.Adapter) {
+		disconnect = r.opt.Elsewhere.Disconnect
 	}
-	sim, ok := a.(adapter.Simulator)
-	if !ok {
-		return fmt.Errorf("the adapter of account %s cannot simulate", account.ID)
-	}
-	if err := sim.Disconnect(ctx); err != nil && adapter.ClassOf(err) != adapter.AuthRevoked {
+	if err := disconnect(ctx, account.ID); err != nil && adapter.ClassOf(err) != adapter.AuthRevoked {
 		return simulation(err)
 	}
 	return r.seen(ctx, access.Device{AccountID: account.ID}, "", func(ctx context.Context) (bool, error) {
 		now, err := r.access.GetConnectedAccount(ctx, p, accountID, "")
 		return len(now.Errors) > 0, err
 	})
+}
+
+func (r *Reconciler) disconnect(ctx context.Context, account uuid.UUID) error {
+	a, err := r.adapters.Get(ctx, account)
+	if err != nil {
+		return err
+	}
+	sim, ok := a.(adapter.Simulator)
+	if !ok {
+		return fmt.Errorf("the adapter of account %s cannot simulate", account)
+	}
+	return sim.Disconnect(ctx)
 }
 
 // AddUnmanagedCode types a code in at the keypad of a simulated device, and returns it once it has been read.

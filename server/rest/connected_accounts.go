@@ -77,10 +77,12 @@ func (h *handlers) SimulateDisconnectConnectedAccount(ctx context.Context, r Sim
 
 // accountTypes are how the API names accounts, by their adapters.
 var accountTypes = map[string]struct{ name, display string }{
-	access.SandboxAdapter: {"sandbox", "Simulated locks"},
-	"devicecloud":         {"device_cloud", "Device cloud"},
-	"zwavejs":             {"zwave_js", "Z-Wave JS"},
-	"zigbee2mqtt":         {"zigbee2mqtt", "Zigbee2MQTT"},
+	access.SandboxAdapter:       {"sandbox", "Simulated locks"},
+	access.SandboxAccessAdapter: {"sandbox_access_system", "Simulated access systems"},
+	"accesscloud":               {"access_cloud", "Access system"},
+	"devicecloud":               {"device_cloud", "Device cloud"},
+	"zwavejs":                   {"zwave_js", "Z-Wave JS"},
+	"zigbee2mqtt":               {"zigbee2mqtt", "Zigbee2MQTT"},
 }
 
 func toConnectedAccount(a access.ConnectedAccount) api.ConnectedAccount {

@@ -17,11 +17,11 @@ var (
 		"/access_codes/update", "/access_codes/delete", "/access_codes/generate_code", "/access_codes/report_device_constraints",
 		"/access_codes/simulate/create_unmanaged_access_code", "/access_codes/pull_backup_access_code", "/access_codes/unmanaged/list", "/access_codes/unmanaged/get",
 		"/access_codes/unmanaged/update", "/access_codes/unmanaged/convert_to_managed", "/access_codes/unmanaged/delete",
-		"/action_attempts/get", "/events/get", "/events/list",
+		"/action_attempts/get", "/events/get", "/events/list", "/acs/systems/list", "/acs/users/list", "/user_identities/list",
 	}
 	takeCustomers = []string{ // and no other sessions
 		"/connected_accounts/list", "/connected_accounts/delete", "/connected_accounts/simulate/disconnect", "/devices/unmanaged/list",
-		"/devices/simulate/connect", "/devices/simulate/disconnect", "/devices/simulate/remove",
+		"/devices/simulate/connect", "/devices/simulate/disconnect", "/devices/simulate/remove", "/user_identities/get",
 	}
 	takeRoamers = []string{"/workspaces/list"} // who have named no workspace
 	takeAnybody = []string{"/health", "/health/get_health"}

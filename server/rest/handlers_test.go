@@ -198,7 +198,7 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 			return in{"device_id": device, "code": fmt.Sprint(pins), "name": "Typed in"}
 		},
 	}
-	maps.Copy(inputs, inputsOfIdentities(t, s))
+	maps.Copy(inputs, inputsOfAccessSystems(t, s))
 	final := []string{"/devices/simulate/disconnect_from_hub", "/devices/simulate/disconnect", "/devices/simulate/remove", "/connected_accounts/simulate/disconnect", "/connected_accounts/delete"}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
 		input, known := inputs[path]

@@ -67,6 +67,63 @@ type ServerInterface interface {
 	// UpdateMultipleAccessCodes Change all codes of a `common_code_key`, or none.
 	// (POST /access_codes/update_multiple)
 	UpdateMultipleAccessCodes(w http.ResponseWriter, r *http.Request)
+	// GetAcsAccessGroup Read one access group.
+	// (POST /acs/access_groups/get)
+	GetAcsAccessGroup(w http.ResponseWriter, r *http.Request)
+	// ListAcsAccessGroups The access groups of the workspace.
+	// (POST /acs/access_groups/list)
+	ListAcsAccessGroups(w http.ResponseWriter, r *http.Request)
+	// GetAcsEntrance Read one entrance.
+	// (POST /acs/entrances/get)
+	GetAcsEntrance(w http.ResponseWriter, r *http.Request)
+	// ListAcsEntrances The entrances of access systems, a page at a time.
+	// (POST /acs/entrances/list)
+	ListAcsEntrances(w http.ResponseWriter, r *http.Request)
+	// GetAcsSystem Read one access system.
+	// (POST /acs/systems/get)
+	GetAcsSystem(w http.ResponseWriter, r *http.Request)
+	// ListAcsSystems The access systems of the workspace.
+	// (POST /acs/systems/list)
+	ListAcsSystems(w http.ResponseWriter, r *http.Request)
+	// AddAcsUserToAccessGroup Put a user into an access group.
+	// (POST /acs/users/add_to_access_group)
+	AddAcsUserToAccessGroup(w http.ResponseWriter, r *http.Request)
+	// CreateAcsUser Have a user be made on an access system.
+	// (POST /acs/users/create)
+	CreateAcsUser(w http.ResponseWriter, r *http.Request)
+	// DeleteAcsUser Have a user be taken from its access system.
+	// (POST /acs/users/delete)
+	DeleteAcsUser(w http.ResponseWriter, r *http.Request)
+	// GetAcsUser Read one user.
+	// (POST /acs/users/get)
+	GetAcsUser(w http.ResponseWriter, r *http.Request)
+	// ListAcsUsers The users of access systems that this workspace manages, a page at a time.
+	// (POST /acs/users/list)
+	ListAcsUsers(w http.ResponseWriter, r *http.Request)
+	// ListEntrancesOfAcsUser The entrances that the access groups of a user open.
+	// (POST /acs/users/list_accessible_entrances)
+	ListEntrancesOfAcsUser(w http.ResponseWriter, r *http.Request)
+	// RemoveAcsUserFromAccessGroup Take a user out of an access group.
+	// (POST /acs/users/remove_from_access_group)
+	RemoveAcsUserFromAccessGroup(w http.ResponseWriter, r *http.Request)
+	// RevokeAccessOfAcsUser Take a user out of all access groups.
+	// (POST /acs/users/revoke_access_to_all_entrances)
+	RevokeAccessOfAcsUser(w http.ResponseWriter, r *http.Request)
+	// SuspendAcsUser Suspend a user, who keeps everything but may not pass.
+	// (POST /acs/users/suspend)
+	SuspendAcsUser(w http.ResponseWriter, r *http.Request)
+	// GetUnmanagedAcsUser Read one user that somebody has made at the access system.
+	// (POST /acs/users/unmanaged/get)
+	GetUnmanagedAcsUser(w http.ResponseWriter, r *http.Request)
+	// ListUnmanagedAcsUsers The users that somebody has made at the access systems, a page at a time.
+	// (POST /acs/users/unmanaged/list)
+	ListUnmanagedAcsUsers(w http.ResponseWriter, r *http.Request)
+	// UnsuspendAcsUser End the suspension of a user.
+	// (POST /acs/users/unsuspend)
+	UnsuspendAcsUser(w http.ResponseWriter, r *http.Request)
+	// UpdateAcsUser Change a user.
+	// (POST /acs/users/update)
+	UpdateAcsUser(w http.ResponseWriter, r *http.Request)
 	// GetActionAttempt Read an action attempt.
 	// (POST /action_attempts/get)
 	GetActionAttempt(w http.ResponseWriter, r *http.Request)
@@ -204,6 +261,9 @@ type ServerInterface interface {
 	// UnlockDoor Unlock a door.
 	// (POST /locks/unlock_door)
 	UnlockDoor(w http.ResponseWriter, r *http.Request)
+	// AddAcsUserToUserIdentity Make a user of an access system that of a person.
+	// (POST /user_identities/add_acs_user)
+	AddAcsUserToUserIdentity(w http.ResponseWriter, r *http.Request)
 	// CreateUserIdentity Create a user identity.
 	// (POST /user_identities/create)
 	CreateUserIdentity(w http.ResponseWriter, r *http.Request)
@@ -216,6 +276,15 @@ type ServerInterface interface {
 	// ListUserIdentities The user identities of the workspace, a page at a time.
 	// (POST /user_identities/list)
 	ListUserIdentities(w http.ResponseWriter, r *http.Request)
+	// ListAcsSystemsOfUserIdentity The access systems that a person has a user on.
+	// (POST /user_identities/list_acs_systems)
+	ListAcsSystemsOfUserIdentity(w http.ResponseWriter, r *http.Request)
+	// ListAcsUsersOfUserIdentity The users of a person on access systems.
+	// (POST /user_identities/list_acs_users)
+	ListAcsUsersOfUserIdentity(w http.ResponseWriter, r *http.Request)
+	// RemoveAcsUserFromUserIdentity Take a user of an access system from a person.
+	// (POST /user_identities/remove_acs_user)
+	RemoveAcsUserFromUserIdentity(w http.ResponseWriter, r *http.Request)
 	// UpdateUserIdentity Change a user identity.
 	// (POST /user_identities/update)
 	UpdateUserIdentity(w http.ResponseWriter, r *http.Request)
@@ -339,6 +408,120 @@ func (_ Unimplemented) UpdateAccessCode(w http.ResponseWriter, r *http.Request) 
 // UpdateMultipleAccessCodes Change all codes of a `common_code_key`, or none.
 // (POST /access_codes/update_multiple)
 func (_ Unimplemented) UpdateMultipleAccessCodes(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetAcsAccessGroup Read one access group.
+// (POST /acs/access_groups/get)
+func (_ Unimplemented) GetAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListAcsAccessGroups The access groups of the workspace.
+// (POST /acs/access_groups/list)
+func (_ Unimplemented) ListAcsAccessGroups(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetAcsEntrance Read one entrance.
+// (POST /acs/entrances/get)
+func (_ Unimplemented) GetAcsEntrance(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListAcsEntrances The entrances of access systems, a page at a time.
+// (POST /acs/entrances/list)
+func (_ Unimplemented) ListAcsEntrances(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetAcsSystem Read one access system.
+// (POST /acs/systems/get)
+func (_ Unimplemented) GetAcsSystem(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListAcsSystems The access systems of the workspace.
+// (POST /acs/systems/list)
+func (_ Unimplemented) ListAcsSystems(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// AddAcsUserToAccessGroup Put a user into an access group.
+// (POST /acs/users/add_to_access_group)
+func (_ Unimplemented) AddAcsUserToAccessGroup(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// CreateAcsUser Have a user be made on an access system.
+// (POST /acs/users/create)
+func (_ Unimplemented) CreateAcsUser(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// DeleteAcsUser Have a user be taken from its access system.
+// (POST /acs/users/delete)
+func (_ Unimplemented) DeleteAcsUser(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetAcsUser Read one user.
+// (POST /acs/users/get)
+func (_ Unimplemented) GetAcsUser(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListAcsUsers The users of access systems that this workspace manages, a page at a time.
+// (POST /acs/users/list)
+func (_ Unimplemented) ListAcsUsers(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListEntrancesOfAcsUser The entrances that the access groups of a user open.
+// (POST /acs/users/list_accessible_entrances)
+func (_ Unimplemented) ListEntrancesOfAcsUser(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RemoveAcsUserFromAccessGroup Take a user out of an access group.
+// (POST /acs/users/remove_from_access_group)
+func (_ Unimplemented) RemoveAcsUserFromAccessGroup(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RevokeAccessOfAcsUser Take a user out of all access groups.
+// (POST /acs/users/revoke_access_to_all_entrances)
+func (_ Unimplemented) RevokeAccessOfAcsUser(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// SuspendAcsUser Suspend a user, who keeps everything but may not pass.
+// (POST /acs/users/suspend)
+func (_ Unimplemented) SuspendAcsUser(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetUnmanagedAcsUser Read one user that somebody has made at the access system.
+// (POST /acs/users/unmanaged/get)
+func (_ Unimplemented) GetUnmanagedAcsUser(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListUnmanagedAcsUsers The users that somebody has made at the access systems, a page at a time.
+// (POST /acs/users/unmanaged/list)
+func (_ Unimplemented) ListUnmanagedAcsUsers(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UnsuspendAcsUser End the suspension of a user.
+// (POST /acs/users/unsuspend)
+func (_ Unimplemented) UnsuspendAcsUser(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateAcsUser Change a user.
+// (POST /acs/users/update)
+func (_ Unimplemented) UpdateAcsUser(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -614,6 +797,12 @@ func (_ Unimplemented) UnlockDoor(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// AddAcsUserToUserIdentity Make a user of an access system that of a person.
+// (POST /user_identities/add_acs_user)
+func (_ Unimplemented) AddAcsUserToUserIdentity(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // CreateUserIdentity Create a user identity.
 // (POST /user_identities/create)
 func (_ Unimplemented) CreateUserIdentity(w http.ResponseWriter, r *http.Request) {
@@ -635,6 +824,24 @@ func (_ Unimplemented) GetUserIdentity(w http.ResponseWriter, r *http.Request) {
 // ListUserIdentities The user identities of the workspace, a page at a time.
 // (POST /user_identities/list)
 func (_ Unimplemented) ListUserIdentities(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListAcsSystemsOfUserIdentity The access systems that a person has a user on.
+// (POST /user_identities/list_acs_systems)
+func (_ Unimplemented) ListAcsSystemsOfUserIdentity(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListAcsUsersOfUserIdentity The users of a person on access systems.
+// (POST /user_identities/list_acs_users)
+func (_ Unimplemented) ListAcsUsersOfUserIdentity(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RemoveAcsUserFromUserIdentity Take a user of an access system from a person.
+// (POST /user_identities/remove_acs_user)
+func (_ Unimplemented) RemoveAcsUserFromUserIdentity(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -910,6 +1117,272 @@ func (siw *ServerInterfaceWrapper) UpdateMultipleAccessCodes(w http.ResponseWrit
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.UpdateMultipleAccessCodes(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetAcsAccessGroup operation middleware
+func (siw *ServerInterfaceWrapper) GetAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetAcsAccessGroup(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAcsAccessGroups operation middleware
+func (siw *ServerInterfaceWrapper) ListAcsAccessGroups(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAcsAccessGroups(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetAcsEntrance operation middleware
+func (siw *ServerInterfaceWrapper) GetAcsEntrance(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetAcsEntrance(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAcsEntrances operation middleware
+func (siw *ServerInterfaceWrapper) ListAcsEntrances(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAcsEntrances(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetAcsSystem operation middleware
+func (siw *ServerInterfaceWrapper) GetAcsSystem(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetAcsSystem(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAcsSystems operation middleware
+func (siw *ServerInterfaceWrapper) ListAcsSystems(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAcsSystems(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// AddAcsUserToAccessGroup operation middleware
+func (siw *ServerInterfaceWrapper) AddAcsUserToAccessGroup(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AddAcsUserToAccessGroup(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateAcsUser operation middleware
+func (siw *ServerInterfaceWrapper) CreateAcsUser(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateAcsUser(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteAcsUser operation middleware
+func (siw *ServerInterfaceWrapper) DeleteAcsUser(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteAcsUser(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetAcsUser operation middleware
+func (siw *ServerInterfaceWrapper) GetAcsUser(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetAcsUser(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAcsUsers operation middleware
+func (siw *ServerInterfaceWrapper) ListAcsUsers(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAcsUsers(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListEntrancesOfAcsUser operation middleware
+func (siw *ServerInterfaceWrapper) ListEntrancesOfAcsUser(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListEntrancesOfAcsUser(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RemoveAcsUserFromAccessGroup operation middleware
+func (siw *ServerInterfaceWrapper) RemoveAcsUserFromAccessGroup(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RemoveAcsUserFromAccessGroup(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RevokeAccessOfAcsUser operation middleware
+func (siw *ServerInterfaceWrapper) RevokeAccessOfAcsUser(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokeAccessOfAcsUser(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SuspendAcsUser operation middleware
+func (siw *ServerInterfaceWrapper) SuspendAcsUser(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SuspendAcsUser(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetUnmanagedAcsUser operation middleware
+func (siw *ServerInterfaceWrapper) GetUnmanagedAcsUser(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetUnmanagedAcsUser(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListUnmanagedAcsUsers operation middleware
+func (siw *ServerInterfaceWrapper) ListUnmanagedAcsUsers(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUnmanagedAcsUsers(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UnsuspendAcsUser operation middleware
+func (siw *ServerInterfaceWrapper) UnsuspendAcsUser(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UnsuspendAcsUser(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateAcsUser operation middleware
+func (siw *ServerInterfaceWrapper) UpdateAcsUser(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateAcsUser(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1549,6 +2022,20 @@ func (siw *ServerInterfaceWrapper) UnlockDoor(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// AddAcsUserToUserIdentity operation middleware
+func (siw *ServerInterfaceWrapper) AddAcsUserToUserIdentity(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AddAcsUserToUserIdentity(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // CreateUserIdentity operation middleware
 func (siw *ServerInterfaceWrapper) CreateUserIdentity(w http.ResponseWriter, r *http.Request) {
 
@@ -1596,6 +2083,48 @@ func (siw *ServerInterfaceWrapper) ListUserIdentities(w http.ResponseWriter, r *
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListUserIdentities(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAcsSystemsOfUserIdentity operation middleware
+func (siw *ServerInterfaceWrapper) ListAcsSystemsOfUserIdentity(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAcsSystemsOfUserIdentity(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAcsUsersOfUserIdentity operation middleware
+func (siw *ServerInterfaceWrapper) ListAcsUsersOfUserIdentity(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAcsUsersOfUserIdentity(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RemoveAcsUserFromUserIdentity operation middleware
+func (siw *ServerInterfaceWrapper) RemoveAcsUserFromUserIdentity(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RemoveAcsUserFromUserIdentity(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2023,6 +2552,63 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/access_codes/unmanaged/delete", wrapper.DeleteUnmanagedAccessCode)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/systems/get", wrapper.GetAcsSystem)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/systems/list", wrapper.ListAcsSystems)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/users/create", wrapper.CreateAcsUser)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/users/get", wrapper.GetAcsUser)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/users/list", wrapper.ListAcsUsers)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/users/update", wrapper.UpdateAcsUser)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/users/delete", wrapper.DeleteAcsUser)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/users/suspend", wrapper.SuspendAcsUser)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/users/unsuspend", wrapper.UnsuspendAcsUser)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/users/add_to_access_group", wrapper.AddAcsUserToAccessGroup)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/users/remove_from_access_group", wrapper.RemoveAcsUserFromAccessGroup)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/users/list_accessible_entrances", wrapper.ListEntrancesOfAcsUser)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/users/revoke_access_to_all_entrances", wrapper.RevokeAccessOfAcsUser)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/users/unmanaged/get", wrapper.GetUnmanagedAcsUser)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/users/unmanaged/list", wrapper.ListUnmanagedAcsUsers)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/access_groups/get", wrapper.GetAcsAccessGroup)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/access_groups/list", wrapper.ListAcsAccessGroups)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/entrances/get", wrapper.GetAcsEntrance)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/acs/entrances/list", wrapper.ListAcsEntrances)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/user_identities/create", wrapper.CreateUserIdentity)
 	})
 	r.Group(func(r chi.Router) {
@@ -2036,6 +2622,18 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/user_identities/delete", wrapper.DeleteUserIdentity)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/add_acs_user", wrapper.AddAcsUserToUserIdentity)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/remove_acs_user", wrapper.RemoveAcsUserFromUserIdentity)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/list_acs_users", wrapper.ListAcsUsersOfUserIdentity)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/user_identities/list_acs_systems", wrapper.ListAcsSystemsOfUserIdentity)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/action_attempts/get", wrapper.GetActionAttempt)
@@ -3237,6 +3835,1166 @@ func (response UpdateMultipleAccessCodes401JSONResponse) VisitUpdateMultipleAcce
 type UpdateMultipleAccessCodes404JSONResponse struct{ NotFoundJSONResponse }
 
 func (response UpdateMultipleAccessCodes404JSONResponse) VisitUpdateMultipleAccessCodesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsAccessGroupRequestObject struct {
+	Body *GetAcsAccessGroupJSONRequestBody
+}
+
+type GetAcsAccessGroupResponseObject interface {
+	VisitGetAcsAccessGroupResponse(w http.ResponseWriter) error
+}
+
+type GetAcsAccessGroup200JSONResponse AcsAccessGroupResponse
+
+func (response GetAcsAccessGroup200JSONResponse) VisitGetAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsAccessGroup400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetAcsAccessGroup400JSONResponse) VisitGetAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsAccessGroup401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetAcsAccessGroup401JSONResponse) VisitGetAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsAccessGroup404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetAcsAccessGroup404JSONResponse) VisitGetAcsAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsAccessGroupsRequestObject struct {
+	Body *ListAcsAccessGroupsJSONRequestBody
+}
+
+type ListAcsAccessGroupsResponseObject interface {
+	VisitListAcsAccessGroupsResponse(w http.ResponseWriter) error
+}
+
+type ListAcsAccessGroups200JSONResponse AcsAccessGroupsResponse
+
+func (response ListAcsAccessGroups200JSONResponse) VisitListAcsAccessGroupsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsAccessGroups400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListAcsAccessGroups400JSONResponse) VisitListAcsAccessGroupsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsAccessGroups401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListAcsAccessGroups401JSONResponse) VisitListAcsAccessGroupsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsEntranceRequestObject struct {
+	Body *GetAcsEntranceJSONRequestBody
+}
+
+type GetAcsEntranceResponseObject interface {
+	VisitGetAcsEntranceResponse(w http.ResponseWriter) error
+}
+
+type GetAcsEntrance200JSONResponse AcsEntranceResponse
+
+func (response GetAcsEntrance200JSONResponse) VisitGetAcsEntranceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsEntrance400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetAcsEntrance400JSONResponse) VisitGetAcsEntranceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsEntrance401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetAcsEntrance401JSONResponse) VisitGetAcsEntranceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsEntrance404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetAcsEntrance404JSONResponse) VisitGetAcsEntranceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsEntrancesRequestObject struct {
+	Body *ListAcsEntrancesJSONRequestBody
+}
+
+type ListAcsEntrancesResponseObject interface {
+	VisitListAcsEntrancesResponse(w http.ResponseWriter) error
+}
+
+type ListAcsEntrances200JSONResponse AcsEntrancesResponse
+
+func (response ListAcsEntrances200JSONResponse) VisitListAcsEntrancesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsEntrances400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListAcsEntrances400JSONResponse) VisitListAcsEntrancesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsEntrances401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListAcsEntrances401JSONResponse) VisitListAcsEntrancesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsSystemRequestObject struct {
+	Body *GetAcsSystemJSONRequestBody
+}
+
+type GetAcsSystemResponseObject interface {
+	VisitGetAcsSystemResponse(w http.ResponseWriter) error
+}
+
+type GetAcsSystem200JSONResponse AcsSystemResponse
+
+func (response GetAcsSystem200JSONResponse) VisitGetAcsSystemResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsSystem400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetAcsSystem400JSONResponse) VisitGetAcsSystemResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsSystem401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetAcsSystem401JSONResponse) VisitGetAcsSystemResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsSystem404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetAcsSystem404JSONResponse) VisitGetAcsSystemResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsSystemsRequestObject struct {
+	Body *ListAcsSystemsJSONRequestBody
+}
+
+type ListAcsSystemsResponseObject interface {
+	VisitListAcsSystemsResponse(w http.ResponseWriter) error
+}
+
+type ListAcsSystems200JSONResponse AcsSystemsResponse
+
+func (response ListAcsSystems200JSONResponse) VisitListAcsSystemsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsSystems400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListAcsSystems400JSONResponse) VisitListAcsSystemsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsSystems401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListAcsSystems401JSONResponse) VisitListAcsSystemsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddAcsUserToAccessGroupRequestObject struct {
+	Body *AddAcsUserToAccessGroupJSONRequestBody
+}
+
+type AddAcsUserToAccessGroupResponseObject interface {
+	VisitAddAcsUserToAccessGroupResponse(w http.ResponseWriter) error
+}
+
+type AddAcsUserToAccessGroup200JSONResponse OkResponse
+
+func (response AddAcsUserToAccessGroup200JSONResponse) VisitAddAcsUserToAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddAcsUserToAccessGroup400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response AddAcsUserToAccessGroup400JSONResponse) VisitAddAcsUserToAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddAcsUserToAccessGroup401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response AddAcsUserToAccessGroup401JSONResponse) VisitAddAcsUserToAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddAcsUserToAccessGroup404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response AddAcsUserToAccessGroup404JSONResponse) VisitAddAcsUserToAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateAcsUserRequestObject struct {
+	Body *CreateAcsUserJSONRequestBody
+}
+
+type CreateAcsUserResponseObject interface {
+	VisitCreateAcsUserResponse(w http.ResponseWriter) error
+}
+
+type CreateAcsUser200JSONResponse AcsUserResponse
+
+func (response CreateAcsUser200JSONResponse) VisitCreateAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateAcsUser400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response CreateAcsUser400JSONResponse) VisitCreateAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateAcsUser401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response CreateAcsUser401JSONResponse) VisitCreateAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateAcsUser404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response CreateAcsUser404JSONResponse) VisitCreateAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateAcsUser409JSONResponse struct{ ConflictJSONResponse }
+
+func (response CreateAcsUser409JSONResponse) VisitCreateAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAcsUserRequestObject struct {
+	Body *DeleteAcsUserJSONRequestBody
+}
+
+type DeleteAcsUserResponseObject interface {
+	VisitDeleteAcsUserResponse(w http.ResponseWriter) error
+}
+
+type DeleteAcsUser200JSONResponse OkResponse
+
+func (response DeleteAcsUser200JSONResponse) VisitDeleteAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAcsUser400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response DeleteAcsUser400JSONResponse) VisitDeleteAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAcsUser401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response DeleteAcsUser401JSONResponse) VisitDeleteAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAcsUser404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response DeleteAcsUser404JSONResponse) VisitDeleteAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsUserRequestObject struct {
+	Body *GetAcsUserJSONRequestBody
+}
+
+type GetAcsUserResponseObject interface {
+	VisitGetAcsUserResponse(w http.ResponseWriter) error
+}
+
+type GetAcsUser200JSONResponse AcsUserResponse
+
+func (response GetAcsUser200JSONResponse) VisitGetAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsUser400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetAcsUser400JSONResponse) VisitGetAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsUser401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetAcsUser401JSONResponse) VisitGetAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAcsUser404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetAcsUser404JSONResponse) VisitGetAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsUsersRequestObject struct {
+	Body *ListAcsUsersJSONRequestBody
+}
+
+type ListAcsUsersResponseObject interface {
+	VisitListAcsUsersResponse(w http.ResponseWriter) error
+}
+
+type ListAcsUsers200JSONResponse AcsUsersResponse
+
+func (response ListAcsUsers200JSONResponse) VisitListAcsUsersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsUsers400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListAcsUsers400JSONResponse) VisitListAcsUsersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsUsers401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListAcsUsers401JSONResponse) VisitListAcsUsersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEntrancesOfAcsUserRequestObject struct {
+	Body *ListEntrancesOfAcsUserJSONRequestBody
+}
+
+type ListEntrancesOfAcsUserResponseObject interface {
+	VisitListEntrancesOfAcsUserResponse(w http.ResponseWriter) error
+}
+
+type ListEntrancesOfAcsUser200JSONResponse AcsEntrancesOfUserResponse
+
+func (response ListEntrancesOfAcsUser200JSONResponse) VisitListEntrancesOfAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEntrancesOfAcsUser400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListEntrancesOfAcsUser400JSONResponse) VisitListEntrancesOfAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEntrancesOfAcsUser401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListEntrancesOfAcsUser401JSONResponse) VisitListEntrancesOfAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEntrancesOfAcsUser404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ListEntrancesOfAcsUser404JSONResponse) VisitListEntrancesOfAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveAcsUserFromAccessGroupRequestObject struct {
+	Body *RemoveAcsUserFromAccessGroupJSONRequestBody
+}
+
+type RemoveAcsUserFromAccessGroupResponseObject interface {
+	VisitRemoveAcsUserFromAccessGroupResponse(w http.ResponseWriter) error
+}
+
+type RemoveAcsUserFromAccessGroup200JSONResponse OkResponse
+
+func (response RemoveAcsUserFromAccessGroup200JSONResponse) VisitRemoveAcsUserFromAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveAcsUserFromAccessGroup400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response RemoveAcsUserFromAccessGroup400JSONResponse) VisitRemoveAcsUserFromAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveAcsUserFromAccessGroup401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response RemoveAcsUserFromAccessGroup401JSONResponse) VisitRemoveAcsUserFromAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveAcsUserFromAccessGroup404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response RemoveAcsUserFromAccessGroup404JSONResponse) VisitRemoveAcsUserFromAccessGroupResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeAccessOfAcsUserRequestObject struct {
+	Body *RevokeAccessOfAcsUserJSONRequestBody
+}
+
+type RevokeAccessOfAcsUserResponseObject interface {
+	VisitRevokeAccessOfAcsUserResponse(w http.ResponseWriter) error
+}
+
+type RevokeAccessOfAcsUser200JSONResponse OkResponse
+
+func (response RevokeAccessOfAcsUser200JSONResponse) VisitRevokeAccessOfAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeAccessOfAcsUser400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response RevokeAccessOfAcsUser400JSONResponse) VisitRevokeAccessOfAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeAccessOfAcsUser401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response RevokeAccessOfAcsUser401JSONResponse) VisitRevokeAccessOfAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeAccessOfAcsUser404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response RevokeAccessOfAcsUser404JSONResponse) VisitRevokeAccessOfAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SuspendAcsUserRequestObject struct {
+	Body *SuspendAcsUserJSONRequestBody
+}
+
+type SuspendAcsUserResponseObject interface {
+	VisitSuspendAcsUserResponse(w http.ResponseWriter) error
+}
+
+type SuspendAcsUser200JSONResponse OkResponse
+
+func (response SuspendAcsUser200JSONResponse) VisitSuspendAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SuspendAcsUser400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response SuspendAcsUser400JSONResponse) VisitSuspendAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SuspendAcsUser401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response SuspendAcsUser401JSONResponse) VisitSuspendAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SuspendAcsUser404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response SuspendAcsUser404JSONResponse) VisitSuspendAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUnmanagedAcsUserRequestObject struct {
+	Body *GetUnmanagedAcsUserJSONRequestBody
+}
+
+type GetUnmanagedAcsUserResponseObject interface {
+	VisitGetUnmanagedAcsUserResponse(w http.ResponseWriter) error
+}
+
+type GetUnmanagedAcsUser200JSONResponse UnmanagedAcsUserResponse
+
+func (response GetUnmanagedAcsUser200JSONResponse) VisitGetUnmanagedAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUnmanagedAcsUser400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetUnmanagedAcsUser400JSONResponse) VisitGetUnmanagedAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUnmanagedAcsUser401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetUnmanagedAcsUser401JSONResponse) VisitGetUnmanagedAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUnmanagedAcsUser404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetUnmanagedAcsUser404JSONResponse) VisitGetUnmanagedAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUnmanagedAcsUsersRequestObject struct {
+	Body *ListUnmanagedAcsUsersJSONRequestBody
+}
+
+type ListUnmanagedAcsUsersResponseObject interface {
+	VisitListUnmanagedAcsUsersResponse(w http.ResponseWriter) error
+}
+
+type ListUnmanagedAcsUsers200JSONResponse UnmanagedAcsUsersResponse
+
+func (response ListUnmanagedAcsUsers200JSONResponse) VisitListUnmanagedAcsUsersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUnmanagedAcsUsers400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListUnmanagedAcsUsers400JSONResponse) VisitListUnmanagedAcsUsersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUnmanagedAcsUsers401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListUnmanagedAcsUsers401JSONResponse) VisitListUnmanagedAcsUsersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnsuspendAcsUserRequestObject struct {
+	Body *UnsuspendAcsUserJSONRequestBody
+}
+
+type UnsuspendAcsUserResponseObject interface {
+	VisitUnsuspendAcsUserResponse(w http.ResponseWriter) error
+}
+
+type UnsuspendAcsUser200JSONResponse OkResponse
+
+func (response UnsuspendAcsUser200JSONResponse) VisitUnsuspendAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnsuspendAcsUser400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UnsuspendAcsUser400JSONResponse) VisitUnsuspendAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnsuspendAcsUser401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UnsuspendAcsUser401JSONResponse) VisitUnsuspendAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UnsuspendAcsUser404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UnsuspendAcsUser404JSONResponse) VisitUnsuspendAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateAcsUserRequestObject struct {
+	Body *UpdateAcsUserJSONRequestBody
+}
+
+type UpdateAcsUserResponseObject interface {
+	VisitUpdateAcsUserResponse(w http.ResponseWriter) error
+}
+
+type UpdateAcsUser200JSONResponse OkResponse
+
+func (response UpdateAcsUser200JSONResponse) VisitUpdateAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateAcsUser400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response UpdateAcsUser400JSONResponse) VisitUpdateAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateAcsUser401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response UpdateAcsUser401JSONResponse) VisitUpdateAcsUserResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateAcsUser404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response UpdateAcsUser404JSONResponse) VisitUpdateAcsUserResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -6044,6 +7802,84 @@ func (response UnlockDoor404JSONResponse) VisitUnlockDoorResponse(w http.Respons
 	return err
 }
 
+type AddAcsUserToUserIdentityRequestObject struct {
+	Body *AddAcsUserToUserIdentityJSONRequestBody
+}
+
+type AddAcsUserToUserIdentityResponseObject interface {
+	VisitAddAcsUserToUserIdentityResponse(w http.ResponseWriter) error
+}
+
+type AddAcsUserToUserIdentity200JSONResponse OkResponse
+
+func (response AddAcsUserToUserIdentity200JSONResponse) VisitAddAcsUserToUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddAcsUserToUserIdentity400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response AddAcsUserToUserIdentity400JSONResponse) VisitAddAcsUserToUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddAcsUserToUserIdentity401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response AddAcsUserToUserIdentity401JSONResponse) VisitAddAcsUserToUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddAcsUserToUserIdentity404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response AddAcsUserToUserIdentity404JSONResponse) VisitAddAcsUserToUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AddAcsUserToUserIdentity409JSONResponse struct{ ConflictJSONResponse }
+
+func (response AddAcsUserToUserIdentity409JSONResponse) VisitAddAcsUserToUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type CreateUserIdentityRequestObject struct {
 	Body *CreateUserIdentityJSONRequestBody
 }
@@ -6090,6 +7926,20 @@ func (response CreateUserIdentity401JSONResponse) VisitCreateUserIdentityRespons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateUserIdentity404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response CreateUserIdentity404JSONResponse) VisitCreateUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -6282,6 +8132,198 @@ func (response ListUserIdentities401JSONResponse) VisitListUserIdentitiesRespons
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsSystemsOfUserIdentityRequestObject struct {
+	Body *ListAcsSystemsOfUserIdentityJSONRequestBody
+}
+
+type ListAcsSystemsOfUserIdentityResponseObject interface {
+	VisitListAcsSystemsOfUserIdentityResponse(w http.ResponseWriter) error
+}
+
+type ListAcsSystemsOfUserIdentity200JSONResponse AcsSystemsResponse
+
+func (response ListAcsSystemsOfUserIdentity200JSONResponse) VisitListAcsSystemsOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsSystemsOfUserIdentity400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListAcsSystemsOfUserIdentity400JSONResponse) VisitListAcsSystemsOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsSystemsOfUserIdentity401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListAcsSystemsOfUserIdentity401JSONResponse) VisitListAcsSystemsOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsSystemsOfUserIdentity404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ListAcsSystemsOfUserIdentity404JSONResponse) VisitListAcsSystemsOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsUsersOfUserIdentityRequestObject struct {
+	Body *ListAcsUsersOfUserIdentityJSONRequestBody
+}
+
+type ListAcsUsersOfUserIdentityResponseObject interface {
+	VisitListAcsUsersOfUserIdentityResponse(w http.ResponseWriter) error
+}
+
+type ListAcsUsersOfUserIdentity200JSONResponse AcsUsersOfUserIdentityResponse
+
+func (response ListAcsUsersOfUserIdentity200JSONResponse) VisitListAcsUsersOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsUsersOfUserIdentity400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListAcsUsersOfUserIdentity400JSONResponse) VisitListAcsUsersOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsUsersOfUserIdentity401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListAcsUsersOfUserIdentity401JSONResponse) VisitListAcsUsersOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAcsUsersOfUserIdentity404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response ListAcsUsersOfUserIdentity404JSONResponse) VisitListAcsUsersOfUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveAcsUserFromUserIdentityRequestObject struct {
+	Body *RemoveAcsUserFromUserIdentityJSONRequestBody
+}
+
+type RemoveAcsUserFromUserIdentityResponseObject interface {
+	VisitRemoveAcsUserFromUserIdentityResponse(w http.ResponseWriter) error
+}
+
+type RemoveAcsUserFromUserIdentity200JSONResponse OkResponse
+
+func (response RemoveAcsUserFromUserIdentity200JSONResponse) VisitRemoveAcsUserFromUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveAcsUserFromUserIdentity400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response RemoveAcsUserFromUserIdentity400JSONResponse) VisitRemoveAcsUserFromUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveAcsUserFromUserIdentity401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response RemoveAcsUserFromUserIdentity401JSONResponse) VisitRemoveAcsUserFromUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveAcsUserFromUserIdentity404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response RemoveAcsUserFromUserIdentity404JSONResponse) VisitRemoveAcsUserFromUserIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -6806,6 +8848,63 @@ type StrictServerInterface interface {
 	// UpdateMultipleAccessCodes Change all codes of a `common_code_key`, or none.
 	// (POST /access_codes/update_multiple)
 	UpdateMultipleAccessCodes(ctx context.Context, request UpdateMultipleAccessCodesRequestObject) (UpdateMultipleAccessCodesResponseObject, error)
+	// GetAcsAccessGroup Read one access group.
+	// (POST /acs/access_groups/get)
+	GetAcsAccessGroup(ctx context.Context, request GetAcsAccessGroupRequestObject) (GetAcsAccessGroupResponseObject, error)
+	// ListAcsAccessGroups The access groups of the workspace.
+	// (POST /acs/access_groups/list)
+	ListAcsAccessGroups(ctx context.Context, request ListAcsAccessGroupsRequestObject) (ListAcsAccessGroupsResponseObject, error)
+	// GetAcsEntrance Read one entrance.
+	// (POST /acs/entrances/get)
+	GetAcsEntrance(ctx context.Context, request GetAcsEntranceRequestObject) (GetAcsEntranceResponseObject, error)
+	// ListAcsEntrances The entrances of access systems, a page at a time.
+	// (POST /acs/entrances/list)
+	ListAcsEntrances(ctx context.Context, request ListAcsEntrancesRequestObject) (ListAcsEntrancesResponseObject, error)
+	// GetAcsSystem Read one access system.
+	// (POST /acs/systems/get)
+	GetAcsSystem(ctx context.Context, request GetAcsSystemRequestObject) (GetAcsSystemResponseObject, error)
+	// ListAcsSystems The access systems of the workspace.
+	// (POST /acs/systems/list)
+	ListAcsSystems(ctx context.Context, request ListAcsSystemsRequestObject) (ListAcsSystemsResponseObject, error)
+	// AddAcsUserToAccessGroup Put a user into an access group.
+	// (POST /acs/users/add_to_access_group)
+	AddAcsUserToAccessGroup(ctx context.Context, request AddAcsUserToAccessGroupRequestObject) (AddAcsUserToAccessGroupResponseObject, error)
+	// CreateAcsUser Have a user be made on an access system.
+	// (POST /acs/users/create)
+	CreateAcsUser(ctx context.Context, request CreateAcsUserRequestObject) (CreateAcsUserResponseObject, error)
+	// DeleteAcsUser Have a user be taken from its access system.
+	// (POST /acs/users/delete)
+	DeleteAcsUser(ctx context.Context, request DeleteAcsUserRequestObject) (DeleteAcsUserResponseObject, error)
+	// GetAcsUser Read one user.
+	// (POST /acs/users/get)
+	GetAcsUser(ctx context.Context, request GetAcsUserRequestObject) (GetAcsUserResponseObject, error)
+	// ListAcsUsers The users of access systems that this workspace manages, a page at a time.
+	// (POST /acs/users/list)
+	ListAcsUsers(ctx context.Context, request ListAcsUsersRequestObject) (ListAcsUsersResponseObject, error)
+	// ListEntrancesOfAcsUser The entrances that the access groups of a user open.
+	// (POST /acs/users/list_accessible_entrances)
+	ListEntrancesOfAcsUser(ctx context.Context, request ListEntrancesOfAcsUserRequestObject) (ListEntrancesOfAcsUserResponseObject, error)
+	// RemoveAcsUserFromAccessGroup Take a user out of an access group.
+	// (POST /acs/users/remove_from_access_group)
+	RemoveAcsUserFromAccessGroup(ctx context.Context, request RemoveAcsUserFromAccessGroupRequestObject) (RemoveAcsUserFromAccessGroupResponseObject, error)
+	// RevokeAccessOfAcsUser Take a user out of all access groups.
+	// (POST /acs/users/revoke_access_to_all_entrances)
+	RevokeAccessOfAcsUser(ctx context.Context, request RevokeAccessOfAcsUserRequestObject) (RevokeAccessOfAcsUserResponseObject, error)
+	// SuspendAcsUser Suspend a user, who keeps everything but may not pass.
+	// (POST /acs/users/suspend)
+	SuspendAcsUser(ctx context.Context, request SuspendAcsUserRequestObject) (SuspendAcsUserResponseObject, error)
+	// GetUnmanagedAcsUser Read one user that somebody has made at the access system.
+	// (POST /acs/users/unmanaged/get)
+	GetUnmanagedAcsUser(ctx context.Context, request GetUnmanagedAcsUserRequestObject) (GetUnmanagedAcsUserResponseObject, error)
+	// ListUnmanagedAcsUsers The users that somebody has made at the access systems, a page at a time.
+	// (POST /acs/users/unmanaged/list)
+	ListUnmanagedAcsUsers(ctx context.Context, request ListUnmanagedAcsUsersRequestObject) (ListUnmanagedAcsUsersResponseObject, error)
+	// UnsuspendAcsUser End the suspension of a user.
+	// (POST /acs/users/unsuspend)
+	UnsuspendAcsUser(ctx context.Context, request UnsuspendAcsUserRequestObject) (UnsuspendAcsUserResponseObject, error)
+	// UpdateAcsUser Change a user.
+	// (POST /acs/users/update)
+	UpdateAcsUser(ctx context.Context, request UpdateAcsUserRequestObject) (UpdateAcsUserResponseObject, error)
 	// GetActionAttempt Read an action attempt.
 	// (POST /action_attempts/get)
 	GetActionAttempt(ctx context.Context, request GetActionAttemptRequestObject) (GetActionAttemptResponseObject, error)
@@ -6943,6 +9042,9 @@ type StrictServerInterface interface {
 	// UnlockDoor Unlock a door.
 	// (POST /locks/unlock_door)
 	UnlockDoor(ctx context.Context, request UnlockDoorRequestObject) (UnlockDoorResponseObject, error)
+	// AddAcsUserToUserIdentity Make a user of an access system that of a person.
+	// (POST /user_identities/add_acs_user)
+	AddAcsUserToUserIdentity(ctx context.Context, request AddAcsUserToUserIdentityRequestObject) (AddAcsUserToUserIdentityResponseObject, error)
 	// CreateUserIdentity Create a user identity.
 	// (POST /user_identities/create)
 	CreateUserIdentity(ctx context.Context, request CreateUserIdentityRequestObject) (CreateUserIdentityResponseObject, error)
@@ -6955,6 +9057,15 @@ type StrictServerInterface interface {
 	// ListUserIdentities The user identities of the workspace, a page at a time.
 	// (POST /user_identities/list)
 	ListUserIdentities(ctx context.Context, request ListUserIdentitiesRequestObject) (ListUserIdentitiesResponseObject, error)
+	// ListAcsSystemsOfUserIdentity The access systems that a person has a user on.
+	// (POST /user_identities/list_acs_systems)
+	ListAcsSystemsOfUserIdentity(ctx context.Context, request ListAcsSystemsOfUserIdentityRequestObject) (ListAcsSystemsOfUserIdentityResponseObject, error)
+	// ListAcsUsersOfUserIdentity The users of a person on access systems.
+	// (POST /user_identities/list_acs_users)
+	ListAcsUsersOfUserIdentity(ctx context.Context, request ListAcsUsersOfUserIdentityRequestObject) (ListAcsUsersOfUserIdentityResponseObject, error)
+	// RemoveAcsUserFromUserIdentity Take a user of an access system from a person.
+	// (POST /user_identities/remove_acs_user)
+	RemoveAcsUserFromUserIdentity(ctx context.Context, request RemoveAcsUserFromUserIdentityRequestObject) (RemoveAcsUserFromUserIdentityResponseObject, error)
 	// UpdateUserIdentity Change a user identity.
 	// (POST /user_identities/update)
 	UpdateUserIdentity(ctx context.Context, request UpdateUserIdentityRequestObject) (UpdateUserIdentityResponseObject, error)
@@ -7518,6 +9629,631 @@ func (sh *strictHandler) UpdateMultipleAccessCodes(w http.ResponseWriter, r *htt
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(UpdateMultipleAccessCodesResponseObject); ok {
 		if err := validResponse.VisitUpdateMultipleAccessCodesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetAcsAccessGroup operation middleware
+func (sh *strictHandler) GetAcsAccessGroup(w http.ResponseWriter, r *http.Request) {
+	var request GetAcsAccessGroupRequestObject
+
+	var body GetAcsAccessGroupJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAcsAccessGroup(ctx, request.(GetAcsAccessGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAcsAccessGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetAcsAccessGroupResponseObject); ok {
+		if err := validResponse.VisitGetAcsAccessGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAcsAccessGroups operation middleware
+func (sh *strictHandler) ListAcsAccessGroups(w http.ResponseWriter, r *http.Request) {
+	var request ListAcsAccessGroupsRequestObject
+
+	var body ListAcsAccessGroupsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAcsAccessGroups(ctx, request.(ListAcsAccessGroupsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAcsAccessGroups")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAcsAccessGroupsResponseObject); ok {
+		if err := validResponse.VisitListAcsAccessGroupsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetAcsEntrance operation middleware
+func (sh *strictHandler) GetAcsEntrance(w http.ResponseWriter, r *http.Request) {
+	var request GetAcsEntranceRequestObject
+
+	var body GetAcsEntranceJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAcsEntrance(ctx, request.(GetAcsEntranceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAcsEntrance")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetAcsEntranceResponseObject); ok {
+		if err := validResponse.VisitGetAcsEntranceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAcsEntrances operation middleware
+func (sh *strictHandler) ListAcsEntrances(w http.ResponseWriter, r *http.Request) {
+	var request ListAcsEntrancesRequestObject
+
+	var body ListAcsEntrancesJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAcsEntrances(ctx, request.(ListAcsEntrancesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAcsEntrances")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAcsEntrancesResponseObject); ok {
+		if err := validResponse.VisitListAcsEntrancesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetAcsSystem operation middleware
+func (sh *strictHandler) GetAcsSystem(w http.ResponseWriter, r *http.Request) {
+	var request GetAcsSystemRequestObject
+
+	var body GetAcsSystemJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAcsSystem(ctx, request.(GetAcsSystemRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAcsSystem")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetAcsSystemResponseObject); ok {
+		if err := validResponse.VisitGetAcsSystemResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAcsSystems operation middleware
+func (sh *strictHandler) ListAcsSystems(w http.ResponseWriter, r *http.Request) {
+	var request ListAcsSystemsRequestObject
+
+	var body ListAcsSystemsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAcsSystems(ctx, request.(ListAcsSystemsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAcsSystems")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAcsSystemsResponseObject); ok {
+		if err := validResponse.VisitListAcsSystemsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AddAcsUserToAccessGroup operation middleware
+func (sh *strictHandler) AddAcsUserToAccessGroup(w http.ResponseWriter, r *http.Request) {
+	var request AddAcsUserToAccessGroupRequestObject
+
+	var body AddAcsUserToAccessGroupJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.AddAcsUserToAccessGroup(ctx, request.(AddAcsUserToAccessGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AddAcsUserToAccessGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(AddAcsUserToAccessGroupResponseObject); ok {
+		if err := validResponse.VisitAddAcsUserToAccessGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateAcsUser operation middleware
+func (sh *strictHandler) CreateAcsUser(w http.ResponseWriter, r *http.Request) {
+	var request CreateAcsUserRequestObject
+
+	var body CreateAcsUserJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateAcsUser(ctx, request.(CreateAcsUserRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateAcsUser")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateAcsUserResponseObject); ok {
+		if err := validResponse.VisitCreateAcsUserResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteAcsUser operation middleware
+func (sh *strictHandler) DeleteAcsUser(w http.ResponseWriter, r *http.Request) {
+	var request DeleteAcsUserRequestObject
+
+	var body DeleteAcsUserJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteAcsUser(ctx, request.(DeleteAcsUserRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteAcsUser")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteAcsUserResponseObject); ok {
+		if err := validResponse.VisitDeleteAcsUserResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetAcsUser operation middleware
+func (sh *strictHandler) GetAcsUser(w http.ResponseWriter, r *http.Request) {
+	var request GetAcsUserRequestObject
+
+	var body GetAcsUserJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAcsUser(ctx, request.(GetAcsUserRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAcsUser")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetAcsUserResponseObject); ok {
+		if err := validResponse.VisitGetAcsUserResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAcsUsers operation middleware
+func (sh *strictHandler) ListAcsUsers(w http.ResponseWriter, r *http.Request) {
+	var request ListAcsUsersRequestObject
+
+	var body ListAcsUsersJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAcsUsers(ctx, request.(ListAcsUsersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAcsUsers")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAcsUsersResponseObject); ok {
+		if err := validResponse.VisitListAcsUsersResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListEntrancesOfAcsUser operation middleware
+func (sh *strictHandler) ListEntrancesOfAcsUser(w http.ResponseWriter, r *http.Request) {
+	var request ListEntrancesOfAcsUserRequestObject
+
+	var body ListEntrancesOfAcsUserJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListEntrancesOfAcsUser(ctx, request.(ListEntrancesOfAcsUserRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListEntrancesOfAcsUser")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListEntrancesOfAcsUserResponseObject); ok {
+		if err := validResponse.VisitListEntrancesOfAcsUserResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RemoveAcsUserFromAccessGroup operation middleware
+func (sh *strictHandler) RemoveAcsUserFromAccessGroup(w http.ResponseWriter, r *http.Request) {
+	var request RemoveAcsUserFromAccessGroupRequestObject
+
+	var body RemoveAcsUserFromAccessGroupJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RemoveAcsUserFromAccessGroup(ctx, request.(RemoveAcsUserFromAccessGroupRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RemoveAcsUserFromAccessGroup")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RemoveAcsUserFromAccessGroupResponseObject); ok {
+		if err := validResponse.VisitRemoveAcsUserFromAccessGroupResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RevokeAccessOfAcsUser operation middleware
+func (sh *strictHandler) RevokeAccessOfAcsUser(w http.ResponseWriter, r *http.Request) {
+	var request RevokeAccessOfAcsUserRequestObject
+
+	var body RevokeAccessOfAcsUserJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeAccessOfAcsUser(ctx, request.(RevokeAccessOfAcsUserRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeAccessOfAcsUser")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RevokeAccessOfAcsUserResponseObject); ok {
+		if err := validResponse.VisitRevokeAccessOfAcsUserResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SuspendAcsUser operation middleware
+func (sh *strictHandler) SuspendAcsUser(w http.ResponseWriter, r *http.Request) {
+	var request SuspendAcsUserRequestObject
+
+	var body SuspendAcsUserJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SuspendAcsUser(ctx, request.(SuspendAcsUserRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SuspendAcsUser")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SuspendAcsUserResponseObject); ok {
+		if err := validResponse.VisitSuspendAcsUserResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetUnmanagedAcsUser operation middleware
+func (sh *strictHandler) GetUnmanagedAcsUser(w http.ResponseWriter, r *http.Request) {
+	var request GetUnmanagedAcsUserRequestObject
+
+	var body GetUnmanagedAcsUserJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetUnmanagedAcsUser(ctx, request.(GetUnmanagedAcsUserRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetUnmanagedAcsUser")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetUnmanagedAcsUserResponseObject); ok {
+		if err := validResponse.VisitGetUnmanagedAcsUserResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListUnmanagedAcsUsers operation middleware
+func (sh *strictHandler) ListUnmanagedAcsUsers(w http.ResponseWriter, r *http.Request) {
+	var request ListUnmanagedAcsUsersRequestObject
+
+	var body ListUnmanagedAcsUsersJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListUnmanagedAcsUsers(ctx, request.(ListUnmanagedAcsUsersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListUnmanagedAcsUsers")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListUnmanagedAcsUsersResponseObject); ok {
+		if err := validResponse.VisitListUnmanagedAcsUsersResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UnsuspendAcsUser operation middleware
+func (sh *strictHandler) UnsuspendAcsUser(w http.ResponseWriter, r *http.Request) {
+	var request UnsuspendAcsUserRequestObject
+
+	var body UnsuspendAcsUserJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UnsuspendAcsUser(ctx, request.(UnsuspendAcsUserRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UnsuspendAcsUser")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UnsuspendAcsUserResponseObject); ok {
+		if err := validResponse.VisitUnsuspendAcsUserResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateAcsUser operation middleware
+func (sh *strictHandler) UpdateAcsUser(w http.ResponseWriter, r *http.Request) {
+	var request UpdateAcsUserRequestObject
+
+	var body UpdateAcsUserJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateAcsUser(ctx, request.(UpdateAcsUserRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateAcsUser")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateAcsUserResponseObject); ok {
+		if err := validResponse.VisitUpdateAcsUserResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
@@ -8983,6 +11719,37 @@ func (sh *strictHandler) UnlockDoor(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// AddAcsUserToUserIdentity operation middleware
+func (sh *strictHandler) AddAcsUserToUserIdentity(w http.ResponseWriter, r *http.Request) {
+	var request AddAcsUserToUserIdentityRequestObject
+
+	var body AddAcsUserToUserIdentityJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.AddAcsUserToUserIdentity(ctx, request.(AddAcsUserToUserIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AddAcsUserToUserIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(AddAcsUserToUserIdentityResponseObject); ok {
+		if err := validResponse.VisitAddAcsUserToUserIdentityResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // CreateUserIdentity operation middleware
 func (sh *strictHandler) CreateUserIdentity(w http.ResponseWriter, r *http.Request) {
 	var request CreateUserIdentityRequestObject
@@ -9109,6 +11876,99 @@ func (sh *strictHandler) ListUserIdentities(w http.ResponseWriter, r *http.Reque
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListUserIdentitiesResponseObject); ok {
 		if err := validResponse.VisitListUserIdentitiesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAcsSystemsOfUserIdentity operation middleware
+func (sh *strictHandler) ListAcsSystemsOfUserIdentity(w http.ResponseWriter, r *http.Request) {
+	var request ListAcsSystemsOfUserIdentityRequestObject
+
+	var body ListAcsSystemsOfUserIdentityJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAcsSystemsOfUserIdentity(ctx, request.(ListAcsSystemsOfUserIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAcsSystemsOfUserIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAcsSystemsOfUserIdentityResponseObject); ok {
+		if err := validResponse.VisitListAcsSystemsOfUserIdentityResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAcsUsersOfUserIdentity operation middleware
+func (sh *strictHandler) ListAcsUsersOfUserIdentity(w http.ResponseWriter, r *http.Request) {
+	var request ListAcsUsersOfUserIdentityRequestObject
+
+	var body ListAcsUsersOfUserIdentityJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAcsUsersOfUserIdentity(ctx, request.(ListAcsUsersOfUserIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAcsUsersOfUserIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAcsUsersOfUserIdentityResponseObject); ok {
+		if err := validResponse.VisitListAcsUsersOfUserIdentityResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RemoveAcsUserFromUserIdentity operation middleware
+func (sh *strictHandler) RemoveAcsUserFromUserIdentity(w http.ResponseWriter, r *http.Request) {
+	var request RemoveAcsUserFromUserIdentityRequestObject
+
+	var body RemoveAcsUserFromUserIdentityJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RemoveAcsUserFromUserIdentity(ctx, request.(RemoveAcsUserFromUserIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RemoveAcsUserFromUserIdentity")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RemoveAcsUserFromUserIdentityResponseObject); ok {
+		if err := validResponse.VisitRemoveAcsUserFromUserIdentityResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -12,7 +12,7 @@ import (
 
 func (h *handlers) CreateUserIdentity(ctx context.Context, r CreateUserIdentityRequestObject) (CreateUserIdentityResponseObject, error) {
 	i, err := h.acs.CreateIdentity(ctx, principal(ctx), acs.NewIdentity{Key: r.Body.UserIdentityKey, Email: r.Body.EmailAddress,
-		Phone: r.Body.PhoneNumber, FullName: r.Body.FullName})
+		Phone: r.Body.PhoneNumber, FullName: r.Body.FullName, SystemIDs: r.Body.AcsSystemIds})
 	if err != nil {
 		return nil, err
 	}

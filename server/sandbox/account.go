@@ -71,10 +71,11 @@ type account struct {
 	id      string
 	gateway *gate // shared by the locks that are busy together
 
-	mu    sync.Mutex
-	locks []*lock
-	byID  map[string]*lock
-	state accountState
+	mu      sync.Mutex
+	locks   []*lock
+	byID    map[string]*lock
+	systems []*system
+	state   accountState
 }
 
 // accountState is what is kept of an account beside its locks. It is also the file's format.

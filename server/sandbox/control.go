@@ -10,6 +10,7 @@ import (
 func controls(r chi.Router) {
 	r.Post("/account/revoke", revoke(true))
 	r.Post("/account/restore", revoke(false))
+	r.Route("/systems/{system}", accessControls)
 	r.Route("/locks/{lock}", func(r chi.Router) {
 		r.Get("/memory", control(readMemory))
 		r.Post("/online", control(func(r *http.Request, l *lock) (any, *problem) { return done, l.setOnline(true) }))

@@ -39,6 +39,11 @@ var (
 	rateLimited          = kind{http.StatusTooManyRequests, "RATE_LIMITED"}
 	deviceError          = kind{http.StatusInternalServerError, "DEVICE_ERROR"}
 	unavailable          = kind{http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE"}
+	systemNotFound       = kind{http.StatusNotFound, "SYSTEM_NOT_FOUND"}
+	userNotFound         = kind{http.StatusNotFound, "USER_NOT_FOUND"}
+	systemOffline        = kind{http.StatusConflict, "SYSTEM_OFFLINE"}
+	systemFull           = kind{http.StatusConflict, "SYSTEM_FULL"}
+	invalidUser          = kind{http.StatusUnprocessableEntity, "INVALID_USER"}
 )
 
 func refuse(k kind, format string, args ...any) *problem {

@@ -39,6 +39,7 @@ func (s *Sandbox) routes() http.Handler {
 		r.Get("/webhooks", listWebhooks)
 		r.Post("/webhooks", postWebhook)
 		r.Delete("/webhooks/{webhook}", deleteWebhook)
+		accessRoutes(r)
 	})
 	r.Route("/sandbox", controls)
 	return all

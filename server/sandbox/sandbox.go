@@ -59,6 +59,22 @@
 // A login has the account's token be accepted again. 401 UNAUTHORIZED is about the partner, LOGIN_REFUSED about
 // the person.
 //
+// # Access systems
+//
+// An account at a vendor of access systems has these beside, or in place of, locks. A system keeps the people who may
+// pass (users), groups of them, and the entrances that a group opens:
+//
+//	GET    /systems                        {systems:[{system_id, name, time_zone, online}]}
+//	GET    /systems/{system}               the same, with users, groups and entrances
+//	POST   /systems/{system}/users         {external_id, full_name, email, phone, starts_at, ends_at, suspended, group_ids} → the user
+//	PUT    /systems/{system}/users/{user}  the same; what is absent is taken away
+//	DELETE /systems/{system}/users/{user}
+//
+// external_id makes creation repeatable: the same one on the same system is the same user, changed to what is asked.
+// An entrance opens for a user who is in one of its groups, not suspended, and within starts_at and ends_at, either of
+// which may be null. A system that is offline answers SYSTEM_OFFLINE to everything but the list of systems. Status
+// codes beside those above: 404 SYSTEM_NOT_FOUND, USER_NOT_FOUND; 409 SYSTEM_OFFLINE, SYSTEM_FULL; 422 INVALID_USER.
+//
 // # Time
 //
 // A write is acknowledged as pending, takes effect after the profile's latency divided by Options.Speed,
@@ -85,6 +101,13 @@
 //	POST   /sandbox/locks/{lock}/keypad/lock          the button on the keypad that locks
 //	GET    /sandbox/locks/{lock}/faults               the fault knobs, type Faults
 //	PUT    /sandbox/locks/{lock}/faults
+//
+//	GET    /sandbox/systems/{system}/memory           what is really on the access system
+//	POST   /sandbox/systems/{system}/online | offline | remove
+//	POST   /sandbox/systems/{system}/users            as above, by hand; also PUT and DELETE …/users/{user}
+//	DELETE /sandbox/systems/{system}/groups/{group}   also …/entrances/{entrance}
+//	POST   /sandbox/systems/{system}/entrances/{entrance}/enter  {user_id} → {opened, reason}
+//	GET    /sandbox/systems/{system}/faults           the fault knobs, type SystemFaults; also PUT
 //
 // The keypad works while the lock is offline; the cloud then learns of it on reconnection.
 package sandbox

@@ -324,20 +324,21 @@ func (q *Queries) GetWorkspaceAccount(ctx context.Context, arg GetWorkspaceAccou
 }
 
 const insertAccount = `-- name: InsertAccount :exec
-insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, user_identifier, manage_new_devices)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, user_identifier, manage_new_devices, accepted_capabilities)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 `
 
 type InsertAccountParams struct {
-	ConnectedAccountID uuid.UUID
-	WorkspaceID        uuid.UUID
-	Adapter            string
-	Provider           string
-	DisplayName        string
-	ConfigSealed       []byte
-	AddressMac         []byte
-	UserIdentifier     []byte
-	ManageNewDevices   bool
+	ConnectedAccountID   uuid.UUID
+	WorkspaceID          uuid.UUID
+	Adapter              string
+	Provider             string
+	DisplayName          string
+	ConfigSealed         []byte
+	AddressMac           []byte
+	UserIdentifier       []byte
+	ManageNewDevices     bool
+	AcceptedCapabilities []string
 }
 
 func (q *Queries) InsertAccount(ctx context.Context, arg InsertAccountParams) error {
@@ -351,6 +352,7 @@ func (q *Queries) InsertAccount(ctx context.Context, arg InsertAccountParams) er
 		arg.AddressMac,
 		arg.UserIdentifier,
 		arg.ManageNewDevices,
+		arg.AcceptedCapabilities,
 	)
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const deleteUserIdentity = `-- name: DeleteUserIdentity :execrows
+const deleteUserIdentity = `-- name: DeleteUserIdentity :exec
 delete from user_identities where workspace_id = $1 and user_identity_id = $2
 `
 
@@ -21,23 +21,67 @@ type DeleteUserIdentityParams struct {
 	UserIdentityID uuid.UUID
 }
 
-func (q *Queries) DeleteUserIdentity(ctx context.Context, arg DeleteUserIdentityParams) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
+func (q *Queries) DeleteUserIdentity(ctx context.Context, arg DeleteUserIdentityParams) error {
+	_, err := q.db.Exec(ctx, deleteUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
+	return err
+}
+
+const endSessionsOfIdentity = `-- name: EndSessionsOfIdentity :many
+delete from client_sessions where workspace_id = $1 and user_identity_id = $2 returning client_session_id
+`
+
+type EndSessionsOfIdentityParams struct {
+	WorkspaceID    uuid.UUID
+	UserIdentityID *uuid.UUID
+}
+
+func (q *Queries) EndSessionsOfIdentity(ctx context.Context, arg EndSessionsOfIdentityParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, endSessionsOfIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var client_session_id uuid.UUID
+		if err := rows.Scan(&client_session_id); err != nil {
+			return nil, err
+		}
+		items = append(items, client_session_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const endUserIdentity = `-- name: EndUserIdentity :one
+select user_identity_id from user_identities where workspace_id = $1 and user_identity_id = $2 for update
+`
+
+type EndUserIdentityParams struct {
+	WorkspaceID    uuid.UUID
+	UserIdentityID uuid.UUID
+}
+
+// Nobody gets a user of it any more.
+func (q *Queries) EndUserIdentity(ctx context.Context, arg EndUserIdentityParams) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, endUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
+	var user_identity_id uuid.UUID
+	err := row.Scan(&user_identity_id)
+	return user_identity_id, err
 }
 
 const findUserIdentities = `-- name: FindUserIdentities :many
-select user_identity_id, workspace_id, user_identity_key, email_address, phone_number, full_name, created_at from user_identities
-where workspace_id = $1 and (created_at, user_identity_id) > ($2::timestamptz, $3::uuid)
-  and ($4::timestamptz is null or created_at < $4::timestamptz)
-  and ($5::uuid[] is null or user_identity_id = any($5::uuid[]))
-  and ($6::text is null
-    or strpos(lower(concat_ws(chr(10), full_name, phone_number, email_address, user_identity_id::text)), lower($6::text)) > 0)
-order by created_at, user_identity_id
-limit $7::integer
+select i.user_identity_id, i.workspace_id, i.user_identity_key, i.email_address, i.phone_number, i.full_name, i.created_at from user_identities i
+where i.workspace_id = $1 and (i.created_at, i.user_identity_id) > ($2::timestamptz, $3::uuid)
+  and ($4::timestamptz is null or i.created_at < $4::timestamptz)
+  and ($5::uuid[] is null or i.user_identity_id = any($5::uuid[]))
+  and ($6::uuid is null or i.user_identity_id = (select c.user_identity_id from client_sessions c where c.client_session_id = $6::uuid))
+  and ($7::text is null
+    or strpos(lower(concat_ws(chr(10), i.full_name, i.phone_number, i.email_address, i.user_identity_id::text)), lower($7::text)) > 0)
+order by i.created_at, i.user_identity_id
+limit $8::integer
 `
 
 type FindUserIdentitiesParams struct {
@@ -46,6 +90,7 @@ type FindUserIdentitiesParams struct {
 	AfterID       uuid.UUID
 	CreatedBefore *time.Time
 	Ids           []uuid.UUID
+	Session       *uuid.UUID
 	Search        *string
 	MaxRows       int32
 }
@@ -58,6 +103,7 @@ func (q *Queries) FindUserIdentities(ctx context.Context, arg FindUserIdentities
 		arg.AfterID,
 		arg.CreatedBefore,
 		arg.Ids,
+		arg.Session,
 		arg.Search,
 		arg.MaxRows,
 	)
@@ -135,6 +181,18 @@ func (q *Queries) GetUserIdentityByKey(ctx context.Context, arg GetUserIdentityB
 	return i, err
 }
 
+const identityOfSession = `-- name: IdentityOfSession :one
+select user_identity_id from client_sessions where client_session_id = $1
+`
+
+// Whose session it is, if it is somebody's.
+func (q *Queries) IdentityOfSession(ctx context.Context, clientSessionID uuid.UUID) (*uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, identityOfSession, clientSessionID)
+	var user_identity_id *uuid.UUID
+	err := row.Scan(&user_identity_id)
+	return user_identity_id, err
+}
+
 const insertUserIdentity = `-- name: InsertUserIdentity :one
 insert into user_identities (user_identity_id, workspace_id, user_identity_key, email_address, phone_number, full_name)
 values ($1, $2, $3, $4, $5, $6)
@@ -170,6 +228,17 @@ func (q *Queries) InsertUserIdentity(ctx context.Context, arg InsertUserIdentity
 		&i.CreatedAt,
 	)
 	return i, err
+}
+
+const keepUserIdentity = `-- name: KeepUserIdentity :one
+select user_identity_id from user_identities where user_identity_id = $1 for key share
+`
+
+func (q *Queries) KeepUserIdentity(ctx context.Context, userIdentityID uuid.UUID) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, keepUserIdentity, userIdentityID)
+	var user_identity_id uuid.UUID
+	err := row.Scan(&user_identity_id)
+	return user_identity_id, err
 }
 
 const listUsersOfIdentities = `-- name: ListUsersOfIdentities :many

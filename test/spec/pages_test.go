@@ -47,10 +47,20 @@ func pagedLists(s *apptest.Server, device string) map[string]paged {
 				withLocks(1, false)(t, s)
 			}
 		}},
-		"/user_identities/list":  {"user_identities", "user_identity_id", nil, three("/user_identities/create", func(int) map[string]any { return nil })},
-		"/connect_webviews/list": {"connect_webviews", "connect_webview_id", nil, three("/connect_webviews/create", func(int) map[string]any { return nil })},
-		"/access_codes/list":     {"access_codes", "access_code_id", onDevice, codes},
-		"/action_attempts/list":  {"action_attempts", "action_attempt_id", onDevice, codes},
+		"/user_identities/list": {"user_identities", "user_identity_id", nil, three("/user_identities/create", func(i int) map[string]any {
+			return map[string]any{"full_name": fmt.Sprint("Person ", i)}
+		})},
+		"/acs/users/list": {"acs_users", "acs_user_id", nil, func(t *testing.T, s *apptest.Server) {
+			y := s.AccessSystem(t)
+			for range 3 {
+				settled(t, s, newUser(t, s, y, nil).AcsUserID)
+			}
+		}},
+		"/acs/users/unmanaged/list": {"acs_users", "acs_user_id", nil, func(t *testing.T, s *apptest.Server) { s.AccessSystem(t); s.AccessSystem(t) }},
+		"/acs/entrances/list":       {"acs_entrances", "acs_entrance_id", nil, func(t *testing.T, s *apptest.Server) { s.AccessSystem(t) }},
+		"/connect_webviews/list":    {"connect_webviews", "connect_webview_id", nil, three("/connect_webviews/create", func(int) map[string]any { return nil })},
+		"/access_codes/list":        {"access_codes", "access_code_id", onDevice, codes},
+		"/action_attempts/list":     {"action_attempts", "action_attempt_id", onDevice, codes},
 		"/access_codes/unmanaged/list": {"access_codes", "access_code_id", onDevice, three("/access_codes/simulate/create_unmanaged_access_code", func(i int) map[string]any {
 			return map[string]any{"device_id": device, "name": "Found", "code": fmt.Sprint(7001 + i)}
 		})},

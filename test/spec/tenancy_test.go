@@ -33,6 +33,12 @@ func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 	s.Post(t, "/events/list", map[string]any{"since": "2020-01-01T00:00:00Z"}, &evts)
 	var person api.UserIdentityResponse
 	s.Post(t, "/user_identities/create", map[string]any{"user_identity_key": "mine", "email_address": "jane@mine.example"}, &person)
+	y := s.AccessSystem(t)
+	user := newUser(t, s, y, map[string]any{"full_name": "Mine Alone", "user_identity_id": person.UserIdentity.UserIdentityID})
+	var found api.UnmanagedAcsUsersResponse
+	s.Post(t, "/acs/users/unmanaged/list", map[string]any{}, &found)
+	var entrances api.AcsEntrancesResponse
+	s.Post(t, "/acs/entrances/list", map[string]any{}, &entrances)
 	var dev api.DeviceResponse
 	s.Post(t, "/devices/get", map[string]any{"device_id": device}, &dev)
 
@@ -55,21 +61,22 @@ func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 		"device_id": device, "webhook_id": hook.Webhook.WebhookID, "action_attempt_id": code.ActionAttempt.ActionAttemptID,
 		"event_id": evts.Events[0].EventID, "connected_account_id": dev.Device.ConnectedAccountID, "name": dev.Device.DisplayName,
 		"access_code_id": code.AccessCode.AccessCodeID, "user_identity_id": person.UserIdentity.UserIdentityID,
+		"acs_system_id": y.ID, "acs_user_id": user.AcsUserID, "acs_access_group_id": groupNamed(t, s, y, "Everyone"), "acs_entrance_id": entrances.AcsEntrances[0].AcsEntranceID,
 	}
 	for field, id := range maps.Clone(foreign) {
 		foreign[field+"s"] = []any{id}
 	}
-	others := map[string]any{"url": "https://example.com/theirs", "event_types": []string{"*"}, "code": "1357", "is_managed": true, "since": "2020-01-01T00:00:00Z"}
+	others := map[string]any{"url": "https://example.com/theirs", "event_types": []string{"*"}, "code": "1357", "full_name": "Stranger", "is_managed": true, "since": "2020-01-01T00:00:00Z"}
 	secrets := []string{"2580", *unmanaged.Code, hook.Webhook.Secret, "https://example.com/mine", dev.Device.DisplayName, own.ClientSession.Token, device,
 		unmanaged.AccessCodeID, code.AccessCode.AccessCodeID, code.ActionAttempt.ActionAttemptID, dev.Device.ConnectedAccountID, own.ClientSession.ClientSessionID,
-		person.UserIdentity.UserIdentityID, "jane@mine.example"}
+		person.UserIdentity.UserIdentityID, "jane@mine.example", "Mine Alone", "Head office", "Robin Hale", "Technicians", "Car park"}
 
 	doc, err := rest.Document()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for who, stranger := range map[string]string{"another workspace": stranger, "a client session": theirs.ClientSession.Token, "a session of a customer": customers.ClientSession.Token} {
-		w := walk{T: t, s: s, who: who, token: stranger, foreign: foreign, others: others, secrets: secrets, unmanaged: unmanaged.AccessCodeID}
+		w := walk{T: t, s: s, who: who, token: stranger, foreign: foreign, others: others, secrets: secrets, unmanaged: unmanaged.AccessCodeID, found: found.AcsUsers[0].AcsUserID}
 		if who == "another workspace" {
 			w.secrets = append(w.secrets, s.WorkspaceID)
 			w.stranger = true
@@ -106,7 +113,8 @@ type walk struct {
 	stranger        bool // to whom nothing is there at all
 	foreign, others map[string]any
 	secrets         []string
-	unmanaged       string
+	unmanaged       string // a code
+	found           string // a user that is not managed
 }
 
 func (w walk) through(doc *openapi3.T) {
@@ -129,6 +137,9 @@ func (w walk) through(doc *openapi3.T) {
 		}
 		if strings.HasPrefix(path, "/access_codes/unmanaged/") && required["access_code_id"] != nil {
 			required["access_code_id"] = w.unmanaged
+		}
+		if path == "/acs/users/unmanaged/get" {
+			required["acs_user_id"] = w.found
 		}
 		bodies := []map[string]any{required}
 		if path == "/events/list" {

@@ -1,6 +1,6 @@
 -- name: InsertAccount :exec
-insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, user_identifier, manage_new_devices)
-values (@connected_account_id, @workspace_id, @adapter, @provider, @display_name, @config_sealed, @address_mac, @user_identifier, @manage_new_devices);
+insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, user_identifier, manage_new_devices, accepted_capabilities)
+values (@connected_account_id, @workspace_id, @adapter, @provider, @display_name, @config_sealed, @address_mac, @user_identifier, @manage_new_devices, @accepted_capabilities);
 
 -- name: GetAccount :one
 select * from connected_accounts where connected_account_id = @connected_account_id;

@@ -9,25 +9,40 @@ select * from user_identities where workspace_id = @workspace_id and user_identi
 -- name: GetUserIdentityByKey :one
 select * from user_identities where workspace_id = @workspace_id and user_identity_key = @user_identity_key::text;
 
+-- name: IdentityOfSession :one
+-- Whose session it is, if it is somebody's.
+select user_identity_id from client_sessions where client_session_id = @client_session_id;
+
+-- name: EndSessionsOfIdentity :many
+delete from client_sessions where workspace_id = @workspace_id and user_identity_id = @user_identity_id returning client_session_id;
+
 -- name: LockUserIdentity :one
 select * from user_identities where workspace_id = @workspace_id and user_identity_id = @user_identity_id for no key update;
 
 -- name: FindUserIdentities :many
 -- To be planned anew, for its conditions.
-select * from user_identities
-where workspace_id = @workspace_id and (created_at, user_identity_id) > (@after_at::timestamptz, @after_id::uuid)
-  and (sqlc.narg('created_before')::timestamptz is null or created_at < sqlc.narg('created_before')::timestamptz)
-  and (sqlc.narg('ids')::uuid[] is null or user_identity_id = any(sqlc.narg('ids')::uuid[]))
+select i.* from user_identities i
+where i.workspace_id = @workspace_id and (i.created_at, i.user_identity_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('created_before')::timestamptz is null or i.created_at < sqlc.narg('created_before')::timestamptz)
+  and (sqlc.narg('ids')::uuid[] is null or i.user_identity_id = any(sqlc.narg('ids')::uuid[]))
+  and (sqlc.narg('session')::uuid is null or i.user_identity_id = (select c.user_identity_id from client_sessions c where c.client_session_id = sqlc.narg('session')::uuid))
   and (sqlc.narg('search')::text is null
-    or strpos(lower(concat_ws(chr(10), full_name, phone_number, email_address, user_identity_id::text)), lower(sqlc.narg('search')::text)) > 0)
-order by created_at, user_identity_id
+    or strpos(lower(concat_ws(chr(10), i.full_name, i.phone_number, i.email_address, i.user_identity_id::text)), lower(sqlc.narg('search')::text)) > 0)
+order by i.created_at, i.user_identity_id
 limit @max_rows::integer;
 
 -- name: UpdateUserIdentity :exec
 update user_identities set user_identity_key = @user_identity_key, email_address = @email_address, phone_number = @phone_number, full_name = @full_name
 where user_identity_id = @user_identity_id;
 
--- name: DeleteUserIdentity :execrows
+-- name: KeepUserIdentity :one
+select user_identity_id from user_identities where user_identity_id = @user_identity_id for key share;
+
+-- name: EndUserIdentity :one
+-- Nobody gets a user of it any more.
+select user_identity_id from user_identities where workspace_id = @workspace_id and user_identity_id = @user_identity_id for update;
+
+-- name: DeleteUserIdentity :exec
 delete from user_identities where workspace_id = @workspace_id and user_identity_id = @user_identity_id;
 
 -- name: ListUsersOfIdentities :many

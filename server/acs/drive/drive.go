@@ -1,0 +1,208 @@
+// Package drive brings access systems to what package acs says should be on them, as package reconcile does devices. It
+// is level-triggered: a wake-up only says "look at this system". Whoever holds the system's lease reads all that is on
+// it, has acs compare that with what should be, does what is missing, and reports each result. A crash at any point is
+// repaired by looking again. What should be where, and what an answer means for a user, is decided by acs.
+package drive
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// Opener makes the adapter of an account from its address and credentials.
+type Opener func(ctx context.Context, account access.Account) (adapter.AccessSystems, error)
+
+// Options of a Driver. The zero value is for production.
+type Options struct {
+	AccountEvery time.Duration // how often an account's systems are listed and looked at; 0: 1 min
+	SystemEvery  time.Duration // how often a system is looked at, should nobody wake it; 0: 5 min
+	DownAfter    time.Duration // how long a system may fail to answer before that is told; 0: 10 s
+	Log          *slog.Logger
+}
+
+// Driver looks after access systems and the accounts that have them.
+type Driver struct {
+	access  *access.Service
+	acs     *acs.Service
+	openers map[string]Opener
+	opt     Options
+	silent  sync.Map // system → since when it does not answer
+
+	mu   sync.Mutex
+	open map[uuid.UUID]*opened // by account
+}
+
+type opened struct {
+	config  []byte
+	adapter adapter.AccessSystems
+}
+
+// New makes a Driver; openers are by the name of the adapter.
+func New(a *access.Service, s *acs.Service, openers map[string]Opener, opt Options) *Driver {
+	if opt.AccountEvery == 0 {
+		opt.AccountEvery = time.Minute
+	}
+	if opt.SystemEvery == 0 {
+		opt.SystemEvery = 5 * time.Minute
+	}
+	if opt.DownAfter == 0 {
+		opt.DownAfter = 10 * time.Second
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Driver{access: a, acs: s, openers: openers, opt: opt, open: map[uuid.UUID]*opened{}}
+}
+
+// Drives says whether accounts of that adapter are looked after here.
+func (d *Driver) Drives(name string) bool {
+	_, ok := d.openers[name]
+	return ok
+}
+
+// get is the adapter of an account, as its configuration is now.
+func (d *Driver) get(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if o, ok := d.open[account.ID]; ok {
+		if bytes.Equal(o.config, account.Config) {
+			return o.adapter, nil
+		}
+		d.shut(account.ID)
+	}
+	open, ok := d.openers[account.Adapter]
+	if !ok {
+		return nil, fmt.Errorf("account %s needs the adapter %q, which this program does not have", account.ID, account.Adapter)
+	}
+	a, err := open(ctx, account)
+	if err != nil {
+		return nil, fmt.Errorf("open the adapter of account %s: %w", account.ID, err)
+	}
+	d.open[account.ID] = &opened{account.Config, a}
+	return a, nil
+}
+
+// shut closes the adapter of an account, if it is open, for those who hold the lock.
+func (d *Driver) shut(account uuid.UUID) {
+	o, ok := d.open[account]
+	if !ok {
+		return
+	}
+	delete(d.open, account)
+	if err := o.adapter.Close(); err != nil {
+		d.opt.Log.Warn("close an adapter", "account", account, "error", err)
+	}
+}
+
+// Close ends all adapters.
+func (d *Driver) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id := range d.open {
+		d.shut(id)
+	}
+}
+
+// Disconnect has a simulated vendor refuse the credentials of an account.
+func (d *Driver) Disconnect(ctx context.Context, account uuid.UUID) error {
+	kept, err := d.access.GetAccount(ctx, account)
+	if err != nil {
+		return err
+	}
+	a, err := d.get(ctx, kept)
+	if err != nil {
+		return err
+	}
+	sim, ok := a.(adapter.AccessSimulator)
+	if !ok {
+		return fmt.Errorf("the adapter of account %s cannot simulate", account)
+	}
+	return sim.Disconnect(ctx)
+}
+
+// DrainAccount lists the systems of an account, which has each be looked at.
+func (d *Driver) DrainAccount(ctx context.Context, lease *work.Lease, account access.Account) (time.Duration, error) {
+	if account.Deleted {
+		d.mu.Lock()
+		d.shut(account.ID)
+		d.mu.Unlock()
+		return 0, nil
+	}
+	a, err := d.get(ctx, account)
+	if err != nil {
+		return 0, err
+	}
+	systems, err := a.Systems(ctx)
+	switch e := adapter.AsError(err); {
+	case err == nil:
+		d.silent.Delete(account.ID)
+		found := make([]acs.FoundSystem, len(systems))
+		for i, s := range systems {
+			found[i] = acs.FoundSystem{Ref: string(s.Ref), Name: s.Name, TimeZone: s.TimeZone, Online: s.Online}
+		}
+		if err := d.acs.RecordSystems(ctx, lease, account.ID, found); err != nil {
+			return 0, err
+		}
+	case e == nil || ctx.Err() != nil:
+		return 0, err
+	case e.Class == adapter.AuthRevoked:
+		d.opt.Log.Warn("the vendor refuses the account's credentials", "account", account.ID)
+		if err := d.access.RecordAccountRefused(ctx, lease, account.ID, e.Message); err != nil {
+			return 0, err
+		}
+		if err := d.acs.WakeSystems(ctx, lease, account.ID); err != nil {
+			return 0, err
+		}
+	case e.Class == adapter.GatewayDown && account.Adapter != access.SandboxAccessAdapter: // what is simulated is down only while we stop
+		if wait := d.patience(account.ID); wait > 0 { // it may be restarting
+			return wait, d.access.ScheduleAccount(ctx, account.ID, account.Seq, wait)
+		}
+		if err := d.access.RecordAccountUnreachable(ctx, lease, account.ID, e.Message); err != nil {
+			return 0, err
+		}
+	default:
+		d.opt.Log.Warn("the account's access systems could not be listed; it is repeated", "account", account.ID, "error", err)
+	}
+	pause := jittered(d.opt.AccountEvery)
+	return pause, d.access.ScheduleAccount(ctx, account.ID, account.Seq, pause)
+}
+
+// patience is how long what does not answer may go on like that before it is told.
+func (d *Driver) patience(id uuid.UUID) time.Duration {
+	since, _ := d.silent.LoadOrStore(id, time.Now())
+	return d.opt.DownAfter - time.Since(since.(time.Time))
+}
+
+// jittered keeps what is looked at from being looked at in step.
+func jittered(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2) }
+
+// Lane is the kind of work that an engine has to be given.
+func (d *Driver) Lane() work.Lane { return systemLane{d} }
+
+type systemLane struct{ *Driver }
+
+func (systemLane) Name() string { return acs.SystemLane }
+
+func (l systemLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
+	return l.acs.SystemDue(ctx, id)
+}
+
+func (l systemLane) Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error) {
+	return l.acs.DueSystems(ctx, limit)
+}
+
+func (l systemLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
+	return l.drainSystem(ctx, lease, id)
+}

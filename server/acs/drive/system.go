@@ -1,0 +1,144 @@
+package drive
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// soon is when a system is looked at again that has to be read before anything can be decided.
+const soon = 100 * time.Millisecond
+
+// drainSystem reads what is on a system and does what is missing.
+func (d *Driver) drainSystem(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
+	system, err := d.acs.DrivenSystem(ctx, id)
+	if err != nil || system.Removed {
+		return 0, err
+	}
+	account, err := d.access.GetAccount(ctx, system.AccountID)
+	if err != nil || account.Deleted {
+		return 0, err
+	}
+	a, err := d.get(ctx, account)
+	if err != nil {
+		return 0, err
+	}
+	pause, err := d.lookAndDo(ctx, lease, a, system)
+	if err != nil {
+		return 0, err
+	}
+	return pause, d.acs.ScheduleSystem(ctx, id, system.Seq, pause)
+}
+
+// lookAndDo says after how long to look again.
+func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.AccessSystems, system acs.Driven) (time.Duration, error) {
+	content, err := a.Look(ctx, adapter.SystemRef(system.Ref))
+	if err != nil {
+		return d.failed(ctx, lease, system, err)
+	}
+	d.silent.Delete(system.ID)
+	users, groups, entrances := describe(content)
+	todo, later, err := d.acs.RecordContent(ctx, lease, system.ID, users, groups, entrances)
+	if err != nil {
+		return 0, err
+	}
+	pause := jittered(d.opt.SystemEvery)
+	if later > 0 {
+		pause = min(pause, later)
+	}
+	for _, w := range todo {
+		again, err := d.do(ctx, lease, a, system, w)
+		if stop := (*stopped)(nil); err != nil {
+			if stop, _ = err.(*stopped); stop == nil {
+				return 0, err
+			}
+			return d.failed(ctx, lease, system, stop.cause)
+		}
+		if again > 0 {
+			pause = min(pause, again)
+		}
+	}
+	return pause, nil
+}
+
+// stopped says that the rest of a system's writes would fail as well.
+type stopped struct{ cause error }
+
+func (s *stopped) Error() string { return s.cause.Error() }
+
+// do makes one write, and says in how long to look again for it (0: no need).
+func (d *Driver) do(ctx context.Context, lease *work.Lease, a adapter.AccessSystems, system acs.Driven, w acs.Write) (time.Duration, error) {
+	ref, err := adapter.UserRef(w.Ref), error(nil)
+	if w.Delete {
+		err = a.DeleteUser(ctx, adapter.SystemRef(system.Ref), ref)
+	} else {
+		ref, err = a.PutUser(ctx, adapter.SystemRef(system.Ref), adapter.AccessUser{Ref: ref, Key: w.UserID.String(), FullName: w.Profile.FullName, Email: w.Profile.Email,
+			Phone: w.Profile.Phone, StartsAt: w.Profile.StartsAt, EndsAt: w.Profile.EndsAt, Suspended: w.Profile.Suspended, Groups: w.Profile.Groups})
+	}
+	e := adapter.AsError(err)
+	switch {
+	case err == nil:
+		return 0, d.acs.RecordWritten(ctx, lease, system.ID, w, string(ref))
+	case e == nil || ctx.Err() != nil:
+		return 0, err
+	}
+	d.opt.Log.Warn("an access system has not taken a write; it is seen to", "system", system.ID, "user", w.UserID, "class", e.Class, "reason", e.Message)
+	switch e.Class {
+	case adapter.Offline, adapter.AuthRevoked, adapter.GatewayDown:
+		return 0, &stopped{err}
+	case adapter.Unconfirmed, adapter.NotFound: // what is there now decides; a pause keeps that from going round and round
+		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, acs.Failure{Message: e.Message})
+		return max(again, soon), err
+	default:
+		forGood := e.Class == adapter.Invalid || e.Class == adapter.NotSupported
+		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, acs.Failure{Message: e.Message, ForGood: forGood, RetryAfter: e.RetryAfter})
+		if forGood && !w.Delete {
+			again = 0
+		}
+		return again, err
+	}
+}
+
+// failed records that a system could not be read or written at all, and says when to try again.
+func (d *Driver) failed(ctx context.Context, lease *work.Lease, system acs.Driven, err error) (time.Duration, error) {
+	e := adapter.AsError(err)
+	if e == nil || ctx.Err() != nil {
+		return 0, err
+	}
+	switch e.Class {
+	case adapter.AuthRevoked:
+		if err := d.access.RecordAccountRefused(ctx, lease, system.AccountID, e.Message); err != nil {
+			return 0, err
+		}
+	case adapter.NotFound: // the list of its account decides
+		return d.opt.AccountEvery, d.access.Hint(ctx, system.AccountID, "")
+	case adapter.Offline:
+	default:
+		if wait := d.patience(system.ID); wait > 0 {
+			return max(min(wait, time.Second), e.RetryAfter), nil
+		}
+	}
+	d.opt.Log.Warn("an access system does not answer; it is tried further", "system", system.ID, "error", err)
+	return max(jittered(d.opt.SystemEvery/10), e.RetryAfter), d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message)
+}
+
+// describe puts what an adapter has found into the words of package acs.
+func describe(c adapter.SystemContent) (users []acs.FoundUser, groups []acs.FoundGroup, entrances []acs.FoundEntrance) {
+	for _, u := range c.Users {
+		users = append(users, acs.FoundUser{Ref: string(u.Ref), Key: u.Key, Profile: acs.Profile{FullName: u.FullName, Email: u.Email, Phone: u.Phone,
+			StartsAt: u.StartsAt, EndsAt: u.EndsAt, Suspended: u.Suspended, Groups: slices.Clone(u.Groups)}})
+	}
+	for _, g := range c.Groups {
+		groups = append(groups, acs.FoundGroup{Ref: g.Ref, Name: g.Name, Entrances: g.Entrances})
+	}
+	for _, e := range c.Entrances {
+		entrances = append(entrances, acs.FoundEntrance{Ref: e.Ref, Name: e.Name})
+	}
+	return users, groups, entrances
+}

@@ -1,0 +1,376 @@
+package acs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// deletedExternally is the error of a user that somebody has taken from the system there.
+const deletedExternally = "deleted_externally"
+
+// FoundSystem is one system as its vendor lists it.
+type FoundSystem struct {
+	Ref, Name, TimeZone string
+	Online              bool
+}
+
+// RecordSystems takes in the complete list of an account's systems, and has each be looked at. One that is missing is
+// removed, with its users: the list says where systems are, and nothing can be done for them elsewhere.
+func (s *Service) RecordSystems(ctx context.Context, h access.Holder, account uuid.UUID, found []FoundSystem) error {
+	err := s.access.OnAnswer(ctx, h, account, func(tx store.Tx, a store.ConnectedAccount) error {
+		rows, err := tx.ListAcsSystemsOfAccount(ctx, account)
+		if err != nil {
+			return err
+		}
+		known := map[string]store.AcsSystem{}
+		for _, r := range rows {
+			known[r.VendorRef] = r
+		}
+		for _, f := range found {
+			r, ok := known[f.Ref]
+			delete(known, f.Ref)
+			if f.Ref != access.Storable(f.Ref) || !ok && !slices.Contains(a.AcceptedCapabilities, access.AccessControl) {
+				continue
+			}
+			if r, err = s.recordSystem(ctx, tx, a, f, r, ok); err != nil {
+				return err
+			}
+			if err := s.waker.Wake(ctx, tx, SystemLane, r.AcsSystemID); err != nil {
+				return err
+			}
+		}
+		for _, r := range rows {
+			if _, missing := known[r.VendorRef]; missing && r.RemovedAt == nil {
+				if err := s.endSystem(ctx, tx, r); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("record the access systems of account %s: %w", account, err)
+	}
+	return nil
+}
+
+func (s *Service) recordSystem(ctx context.Context, tx store.Tx, a store.ConnectedAccount, f FoundSystem, r store.AcsSystem, known bool) (_ store.AcsSystem, err error) {
+	name, zone := access.Storable(f.Name), nonEmpty(access.Storable(f.TimeZone))
+	if known {
+		err = tx.UpdateAcsSystem(ctx, store.UpdateAcsSystemParams{AcsSystemID: r.AcsSystemID, Name: name, TimeZone: zone})
+	} else {
+		r, err = tx.InsertAcsSystem(ctx, store.InsertAcsSystemParams{AcsSystemID: access.NewID(), WorkspaceID: a.WorkspaceID,
+			ConnectedAccountID: a.ConnectedAccountID, VendorRef: f.Ref, Name: name, TimeZone: zone})
+	}
+	if err != nil {
+		return r, err
+	}
+	if known && r.RemovedAt == nil {
+		return r, nil
+	}
+	if err := s.emitSystem(ctx, tx, "acs_system.added", r); err != nil || !f.Online {
+		return r, err
+	}
+	return r, s.emitSystem(ctx, tx, "acs_system.connected", r)
+}
+
+func (s *Service) emitSystem(ctx context.Context, tx store.Tx, event string, r store.AcsSystem) error {
+	return s.access.Emit(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID})
+}
+
+// endSystem removes a system and what is on it. It is for those who hold its lock.
+func (s *Service) endSystem(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
+	users, err := tx.LockAcsUsersOfSystem(ctx, r.AcsSystemID)
+	if err != nil {
+		return err
+	}
+	for _, u := range users {
+		if err := s.userGone(ctx, tx, r, u); err != nil {
+			return err
+		}
+	}
+	if err := s.recordParts(ctx, tx, r, nil, nil); err != nil {
+		return err
+	}
+	if err := tx.RemoveAcsSystem(ctx, r.AcsSystemID); err != nil {
+		return err
+	}
+	return s.emitSystem(ctx, tx, "acs_system.disconnected", r)
+}
+
+// EndAccount removes the systems of an account that ends, in the transaction of that. On the systems themselves
+// nothing is touched: who is on them goes on passing.
+func (s *Service) EndAccount(ctx context.Context, tx store.Tx, _, account uuid.UUID) error {
+	rows, err := tx.ListAcsSystemsOfAccount(ctx, account)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.RemovedAt == nil {
+			if err := s.endSystem(ctx, tx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// FoundGroup is an access group as its system keeps it.
+type FoundGroup struct {
+	Ref, Name string
+	Entrances []string
+}
+
+// FoundEntrance is an entrance as its system keeps it.
+type FoundEntrance struct{ Ref, Name string }
+
+// recordParts takes in the groups and the entrances of a system.
+func (s *Service) recordParts(ctx context.Context, tx store.Tx, r store.AcsSystem, groups []FoundGroup, entrances []FoundEntrance) error {
+	refs := []string{}
+	for _, e := range entrances {
+		id := access.NewID()
+		refs = append(refs, e.Ref)
+		kept, err := tx.PutAcsEntrance(ctx, store.PutAcsEntranceParams{AcsEntranceID: id, WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID, VendorRef: e.Ref, Name: access.Storable(e.Name)})
+		if err == nil && kept == id {
+			err = s.emitPart(ctx, tx, "acs_entrance.added", r, "acs_entrance_id", id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	gone, err := tx.DeleteOtherAcsEntrances(ctx, store.DeleteOtherAcsEntrancesParams{AcsSystemID: r.AcsSystemID, Refs: refs})
+	if err != nil {
+		return err
+	}
+	for _, id := range gone {
+		if err := s.emitPart(ctx, tx, "acs_entrance.removed", r, "acs_entrance_id", id); err != nil {
+			return err
+		}
+	}
+	refs = []string{}
+	for _, g := range groups {
+		refs = append(refs, g.Ref)
+		err := tx.PutAcsAccessGroup(ctx, store.PutAcsAccessGroupParams{AcsAccessGroupID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID,
+			VendorRef: g.Ref, Name: access.Storable(g.Name), EntranceRefs: append([]string{}, g.Entrances...)})
+		if err != nil {
+			return err
+		}
+	}
+	if gone, err = tx.DeleteOtherAcsAccessGroups(ctx, store.DeleteOtherAcsAccessGroupsParams{AcsSystemID: r.AcsSystemID, Refs: refs}); err != nil {
+		return err
+	}
+	for _, id := range gone {
+		if err := s.emitPart(ctx, tx, "acs_access_group.deleted", r, "acs_access_group_id", id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) emitPart(ctx context.Context, tx store.Tx, event string, r store.AcsSystem, field string, id uuid.UUID) error {
+	return s.access.Emit(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID, field: id})
+}
+
+// userGone takes a user that is not on the system, and is not to be, from what is kept. Of those that somebody else
+// has made nobody is told.
+func (s *Service) userGone(ctx context.Context, tx store.Tx, system store.AcsSystem, u store.AcsUser) error {
+	if err := tx.DeleteAcsUser(ctx, u.AcsUserID); err != nil || !u.IsManaged {
+		return err
+	}
+	return s.emitUser(ctx, tx, "acs_user.deleted", system, u.AcsUserID)
+}
+
+// Driven is a system as those who look after it see it.
+type Driven struct {
+	ID, AccountID uuid.UUID
+	Ref           string
+	Removed       bool
+	Seq           int64
+}
+
+// DrivenSystem reads a system for those who look after it, whatever its workspace.
+func (s *Service) DrivenSystem(ctx context.Context, id uuid.UUID) (Driven, error) {
+	r, err := s.db.ReadAcsSystem(ctx, id)
+	if err != nil {
+		return Driven{}, fmt.Errorf("read the access system %s: %w", id, err)
+	}
+	return Driven{ID: id, AccountID: r.ConnectedAccountID, Ref: r.VendorRef, Removed: r.RemovedAt != nil, Seq: r.WakeSeq}, nil
+}
+
+// ScheduleSystem says after how long a system is to be looked at again; what has woken it since seq makes it due at once.
+func (s *Service) ScheduleSystem(ctx context.Context, id uuid.UUID, seq int64, after time.Duration) error {
+	return s.db.ScheduleAcsSystem(ctx, store.ScheduleAcsSystemParams{AcsSystemID: id, WakeSeq: seq, After: after})
+}
+
+// SystemDue says whether it is time to look at the system.
+func (s *Service) SystemDue(ctx context.Context, id uuid.UUID) (bool, error) {
+	due, err := s.db.AcsSystemDue(ctx, id)
+	if store.IsNoRows(err) {
+		return false, nil
+	}
+	return due, err
+}
+
+// DueSystems lists systems that it is time to look at and nobody looks at.
+func (s *Service) DueSystems(ctx context.Context, limit int32) ([]uuid.UUID, error) {
+	return s.db.DueAcsSystems(ctx, limit)
+}
+
+// WakeSystems has all systems of an account be looked at.
+func (s *Service) WakeSystems(ctx context.Context, h access.Holder, account uuid.UUID) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := h.Check(ctx, tx); err != nil {
+			return err
+		}
+		rows, err := tx.ListAcsSystemsOfAccount(ctx, account)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if r.RemovedAt == nil {
+				if err := s.wake(ctx, tx, r.AcsSystemID); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("wake the access systems of account %s: %w", account, err)
+	}
+	return nil
+}
+
+// onSystem runs f on a system that is locked, in the name of its holder; one that was removed is left alone.
+func (s *Service) onSystem(ctx context.Context, h access.Holder, id uuid.UUID, what string, f func(store.Tx, store.AcsSystem) error) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := h.Check(ctx, tx); err != nil {
+			return err
+		}
+		r, err := tx.LockAcsSystem(ctx, id)
+		if err != nil || r.RemovedAt != nil {
+			return err
+		}
+		return f(tx, r)
+	})
+	if err != nil {
+		return fmt.Errorf("%s of access system %s: %w", what, id, err)
+	}
+	return nil
+}
+
+// RecordUnreachable notes that a system does not answer, and tells that the first time.
+func (s *Service) RecordUnreachable(ctx context.Context, h access.Holder, id uuid.UUID, message string) error {
+	return s.onSystem(ctx, h, id, "record the silence", func(tx store.Tx, r store.AcsSystem) error {
+		if err := tx.AcsUsersWait(ctx, store.AcsUsersWaitParams{AcsSystemID: id, ErrorMessage: &message}); err != nil || r.ErrorMessage != nil {
+			return err
+		}
+		if err := tx.SetAcsSystemError(ctx, store.SetAcsSystemErrorParams{AcsSystemID: id, ErrorMessage: &message}); err != nil {
+			return err
+		}
+		return s.emitSystem(ctx, tx, "acs_system.disconnected", r)
+	})
+}
+
+// FoundUser is a user as its system keeps it.
+type FoundUser struct {
+	Ref, Key string // Key is the identifier of the user it was made for; it may be anything
+	Profile
+}
+
+// Write is one thing to do at a system.
+type Write struct {
+	UserID  uuid.UUID
+	Gen     int64
+	Ref     string // empty: it is to be made
+	Delete  bool
+	Profile Profile
+}
+
+// RecordContent takes in all that is on a system, and says what there is to do, and in how long there will be more
+// (0: nothing that is known of).
+func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UUID, users []FoundUser, groups []FoundGroup, entrances []FoundEntrance) (todo []Write, later time.Duration, err error) {
+	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r store.AcsSystem) error {
+		todo, later = nil, 0
+		if r.ErrorMessage != nil {
+			if err := tx.SetAcsSystemError(ctx, store.SetAcsSystemErrorParams{AcsSystemID: id}); err != nil {
+				return err
+			}
+			if err := s.emitSystem(ctx, tx, "acs_system.connected", r); err != nil {
+				return err
+			}
+		}
+		if err := s.recordParts(ctx, tx, r, groups, entrances); err != nil {
+			return err
+		}
+		rows, err := tx.LockAcsUsersOfSystem(ctx, id)
+		if err != nil {
+			return err
+		}
+		byRef, byKey := map[string]store.AcsUser{}, map[string]store.AcsUser{}
+		for _, u := range rows {
+			if u.VendorRef != nil {
+				byRef[*u.VendorRef] = u
+			} else {
+				byKey[u.AcsUserID.String()] = u
+			}
+		}
+		there := map[uuid.UUID]FoundUser{}
+		seen := map[string]bool{}
+		for _, f := range users {
+			if seen[f.Ref] || f.Ref == "" || f.Ref != access.Storable(f.Ref) {
+				continue
+			}
+			seen[f.Ref] = true
+			f.tidy()
+			u, known := byRef[f.Ref]
+			if !known {
+				u, known = byKey[f.Key] // it was made, but nobody heard of it
+			}
+			if _, twice := there[u.AcsUserID]; known && !twice {
+				there[u.AcsUserID] = f
+				continue
+			}
+			if err := insertFound(ctx, tx, r, f); err != nil {
+				return err
+			}
+		}
+		now := s.access.Now()
+		for _, u := range rows {
+			f, found := there[u.AcsUserID]
+			w, wait, err := s.compare(ctx, tx, r, u, f, found, groups, now)
+			if err != nil {
+				return err
+			}
+			if w != nil {
+				todo = append(todo, *w)
+			}
+			if wait > 0 && (later == 0 || wait < later) {
+				later = wait
+			}
+		}
+		return nil
+	})
+	return todo, later, err
+}
+
+func (f *FoundUser) tidy() {
+	for _, t := range []*string{&f.FullName, &f.Email, &f.Phone} {
+		*t = access.Storable(*t)
+	}
+	f.Groups = slices.Sorted(slices.Values(f.Groups))
+}
+
+func insertFound(ctx context.Context, tx store.Tx, r store.AcsSystem, f FoundUser) error {
+	_, err := tx.InsertAcsUser(ctx, store.InsertAcsUserParams{AcsUserID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID, FullName: f.FullName,
+		EmailAddress: nonEmpty(f.Email), PhoneNumber: nonEmpty(f.Phone), StartsAt: f.StartsAt, EndsAt: f.EndsAt, IsSuspended: f.Suspended,
+		GroupRefs: append([]string{}, f.Groups...), VendorRef: &f.Ref, Applied: mustJSON(f.Profile)})
+	return err
+}

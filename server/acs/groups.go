@@ -1,0 +1,157 @@
+package acs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Group is an access group: its users may pass its entrances. Groups are made at the system itself.
+type Group struct {
+	ID, WorkspaceID, SystemID, AccountID uuid.UUID
+	Name                                 string
+	CreatedAt                            time.Time // when it was first seen
+}
+
+// Entrance is a door, a gate or a lift of a system.
+type Entrance struct {
+	ID, WorkspaceID, SystemID, AccountID uuid.UUID
+	Name                                 string
+	CreatedAt                            time.Time // when it was first seen
+}
+
+func toGroup(r store.AcsAccessGroup, account uuid.UUID) Group {
+	return Group{ID: r.AcsAccessGroupID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: account, Name: r.Name, CreatedAt: r.CreatedAt}
+}
+
+func toEntrance(r store.AcsEntrance, account uuid.UUID) Entrance {
+	return Entrance{ID: r.AcsEntranceID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: account, Name: r.Name, CreatedAt: r.CreatedAt}
+}
+
+func groupNotFound(id any) *access.Error {
+	return notFound("acs_access_group", "acs_access_group_id", id)
+}
+
+// GetGroup reads an access group. It fails with NotFound.
+func (s *Service) GetGroup(ctx context.Context, p access.Principal, id string) (Group, error) {
+	r, account, err := getGroup(ctx, s.db.Queries, p.WorkspaceID, id)
+	return toGroup(r, account), err
+}
+
+func getGroup(ctx context.Context, q *store.Queries, workspace uuid.UUID, id string) (store.AcsAccessGroup, uuid.UUID, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return store.AcsAccessGroup{}, uuid.Nil, groupNotFound(id)
+	}
+	r, err := q.GetAcsAccessGroup(ctx, store.GetAcsAccessGroupParams{WorkspaceID: workspace, AcsAccessGroupID: parsed})
+	switch {
+	case store.IsNoRows(err):
+		return r.AcsAccessGroup, uuid.Nil, groupNotFound(id)
+	case err != nil:
+		return r.AcsAccessGroup, uuid.Nil, fmt.Errorf("read the access group %s: %w", id, err)
+	}
+	return r.AcsAccessGroup, r.ConnectedAccountID, nil
+}
+
+// GroupFilter is a set of conditions that must all hold; zero ones are none.
+type GroupFilter struct {
+	SystemID, UserID, IdentityID string
+}
+
+// ListGroups lists access groups, oldest first.
+func (s *Service) ListGroups(ctx context.Context, p access.Principal, f GroupFilter) ([]Group, error) {
+	arg := store.ListAcsAccessGroupsParams{WorkspaceID: p.WorkspaceID}
+	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.UserID, &arg.AcsUserID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
+		return nil, nil
+	}
+	rows, err := s.db.PlannedAnew.ListAcsAccessGroups(ctx, arg)
+	if err != nil {
+		return nil, fmt.Errorf("list the access groups: %w", err)
+	}
+	out := make([]Group, len(rows))
+	for i, r := range rows {
+		out[i] = toGroup(r.AcsAccessGroup, r.ConnectedAccountID)
+	}
+	return out, nil
+}
+
+// GetEntrance reads an entrance. It fails with NotFound.
+func (s *Service) GetEntrance(ctx context.Context, p access.Principal, id string) (Entrance, error) {
+	missing := notFound("acs_entrance", "acs_entrance_id", id)
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return Entrance{}, missing
+	}
+	r, err := s.db.GetAcsEntrance(ctx, store.GetAcsEntranceParams{WorkspaceID: p.WorkspaceID, AcsEntranceID: parsed})
+	switch {
+	case store.IsNoRows(err):
+		return Entrance{}, missing
+	case err != nil:
+		return Entrance{}, fmt.Errorf("read the entrance %s: %w", id, err)
+	}
+	return toEntrance(r.AcsEntrance, r.ConnectedAccountID), nil
+}
+
+// EntranceFilter is a set of conditions that must all hold; zero ones are none.
+type EntranceFilter struct {
+	SystemID, AccountID, CustomerKey, Search string
+	IDs                                      *[]string // one of; nil: any
+	Nothing                                  bool      // a condition that no entrance meets
+}
+
+// ListEntrances lists entrances, oldest first, and says whether more follow the page.
+func (s *Service) ListEntrances(ctx context.Context, p access.Principal, f EntranceFilter, page access.Page) ([]Entrance, bool, error) {
+	arg := store.FindAcsEntrancesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
+		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Ids: identifiers(f.IDs)}
+	if f.Nothing || !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.AccountID, &arg.ConnectedAccountID}}).read() {
+		return nil, false, nil
+	}
+	rows, err := s.db.PlannedAnew.FindAcsEntrances(ctx, arg)
+	if err != nil {
+		return nil, false, fmt.Errorf("list the entrances: %w", err)
+	}
+	rows, more := access.Cut(page, rows)
+	out := make([]Entrance, len(rows))
+	for i, r := range rows {
+		out[i] = toEntrance(r.AcsEntrance, r.ConnectedAccountID)
+	}
+	return out, more, nil
+}
+
+// EntrancesOfUser lists the entrances that the groups of a user open, oldest first; whether they open for the user at
+// the moment is also a matter of its schedule and of its suspension. It fails like GetUser.
+func (s *Service) EntrancesOfUser(ctx context.Context, p access.Principal, name UserName) ([]Entrance, error) {
+	r, err := findUser(ctx, s.db.Queries, p.WorkspaceID, name)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.db.ListAcsEntrancesOfGroups(ctx, store.ListAcsEntrancesOfGroupsParams{WorkspaceID: p.WorkspaceID, AcsSystemID: r.AcsUser.AcsSystemID,
+		GroupRefs: r.AcsUser.GroupRefs})
+	if err != nil {
+		return nil, fmt.Errorf("list the entrances of user %s: %w", r.AcsUser.AcsUserID, err)
+	}
+	out := make([]Entrance, len(rows))
+	for i, e := range rows {
+		out[i] = toEntrance(e.AcsEntrance, e.ConnectedAccountID)
+	}
+	return out, nil
+}
+
+// identifiers reads a list that may be absent: nil stays nil (no condition), what is no identifier names nothing.
+func identifiers(texts *[]string) []uuid.UUID {
+	if texts == nil {
+		return nil
+	}
+	ids := []uuid.UUID{}
+	for _, t := range *texts {
+		if id, err := uuid.Parse(t); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

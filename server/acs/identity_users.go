@@ -1,0 +1,131 @@
+package acs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// joinSystems gives a new person a user on each of the systems: the one with the person's email address or phone number
+// that is there already, or else a new one. A user that somebody has made at the system is taken over by that.
+func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIdentity, systems []string) error {
+	order := make([]int, len(systems)) // systems in one order, whoever locks them
+	for n := range systems {
+		order[n] = n
+	}
+	slices.SortFunc(order, func(a, b int) int { return slices.Compare([]byte(systems[a]), []byte(systems[b])) })
+	for n, at := range order {
+		if n > 0 && systems[at] == systems[order[n-1]] {
+			continue
+		}
+		system, err := lockSystem(ctx, tx, i.WorkspaceID, systems[at])
+		if err != nil {
+			return err
+		}
+		found, err := tx.FindAcsUserToLink(ctx, store.FindAcsUserToLinkParams{AcsSystemID: system.AcsSystemID, EmailAddress: i.EmailAddress, PhoneNumber: i.PhoneNumber})
+		switch {
+		case err == nil:
+			err = tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: found.AcsUserID, UserIdentityID: &i.UserIdentityID})
+			if err == nil && !found.IsManaged {
+				err = s.emitUser(ctx, tx, "acs_user.created", system, found.AcsUserID)
+			}
+		case store.IsNoRows(err) && i.FullName == nil:
+			return access.Invalidf("full_name", "Needed for a new user: nobody with this email address or phone number is on the access system acs_system_ids.%d", at)
+		case store.IsNoRows(err):
+			_, err = s.insertUser(ctx, tx, system, store.InsertAcsUserParams{UserIdentityID: &i.UserIdentityID, FullName: *i.FullName, EmailAddress: i.EmailAddress,
+				PhoneNumber: i.PhoneNumber, GroupRefs: []string{}})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AddUser makes a managed user that of a person. A key that no identity has makes a new one of what is known of the
+// user. It fails with Invalid unless it is told which identity, with NotFound, and with Conflict where the user is
+// another person's, or the person has another user on the system.
+func (s *Service) AddUser(ctx context.Context, p access.Principal, identity, key, user string) error {
+	found, err := getUser(ctx, s.db.Queries, p.WorkspaceID, user, "", true)
+	if err != nil {
+		return err
+	}
+	u := found.AcsUser
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		i, err := findIdentity(ctx, tx.Queries, p, identity, key)
+		if e, ok := asError(err); ok && e.Kind == access.NotFound && identity == "" {
+			i, err = insertIdentity(ctx, tx, p.WorkspaceID, NewIdentity{Key: key, Email: text(u.EmailAddress), Phone: text(u.PhoneNumber), FullName: u.FullName})
+			err = taken(err, &key, u.EmailAddress, u.PhoneNumber)
+		}
+		if err == nil {
+			err = keep(ctx, tx, i)
+		}
+		if err != nil {
+			return err
+		}
+		r, err := tx.LockAcsUser(ctx, u.AcsUserID)
+		switch {
+		case store.IsNoRows(err):
+			return userNotFound("acs_user_id", user)
+		case err != nil:
+			return err
+		case r.UserIdentityID != nil && *r.UserIdentityID != i.UserIdentityID:
+			return &access.Error{Kind: access.Conflict, Type: "acs_user_belongs_to_another_user_identity", Data: map[string]any{"user_identity_id": *r.UserIdentityID},
+				Message: "The user belongs to another user identity. Take it from that with /user_identities/remove_acs_user first."}
+		}
+		return tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: u.AcsUserID, UserIdentityID: &i.UserIdentityID})
+	})
+	return onSystemAlready(err, identity)
+}
+
+// RemoveUser takes a user from a person; on its system nothing changes. It fails with NotFound, also for a user that
+// is not the person's.
+func (s *Service) RemoveUser(ctx context.Context, p access.Principal, identity, user string) error {
+	found, err := getUser(ctx, s.db.Queries, p.WorkspaceID, user, "", true)
+	if err != nil {
+		return err
+	}
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		i, err := findIdentity(ctx, tx.Queries, p, identity, "")
+		if err != nil {
+			return err
+		}
+		r, err := tx.LockAcsUser(ctx, found.AcsUser.AcsUserID)
+		if store.IsNoRows(err) || err == nil && !same(r.UserIdentityID, &i.UserIdentityID) {
+			return userNotFound("acs_user_id", user)
+		}
+		if err != nil {
+			return err
+		}
+		return tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: r.AcsUserID})
+	})
+	if _, known := asError(err); err != nil && !known {
+		return fmt.Errorf("take the user %s from its identity: %w", user, err)
+	}
+	return err
+}
+
+// UsersOf lists the users of a person, oldest first. It fails with NotFound.
+func (s *Service) UsersOf(ctx context.Context, p access.Principal, identity string) ([]User, error) {
+	i, err := findIdentity(ctx, s.db.Queries, p, identity, "")
+	if err != nil {
+		return nil, err
+	}
+	out, _, err := s.ListUsers(ctx, p, UserFilter{IdentityID: i.UserIdentityID.String()}, everything)
+	return out, err
+}
+
+// SystemsOf lists the systems that a person has a user on, oldest first. It fails with NotFound.
+func (s *Service) SystemsOf(ctx context.Context, p access.Principal, identity string) ([]System, error) {
+	i, err := findIdentity(ctx, s.db.Queries, p, identity, "")
+	if err != nil {
+		return nil, err
+	}
+	return s.ListSystems(ctx, p, SystemFilter{IdentityID: i.UserIdentityID.String()})
+}
+
+// everything is a page that holds all of a short list.
+var everything = access.Page{Limit: 1 << 20}

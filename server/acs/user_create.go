@@ -1,0 +1,149 @@
+package acs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// NewSchedule is a schedule as it is asked for, in times of the API.
+type NewSchedule struct {
+	StartsAt string // empty: from now on
+	EndsAt   string // empty: for ever
+}
+
+// parse reads a schedule. It fails with Invalid unless the end is still to come, and after the beginning.
+func (n NewSchedule) parse(now time.Time) (starts, ends *time.Time, err error) {
+	at := now.UTC().Truncate(time.Microsecond)
+	if n.StartsAt != "" {
+		if at, err = access.ParseTime("access_schedule.starts_at", n.StartsAt); err != nil {
+			return nil, nil, err
+		}
+	}
+	if n.EndsAt == "" {
+		return &at, nil, nil
+	}
+	until, err := access.ParseTime("access_schedule.ends_at", n.EndsAt)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !until.After(at):
+		return nil, nil, access.Invalidf("access_schedule.ends_at", "Must be after starts_at")
+	case !until.After(now):
+		return nil, nil, access.Invalidf("access_schedule.ends_at", "Must be in the future")
+	}
+	return &at, &until, nil
+}
+
+// NewUser says what a user is to be; what is empty it does not have.
+type NewUser struct {
+	SystemID, FullName, Email, Phone string
+	Schedule                         *NewSchedule // nil: it is not bound to a time
+	GroupIDs                         []string
+	IdentityID                       string
+}
+
+// CreateUser has a user be made on a system; the answer does not wait for it. It fails with NotFound for the system, a
+// group or the identity; with Invalid; and with Conflict where the person has a user on the system already.
+func (s *Service) CreateUser(ctx context.Context, p access.Principal, n NewUser) (User, error) {
+	if err := checkNumber(n.Phone); err != nil {
+		return User{}, err
+	}
+	var out User
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		var row userRow
+		arg := store.InsertAcsUserParams{FullName: n.FullName, EmailAddress: nonEmpty(n.Email), PhoneNumber: nonEmpty(n.Phone), GroupRefs: []string{}}
+		if n.IdentityID != "" { // before its systems, as whoever deletes it does
+			i, err := findIdentity(ctx, tx.Queries, p, n.IdentityID, "")
+			if err == nil {
+				err = keep(ctx, tx, i)
+			}
+			if err != nil {
+				return err
+			}
+			arg.UserIdentityID = &i.UserIdentityID
+			row.IdentityFullName, row.IdentityEmailAddress, row.IdentityPhoneNumber = i.FullName, i.EmailAddress, i.PhoneNumber
+		}
+		system, err := lockSystem(ctx, tx, p.WorkspaceID, n.SystemID)
+		if err != nil {
+			return err
+		}
+		row.ConnectedAccountID = system.ConnectedAccountID
+		if n.Schedule != nil {
+			if arg.StartsAt, arg.EndsAt, err = n.Schedule.parse(s.access.Now()); err != nil {
+				return err
+			}
+		}
+		for i, id := range n.GroupIDs {
+			g, err := groupOn(ctx, tx, system, id, "acs_access_group_ids."+strconv.Itoa(i))
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(arg.GroupRefs, g.VendorRef) {
+				arg.GroupRefs = append(arg.GroupRefs, g.VendorRef)
+			}
+		}
+		if row.AcsUser, err = s.insertUser(ctx, tx, system, arg); err != nil {
+			return err
+		}
+		out, err = s.toUser(ctx, row)
+		return err
+	})
+	return out, onSystemAlready(err, n.IdentityID)
+}
+
+func checkNumber(number string) error {
+	if number == "" {
+		return nil
+	}
+	if err := CheckPhone(number); err != nil {
+		return err
+	}
+	return nil
+}
+
+// insertUser is for those who hold the system's lock.
+func (s *Service) insertUser(ctx context.Context, tx store.Tx, system store.AcsSystem, arg store.InsertAcsUserParams) (store.AcsUser, error) {
+	arg.AcsUserID, arg.WorkspaceID, arg.AcsSystemID, arg.IsManaged = access.NewID(), system.WorkspaceID, system.AcsSystemID, true
+	r, err := tx.InsertAcsUser(ctx, arg)
+	if err != nil {
+		return r, err
+	}
+	if err := s.emitUser(ctx, tx, "acs_user.created", system, r.AcsUserID); err != nil {
+		return r, err
+	}
+	return r, s.wake(ctx, tx, system.AcsSystemID)
+}
+
+func (s *Service) emitUser(ctx context.Context, tx store.Tx, event string, system store.AcsSystem, user uuid.UUID) error {
+	return s.access.Emit(ctx, tx, event, system.WorkspaceID, system.ConnectedAccountID, map[string]any{"acs_system_id": system.AcsSystemID, "acs_user_id": user})
+}
+
+// groupOn reads a group of a system; field is the parameter that names it. It fails with NotFound, and with Invalid
+// for a group of another system.
+func groupOn(ctx context.Context, tx store.Tx, system store.AcsSystem, id, field string) (store.AcsAccessGroup, error) {
+	g, _, err := getGroup(ctx, tx.Queries, system.WorkspaceID, id)
+	if err == nil && g.AcsSystemID != system.AcsSystemID {
+		return g, access.Invalidf(field, "The access group belongs to another access system")
+	}
+	return g, err
+}
+
+// onSystemAlready turns the refusal of a person's second user on a system into what to do about it.
+func onSystemAlready(err error, identity string) error {
+	if store.Violates(err, "acs_users_identity") {
+		return &access.Error{Kind: access.Conflict, Type: "acs_user_already_exists", Data: map[string]any{"user_identity_id": identity},
+			Message: "The person has a user on this access system already. Update that one, or take it from the person with /user_identities/remove_acs_user first."}
+	}
+	if _, known := asError(err); err != nil && !known {
+		return fmt.Errorf("write the user: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,271 @@
+package acs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// User is a person's account on a system.
+type User struct {
+	ID, WorkspaceID, SystemID, AccountID uuid.UUID
+	Managed                              bool
+	FullName                             string
+	Email, Phone                         *string
+	Schedule                             *Schedule // nil: it is not bound to a time
+	Suspended                            bool
+	IdentityID                           *uuid.UUID
+	Identity                             Person // what is known of the identity; zero where there is none
+	Errors, Warnings                     []Problem
+	Pending                              []Mutation
+	SyncedAt                             *time.Time // when it was last seen on the system as it should be
+	CreatedAt                            time.Time
+}
+
+// Person is what is known of somebody.
+type Person struct{ FullName, Email, Phone *string }
+
+// Schedule is the time in which a user may pass.
+type Schedule struct {
+	StartsAt time.Time
+	EndsAt   *time.Time // nil: for ever
+}
+
+// Mutation is a change that is on its way to the system.
+type Mutation struct {
+	Code     string // mutation_code of the API
+	Message  string
+	At       time.Time
+	From, To map[string]any // nil where the change has none
+}
+
+// Profile is what a system keeps of a user. As JSON it is what the system was last seen to have.
+type Profile struct {
+	FullName  string     `json:"full_name"`
+	Email     string     `json:"email,omitempty"`
+	Phone     string     `json:"phone,omitempty"`
+	StartsAt  *time.Time `json:"starts_at,omitempty"`
+	EndsAt    *time.Time `json:"ends_at,omitempty"`
+	Suspended bool       `json:"suspended,omitempty"`
+	Groups    []string   `json:"groups,omitempty"` // as the system names them, sorted
+}
+
+func (p Profile) equal(o Profile) bool {
+	return p.sameInformation(o) && p.sameSchedule(o) && p.Suspended == o.Suspended && slices.Equal(p.Groups, o.Groups)
+}
+
+func (p Profile) sameInformation(o Profile) bool {
+	return p.FullName == o.FullName && p.Email == o.Email && p.Phone == o.Phone
+}
+
+func (p Profile) sameSchedule(o Profile) bool {
+	return sameTime(p.StartsAt, o.StartsAt) && sameTime(p.EndsAt, o.EndsAt)
+}
+
+func sameTime(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
+
+// desired is what should be on the system of a user.
+func desired(r store.AcsUser) Profile {
+	return Profile{FullName: r.FullName, Email: text(r.EmailAddress), Phone: text(r.PhoneNumber), StartsAt: r.StartsAt, EndsAt: r.EndsAt,
+		Suspended: r.IsSuspended, Groups: slices.Sorted(slices.Values(r.GroupRefs))}
+}
+
+// applied is what the system was last seen to have of a user; nil: it is not there.
+func applied(r store.AcsUser) *Profile {
+	if r.Applied == nil {
+		return nil
+	}
+	var p Profile
+	_ = json.Unmarshal(r.Applied, &p) // written by this package
+	return &p
+}
+
+// userRow is a user with what is told along with it.
+type userRow struct {
+	AcsUser              store.AcsUser
+	ConnectedAccountID   uuid.UUID
+	IdentityFullName     *string
+	IdentityEmailAddress *string
+	IdentityPhoneNumber  *string
+}
+
+func userNotFound(field string, id any) *access.Error { return notFound("acs_user", field, id) }
+
+// UserName names a managed user: by its identifier, or by its system and the person it belongs to.
+type UserName struct {
+	UserID, SystemID, IdentityID string
+}
+
+// findUser finds a managed user. Without its system a person names it who has only one. It fails with Invalid unless
+// it is told which, and with NotFound.
+func findUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, n UserName) (userRow, error) {
+	switch {
+	case n.UserID == "" && n.IdentityID == "":
+		return userRow{}, access.Invalidf("", "Must specify either acs_user_id or both acs_system_id and user_identity_id")
+	case n.UserID != "" && n.IdentityID != "":
+		return userRow{}, access.Invalidf("", "Must specify only one of acs_user_id and user_identity_id")
+	case n.UserID != "":
+		return getUser(ctx, q, workspace, n.UserID, n.SystemID, true)
+	}
+	arg := store.ListAcsUsersOfIdentityParams{WorkspaceID: workspace}
+	identity, err := uuid.Parse(n.IdentityID)
+	if err != nil {
+		return userRow{}, userNotFound("user_identity_id", n.IdentityID)
+	}
+	if arg.UserIdentityID = &identity; !(conditions{{n.SystemID, &arg.AcsSystemID}}).read() {
+		return userRow{}, systemNotFound(n.SystemID)
+	}
+	rows, err := q.ListAcsUsersOfIdentity(ctx, arg)
+	if err != nil {
+		return userRow{}, fmt.Errorf("read the users of identity %s: %w", n.IdentityID, err)
+	}
+	switch {
+	case len(rows) == 0:
+		return userRow{}, userNotFound("user_identity_id", n.IdentityID)
+	case n.SystemID == "" && slices.ContainsFunc(rows, func(r store.ListAcsUsersOfIdentityRow) bool {
+		return r.AcsUser.AcsSystemID != rows[0].AcsUser.AcsSystemID
+	}):
+		return userRow{}, access.Invalidf("acs_system_id", "The person has users on several access systems; say on which one is meant")
+	}
+	return userRow(rows[0]), nil
+}
+
+// getUser reads a user by its identifier; system, if given, is the one that it must be on.
+func getUser(ctx context.Context, q *store.Queries, workspace uuid.UUID, id, system string, managed bool) (userRow, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return userRow{}, userNotFound("acs_user_id", id)
+	}
+	r, err := q.GetAcsUser(ctx, store.GetAcsUserParams{WorkspaceID: workspace, AcsUserID: parsed, IsManaged: managed})
+	switch {
+	case store.IsNoRows(err):
+		return userRow{}, userNotFound("acs_user_id", id)
+	case err != nil:
+		return userRow{}, fmt.Errorf("read the user %s: %w", id, err)
+	}
+	if other, err := uuid.Parse(system); system != "" && (err != nil || other != r.AcsUser.AcsSystemID) {
+		return userRow{}, userNotFound("acs_user_id", id)
+	}
+	return userRow(r), nil
+}
+
+// GetUser reads a managed user. It fails with Invalid unless it is told which, and with NotFound.
+func (s *Service) GetUser(ctx context.Context, p access.Principal, n UserName) (User, error) {
+	r, err := findUser(ctx, s.db.Queries, p.WorkspaceID, n)
+	if err != nil {
+		return User{}, err
+	}
+	return s.toUser(ctx, r)
+}
+
+// GetUnmanagedUser reads a user that somebody has made at the system. It fails with NotFound.
+func (s *Service) GetUnmanagedUser(ctx context.Context, p access.Principal, id string) (User, error) {
+	r, err := getUser(ctx, s.db.Queries, p.WorkspaceID, id, "", false)
+	if err != nil {
+		return User{}, err
+	}
+	return s.toUser(ctx, r)
+}
+
+// UserFilter is a set of conditions that must all hold; zero ones are none.
+type UserFilter struct {
+	SystemID, IdentityID         string
+	IdentityEmail, IdentityPhone string
+	Search                       string // in what is known of the user and of the person
+	CreatedBefore                string
+	Unmanaged                    bool // those that somebody has made at the system, in place of the managed ones
+}
+
+// ListUsers lists users, oldest first, and says whether more follow the page. It fails with Invalid.
+func (s *Service) ListUsers(ctx context.Context, p access.Principal, f UserFilter, page access.Page) ([]User, bool, error) {
+	arg := store.FindAcsUsersParams{WorkspaceID: p.WorkspaceID, IsManaged: !f.Unmanaged, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
+		IdentityEmail: nonEmpty(f.IdentityEmail), IdentityPhone: nonEmpty(f.IdentityPhone), Search: nonEmpty(f.Search), Reach: p.Reach}
+	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
+		return nil, false, nil
+	}
+	var err error
+	if arg.CreatedBefore, err = before(f.CreatedBefore); err != nil {
+		return nil, false, err
+	}
+	found, err := s.db.PlannedAnew.FindAcsUsers(ctx, arg)
+	if err != nil {
+		return nil, false, fmt.Errorf("list the users: %w", err)
+	}
+	found, more := access.Cut(page, found)
+	rows := make([]userRow, len(found))
+	for i, r := range found {
+		rows[i] = userRow(r)
+	}
+	out, err := s.toUsers(ctx, rows)
+	return out, more, err
+}
+
+func (s *Service) toUser(ctx context.Context, r userRow) (User, error) {
+	out, err := s.toUsers(ctx, []userRow{r})
+	if err != nil {
+		return User{}, err
+	}
+	return out[0], nil
+}
+
+func (s *Service) toUsers(ctx context.Context, rows []userRow) ([]User, error) {
+	groups, err := s.groupsOf(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]User, len(rows))
+	for i, row := range rows {
+		r := row.AcsUser
+		u := User{ID: r.AcsUserID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: row.ConnectedAccountID, Managed: r.IsManaged,
+			FullName: r.FullName, Email: r.EmailAddress, Phone: r.PhoneNumber, Suspended: r.IsSuspended, IdentityID: r.UserIdentityID,
+			Identity: Person{row.IdentityFullName, row.IdentityEmailAddress, row.IdentityPhoneNumber}, SyncedAt: r.SyncedAt, CreatedAt: r.CreatedAt}
+		if r.StartsAt != nil {
+			u.Schedule = &Schedule{*r.StartsAt, r.EndsAt}
+		} else if r.EndsAt != nil { // as somebody has set it at the system
+			u.Schedule = &Schedule{r.CreatedAt, r.EndsAt}
+		}
+		if r.ErrorCode != nil {
+			u.Errors = append(u.Errors, Problem{Code: *r.ErrorCode, Message: text(r.ErrorMessage), At: *r.ErrorAt})
+		}
+		if r.DeletingAt != nil {
+			u.Warnings = append(u.Warnings, Problem{Code: "being_deleted", Message: "The user is being deleted from the access system.", At: *r.DeletingAt})
+		}
+		if r.IsManaged {
+			u.Pending = pending(r, groups[r.AcsSystemID])
+		}
+		out[i] = u
+	}
+	return out, nil
+}
+
+// groupsOf are the groups of the systems of those users whose groups are being changed, by what the system calls them.
+func (s *Service) groupsOf(ctx context.Context, rows []userRow) (map[uuid.UUID]map[string]uuid.UUID, error) {
+	var systems []uuid.UUID
+	for _, r := range rows {
+		if has := applied(r.AcsUser); r.AcsUser.IsManaged && has != nil && !slices.Equal(has.Groups, desired(r.AcsUser).Groups) {
+			systems = append(systems, r.AcsUser.AcsSystemID)
+		}
+	}
+	out := map[uuid.UUID]map[string]uuid.UUID{}
+	if systems == nil {
+		return out, nil
+	}
+	groups, err := s.db.ListAcsGroupsOfSystems(ctx, systems)
+	if err != nil {
+		return nil, fmt.Errorf("list the access groups: %w", err)
+	}
+	for _, g := range groups {
+		if out[g.AcsSystemID] == nil {
+			out[g.AcsSystemID] = map[string]uuid.UUID{}
+		}
+		out[g.AcsSystemID][g.VendorRef] = g.AcsAccessGroupID
+	}
+	return out, nil
+}

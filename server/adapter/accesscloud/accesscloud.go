@@ -1,0 +1,294 @@
+// Package accesscloud reaches any vendor of access systems whose cloud follows the contract that package sandbox
+// documents, the simulated one among them. It must not know which vendor it speaks to.
+//
+// An error's error_code decides what it means, a status code only where that is missing or unknown. A 404 without a
+// code is a proxy's and says nothing about a user.
+package accesscloud
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// Config of New.
+type Config struct {
+	BaseURL string       // of the vendor's API, without a slash at its end
+	Token   string       // the account's bearer token
+	HTTP    *http.Client // nil: one of its own, with a timeout of 30 s. Redirects are not followed
+	Log     *slog.Logger // nil: none
+}
+
+// Adapter is one account at one vendor.
+type Adapter struct {
+	base, token string
+	http        *http.Client
+	log         *slog.Logger
+}
+
+var (
+	_ adapter.AccessSystems   = (*Adapter)(nil)
+	_ adapter.AccessSimulator = (*Adapter)(nil)
+)
+
+// New makes an adapter; nothing is sent.
+func New(c Config) *Adapter {
+	if c.HTTP == nil {
+		c.HTTP = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute}}
+	}
+	client := *c.HTTP
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is the vendor's alone
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Adapter{base: c.BaseURL, token: c.Token, http: &client, log: c.Log}
+}
+
+// Close implements adapter.AccessSystems.
+func (a *Adapter) Close() error {
+	a.http.CloseIdleConnections()
+	return nil
+}
+
+type wireSystem struct {
+	ID       string `json:"system_id"`
+	Name     string `json:"name"`
+	TimeZone string `json:"time_zone"`
+	Online   *bool  `json:"online"`
+}
+
+type wireUser struct {
+	ID         string     `json:"user_id,omitempty"`
+	ExternalID string     `json:"external_id,omitempty"`
+	FullName   string     `json:"full_name"`
+	Email      string     `json:"email,omitempty"`
+	Phone      string     `json:"phone,omitempty"`
+	StartsAt   *time.Time `json:"starts_at"`
+	EndsAt     *time.Time `json:"ends_at"`
+	Suspended  bool       `json:"suspended"`
+	Groups     []string   `json:"group_ids"`
+}
+
+// Systems implements adapter.AccessSystems.
+func (a *Adapter) Systems(ctx context.Context) ([]adapter.AccessSystem, error) {
+	var got struct {
+		Systems []wireSystem `json:"systems"`
+	}
+	if err := a.do(ctx, http.MethodGet, "/systems", nil, &got); err != nil {
+		return nil, err
+	}
+	out := make([]adapter.AccessSystem, len(got.Systems))
+	for i, s := range got.Systems {
+		out[i] = adapter.AccessSystem{Ref: adapter.SystemRef(s.ID), Name: s.Name, TimeZone: s.TimeZone, Online: s.Online == nil || *s.Online}
+	}
+	return out, nil
+}
+
+// Look implements adapter.AccessSystems.
+func (a *Adapter) Look(ctx context.Context, system adapter.SystemRef) (adapter.SystemContent, error) {
+	var got struct {
+		Users  []wireUser `json:"users"`
+		Groups []struct {
+			ID        string   `json:"group_id"`
+			Name      string   `json:"name"`
+			Entrances []string `json:"entrance_ids"`
+		} `json:"groups"`
+		Entrances []struct {
+			ID   string `json:"entrance_id"`
+			Name string `json:"name"`
+		} `json:"entrances"`
+	}
+	var out adapter.SystemContent
+	if err := a.do(ctx, http.MethodGet, path(system), nil, &got); err != nil {
+		return out, err
+	}
+	if got.Users == nil { // everybody would count as deleted
+		return out, adapter.Errorf(adapter.Transient, "the answer does not tell the users")
+	}
+	for _, u := range got.Users {
+		out.Users = append(out.Users, adapter.AccessUser{Ref: adapter.UserRef(u.ID), Key: u.ExternalID, FullName: u.FullName, Email: u.Email, Phone: u.Phone,
+			StartsAt: u.StartsAt, EndsAt: u.EndsAt, Suspended: u.Suspended, Groups: u.Groups})
+	}
+	for _, g := range got.Groups {
+		out.Groups = append(out.Groups, adapter.AccessGroup{Ref: g.ID, Name: g.Name, Entrances: g.Entrances})
+	}
+	for _, e := range got.Entrances {
+		out.Entrances = append(out.Entrances, adapter.Entrance{Ref: e.ID, Name: e.Name})
+	}
+	return out, nil
+}
+
+// PutUser implements adapter.AccessSystems.
+func (a *Adapter) PutUser(ctx context.Context, system adapter.SystemRef, u adapter.AccessUser) (adapter.UserRef, error) {
+	asked := wireUser{ExternalID: u.Key, FullName: u.FullName, Email: u.Email, Phone: u.Phone, StartsAt: u.StartsAt, EndsAt: u.EndsAt, Suspended: u.Suspended, Groups: u.Groups}
+	method, where := http.MethodPost, path(system)+"/users"
+	if u.Ref != "" {
+		method, where = http.MethodPut, where+"/"+url.PathEscape(string(u.Ref))
+	}
+	var got wireUser
+	if err := a.do(ctx, method, where, asked, &got); err != nil {
+		return "", err
+	}
+	if got.ID == "" {
+		return "", adapter.Errorf(adapter.Unconfirmed, "the answer does not name the user")
+	}
+	return adapter.UserRef(got.ID), nil
+}
+
+// DeleteUser implements adapter.AccessSystems.
+func (a *Adapter) DeleteUser(ctx context.Context, system adapter.SystemRef, user adapter.UserRef) error {
+	err := a.do(ctx, http.MethodDelete, path(system)+"/users/"+url.PathEscape(string(user)), nil, nil)
+	if adapter.ClassOf(err) == adapter.NotFound {
+		return nil
+	}
+	return err
+}
+
+// Disconnect implements adapter.AccessSimulator.
+func (a *Adapter) Disconnect(ctx context.Context) error {
+	return a.do(ctx, http.MethodPost, "/sandbox/account/revoke", struct{}{}, nil)
+}
+
+func path(system adapter.SystemRef) string { return "/systems/" + url.PathEscape(string(system)) }
+
+// answerLimit bounds what is read of an answer; 10 000 users take about 4 MB.
+const answerLimit = 32 << 20
+
+// do makes a call and decodes its answer into out, which may be nil.
+func (a *Adapter) do(ctx context.Context, method, where string, body, out any) error {
+	doubt := adapter.Unconfirmed // the class of what may have taken effect
+	if method == http.MethodGet {
+		doubt = adapter.Transient
+	}
+	var sent io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return adapter.Errorf(adapter.Invalid, "the request cannot be written as JSON")
+		}
+		sent = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, a.base+where, sent)
+	if err != nil {
+		return adapter.Errorf(adapter.GatewayDown, "the vendor's address is not a valid URL")
+	}
+	req.Header.Set("Authorization", "Bearer "+a.token)
+	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := a.http.Do(req)
+	if err != nil {
+		return a.lost(ctx, doubt, err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit+1))
+	switch {
+	case err != nil:
+		return a.lost(ctx, doubt, err)
+	case len(data) > answerLimit:
+		return adapter.Errorf(doubt, "the answer is larger than %d MiB", answerLimit>>20)
+	case resp.StatusCode/100 != 2:
+		return a.refusal(method, resp, data)
+	case out == nil:
+		return nil
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return adapter.Errorf(doubt, "the answer is not the JSON that was expected")
+	}
+	return nil
+}
+
+// lost is the error of a call that got no answer.
+func (a *Adapter) lost(ctx context.Context, doubt adapter.Class, err error) error {
+	failure := a.failure(doubt, "no answer: "+adapter.Reason(err))
+	if doubt == adapter.Transient {
+		failure = a.failure(adapter.GatewayDown, "the vendor cannot be reached: "+adapter.Reason(err))
+	}
+	if ctx.Err() != nil {
+		return errors.Join(failure, ctx.Err())
+	}
+	return failure
+}
+
+// classes are the error codes that are known.
+var classes = map[string]adapter.Class{
+	"UNAUTHORIZED":        adapter.AuthRevoked,
+	"SYSTEM_NOT_FOUND":    adapter.NotFound,
+	"USER_NOT_FOUND":      adapter.NotFound,
+	"SYSTEM_OFFLINE":      adapter.Offline,
+	"SYSTEM_FULL":         adapter.Full,
+	"INVALID_USER":        adapter.Invalid,
+	"INVALID_REQUEST":     adapter.Invalid,
+	"RATE_LIMITED":        adapter.Transient,
+	"SERVICE_UNAVAILABLE": adapter.Transient,
+}
+
+// longestWait bounds what a vendor may ask for.
+const longestWait = time.Hour
+
+// refusal is the error of an answer other than 2xx.
+func (a *Adapter) refusal(method string, resp *http.Response, data []byte) error {
+	var w struct {
+		ErrorCode    string `json:"error_code"`
+		Message      string `json:"message"`
+		RetryAfterMS int64  `json:"retry_after_ms"`
+	}
+	_ = json.Unmarshal(data, &w) // what is no JSON has no error code
+	class, known := classes[w.ErrorCode]
+	writes := method != http.MethodGet
+	switch status := resp.StatusCode; {
+	case known:
+	case status == http.StatusUnauthorized:
+		class = adapter.AuthRevoked
+	case writes && (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity):
+		class = adapter.Invalid
+	case writes && (status == http.StatusRequestTimeout || status == http.StatusBadGateway || status == http.StatusGatewayTimeout):
+		class = adapter.Unconfirmed
+	default:
+		class = adapter.Transient
+	}
+	if class == adapter.Invalid && !writes {
+		class = adapter.Transient
+	}
+	message := w.Message
+	if message == "" {
+		message = fmt.Sprintf("the vendor answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	}
+	e := a.failure(class, message)
+	e.RetryAfter = min(time.Duration(max(w.RetryAfterMS, 0))*time.Millisecond, longestWait)
+	if seconds, err := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 64); err == nil && e.RetryAfter == 0 {
+		e.RetryAfter = min(time.Duration(max(seconds, 0))*time.Second, longestWait)
+	}
+	a.log.Debug("the vendor refused", "method", method, "status", resp.StatusCode, "class", class)
+	return e
+}
+
+// failure is an error whose message, the vendor's, may be shown: one line, short, without the token.
+func (a *Adapter) failure(class adapter.Class, message string) *adapter.Error {
+	if a.token != "" {
+		message = strings.ReplaceAll(message, a.token, "****")
+	}
+	message = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, message)
+	if runes := []rune(message); len(runes) > 200 {
+		message = string(runes[:200]) + "…"
+	}
+	return adapter.Errorf(class, "%s", message)
+}

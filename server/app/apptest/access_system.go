@@ -1,0 +1,140 @@
+package apptest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+)
+
+// AccessSystem is a simulated access system as somebody who stands before it has it in hand. What is done through it
+// goes to the simulated cloud, behind the server's back.
+type AccessSystem struct {
+	ID, AccountID string // as the API has them
+
+	s     *Server
+	url   string // of its controls
+	token string
+}
+
+// PersonOnSystem is a user in a system's own memory.
+type PersonOnSystem struct {
+	ID         string     `json:"user_id,omitempty"` // the system's own
+	ExternalID string     `json:"external_id,omitempty"`
+	FullName   string     `json:"full_name"`
+	Email      string     `json:"email,omitempty"`
+	Phone      string     `json:"phone,omitempty"`
+	StartsAt   *time.Time `json:"starts_at"`
+	EndsAt     *time.Time `json:"ends_at"`
+	Suspended  bool       `json:"suspended"`
+	GroupIDs   []string   `json:"group_ids"`
+}
+
+// SystemMemory is what a system remembers by itself.
+type SystemMemory struct {
+	SystemID  string           `json:"system_id"`
+	Users     []PersonOnSystem `json:"users"`
+	Entrances []struct {
+		ID   string `json:"entrance_id"`
+		Name string `json:"name"`
+	} `json:"entrances"`
+	Groups []struct {
+		ID   string `json:"group_id"`
+		Name string `json:"name"`
+	} `json:"groups"`
+}
+
+// AccessSystem connects an account with an access system, and returns once that has been read.
+func (s *Server) AccessSystem(t testing.TB) *AccessSystem {
+	t.Helper()
+	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAccessAdapter,
+		DisplayName: "Simulated access systems", Takes: []string{access.AccessControl}, Config: fmt.Appendf(nil, `{"key":%q}`, uuid.NewString())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	account, err := s.App.Access.GetAccount(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := &AccessSystem{AccountID: id.String(), s: s}
+	if y.token, err = s.App.Sandbox.Token(account); err != nil {
+		t.Fatal(err)
+	}
+	Until(t, "the access system is read", func() bool {
+		systems, err := s.App.ACS.ListSystems(t.Context(), s.principal(), acs.SystemFilter{AccountID: y.AccountID})
+		if err != nil || len(systems) == 0 || systems[0].Users == 0 || systems[0].Groups == 0 {
+			return false
+		}
+		y.ID = systems[0].ID.String()
+		driven, err := s.App.ACS.DrivenSystem(t.Context(), systems[0].ID)
+		y.url = s.URL + "/sandbox/cloud/sandbox/systems/" + driven.Ref
+		return err == nil
+	})
+	return y
+}
+
+// Memory reads what is really on the system.
+func (y *AccessSystem) Memory(t testing.TB) (m SystemMemory) {
+	t.Helper()
+	if status := send(t, http.MethodGet, y.url+"/memory", y.token, nil, &m); status != http.StatusOK {
+		t.Fatalf("read the system's memory: %d", status)
+	}
+	return m
+}
+
+// Named lists the users of the system who have that name.
+func (y *AccessSystem) Named(t testing.TB, name string) (out []PersonOnSystem) {
+	t.Helper()
+	for _, u := range y.Memory(t).Users {
+		if u.FullName == name {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// Control turns a knob of the system: method and path below its own of the simulated cloud's controls, which package
+// sandbox describes.
+func (y *AccessSystem) Control(t testing.TB, method, path string, body, out any) {
+	t.Helper()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status := send(t, method, y.url+path, y.token, raw, out); status >= 300 {
+		t.Fatalf("%s %s: %d", method, path, status)
+	}
+}
+
+// Account turns a knob of the system's vendor account: "revoke" or "restore" its credentials.
+func (y *AccessSystem) Account(t testing.TB, what string) {
+	t.Helper()
+	if status := send(t, http.MethodPost, y.s.URL+"/sandbox/cloud/sandbox/account/"+what, y.token, nil, nil); status >= 300 {
+		t.Fatalf("%s the account: %d", what, status)
+	}
+}
+
+// Opens says whether an entrance opens for a user, both by what the system calls them, and if not, why.
+func (y *AccessSystem) Opens(t testing.TB, entrance, user string) (bool, string) {
+	t.Helper()
+	var out struct {
+		Opened bool   `json:"opened"`
+		Reason string `json:"reason"`
+	}
+	y.Control(t, http.MethodPost, "/entrances/"+entrance+"/enter", map[string]any{"user_id": user}, &out)
+	return out.Opened, out.Reason
+}
+
+// Sync has the server look at the system.
+func (y *AccessSystem) Sync(t testing.TB) {
+	t.Helper()
+	if status := y.s.Post(t, "/connected_accounts/sync", map[string]any{"connected_account_id": y.AccountID}, nil); status != http.StatusOK {
+		t.Fatalf("sync: %d", status)
+	}
+}

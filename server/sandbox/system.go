@@ -1,0 +1,268 @@
+package sandbox
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// AccessSpec says which access systems a vendor account has.
+type AccessSpec struct {
+	Key     string // names the account, as in AccountSpec
+	Systems int    // 0: 1
+}
+
+// AccessAccount is an account at a vendor of access systems.
+type AccessAccount struct {
+	Token   string // the bearer token of its requests
+	Systems []AccessSystem
+}
+
+// AccessSystem is an access system of an account.
+type AccessSystem struct {
+	ID   string
+	Name string
+}
+
+// EnsureAccessAccount makes an account with access systems and those of them that it does not have yet; a new one has
+// a few entrances, groups and people. One with a file in Options.Dir is as it was left. It fails for a file that cannot
+// be read or written, and after Close.
+func (s *Sandbox) EnsureAccessAccount(spec AccessSpec) (AccessAccount, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return AccessAccount{}, errors.New("the sandbox is closed")
+	}
+	token := s.tokenOf(spec.Key)
+	a := s.accounts[sha256.Sum256([]byte(token))]
+	if a == nil {
+		a = &account{box: s, id: s.idOf("account", spec.Key), gateway: &gate{}, byID: map[string]*lock{}}
+		if _, err := s.files().load(a.file(), &a.state); err != nil {
+			return AccessAccount{}, err
+		}
+	}
+	for n := range max(1, spec.Systems) {
+		if err := a.ensureSystem(spec.Key, n); err != nil {
+			return AccessAccount{}, fmt.Errorf("make access system %d: %w", n+1, err)
+		}
+	}
+	s.accounts[sha256.Sum256([]byte(token))] = a
+	out := AccessAccount{Token: token}
+	for _, y := range a.allSystems() {
+		out.Systems = append(out.Systems, AccessSystem{ID: y.mem.SystemID, Name: y.mem.Name})
+	}
+	return out, nil
+}
+
+// system is one simulated access system.
+type system struct {
+	acct *account
+	rng  *rand.Rand // guarded by mu
+
+	mu     sync.Mutex
+	mem    systemMemory
+	faults SystemFaults
+}
+
+// systemMemory is what a system remembers by itself. It is also the file's format.
+type systemMemory struct {
+	SystemID  string       `json:"system_id"`
+	Name      string       `json:"name"`
+	TimeZone  string       `json:"time_zone"`
+	Online    bool         `json:"online"`
+	Removed   bool         `json:"removed,omitempty"`
+	MaxUsers  int          `json:"max_users"`
+	NextUser  int          `json:"next_user"` // numbers users, never twice
+	Users     []systemUser `json:"users"`
+	Entrances []entrance   `json:"entrances"`
+	Groups    []group      `json:"groups"`
+}
+
+// systemUser is a person on a system. Both times nil: always.
+type systemUser struct {
+	ID         string     `json:"user_id"`
+	ExternalID string     `json:"external_id,omitempty"` // of whoever made it over the API
+	FullName   string     `json:"full_name"`
+	Email      string     `json:"email,omitempty"`
+	Phone      string     `json:"phone,omitempty"`
+	StartsAt   *time.Time `json:"starts_at"`
+	EndsAt     *time.Time `json:"ends_at"`
+	Suspended  bool       `json:"suspended"`
+	GroupIDs   []string   `json:"group_ids"`
+}
+
+type entrance struct {
+	ID   string `json:"entrance_id"`
+	Name string `json:"name"`
+}
+
+type group struct {
+	ID          string   `json:"group_id"`
+	Name        string   `json:"name"`
+	EntranceIDs []string `json:"entrance_ids"`
+}
+
+func (y *system) file() string { return "systems/" + y.mem.SystemID + ".json" }
+
+func (a *account) allSystems() []*system {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.systems)
+}
+
+// system finds a system that has not been removed.
+func (a *account) system(id string) *system {
+	for _, y := range a.allSystems() {
+		y.mu.Lock()
+		found := y.mem.SystemID == id && !y.mem.Removed
+		y.mu.Unlock()
+		if found {
+			return y
+		}
+	}
+	return nil
+}
+
+// systemNames are given to the systems of an account one after another.
+var systemNames = []string{"Head office", "Warehouse", "Annex", "Laboratory"}
+
+func (a *account) ensureSystem(key string, n int) error {
+	id := a.box.idOf("system", key, fmt.Sprint(n))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if slices.ContainsFunc(a.systems, func(y *system) bool { return y.mem.SystemID == id }) {
+		return nil
+	}
+	y := &system{acct: a, rng: a.box.rngOf("system", id), mem: systemMemory{SystemID: id}}
+	known, err := a.box.files().load(y.file(), &y.mem)
+	if err != nil {
+		return err
+	}
+	if !known {
+		y.mem = a.box.newSystem(id, n)
+		if err := a.box.files().save(y.file(), y.mem); err != nil {
+			return err
+		}
+	}
+	a.systems = append(a.systems, y)
+	return nil
+}
+
+// newSystem is a system as its installer leaves it.
+func (s *Sandbox) newSystem(id string, n int) systemMemory {
+	m := systemMemory{SystemID: id, TimeZone: "Europe/London", Online: true, MaxUsers: 1000, NextUser: 1}
+	m.Name = systemNames[n%len(systemNames)]
+	if again := n / len(systemNames); again > 0 {
+		m.Name = fmt.Sprintf("%s %d", m.Name, again+1)
+	}
+	for i, name := range []string{"Main entrance", "Car park", "Server room"} {
+		m.Entrances = append(m.Entrances, entrance{ID: s.idOf("entrance", id, fmt.Sprint(i)), Name: name})
+	}
+	m.Groups = []group{
+		{ID: s.idOf("group", id, "0"), Name: "Everyone", EntranceIDs: []string{m.Entrances[0].ID, m.Entrances[1].ID}},
+		{ID: s.idOf("group", id, "1"), Name: "Technicians", EntranceIDs: []string{m.Entrances[0].ID, m.Entrances[2].ID}},
+	}
+	for i, name := range []string{"Robin Hale", "Sam Okafor"} {
+		m.Users = append(m.Users, systemUser{ID: m.nextUser(), FullName: name, Email: []string{"robin.hale@example.com", "sam.okafor@example.com"}[i], GroupIDs: []string{m.Groups[i].ID}})
+	}
+	return m
+}
+
+func (m *systemMemory) nextUser() string {
+	m.NextUser++
+	return fmt.Sprintf("usr_%s_%d", m.SystemID[:8], m.NextUser-1)
+}
+
+func (m *systemMemory) clone() systemMemory {
+	c := *m
+	c.Users, c.Entrances, c.Groups = slices.Clone(m.Users), slices.Clone(m.Entrances), slices.Clone(m.Groups)
+	return c
+}
+
+func (m *systemMemory) user(id string) *systemUser {
+	if i := slices.IndexFunc(m.Users, func(p systemUser) bool { return p.ID == id }); i >= 0 {
+		return &m.Users[i]
+	}
+	return nil
+}
+
+// commit changes the memory as a whole, in its file first, or not at all. The caller holds y.mu.
+func (y *system) commit(change func(*systemMemory) *problem) *problem {
+	next := y.mem.clone()
+	if p := change(&next); p != nil {
+		return p
+	}
+	if err := y.acct.box.files().save(y.file(), next); err != nil {
+		return refuse(unavailable, "The change could not be stored.")
+	}
+	y.mem = next
+	return nil
+}
+
+// longestName is how many bytes the name of a user may have.
+const longestName = 120
+
+// put makes the user, or replaces what is kept of the one with that identifier. A user with the same external
+// identifier as a known one is that one.
+func (m *systemMemory) put(p systemUser, limit int) (systemUser, *problem) {
+	switch {
+	case p.FullName == "" || len(p.FullName) > longestName:
+		return p, refuse(invalidUser, "full_name must have 1 to %d characters.", longestName)
+	case p.StartsAt != nil && p.EndsAt != nil && !p.EndsAt.After(*p.StartsAt):
+		return p, refuse(invalidUser, "ends_at must be after starts_at.")
+	}
+	for _, id := range p.GroupIDs {
+		if !slices.ContainsFunc(m.Groups, func(g group) bool { return g.ID == id }) {
+			return p, refuse(invalidUser, "The system has no such group.")
+		}
+	}
+	if p.GroupIDs == nil {
+		p.GroupIDs = []string{}
+	}
+	known := m.user(p.ID)
+	if i := slices.IndexFunc(m.Users, func(u systemUser) bool { return p.ExternalID != "" && u.ExternalID == p.ExternalID }); known == nil && i >= 0 {
+		known = &m.Users[i]
+	}
+	switch {
+	case known != nil:
+		p.ID, p.ExternalID = known.ID, cmp.Or(p.ExternalID, known.ExternalID)
+		*known = p
+	case p.ID != "":
+		return p, refuse(userNotFound, "The system has no such user.")
+	case len(m.Users) >= limit:
+		return p, refuse(systemFull, "The system has room for %d users.", limit)
+	default:
+		p.ID = m.nextUser()
+		m.Users = append(m.Users, p)
+	}
+	return p, nil
+}
+
+// enter is somebody asking for an entrance to be opened: whether it is, and why not.
+func (y *system) enter(entranceID, userID string) (opened bool, reason string) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	now := y.acct.box.opts.Clock()
+	p := y.mem.user(userID)
+	switch {
+	case p == nil:
+		return false, "unknown"
+	case p.Suspended:
+		return false, "suspended"
+	case p.StartsAt != nil && now.Before(*p.StartsAt):
+		return false, "too_early"
+	case p.EndsAt != nil && !now.Before(*p.EndsAt):
+		return false, "too_late"
+	}
+	for _, g := range y.mem.Groups {
+		if slices.Contains(p.GroupIDs, g.ID) && slices.Contains(g.EntranceIDs, entranceID) {
+			return true, ""
+		}
+	}
+	return false, "no_group"
+}

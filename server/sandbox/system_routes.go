@@ -1,0 +1,216 @@
+package sandbox
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// accessRoutes are the contract of access systems; the package comment lists them.
+func accessRoutes(r chi.Router) {
+	r.Get("/systems", listSystems)
+	r.Get("/systems/{system}", onSystem(false, getSystem))
+	r.Post("/systems/{system}/users", onSystem(true, putUser))
+	r.Put("/systems/{system}/users/{user}", onSystem(true, putUser))
+	r.Delete("/systems/{system}/users/{user}", onSystem(true, deleteUser))
+}
+
+// accessControls are the controls of access systems, below /sandbox/systems/{system}.
+func accessControls(r chi.Router) {
+	r.Get("/memory", systemControl(readSystem))
+	r.Post("/online", systemControl(setSystem(func(m *systemMemory) { m.Online = true })))
+	r.Post("/offline", systemControl(setSystem(func(m *systemMemory) { m.Online = false })))
+	r.Post("/remove", systemControl(setSystem(func(m *systemMemory) { m.Removed = true })))
+	r.Post("/users", systemControl(putUser))
+	r.Put("/users/{user}", systemControl(putUser))
+	r.Delete("/users/{user}", systemControl(deleteUser))
+	r.Delete("/groups/{group}", systemControl(deleteGroup))
+	r.Delete("/entrances/{entrance}", systemControl(deleteEntrance))
+	r.Post("/entrances/{entrance}/enter", systemControl(enterEntrance))
+	r.Get("/faults", systemControl(func(_ *http.Request, y *system) (any, *problem) {
+		y.mu.Lock()
+		defer y.mu.Unlock()
+		return y.faults, nil
+	}))
+	r.Put("/faults", systemControl(putSystemFaults))
+}
+
+// onSystem finds the system that the path names, lets it take its time and its faults happen.
+func onSystem(write bool, handle systemHandler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		y := accountOf(r).system(chi.URLParam(r, "system"))
+		if y == nil {
+			answerProblem(w, refuse(systemNotFound, "The account has no such access system."))
+			return
+		}
+		wait, f := y.draw(write)
+		select {
+		case <-time.After(wait):
+		case <-r.Context().Done():
+			return // nobody waits, and nothing was done
+		}
+		if f.problem == nil && !y.isOnline() {
+			f.problem = refuse(systemOffline, "The access system is offline.")
+		}
+		if f.problem != nil {
+			answerProblem(w, f.problem)
+			return
+		}
+		v, p := handle(r, y)
+		if f.abort {
+			panic(http.ErrAbortHandler)
+		}
+		settle(w, v, p)
+	}
+}
+
+// systemControl is onSystem for what a person does at the system itself.
+func systemControl(handle systemHandler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		y := accountOf(r).system(chi.URLParam(r, "system"))
+		if y == nil {
+			answerProblem(w, refuse(systemNotFound, "The account has no such access system."))
+			return
+		}
+		v, p := handle(r, y)
+		settle(w, v, p)
+	}
+}
+
+func (y *system) isOnline() bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.mem.Online
+}
+
+func listSystems(w http.ResponseWriter, r *http.Request) {
+	shown := []object{}
+	for _, y := range accountOf(r).allSystems() {
+		y.mu.Lock()
+		if !y.mem.Removed {
+			shown = append(shown, object{"system_id": y.mem.SystemID, "name": y.mem.Name, "time_zone": y.mem.TimeZone, "online": y.mem.Online})
+		}
+		y.mu.Unlock()
+	}
+	answer(w, http.StatusOK, object{"systems": shown})
+}
+
+type object = map[string]any
+
+// getSystem is all that is on a system.
+func getSystem(_ *http.Request, y *system) (any, *problem) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	m := y.mem.clone()
+	return object{"system_id": m.SystemID, "name": m.Name, "time_zone": m.TimeZone, "online": m.Online,
+		"users": some(m.Users), "entrances": some(m.Entrances), "groups": some(m.Groups)}, nil
+}
+
+func readSystem(_ *http.Request, y *system) (any, *problem) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	m := y.mem.clone()
+	m.Users, m.Entrances, m.Groups = some(m.Users), some(m.Entrances), some(m.Groups)
+	return m, nil
+}
+
+// some is a list that is [] in JSON where it is empty.
+func some[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func putUser(r *http.Request, y *system) (any, *problem) {
+	var asked systemUser
+	if p := read(r, &asked); p != nil {
+		return nil, p
+	}
+	asked.ID = chi.URLParam(r, "user")
+	if len(asked.ExternalID) > customIDLimit {
+		return nil, refuse(invalidRequest, "external_id has at most %d characters.", customIDLimit)
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	limit := y.mem.MaxUsers
+	if y.faults.MaxUsers != nil {
+		limit = *y.faults.MaxUsers
+	}
+	var made systemUser
+	p := y.commit(func(m *systemMemory) (p *problem) {
+		made, p = m.put(asked, limit)
+		return p
+	})
+	return made, p
+}
+
+func deleteUser(r *http.Request, y *system) (any, *problem) {
+	id := chi.URLParam(r, "user")
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return done, y.commit(func(m *systemMemory) *problem {
+		i := slices.IndexFunc(m.Users, func(p systemUser) bool { return p.ID == id })
+		if i < 0 {
+			return refuse(userNotFound, "The system has no such user.")
+		}
+		m.Users = slices.Delete(m.Users, i, i+1)
+		return nil
+	})
+}
+
+func setSystem(set func(*systemMemory)) systemHandler {
+	return func(_ *http.Request, y *system) (any, *problem) {
+		y.mu.Lock()
+		defer y.mu.Unlock()
+		return done, y.commit(func(m *systemMemory) *problem { set(m); return nil })
+	}
+}
+
+// deleteGroup takes a group away, and everybody out of it.
+func deleteGroup(r *http.Request, y *system) (any, *problem) {
+	id := chi.URLParam(r, "group")
+	return setSystem(func(m *systemMemory) {
+		m.Groups = slices.DeleteFunc(m.Groups, func(g group) bool { return g.ID == id })
+		for i, p := range m.Users {
+			m.Users[i].GroupIDs = slices.DeleteFunc(slices.Clone(p.GroupIDs), func(g string) bool { return g == id })
+		}
+	})(r, y)
+}
+
+func deleteEntrance(r *http.Request, y *system) (any, *problem) {
+	id := chi.URLParam(r, "entrance")
+	return setSystem(func(m *systemMemory) {
+		m.Entrances = slices.DeleteFunc(m.Entrances, func(e entrance) bool { return e.ID == id })
+		for i, g := range m.Groups {
+			m.Groups[i].EntranceIDs = slices.DeleteFunc(slices.Clone(g.EntranceIDs), func(e string) bool { return e == id })
+		}
+	})(r, y)
+}
+
+func enterEntrance(r *http.Request, y *system) (any, *problem) {
+	var req struct {
+		UserID string `json:"user_id"`
+	}
+	if p := read(r, &req); p != nil {
+		return nil, p
+	}
+	opened, reason := y.enter(chi.URLParam(r, "entrance"), req.UserID)
+	return object{"opened": opened, "reason": reason}, nil
+}
+
+func putSystemFaults(r *http.Request, y *system) (any, *problem) {
+	var f SystemFaults
+	if p := read(r, &f); p != nil {
+		return nil, p
+	}
+	if p := f.check(); p != nil {
+		return nil, p
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.faults = f
+	return f, nil
+}

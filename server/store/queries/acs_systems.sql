@@ -1,0 +1,123 @@
+-- name: InsertAcsSystem :one
+insert into acs_systems (acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone)
+values (@acs_system_id, @workspace_id, @connected_account_id, @vendor_ref, @name, @time_zone)
+returning *;
+
+-- name: UpdateAcsSystem :exec
+-- What has come back is due at once.
+update acs_systems set name = @name, time_zone = @time_zone, removed_at = null, wake_seq = wake_seq + 1, due_at = now()
+where acs_system_id = @acs_system_id;
+
+-- name: RemoveAcsSystem :exec
+update acs_systems set removed_at = now(), due_at = null, error_message = null, error_at = null where acs_system_id = @acs_system_id;
+
+-- name: ListAcsSystemsOfAccount :many
+select * from acs_systems where connected_account_id = @connected_account_id order by created_at, acs_system_id for no key update;
+
+-- name: LockAcsSystem :one
+-- What is decided about the users of a system and what is found on it happen one after another.
+select * from acs_systems where acs_system_id = @acs_system_id for no key update;
+
+-- name: GetAcsSystem :one
+select sqlc.embed(s), a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
+  (select count(*) from acs_users u where u.acs_system_id = s.acs_system_id)::integer as users,
+  (select count(*) from acs_access_groups g where g.acs_system_id = s.acs_system_id)::integer as groups
+from acs_systems s join connected_accounts a using (connected_account_id)
+where s.workspace_id = @workspace_id and s.acs_system_id = @acs_system_id and s.removed_at is null;
+
+-- name: ListAcsSystems :many
+-- To be planned anew, for its conditions.
+select sqlc.embed(s), a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
+  (select count(*) from acs_users u where u.acs_system_id = s.acs_system_id)::integer as users,
+  (select count(*) from acs_access_groups g where g.acs_system_id = s.acs_system_id)::integer as groups
+from acs_systems s join connected_accounts a using (connected_account_id)
+where s.workspace_id = @workspace_id and s.removed_at is null
+  and (sqlc.narg('connected_account_id')::uuid is null or s.connected_account_id = sqlc.narg('connected_account_id')::uuid)
+  and (sqlc.narg('customer_key')::text is null or a.customer_key = sqlc.narg('customer_key')::text)
+  and (sqlc.narg('user_identity_id')::uuid is null or exists (select 1 from acs_users u where u.acs_system_id = s.acs_system_id and u.is_managed
+    and u.user_identity_id = sqlc.narg('user_identity_id')::uuid))
+  and (sqlc.narg('reach')::uuid[] is null or s.connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('search')::text is null or strpos(lower(s.name), lower(sqlc.narg('search')::text)) > 0)
+order by s.created_at, s.acs_system_id;
+
+-- name: SetAcsSystemError :exec
+update acs_systems set error_message = @error_message, error_at = case when sqlc.narg('error_message')::text is not null then now() end
+where acs_system_id = @acs_system_id;
+
+-- name: WakeAcsSystem :exec
+update acs_systems set wake_seq = wake_seq + 1, due_at = now() where acs_system_id = @acs_system_id and removed_at is null;
+
+-- name: ScheduleAcsSystem :exec
+-- What was asked for since the look began is due at once.
+update acs_systems set due_at = case when wake_seq = @wake_seq then now() + @after::interval else now() end
+where acs_system_id = @acs_system_id and removed_at is null;
+
+-- name: ReadAcsSystem :one
+-- For those who look after it.
+select * from acs_systems where acs_system_id = @acs_system_id;
+
+-- name: AcsSystemDue :one
+select coalesce(due_at <= now(), false)::boolean as due from acs_systems where acs_system_id = @acs_system_id;
+
+-- name: DueAcsSystems :many
+select acs_system_id from acs_systems s where due_at <= now()
+and not exists (select 1 from leases l where l.key = 'acs_system:' || s.acs_system_id::text and l.held_until > now())
+order by due_at limit @max_rows::integer;
+
+-- name: PutAcsEntrance :one
+insert into acs_entrances as e (acs_entrance_id, workspace_id, acs_system_id, vendor_ref, name)
+values (@acs_entrance_id, @workspace_id, @acs_system_id, @vendor_ref, @name)
+on conflict (acs_system_id, vendor_ref) do update set name = excluded.name
+returning e.acs_entrance_id;
+
+-- name: DeleteOtherAcsEntrances :many
+delete from acs_entrances where acs_system_id = @acs_system_id and not vendor_ref = any(@refs::text[]) returning acs_entrance_id;
+
+-- name: GetAcsEntrance :one
+select sqlc.embed(e), s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id)
+where e.workspace_id = @workspace_id and e.acs_entrance_id = @acs_entrance_id;
+
+-- name: FindAcsEntrances :many
+-- To be planned anew, for its conditions.
+select sqlc.embed(e), s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id) join connected_accounts a using (connected_account_id)
+where e.workspace_id = @workspace_id and (e.created_at, e.acs_entrance_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('acs_system_id')::uuid is null or e.acs_system_id = sqlc.narg('acs_system_id')::uuid)
+  and (sqlc.narg('connected_account_id')::uuid is null or s.connected_account_id = sqlc.narg('connected_account_id')::uuid)
+  and (sqlc.narg('customer_key')::text is null or a.customer_key = sqlc.narg('customer_key')::text)
+  and (sqlc.narg('ids')::uuid[] is null or e.acs_entrance_id = any(sqlc.narg('ids')::uuid[]))
+  and (sqlc.narg('search')::text is null or strpos(lower(e.name), lower(sqlc.narg('search')::text)) > 0)
+order by e.created_at, e.acs_entrance_id
+limit @max_rows::integer;
+
+-- name: ListAcsEntrancesOfGroups :many
+-- The entrances that a set of groups of one system opens.
+select sqlc.embed(e), s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id)
+where e.workspace_id = @workspace_id and e.acs_system_id = @acs_system_id
+  and exists (select 1 from acs_access_groups g where g.acs_system_id = e.acs_system_id and g.vendor_ref = any(@group_refs::text[]) and e.vendor_ref = any(g.entrance_refs))
+order by e.created_at, e.acs_entrance_id;
+
+-- name: PutAcsAccessGroup :exec
+insert into acs_access_groups (acs_access_group_id, workspace_id, acs_system_id, vendor_ref, name, entrance_refs)
+values (@acs_access_group_id, @workspace_id, @acs_system_id, @vendor_ref, @name, @entrance_refs)
+on conflict (acs_system_id, vendor_ref) do update set name = excluded.name, entrance_refs = excluded.entrance_refs;
+
+-- name: DeleteOtherAcsAccessGroups :many
+delete from acs_access_groups where acs_system_id = @acs_system_id and not vendor_ref = any(@refs::text[]) returning acs_access_group_id;
+
+-- name: GetAcsAccessGroup :one
+select sqlc.embed(g), s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
+where g.workspace_id = @workspace_id and g.acs_access_group_id = @acs_access_group_id;
+
+-- name: ListAcsAccessGroups :many
+-- To be planned anew, for its conditions.
+select sqlc.embed(g), s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
+where g.workspace_id = @workspace_id
+  and (sqlc.narg('acs_system_id')::uuid is null or g.acs_system_id = sqlc.narg('acs_system_id')::uuid)
+  and (sqlc.narg('acs_user_id')::uuid is null or exists (select 1 from acs_users u where u.acs_user_id = sqlc.narg('acs_user_id')::uuid
+    and u.acs_system_id = g.acs_system_id and g.vendor_ref = any(u.group_refs)))
+  and (sqlc.narg('user_identity_id')::uuid is null or exists (select 1 from acs_users u where u.user_identity_id = sqlc.narg('user_identity_id')::uuid
+    and u.acs_system_id = g.acs_system_id and g.vendor_ref = any(u.group_refs)))
+order by g.created_at, g.acs_access_group_id;
+
+-- name: ListAcsGroupsOfSystems :many
+select acs_access_group_id, acs_system_id, vendor_ref from acs_access_groups where acs_system_id = any(@systems::uuid[]);

@@ -1,0 +1,103 @@
+-- name: InsertAcsUser :one
+insert into acs_users (acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at,
+  is_suspended, group_refs, vendor_ref, applied)
+values (@acs_user_id, @workspace_id, @acs_system_id, @user_identity_id, @is_managed, @full_name, @email_address, @phone_number, @starts_at, @ends_at,
+  @is_suspended, @group_refs, @vendor_ref, @applied)
+returning *;
+
+-- name: GetAcsUser :one
+select sqlc.embed(u), s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
+where u.workspace_id = @workspace_id and u.acs_user_id = @acs_user_id and u.is_managed = @is_managed;
+
+-- name: ListAcsUsersOfIdentity :many
+select sqlc.embed(u), s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+from acs_users u join acs_systems s using (acs_system_id) join user_identities i using (user_identity_id)
+where u.workspace_id = @workspace_id and u.user_identity_id = @user_identity_id and u.is_managed
+  and (sqlc.narg('acs_system_id')::uuid is null or u.acs_system_id = sqlc.narg('acs_system_id')::uuid)
+order by u.deleting_at nulls first, u.created_at, u.acs_user_id;
+
+-- name: FindAcsUsers :many
+-- To be planned anew, for its conditions.
+select sqlc.embed(u), s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
+where u.workspace_id = @workspace_id and u.is_managed = @is_managed and (u.created_at, u.acs_user_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('acs_system_id')::uuid is null or u.acs_system_id = sqlc.narg('acs_system_id')::uuid)
+  and (sqlc.narg('user_identity_id')::uuid is null or u.user_identity_id = sqlc.narg('user_identity_id')::uuid)
+  and (sqlc.narg('reach')::uuid[] is null or s.connected_account_id = any(sqlc.narg('reach')::uuid[]))
+  and (sqlc.narg('identity_email')::text is null or lower(i.email_address) = lower(sqlc.narg('identity_email')::text))
+  and (sqlc.narg('identity_phone')::text is null or i.phone_number = sqlc.narg('identity_phone')::text)
+  and (sqlc.narg('created_before')::timestamptz is null or u.created_at < sqlc.narg('created_before')::timestamptz)
+  and (sqlc.narg('search')::text is null or strpos(lower(concat_ws(chr(10), u.full_name, u.phone_number, u.email_address, u.acs_user_id::text,
+    u.user_identity_id::text, i.full_name, i.phone_number)), lower(sqlc.narg('search')::text)) > 0)
+order by u.created_at, u.acs_user_id
+limit @max_rows::integer;
+
+-- name: LockAcsUser :one
+select * from acs_users where acs_user_id = @acs_user_id for no key update;
+
+-- name: LockAcsUsersOfSystem :many
+select * from acs_users where acs_system_id = @acs_system_id order by created_at, acs_user_id for no key update;
+
+-- name: ChangeAcsUser :exec
+-- What should be has changed: what went wrong with it before says nothing any more.
+update acs_users set full_name = @full_name, email_address = @email_address, phone_number = @phone_number, starts_at = @starts_at, ends_at = @ends_at,
+  is_suspended = @is_suspended, group_refs = @group_refs, deleting_at = @deleting_at, desired_gen = desired_gen + 1, changed_at = now(),
+  attempts = 0, next_attempt_at = null, error_code = null, error_message = null, error_at = null
+where acs_user_id = @acs_user_id;
+
+-- name: LinkAcsUser :exec
+-- Linking a user that was found to a person takes it over.
+update acs_users set user_identity_id = sqlc.narg('user_identity_id'), is_managed = true,
+  written_gen = case when is_managed then written_gen else desired_gen end where acs_user_id = @acs_user_id;
+
+-- name: FindAcsUserToLink :one
+-- The user that a person has on a system already, by address or number: managed ones first.
+select * from acs_users where acs_system_id = @acs_system_id and deleting_at is null and user_identity_id is null
+  and (lower(email_address) = lower(sqlc.narg('email_address')::text) or phone_number = sqlc.narg('phone_number')::text)
+order by is_managed desc, created_at, acs_user_id limit 1 for no key update;
+
+-- name: AcsUserFound :exec
+-- What is on the system, and what of that is as it should be.
+update acs_users set vendor_ref = @vendor_ref, applied = @applied, written_gen = case when @as_desired::boolean then desired_gen else written_gen end,
+  synced_at = case when @as_desired::boolean then now() else synced_at end,
+  attempts = case when @as_desired::boolean then 0 else attempts end,
+  next_attempt_at = case when @as_desired::boolean then null else next_attempt_at end,
+  error_code = case when @as_desired::boolean then null else error_code end,
+  error_message = case when @as_desired::boolean then null else error_message end,
+  error_at = case when @as_desired::boolean then null else error_at end
+where acs_user_id = @acs_user_id;
+
+-- name: UnmanagedAcsUserFound :exec
+update acs_users set full_name = @full_name, email_address = @email_address, phone_number = @phone_number, starts_at = @starts_at, ends_at = @ends_at,
+  is_suspended = @is_suspended, group_refs = @group_refs, applied = @applied, vendor_ref = @vendor_ref, synced_at = now()
+where acs_user_id = @acs_user_id;
+
+-- name: AcsUserMissing :exec
+-- It is not on the system. Deleted there by somebody, it stays away until it is changed here.
+update acs_users set vendor_ref = null, applied = null,
+  error_code = case when @deleted_there::boolean then 'deleted_externally' else error_code end,
+  error_message = case when @deleted_there::boolean then @error_message::text else error_message end,
+  error_at = case when @deleted_there::boolean then now() else error_at end,
+  blocked_gen = case when @deleted_there::boolean then desired_gen else blocked_gen end
+where acs_user_id = @acs_user_id;
+
+-- name: AcsUserFailed :exec
+-- A write came to nothing. What was asked for meanwhile is not what was refused.
+update acs_users set attempts = attempts + 1, next_attempt_at = now() + @pause::interval,
+  blocked_gen = case when @blocked::boolean then @gen::bigint else blocked_gen end,
+  error_code = @error_code, error_message = @error_message, error_at = case when error_code is not distinct from @error_code then error_at else now() end
+where acs_user_id = @acs_user_id and desired_gen = @gen::bigint;
+
+-- name: AcsUsersWait :exec
+-- Their system cannot be reached.
+update acs_users set error_code = case when deleting_at is not null then 'failed_to_delete_on_acs_system'
+    when applied is null then 'failed_to_create_on_acs_system' else 'failed_to_update_on_acs_system' end,
+  error_message = @error_message, error_at = now()
+where acs_system_id = @acs_system_id and is_managed and error_code is null and blocked_gen < desired_gen and (desired_gen > written_gen or deleting_at is not null);
+
+-- name: DeleteAcsUser :exec
+delete from acs_users where acs_user_id = @acs_user_id;
+
+-- name: SetAcsUserGroups :exec
+update acs_users set group_refs = @group_refs where acs_user_id = @acs_user_id;
