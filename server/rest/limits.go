@@ -67,7 +67,8 @@ func (c *callers) get(name string, per rate.Limit, room int) *caller {
 	return k
 }
 
-// prune forgets who has been quiet for so long that his bucket is full again, and anybody when that is not enough.
+// prune forgets who has been quiet for so long that his bucket is full again. When that leaves too many it forgets a
+// quarter of them, whoever they are: it costs as much as there are, and must not be for each that is new.
 func (c *callers) prune(now time.Time) {
 	c.pruned = now
 	for name, k := range c.known {
@@ -75,8 +76,11 @@ func (c *callers) prune(now time.Time) {
 			delete(c.known, name)
 		}
 	}
+	if len(c.known) < mostCallers {
+		return
+	}
 	for name := range c.known {
-		if len(c.known) < mostCallers {
+		if len(c.known) <= mostCallers*3/4 {
 			return
 		}
 		delete(c.known, name)
