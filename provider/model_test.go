@@ -21,6 +21,7 @@ var models = map[string]any{
 	"deviceaccess_webhook":                webhookModel{},
 	"deviceaccess_access_code_set":        accessCodeSetModel{},
 	"deviceaccess_exclusive_access_codes": exclusiveAccessCodesModel{},
+	"deviceaccess_connect_webview":        connectWebviewModel{},
 	"deviceaccess_devices":                devicesModel{},
 	"deviceaccess_unmanaged_access_codes": unmanagedAccessCodesModel{},
 	"deviceaccess_workspace":              workspaceModel{},

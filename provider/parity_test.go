@@ -84,6 +84,17 @@ var parities = map[string]parity{
 			return m, hook
 		},
 	},
+	"deviceaccess_connect_webview": {
+		fill: func() (any, any) {
+			m, webview := connectWebviewModel{}, full[api.ConnectWebview]()
+			webview.AnyProviderAllowed, webview.CustomMetadata = false, api.Metadata{"text": "text"}
+			m.fill(&webview)
+			m.fillSettings(context.Background(), &webview)
+			return m, webview
+		},
+		notFilled: []string{"accepted_capabilities", "excluded_providers", "provider_category"},
+		notShown:  []string{"accepted_devices", "any_device_allowed", "any_provider_allowed", "device_selection_mode", "workspace_id"},
+	},
 	"deviceaccess_workspace": {
 		fill: func() (any, any) {
 			m, workspace := workspaceModel{}, full[api.Workspace]()

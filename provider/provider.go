@@ -100,7 +100,7 @@ func userAgent(version, terraform string) string {
 }
 
 func (p *deviceAccess) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{newWebhookResource, newAccessCodeResource, newAccessCodeSetResource, newExclusiveAccessCodesResource}
+	return []func() resource.Resource{newWebhookResource, newAccessCodeResource, newAccessCodeSetResource, newExclusiveAccessCodesResource, newConnectWebviewResource}
 }
 
 func (p *deviceAccess) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {

@@ -50,7 +50,7 @@ func open(t *testing.T) *browser {
 	for _, flag := range []string{"headless", "no-sandbox", "disable-gpu", "disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage"} {
 		flags = append(flags, chromedp.Flag(flag, true))
 	}
-	limited, stop := context.WithTimeout(context.Background(), 3*time.Minute)
+	limited, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	allocated, free := chromedp.NewExecAllocator(limited, flags...)
 	b := &browser{t: t}
 	ctx, end := chromedp.NewContext(allocated, chromedp.WithListener(b.hear))

@@ -1,0 +1,210 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+var (
+	_ resource.ResourceWithIdentity    = (*connectWebviewResource)(nil)
+	_ resource.ResourceWithImportState = (*connectWebviewResource)(nil)
+)
+
+type connectWebviewResource struct{ connectedResource }
+
+func newConnectWebviewResource() resource.Resource { return &connectWebviewResource{} }
+
+func (r *connectWebviewResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_connect_webview"
+}
+
+func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
+	replaceSet := []planmodifier.Set{setplanmodifier.RequiresReplace()}
+	same := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
+	some := func(instead string, each validator.String) []validator.Set {
+		return []validator.Set{isNotEmpty{instead}, setvalidator.ValueStringsAre(each)}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "An invitation to connect an account: a page on which somebody, such as a homeowner, chooses a vendor and logs in, so that the locks " +
+			"of the account appear in the workspace. Give them `url`. It is good for one login, and on the server of this project for seven days; " +
+			"`terraform apply -replace` makes another. Destroying it ends the invitation; an account that was connected stays.",
+		Attributes: map[string]schema.Attribute{
+			"connect_webview_id": schema.StringAttribute{Computed: true, PlanModifiers: same, MarkdownDescription: "The identifier of the page."},
+			"url": schema.StringAttribute{
+				Computed: true, Sensitive: true, PlanModifiers: same,
+				MarkdownDescription: "The page. Whoever has this URL can log in on it, so it is sensitive: hand it to the person, and use a backend that encrypts the state.",
+			},
+			"accepted_providers": schema.SetAttribute{
+				Optional: true, ElementType: types.StringType, PlanModifiers: replaceSet, Validators: some("Name the vendors to offer, or leave it out for all.", isNotEmpty{"Name a vendor."}),
+				MarkdownDescription: "The vendors to offer, such as `august` or `nuki`; those of the data source `deviceaccess_device_providers`. By default all that the server can connect.",
+			},
+			"excluded_providers": schema.SetAttribute{
+				Optional: true, ElementType: types.StringType, PlanModifiers: replaceSet, Validators: some("Name vendors, or leave it out.", isNotEmpty{"Name a vendor."}),
+				MarkdownDescription: "Vendors not to offer. Servers do not tell it afterwards, so after an import it is null.",
+			},
+			"provider_category": schema.StringAttribute{
+				Optional: true, PlanModifiers: replace, Validators: []validator.String{isNotEmpty{"Name a kind of vendors, or leave it out."}},
+				MarkdownDescription: "A kind of vendors, such as `stable` or `consumer_smartlocks`, to offer alone. Servers do not tell it afterwards, so after an import it is null.",
+			},
+			"accepted_capabilities": schema.SetAttribute{
+				Optional: true, ElementType: types.StringType, PlanModifiers: replaceSet,
+				Validators:          some("Name the kinds of devices to take, or leave it out.", stringvalidator.OneOf("lock", "thermostat", "noise_sensor", "access_control", "camera")),
+				MarkdownDescription: "The kinds of devices to take from the account: `lock`, `thermostat`, `noise_sensor`, `access_control`, `camera`. After an import it is null.",
+			},
+			"automatically_manage_new_devices": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(true), PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
+				MarkdownDescription: "Whether the devices of the account are managed when they appear. By default `true`.",
+			},
+			"wait_for_device_creation": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(false), PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
+				MarkdownDescription: "Whether the login counts as successful only once the devices of the account are there. By default `false`.",
+			},
+			"custom_redirect_url": schema.StringAttribute{
+				Optional: true, PlanModifiers: replace, Validators: []validator.String{isWebAddress{}},
+				MarkdownDescription: "Where the person is sent after the login, with `connect_webview_id` and `connected_account_id` in the query.",
+			},
+			"custom_redirect_failure_url": schema.StringAttribute{
+				Optional: true, PlanModifiers: replace, Validators: []validator.String{isWebAddress{}},
+				MarkdownDescription: "Where the person is sent when it comes to nothing. By default `custom_redirect_url`.",
+			},
+			"custom_metadata": schema.MapAttribute{
+				Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{mapplanmodifier.RequiresReplace()},
+				Validators:          []validator.Map{mapvalidator.NoNullValues(), mapvalidator.ValueStringsAre(isNotEmpty{"Give the key a text, or leave it out."})},
+				MarkdownDescription: "Data of your own, which the account gets, too: up to 50 keys of 40 characters, with texts of up to 500.",
+			},
+			"customer_key": schema.StringAttribute{
+				Optional: true, PlanModifiers: replace, Validators: []validator.String{isNotEmpty{"Name a customer, or leave it out."}},
+				MarkdownDescription: "The customer whose account it will be.",
+			},
+			"status": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "`pending` until somebody logs in, `authorized` afterwards; `failed` after a login that was refused, which can be tried again. It changes with a refresh.",
+			},
+			"login_successful":     schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether somebody has logged in."},
+			"connected_account_id": schema.StringAttribute{Computed: true, MarkdownDescription: "The account that was logged in to; null until then."},
+			"selected_provider":    schema.StringAttribute{Computed: true, MarkdownDescription: "The vendor that the person has chosen; null until then."},
+			"authorized_at":        schema.StringAttribute{Computed: true, MarkdownDescription: "When somebody logged in, in RFC 3339; null until then."},
+			"created_at":           schema.StringAttribute{Computed: true, PlanModifiers: same, MarkdownDescription: "When it was made, in RFC 3339."},
+		},
+	}
+}
+
+func (r *connectWebviewResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var model connectWebviewModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
+	client := r.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	answer, err := api.Call[api.ConnectWebviewResponse](ctx, client.CreateConnectWebview, model.request(ctx))
+	if err == nil {
+		err = hasID("connect webview", answer.ConnectWebview.ConnectWebviewID)
+	}
+	if err != nil {
+		reportCreate(&resp.Diagnostics, "Create connect webview", err)
+		return
+	}
+	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, answer.ConnectWebview.WorkspaceID)...)
+	model.fill(&answer.ConnectWebview)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
+}
+
+func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var model connectWebviewModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	// Also for what turns out to be gone: the framework insists, and Terraform before 1.12 stores no identity.
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
+	imported := model.CreatedAt.IsNull()
+	if !imported && r.readsLater(&resp.Diagnostics) {
+		return
+	}
+	client := r.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	answer, err := api.Call[api.ConnectWebviewResponse](ctx, client.GetConnectWebview, api.ConnectWebviewRequest{ConnectWebviewID: model.ConnectWebviewID.ValueString()})
+	if err == nil {
+		err = sameID("connect webview", answer.ConnectWebview.ConnectWebviewID, model.ConnectWebviewID.ValueString())
+	}
+	switch {
+	case api.IsNotFound(err):
+		if r.mayForget(ctx, req.Private, "Read connect webview", &resp.Diagnostics) {
+			resp.State.RemoveResource(ctx)
+		}
+		return
+	case err != nil:
+		report(&resp.Diagnostics, "Read connect webview", err)
+		return
+	}
+	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, answer.ConnectWebview.WorkspaceID)...)
+	model.fill(&answer.ConnectWebview)
+	if imported {
+		resp.Diagnostics.Append(model.fillSettings(ctx, &answer.ConnectWebview)...)
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+}
+
+// Update is never asked for: whatever is configured makes another page.
+func (r *connectWebviewResource) Update(_ context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	resp.State.Raw = req.Plan.Raw
+}
+
+func (r *connectWebviewResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var model connectWebviewModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	client := r.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	_, err := api.Call[api.OkResponse](ctx, client.DeleteConnectWebview, api.ConnectWebviewRequest{ConnectWebviewID: model.ConnectWebviewID.ValueString()})
+	switch {
+	case api.IsNotFound(err):
+		r.mayForget(ctx, req.Private, "Delete connect webview", &resp.Diagnostics)
+	case err != nil:
+		// Terraform does not say which resource an error of a destroy is about.
+		report(&resp.Diagnostics, "Delete connect webview", &explained{"the connect webview " + model.ConnectWebviewID.ValueString() + ": " + err.Error(), err})
+	}
+}
+
+// connectWebviewIdentity is what Terraform 1.12 and newer know a page by.
+type connectWebviewIdentity struct {
+	ConnectWebviewID types.String `tfsdk:"connect_webview_id"`
+}
+
+// IdentitySchema describes connectWebviewIdentity.
+func (r *connectWebviewResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
+		"connect_webview_id": identityschema.StringAttribute{RequiredForImport: true, Description: "The identifier of the page."},
+	}}
+}
+
+func (m *connectWebviewModel) identity() connectWebviewIdentity {
+	return connectWebviewIdentity{m.ConnectWebviewID}
+}
+
+// ImportState takes the identifier, or an identity. Neither asks the server for anything before Read does.
+func (r *connectWebviewResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	if r.cannotImport(req, resp) {
+		return
+	}
+	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("connect_webview_id"), path.Root("connect_webview_id"), req, resp)
+}

@@ -1,0 +1,111 @@
+package provider
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/compare"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+)
+
+const invitation = "deviceaccess_connect_webview.invitation"
+
+func invite(more string) string {
+	return "resource \"deviceaccess_connect_webview\" \"invitation\" {\n" + more + "}\n"
+}
+
+// invitations are the pages that the server has.
+func invitations(t *testing.T, srv *apptest.Server) []api.ConnectWebview {
+	t.Helper()
+	var out api.ConnectWebviewsResponse
+	if status := srv.Post(t, "/connect_webviews/list", map[string]any{}, &out); status != http.StatusOK {
+		t.Fatalf("list the webviews: %d", status)
+	}
+	return out.ConnectWebviews
+}
+
+func TestServerConnectWebviewInvitesSomebodyToLogIn(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	at := func(attribute string, check knownvalue.Check) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue(invitation, tfjsonpath.New(attribute), check)
+	}
+	same, other := statecheck.CompareValue(compare.ValuesSame()), statecheck.CompareValue(compare.ValuesDiffer())
+	id := tfjsonpath.New("connect_webview_id")
+	const settings = `  accepted_providers  = ["nuki", "yale"]
+  custom_redirect_url = "https://app.example.com/back"
+  customer_key        = "flat-7"
+  custom_metadata     = { flat = "7" }
+`
+	config := onServer(srv, invite(settings))
+	play(t, resource.TestCase{
+		CheckDestroy: func(*terraform.State) error {
+			if left := invitations(t, srv); len(left) != 0 {
+				return fmt.Errorf("%d webviews are left", len(left))
+			}
+			return nil
+		},
+		Steps: []resource.TestStep{
+			{
+				Config: config,
+				ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectSensitiveValue(invitation, tfjsonpath.New("url")),
+					at("url", knownvalue.StringRegexp(regexp.MustCompile("^"+regexp.QuoteMeta(srv.URL)+"/connect/"))), at("status", isText("pending")),
+					at("login_successful", knownvalue.Bool(false)), at("connected_account_id", knownvalue.Null()), at("automatically_manage_new_devices", knownvalue.Bool(true)),
+					same.AddStateValue(invitation, id), other.AddStateValue(invitation, id),
+				},
+			},
+			{ResourceName: invitation, ImportState: true, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "connect_webview_id", ImportStateIdFunc: func(*terraform.State) (string, error) {
+				return invitations(t, srv)[0].ConnectWebviewID, nil
+			}},
+			{
+				PreConfig: func() {
+					client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+					res, err := client.PostForm(invitations(t, srv)[0].URL+"/nuki", url.Values{"email": {"jane@example.com"}, "password": {"1234"}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					res.Body.Close()
+				},
+				Config:           config,
+				ConfigPlanChecks: plansNothing(),
+				ConfigStateChecks: []statecheck.StateCheck{at("status", isText("authorized")), at("login_successful", knownvalue.Bool(true)), at("selected_provider", isText("nuki")),
+					at("connected_account_id", knownvalue.NotNull()), at("authorized_at", knownvalue.NotNull()), same.AddStateValue(invitation, id)},
+			},
+			{
+				Config:            onServer(srv, invite(settings+"  wait_for_device_creation = true\n")),
+				ConfigPlanChecks:  plans(plancheck.ResourceActionDestroyBeforeCreate, invitation),
+				ConfigStateChecks: []statecheck.StateCheck{at("status", isText("pending")), other.AddStateValue(invitation, id)},
+			},
+			{ // taken away elsewhere
+				PreConfig: func() {
+					srv.Post(t, "/connect_webviews/delete", map[string]any{"connect_webview_id": invitations(t, srv)[0].ConnectWebviewID}, nil)
+				},
+				Config:           onServer(srv, invite("  excluded_providers = [\"sandbox\"]\n")),
+				ConfigPlanChecks: plans(plancheck.ResourceActionCreate, invitation),
+			},
+			{Config: onServer(srv, invite("  excluded_providers = [\"sandbox\"]\n")), ConfigPlanChecks: plansNothing()},
+			{Config: onServer(srv, invite("  accepted_providers = [\"wyze\"]\n")), ExpectError: says("No vendor is left to choose", "august")},
+			{Config: onServer(srv, invite("  custom_redirect_url = \"javascript:alert(1)\"\n")), ExpectError: says("must be an http or https URL")},
+			{Config: onServer(srv, invite("  custom_metadata = { flat = \"\" }\n")), ExpectError: says("is empty", "Give the key a text")},
+			{ // what was connected stays
+				Config: onServer(srv, ""),
+			},
+		},
+	})
+	var accounts api.ConnectedAccountsResponse
+	if srv.Post(t, "/connected_accounts/list", map[string]any{"customer_key": "flat-7"}, &accounts); len(accounts.ConnectedAccounts) != 1 {
+		t.Errorf("%d accounts of the customer are left", len(accounts.ConnectedAccounts))
+	}
+}
