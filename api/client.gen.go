@@ -1508,6 +1508,20 @@ type ClientInterface interface {
 	// Corresponds with POST /webhooks/update (the `UpdateWebhook` operationId).
 	UpdateWebhook(ctx context.Context, body UpdateWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateWorkspaceWithBody Create a workspace that the credential may enter from then on.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /workspaces/create (the `CreateWorkspace` operationId).
+	CreateWorkspaceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorkspace Create a workspace that the credential may enter from then on.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /workspaces/create (the `CreateWorkspace` operationId).
+	CreateWorkspace(ctx context.Context, body CreateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetWorkspaceWithBody The workspace of the credential.
 	//
 	// Takes any type of body and a specified content type.
@@ -1535,6 +1549,42 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /workspaces/list (the `ListWorkspaces` operationId).
 	ListWorkspaces(ctx context.Context, body ListWorkspacesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResetSandboxWithBody Begin anew in a sandbox workspace.
+	//
+	// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /workspaces/reset_sandbox (the `ResetSandbox` operationId).
+	ResetSandboxWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResetSandbox Begin anew in a sandbox workspace.
+	//
+	// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /workspaces/reset_sandbox (the `ResetSandbox` operationId).
+	ResetSandbox(ctx context.Context, body ResetSandboxJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWorkspaceWithBody Change the workspace.
+	//
+	// While it is suspended, everything but `/workspaces/…` answers 403 `workspace_suspended`; what is on devices stays, and time-bound codes begin and end.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /workspaces/update (the `UpdateWorkspace` operationId).
+	UpdateWorkspaceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWorkspace Change the workspace.
+	//
+	// While it is suspended, everything but `/workspaces/…` answers 403 `workspace_suspended`; what is on devices stays, and time-bound codes begin and end.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /workspaces/update (the `UpdateWorkspace` operationId).
+	UpdateWorkspace(ctx context.Context, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // CreateAccessCodeWithBody Create a managed access code on a device.
@@ -4835,6 +4885,40 @@ func (c *Client) UpdateWebhook(ctx context.Context, body UpdateWebhookJSONReques
 	return c.Client.Do(req)
 }
 
+// CreateWorkspaceWithBody Create a workspace that the credential may enter from then on.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /workspaces/create (the `CreateWorkspace` operationId).
+func (c *Client) CreateWorkspaceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorkspaceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorkspace Create a workspace that the credential may enter from then on.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /workspaces/create (the `CreateWorkspace` operationId).
+func (c *Client) CreateWorkspace(ctx context.Context, body CreateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorkspaceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetWorkspaceWithBody The workspace of the credential.
 //
 // Takes any type of body and a specified content type.
@@ -4893,6 +4977,82 @@ func (c *Client) ListWorkspacesWithBody(ctx context.Context, contentType string,
 // Corresponds with POST /workspaces/list (the `ListWorkspaces` operationId).
 func (c *Client) ListWorkspaces(ctx context.Context, body ListWorkspacesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListWorkspacesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResetSandboxWithBody Begin anew in a sandbox workspace.
+//
+// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /workspaces/reset_sandbox (the `ResetSandbox` operationId).
+func (c *Client) ResetSandboxWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResetSandboxRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResetSandbox Begin anew in a sandbox workspace.
+//
+// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /workspaces/reset_sandbox (the `ResetSandbox` operationId).
+func (c *Client) ResetSandbox(ctx context.Context, body ResetSandboxJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResetSandboxRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWorkspaceWithBody Change the workspace.
+//
+// While it is suspended, everything but `/workspaces/…` answers 403 `workspace_suspended`; what is on devices stays, and time-bound codes begin and end.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /workspaces/update (the `UpdateWorkspace` operationId).
+func (c *Client) UpdateWorkspaceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWorkspaceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWorkspace Change the workspace.
+//
+// While it is suspended, everything but `/workspaces/…` answers 403 `workspace_suspended`; what is on devices stays, and time-bound codes begin and end.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /workspaces/update (the `UpdateWorkspace` operationId).
+func (c *Client) UpdateWorkspace(ctx context.Context, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWorkspaceRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8663,6 +8823,46 @@ func NewUpdateWebhookRequestWithBody(server string, contentType string, body io.
 	return req, nil
 }
 
+// NewCreateWorkspaceRequest calls the generic CreateWorkspace builder with application/json body
+func NewCreateWorkspaceRequest(server string, body CreateWorkspaceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateWorkspaceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateWorkspaceRequestWithBody constructs an http.Request for the CreateWorkspace method, with any body, and a specified content type
+func NewCreateWorkspaceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/workspaces/create")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewGetWorkspaceRequest calls the generic GetWorkspace builder with application/json body
 func NewGetWorkspaceRequest(server string, body GetWorkspaceJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -8724,6 +8924,86 @@ func NewListWorkspacesRequestWithBody(server string, contentType string, body io
 	}
 
 	operationPath := fmt.Sprintf("/workspaces/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewResetSandboxRequest calls the generic ResetSandbox builder with application/json body
+func NewResetSandboxRequest(server string, body ResetSandboxJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewResetSandboxRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewResetSandboxRequestWithBody constructs an http.Request for the ResetSandbox method, with any body, and a specified content type
+func NewResetSandboxRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/workspaces/reset_sandbox")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewUpdateWorkspaceRequest calls the generic UpdateWorkspace builder with application/json body
+func NewUpdateWorkspaceRequest(server string, body UpdateWorkspaceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateWorkspaceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewUpdateWorkspaceRequestWithBody constructs an http.Request for the UpdateWorkspace method, with any body, and a specified content type
+func NewUpdateWorkspaceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/workspaces/update")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -10207,6 +10487,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /webhooks/update (the `UpdateWebhook` operationId).
 	UpdateWebhookWithResponse(ctx context.Context, body UpdateWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWebhookResult, error)
 
+	// CreateWorkspaceWithBodyWithResponse Create a workspace that the credential may enter from then on.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workspaces/create (the `CreateWorkspace` operationId).
+	CreateWorkspaceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorkspaceResult, error)
+
+	// CreateWorkspaceWithResponse Create a workspace that the credential may enter from then on.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workspaces/create (the `CreateWorkspace` operationId).
+	CreateWorkspaceWithResponse(ctx context.Context, body CreateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorkspaceResult, error)
+
 	// GetWorkspaceWithBodyWithResponse The workspace of the credential.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -10234,6 +10528,42 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /workspaces/list (the `ListWorkspaces` operationId).
 	ListWorkspacesWithResponse(ctx context.Context, body ListWorkspacesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListWorkspacesResult, error)
+
+	// ResetSandboxWithBodyWithResponse Begin anew in a sandbox workspace.
+	//
+	// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workspaces/reset_sandbox (the `ResetSandbox` operationId).
+	ResetSandboxWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResetSandboxResult, error)
+
+	// ResetSandboxWithResponse Begin anew in a sandbox workspace.
+	//
+	// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workspaces/reset_sandbox (the `ResetSandbox` operationId).
+	ResetSandboxWithResponse(ctx context.Context, body ResetSandboxJSONRequestBody, reqEditors ...RequestEditorFn) (*ResetSandboxResult, error)
+
+	// UpdateWorkspaceWithBodyWithResponse Change the workspace.
+	//
+	// While it is suspended, everything but `/workspaces/…` answers 403 `workspace_suspended`; what is on devices stays, and time-bound codes begin and end.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workspaces/update (the `UpdateWorkspace` operationId).
+	UpdateWorkspaceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWorkspaceResult, error)
+
+	// UpdateWorkspaceWithResponse Change the workspace.
+	//
+	// While it is suspended, everything but `/workspaces/…` answers 403 `workspace_suspended`; what is on devices stays, and time-bound codes begin and end.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /workspaces/update (the `UpdateWorkspace` operationId).
+	UpdateWorkspaceWithResponse(ctx context.Context, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkspaceResult, error)
 }
 
 type CreateAccessCodeResult struct {
@@ -16057,6 +16387,68 @@ func (r UpdateWebhookResult) ContentType() string {
 	return ""
 }
 
+type CreateWorkspaceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkspaceResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateWorkspaceResult) GetJSON200() *WorkspaceResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateWorkspaceResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateWorkspaceResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CreateWorkspaceResult) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateWorkspaceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateWorkspaceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateWorkspaceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateWorkspaceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetWorkspaceResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -16161,6 +16553,116 @@ func (r ListWorkspacesResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListWorkspacesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ResetSandboxResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ActionAttemptResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ResetSandboxResult) GetJSON200() *ActionAttemptResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ResetSandboxResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ResetSandboxResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ResetSandboxResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ResetSandboxResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResetSandboxResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResetSandboxResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateWorkspaceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OkResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateWorkspaceResult) GetJSON200() *OkResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateWorkspaceResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateWorkspaceResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateWorkspaceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateWorkspaceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateWorkspaceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateWorkspaceResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -18714,6 +19216,32 @@ func (c *ClientWithResponses) UpdateWebhookWithResponse(ctx context.Context, bod
 	return ParseUpdateWebhookResult(rsp)
 }
 
+// CreateWorkspaceWithBodyWithResponse Create a workspace that the credential may enter from then on.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workspaces/create (the `CreateWorkspace` operationId).
+func (c *ClientWithResponses) CreateWorkspaceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorkspaceResult, error) {
+	rsp, err := c.CreateWorkspaceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorkspaceResult(rsp)
+}
+
+// CreateWorkspaceWithResponse Create a workspace that the credential may enter from then on.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workspaces/create (the `CreateWorkspace` operationId).
+func (c *ClientWithResponses) CreateWorkspaceWithResponse(ctx context.Context, body CreateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorkspaceResult, error) {
+	rsp, err := c.CreateWorkspace(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorkspaceResult(rsp)
+}
+
 // GetWorkspaceWithBodyWithResponse The workspace of the credential.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -18764,6 +19292,66 @@ func (c *ClientWithResponses) ListWorkspacesWithResponse(ctx context.Context, bo
 		return nil, err
 	}
 	return ParseListWorkspacesResult(rsp)
+}
+
+// ResetSandboxWithBodyWithResponse Begin anew in a sandbox workspace.
+//
+// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workspaces/reset_sandbox (the `ResetSandbox` operationId).
+func (c *ClientWithResponses) ResetSandboxWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResetSandboxResult, error) {
+	rsp, err := c.ResetSandboxWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResetSandboxResult(rsp)
+}
+
+// ResetSandboxWithResponse Begin anew in a sandbox workspace.
+//
+// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workspaces/reset_sandbox (the `ResetSandbox` operationId).
+func (c *ClientWithResponses) ResetSandboxWithResponse(ctx context.Context, body ResetSandboxJSONRequestBody, reqEditors ...RequestEditorFn) (*ResetSandboxResult, error) {
+	rsp, err := c.ResetSandbox(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResetSandboxResult(rsp)
+}
+
+// UpdateWorkspaceWithBodyWithResponse Change the workspace.
+//
+// While it is suspended, everything but `/workspaces/…` answers 403 `workspace_suspended`; what is on devices stays, and time-bound codes begin and end.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workspaces/update (the `UpdateWorkspace` operationId).
+func (c *ClientWithResponses) UpdateWorkspaceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWorkspaceResult, error) {
+	rsp, err := c.UpdateWorkspaceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWorkspaceResult(rsp)
+}
+
+// UpdateWorkspaceWithResponse Change the workspace.
+//
+// While it is suspended, everything but `/workspaces/…` answers 403 `workspace_suspended`; what is on devices stays, and time-bound codes begin and end.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /workspaces/update (the `UpdateWorkspace` operationId).
+func (c *ClientWithResponses) UpdateWorkspaceWithResponse(ctx context.Context, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkspaceResult, error) {
+	rsp, err := c.UpdateWorkspace(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWorkspaceResult(rsp)
 }
 
 // ParseCreateAccessCodeResult parses an HTTP response from a CreateAccessCodeWithResponse call
@@ -23177,6 +23765,53 @@ func ParseUpdateWebhookResult(rsp *http.Response) (*UpdateWebhookResult, error) 
 	return response, nil
 }
 
+// ParseCreateWorkspaceResult parses an HTTP response from a CreateWorkspaceWithResponse call
+func ParseCreateWorkspaceResult(rsp *http.Response) (*CreateWorkspaceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateWorkspaceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkspaceResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetWorkspaceResult parses an HTTP response from a GetWorkspaceWithResponse call
 func ParseGetWorkspaceResult(rsp *http.Response) (*GetWorkspaceResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -23233,6 +23868,86 @@ func ParseListWorkspacesResult(rsp *http.Response) (*ListWorkspacesResult, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest WorkspacesResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseResetSandboxResult parses an HTTP response from a ResetSandboxWithResponse call
+func ParseResetSandboxResult(rsp *http.Response) (*ResetSandboxResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResetSandboxResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ActionAttemptResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateWorkspaceResult parses an HTTP response from a UpdateWorkspaceWithResponse call
+func ParseUpdateWorkspaceResult(rsp *http.Response) (*UpdateWorkspaceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateWorkspaceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OkResponse
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

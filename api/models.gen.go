@@ -1025,10 +1025,10 @@ type ConnectWebviewCustomization struct {
 	// LogoShape circle or square.
 	LogoShape string `json:"logo_shape,omitempty,omitzero"`
 
-	// PrimaryButtonColor A CSS colour.
+	// PrimaryButtonColor A CSS colour: a name, or # and hexadecimal digits.
 	PrimaryButtonColor string `json:"primary_button_color,omitempty,omitzero"`
 
-	// PrimaryButtonTextColor A CSS colour.
+	// PrimaryButtonTextColor A CSS colour: a name, or # and hexadecimal digits.
 	PrimaryButtonTextColor string `json:"primary_button_text_color,omitempty,omitzero"`
 
 	// SuccessMessage Shown at the end.
@@ -1361,6 +1361,39 @@ type CreateWebhookRequest struct {
 
 	// URL Where events are to be sent: http or https, without credentials.
 	URL string `json:"url"`
+}
+
+// CreateWorkspaceRequest A workspace to create.
+type CreateWorkspaceRequest struct {
+	// CompanyName The company it belongs to; as connect_partner_name unless given.
+	CompanyName string `json:"company_name,omitempty,omitzero"`
+
+	// ConnectPartnerName The name shown to people who connect an account.
+	ConnectPartnerName string `json:"connect_partner_name,omitempty,omitzero"`
+
+	// ConnectWebviewCustomization How the pages look on which people connect an account.
+	ConnectWebviewCustomization ConnectWebviewCustomization `json:"connect_webview_customization,omitempty,omitzero"`
+
+	// IsSandbox Whether its devices are simulated; some are there from the beginning.
+	IsSandbox bool `json:"is_sandbox,omitempty,omitzero"`
+
+	// Name Its name.
+	Name string `json:"name"`
+
+	// OrganizationID Not available; there are no organisations.
+	OrganizationID string `json:"organization_id,omitempty,omitzero"`
+
+	// WebviewLogoShape As in connect_webview_customization.
+	WebviewLogoShape string `json:"webview_logo_shape,omitempty,omitzero"`
+
+	// WebviewPrimaryButtonColor As in connect_webview_customization.
+	WebviewPrimaryButtonColor string `json:"webview_primary_button_color,omitempty,omitzero"`
+
+	// WebviewPrimaryButtonTextColor As in connect_webview_customization.
+	WebviewPrimaryButtonTextColor string `json:"webview_primary_button_text_color,omitempty,omitzero"`
+
+	// WebviewSuccessMessage As in connect_webview_customization.
+	WebviewSuccessMessage string `json:"webview_success_message,omitempty,omitzero"`
 }
 
 // DeleteAccessCodeRequest Names a managed code to delete.
@@ -3062,6 +3095,27 @@ type UpdateWebhookRequest struct {
 	WebhookID string `json:"webhook_id"`
 }
 
+// UpdateWorkspaceRequest A change of the workspace. What is not named stays.
+type UpdateWorkspaceRequest struct {
+	// ConnectPartnerName The name shown to people who connect an account.
+	ConnectPartnerName string `json:"connect_partner_name,omitempty,omitzero"`
+
+	// ConnectWebviewCustomization How the pages look on which people connect an account.
+	ConnectWebviewCustomization ConnectWebviewCustomization `json:"connect_webview_customization,omitempty,omitzero"`
+
+	// IsPublishableKeyAuthEnabled Whether publishable keys are accepted.
+	IsPublishableKeyAuthEnabled *bool `json:"is_publishable_key_auth_enabled,omitempty"`
+
+	// IsSuspended Whether it is suspended.
+	IsSuspended *bool `json:"is_suspended,omitempty"`
+
+	// Name Its new name.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// OrganizationID Not available; there are no organisations.
+	OrganizationID string `json:"organization_id,omitempty,omitzero"`
+}
+
 // UserIdentifier With what was logged in, or which gateway it is. Never a secret.
 type UserIdentifier struct {
 	// APIURL Where a gateway is.
@@ -3216,6 +3270,9 @@ type Workspace struct {
 
 	// OrganizationID The organisation it belongs to.
 	OrganizationID *string `json:"organization_id"`
+
+	// PublishableKey The latest publishable key that is good, if there is one.
+	PublishableKey string `json:"publishable_key,omitempty,omitzero"`
 
 	// WorkspaceID An identifier. Opaque to clients.
 	WorkspaceID ID `json:"workspace_id"`
@@ -3544,11 +3601,20 @@ type ListWebhooksJSONRequestBody = EmptyRequest
 // UpdateWebhookJSONRequestBody defines body for UpdateWebhook for application/json ContentType.
 type UpdateWebhookJSONRequestBody = UpdateWebhookRequest
 
+// CreateWorkspaceJSONRequestBody defines body for CreateWorkspace for application/json ContentType.
+type CreateWorkspaceJSONRequestBody = CreateWorkspaceRequest
+
 // GetWorkspaceJSONRequestBody defines body for GetWorkspace for application/json ContentType.
 type GetWorkspaceJSONRequestBody = EmptyRequest
 
 // ListWorkspacesJSONRequestBody defines body for ListWorkspaces for application/json ContentType.
 type ListWorkspacesJSONRequestBody = EmptyRequest
+
+// ResetSandboxJSONRequestBody defines body for ResetSandbox for application/json ContentType.
+type ResetSandboxJSONRequestBody = EmptyRequest
+
+// UpdateWorkspaceJSONRequestBody defines body for UpdateWorkspace for application/json ContentType.
+type UpdateWorkspaceJSONRequestBody = UpdateWorkspaceRequest
 
 // ReceiveEventJSONRequestBody defines body for ReceiveEvent for application/json ContentType.
 type ReceiveEventJSONRequestBody = Event

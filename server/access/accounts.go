@@ -51,12 +51,7 @@ type NewAccount struct {
 // connected.
 func (s *Service) ConnectAccount(ctx context.Context, n NewAccount) (uuid.UUID, error) {
 	id := newID()
-	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		if err := s.insertAccount(ctx, tx, id, n); err != nil {
-			return err
-		}
-		return s.tellConnected(ctx, tx, n.WorkspaceID, id, nil)
-	})
+	err := s.db.InTx(ctx, func(tx store.Tx) error { return s.connect(ctx, tx, id, n) })
 	if store.Violates(err, addressIndex) {
 		return id, s.AddressConnected(ctx, n.Adapter, n.Address, uuid.Nil)
 	}
@@ -64,6 +59,13 @@ func (s *Service) ConnectAccount(ctx context.Context, n NewAccount) (uuid.UUID, 
 		return id, fmt.Errorf("connect the account %q: %w", n.DisplayName, err)
 	}
 	return id, nil
+}
+
+func (s *Service) connect(ctx context.Context, tx store.Tx, id uuid.UUID, n NewAccount) error {
+	if err := s.insertAccount(ctx, tx, id, n); err != nil {
+		return err
+	}
+	return s.tellConnected(ctx, tx, n.WorkspaceID, id, nil)
 }
 
 // user says with what was logged in, or, where nobody has, which gateway it is.
@@ -104,9 +106,12 @@ func (s *Service) tellConnected(ctx context.Context, tx store.Tx, workspace, id 
 	return s.emit(ctx, tx, "connected_account.connected", connected)
 }
 
-// GetAccount reads an account with its credentials. For the adapters only.
+// GetAccount reads an account with its credentials; one that was erased is a deleted one. For the adapters only.
 func (s *Service) GetAccount(ctx context.Context, id uuid.UUID) (Account, error) {
 	r, err := s.db.GetAccount(ctx, id)
+	if store.IsNoRows(err) {
+		return Account{ID: id, Deleted: true}, nil
+	}
 	if err != nil {
 		return Account{}, fmt.Errorf("read the account %s: %w", id, err)
 	}
@@ -339,7 +344,11 @@ func (s *Service) accountSynced(ctx context.Context, tx store.Tx, a store.Connec
 		return err
 	case first == 0 && a.ErrorCode == nil:
 		return nil
-	case first == 0:
+	case first == 1:
+		if err := tx.FinishWorkspaceAttempts(ctx, store.FinishWorkspaceAttemptsParams{WorkspaceID: a.WorkspaceID, ActionType: ResetSandboxWorkspace}); err != nil {
+			return err
+		}
+	default:
 		event = "connected_account.completed_first_sync_after_reconnection"
 	}
 	return s.emit(ctx, tx, event, about{workspace: a.WorkspaceID, account: a.ConnectedAccountID})

@@ -43,6 +43,7 @@ const (
 	DeleteAccessCode          = "DELETE_ACCESS_CODE"
 	ConvertAccessCode         = "CONVERT_ACCESS_CODE_TO_MANAGED"
 	DeleteUnmanagedAccessCode = "DELETE_UNMANAGED_ACCESS_CODE"
+	ResetSandboxWorkspace     = "RESET_SANDBOX_WORKSPACE"
 )
 
 // attemptOptions is what an attempt does when it succeeds.

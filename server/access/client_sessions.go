@@ -61,9 +61,15 @@ const (
 func sessionPlace(id uuid.UUID) string { return "client_sessions.token/" + id.String() }
 
 // CreateClientSession makes a session for an end user, who has one at a time.
-// It fails with NotFound for what it is to reach; with Invalid where its end is past, and
+// With a publishable key it is one that reaches nothing yet, and names its end user.
+// It fails with Forbidden (publishable_keys_must_create_empty_client_sessions); with NotFound for what it is to reach; with Invalid where its end is past, and
 // (client_session_token_already_exists) where the end user has one and taken does not say what to do then.
 func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewClientSession, taken IfTaken) (c ClientSession, err error) {
+	if p.Kind == PublishableKey {
+		if err := checkEmpty(n); err != nil {
+			return c, err
+		}
+	}
 	now := s.opt.Now()
 	expires := now.Add(clientSessionLifetime)
 	if n.ExpiresAt != nil {
@@ -112,6 +118,18 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 		return err
 	})
 	return c, named(err, "create a client session")
+}
+
+// checkEmpty says why everybody must not have such a session.
+func checkEmpty(n NewClientSession) error {
+	switch {
+	case n.UserIdentifierKey == "":
+		return invalid("user_identifier_key", "Required")
+	case !n.Reach.empty() || n.CustomerKey != "" || n.ExpiresAt != nil:
+		return &Error{Kind: Forbidden, Type: "publishable_keys_must_create_empty_client_sessions",
+			Message: "With a publishable key a client session is given nothing but its user_identifier_key. Grant it access with /client_sessions/grant_access and an API key."}
+	}
+	return nil
 }
 
 // grant gives a session what it is to reach besides. It fails with NotFound for what the workspace does not have.
@@ -325,7 +343,7 @@ func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspac
 	case workspace != nil && *workspace != r.WorkspaceID:
 		return Principal{}, unknownWorkspace()
 	}
-	p := Principal{WorkspaceID: r.WorkspaceID, CredentialID: r.ClientSessionID, Kind: EndUser, Reach: r.Accounts, Customer: r.CustomerKey != nil}
+	p := Principal{WorkspaceID: r.WorkspaceID, CredentialID: r.ClientSessionID, Kind: EndUser, Suspended: r.IsSuspended, Reach: r.Accounts, Customer: r.CustomerKey != nil}
 	if p.Reach == nil {
 		p.Reach = []uuid.UUID{} // nil would be everything
 	}

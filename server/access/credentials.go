@@ -24,6 +24,7 @@ const (
 	APIKey         CredentialKind = "api_key"         // seam_<8>_<24>, bound to one workspace
 	PAT            CredentialKind = "pat"             // seam_at1<8>_<24>, for the workspaces it was granted
 	ConsoleSession CredentialKind = "console_session" // a JSON Web Token signed by the server
+	PublishableKey CredentialKind = "publishable_key" // seam_pk1<8>_<24>, bound to one workspace and known to everybody
 	EndUser        CredentialKind = "client_session"  // seam_cst1<8>_<24>, of an end user: see ClientSession
 )
 
@@ -32,6 +33,7 @@ type Principal struct {
 	WorkspaceID  uuid.UUID // zero where the request names none
 	CredentialID uuid.UUID
 	Kind         CredentialKind
+	Suspended    bool        // the workspace is
 	Reach        []uuid.UUID // the accounts that it sees, with what belongs to them; nil: all of the workspace
 	Customer     bool        // a client session that reaches the accounts of a customer
 }
@@ -57,7 +59,7 @@ type Credential struct {
 type NewCredential struct {
 	Kind         CredentialKind
 	Name         string
-	WorkspaceIDs []uuid.UUID   // exactly one for an API key
+	WorkspaceIDs []uuid.UUID   // exactly one for an API key or a publishable key
 	Lifetime     time.Duration // 0: until revoked; a console session has at most a day
 	Sandbox      bool          // the key says that it is for testing
 }
@@ -68,8 +70,8 @@ const sessionLifetime = 24 * time.Hour
 // It fails with Invalid, and with NotFound for an unknown workspace.
 func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token string, c Credential, err error) {
 	switch {
-	case n.Kind == APIKey && len(n.WorkspaceIDs) != 1:
-		return "", c, invalid("workspace_ids", "An API key belongs to exactly one workspace.")
+	case (n.Kind == APIKey || n.Kind == PublishableKey) && len(n.WorkspaceIDs) != 1:
+		return "", c, invalid("workspace_ids", "A key belongs to exactly one workspace.")
 	case len(n.WorkspaceIDs) == 0:
 		return "", c, invalid("workspace_ids", "Name at least one workspace that the credential may enter.")
 	}
@@ -94,8 +96,12 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 			}
 		}
 		hash := sha256.Sum256([]byte(token))
+		var public *string
+		if n.Kind == PublishableKey {
+			public = &token
+		}
 		err := tx.InsertCredential(ctx, store.InsertCredentialParams{CredentialID: c.ID, Kind: string(c.Kind), Name: c.Name,
-			Hint: c.Hint, TokenHash: hash[:], ExpiresAt: c.ExpiresAt})
+			Hint: c.Hint, TokenHash: hash[:], ExpiresAt: c.ExpiresAt, PublicToken: public})
 		for _, id := range n.WorkspaceIDs {
 			err = errors.Join(err, tx.InsertCredentialWorkspace(ctx, store.InsertCredentialWorkspaceParams{CredentialID: c.ID, WorkspaceID: id}))
 		}
@@ -114,6 +120,8 @@ func (s *Service) newToken(ctx context.Context, n NewCredential, c Credential) (
 			return "seam_test" + base58(4) + "_" + base58(24), nil
 		}
 		return "seam_" + notReserved() + "_" + base58(24), nil
+	case PublishableKey:
+		return PublishablePrefix + "1" + base58(8) + "_" + base58(24), nil
 	case PAT:
 		return "seam_at1" + base58(8) + "_" + base58(24), nil
 	case ConsoleSession:
@@ -125,8 +133,11 @@ func (s *Service) newToken(ctx context.Context, n NewCredential, c Credential) (
 			ID: c.ID.String(), Issuer: sessionIssuer, IssuedAt: jwt.NewNumericDate(s.opt.Now()), ExpiresAt: jwt.NewNumericDate(*c.ExpiresAt),
 		}).SignedString(key)
 	}
-	return "", invalid("kind", "A credential is one of %s, %s, %s.", APIKey, PAT, ConsoleSession)
+	return "", invalid("kind", "A credential is one of %s, %s, %s, %s.", APIKey, PAT, ConsoleSession, PublishableKey)
 }
+
+// PublishablePrefix is what every publishable key begins with.
+const PublishablePrefix = "seam_pk"
 
 const sessionIssuer = "deviceaccess-server"
 
@@ -187,8 +198,13 @@ func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (
 		return Principal{}, fmt.Errorf("look up the credential: %w", err)
 	case r.WorkspaceID == nil && asked != nil:
 		return Principal{}, unknownWorkspace()
+	case (kind == PublishableKey) != (CredentialKind(r.Kind) == PublishableKey):
+		return Principal{}, unauthorized(kind)
+	case kind == PublishableKey && !r.PublishableKeys:
+		return Principal{}, &Error{Kind: Unauthorized, Type: invalidPublishableKey,
+			Message: "The workspace takes no publishable keys. Switch them on with /workspaces/update and is_publishable_key_auth_enabled true."}
 	}
-	p := Principal{CredentialID: r.CredentialID, Kind: CredentialKind(r.Kind)}
+	p := Principal{CredentialID: r.CredentialID, Kind: CredentialKind(r.Kind), Suspended: r.Suspended}
 	if r.WorkspaceID != nil {
 		p.WorkspaceID = *r.WorkspaceID
 	}
@@ -200,6 +216,8 @@ func (s *Service) kindOf(ctx context.Context, token string) (CredentialKind, err
 	switch {
 	case strings.HasPrefix(token, "seam_at"):
 		return PAT, nil
+	case strings.HasPrefix(token, PublishablePrefix):
+		return PublishableKey, nil
 	case strings.HasPrefix(token, SessionPrefix):
 		return EndUser, nil
 	case strings.HasPrefix(token, "ey"):
@@ -217,8 +235,13 @@ func (s *Service) kindOf(ctx context.Context, token string) (CredentialKind, err
 	return APIKey, nil
 }
 
+const invalidPublishableKey = "invalid_publishable_key"
+
 func unauthorized(kind CredentialKind) *Error {
 	what := map[CredentialKind]string{APIKey: "API Key not found", PAT: "Personal access token not found", ConsoleSession: "Console session token not found or expired"}
+	if kind == PublishableKey {
+		return &Error{Kind: Unauthorized, Type: invalidPublishableKey, Message: "Publishable key not found"}
+	}
 	return &Error{Kind: Unauthorized, Type: "unauthorized", Message: what[kind]}
 }
 

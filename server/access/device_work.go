@@ -69,7 +69,8 @@ func backoff(n int) time.Duration {
 	return minPause/2 + rand.N(span)
 }
 
-// LookAtDevice brings what is written down about a device up to the time and says what there is to do on it.
+// LookAtDevice brings what is written down about a device up to the time and says what there is to do on it. One that
+// was erased with its workspace is one that was removed.
 func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w DeviceWork, err error) {
 	err = s.onDevice(ctx, h, id, "look at the codes", func(t *deviceTx) error {
 		if t.d.RemovedAt == nil && !t.d.IsManaged {
@@ -144,6 +145,9 @@ func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w D
 		}
 		return nil
 	})
+	if store.IsNoRows(err) {
+		return DeviceWork{Device: Device{ID: id, Removed: true}}, nil
+	}
 	return w, err
 }
 

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -16,13 +17,28 @@ type Workspace struct {
 	CompanyName        string
 	ConnectPartnerName *string
 	IsSandbox          bool
+	IsSuspended        bool // what is in it is not shown or changed
+	PublishableKeys    bool // are accepted
+	PublishableKey     string
+	Webviews           WebviewLook
 }
 
-func toWorkspace(r store.Workspace) Workspace {
-	return Workspace{ID: r.WorkspaceID, Name: r.Name, CompanyName: r.CompanyName, ConnectPartnerName: r.ConnectPartnerName, IsSandbox: r.IsSandbox}
+// WebviewLook says how the pages look on which people connect an account. Empty texts are not given.
+type WebviewLook struct {
+	LogoShape              string `json:"logo_shape,omitempty"`
+	PrimaryButtonColor     string `json:"primary_button_color,omitempty"`
+	PrimaryButtonTextColor string `json:"primary_button_text_color,omitempty"`
+	SuccessMessage         string `json:"success_message,omitempty"`
 }
 
-// CreateWorkspace makes a workspace.
+func toWorkspace(r store.Workspace, publishable *string) Workspace {
+	w := Workspace{ID: r.WorkspaceID, Name: r.Name, CompanyName: r.CompanyName, ConnectPartnerName: r.ConnectPartnerName, IsSandbox: r.IsSandbox,
+		IsSuspended: r.IsSuspended, PublishableKeys: r.IsPublishableKeyAuthEnabled, PublishableKey: text(publishable)}
+	_ = json.Unmarshal(r.ConnectWebviewCustomization, &w.Webviews) // written by this package
+	return w
+}
+
+// CreateWorkspace makes a workspace that nobody may enter yet. For administration only.
 func (s *Service) CreateWorkspace(ctx context.Context, name, company string, sandbox bool) (Workspace, error) {
 	w := Workspace{ID: newID(), Name: name, CompanyName: company, IsSandbox: sandbox}
 	err := s.db.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: w.ID, Name: name, CompanyName: company, IsSandbox: sandbox})
@@ -41,7 +57,7 @@ func (s *Service) GetWorkspace(ctx context.Context, id uuid.UUID) (Workspace, er
 	if err != nil {
 		return Workspace{}, fmt.Errorf("read the workspace %s: %w", id, err)
 	}
-	return toWorkspace(r), nil
+	return toWorkspace(r.Workspace, r.PublishableKey), nil
 }
 
 // ListWorkspaces lists the workspaces that the credential may enter.
@@ -51,22 +67,25 @@ func (s *Service) ListWorkspaces(ctx context.Context, p Principal) ([]Workspace,
 		return []Workspace{w}, err
 	}
 	rows, err := s.db.ListWorkspacesOfCredential(ctx, p.CredentialID)
-	return workspaces(rows, err)
-}
-
-// ListAllWorkspaces lists every workspace. For administration only.
-func (s *Service) ListAllWorkspaces(ctx context.Context) ([]Workspace, error) {
-	rows, err := s.db.ListAllWorkspaces(ctx)
-	return workspaces(rows, err)
-}
-
-func workspaces(rows []store.Workspace, err error) ([]Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the workspaces: %w", err)
 	}
 	out := make([]Workspace, len(rows))
 	for i, r := range rows {
-		out[i] = toWorkspace(r)
+		out[i] = toWorkspace(r.Workspace, r.PublishableKey)
+	}
+	return out, nil
+}
+
+// ListAllWorkspaces lists every workspace. For administration only.
+func (s *Service) ListAllWorkspaces(ctx context.Context) ([]Workspace, error) {
+	rows, err := s.db.ListAllWorkspaces(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the workspaces: %w", err)
+	}
+	out := make([]Workspace, len(rows))
+	for i, r := range rows {
+		out[i] = toWorkspace(r.Workspace, r.PublishableKey)
 	}
 	return out, nil
 }

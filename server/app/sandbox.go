@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
@@ -35,6 +36,7 @@ type Sandbox struct {
 	cloud  *sandbox.Sandbox
 	access *access.Service
 	seed   uint64
+	log    *slog.Logger
 }
 
 // sandboxConfig is the configuration of a simulated account.
@@ -56,7 +58,7 @@ func newSandbox(ctx context.Context, a *access.Service, opt Sandboxing, dir stri
 	if opt.Dir == "memory" {
 		dir = ""
 	}
-	s := &Sandbox{opt: opt, access: a, seed: binary.BigEndian.Uint64(key)}
+	s := &Sandbox{opt: opt, access: a, log: log, seed: binary.BigEndian.Uint64(key)}
 	s.cloud = sandbox.New(sandbox.Options{Dir: dir, Seed: s.seed, Speed: opt.Speed, Log: log})
 	var accounts []access.Account
 	for _, adapter := range []string{access.SandboxAdapter, access.SandboxAccessAdapter} {
@@ -119,18 +121,46 @@ func (s *Sandbox) ensureWorkspace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config, err := json.Marshal(sandboxConfig{Key: w.ID.String(), Profiles: s.opt.Profiles, LocksPerProfile: s.opt.LocksPerProfile})
+	account, err := s.account(w.ID, w.ID.String())
 	if err != nil {
 		return err
 	}
-	_, err = s.access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: w.ID, Adapter: access.SandboxAdapter, DisplayName: "Simulated locks",
-		Address: w.ID.String(), User: access.UserIdentifier{Email: sandbox.People[0]}, Config: config})
-	if err != nil {
+	if _, err := s.access.ConnectAccount(ctx, account); err != nil {
 		return err
 	}
 	s.WorkspaceID = w.ID
 	s.APIKey, err = s.NewKey(ctx, "sandbox")
 	return err
+}
+
+func (s *Sandbox) account(workspace uuid.UUID, key string) (access.NewAccount, error) {
+	config, err := json.Marshal(sandboxConfig{Key: key, Profiles: s.opt.Profiles, LocksPerProfile: s.opt.LocksPerProfile})
+	return access.NewAccount{WorkspaceID: workspace, Adapter: access.SandboxAdapter, DisplayName: "Simulated locks",
+		Address: key, User: access.UserIdentifier{Email: sandbox.People[0]}, Config: config}, err
+}
+
+// NewAccount is an account with locks that nobody has seen yet.
+func (s *Sandbox) NewAccount(workspace uuid.UUID) (access.NewAccount, error) {
+	return s.account(workspace, sandbox.Anew(workspace.String()))
+}
+
+// Forget forgets the locks of simulated accounts that are gone. What is on its way to them comes to nothing.
+func (s *Sandbox) Forget(accounts []access.Account) {
+	for _, a := range accounts {
+		var c sandboxConfig
+		if a.Adapter != access.SandboxAdapter || json.Unmarshal(a.Config, &c) != nil || c.Key == "" {
+			continue
+		}
+		if err := s.cloud.Forget(c.Key); err != nil {
+			s.log.Warn("the files of simulated locks that are gone could not be removed", "account", a.ID, "error", err)
+		}
+	}
+}
+
+// simulator is the simulated devices and what may be done to them by hand.
+type simulator struct {
+	*reconcile.Reconciler
+	*Sandbox
 }
 
 // NewKey issues a key of the sandbox workspace.

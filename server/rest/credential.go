@@ -24,6 +24,7 @@ const (
 	schemeConsole         = "console_session"
 	schemeSession         = "client_session"
 	schemeCustomerSession = "client_session_with_customer"
+	schemePublishable     = "publishable_key"
 
 	withWorkspace    = "_with_workspace"
 	withoutWorkspace = "_without_workspace"
@@ -31,7 +32,7 @@ const (
 )
 
 var schemes = []string{schemeAPIKey, schemePAT + withWorkspace, schemePAT + withoutWorkspace, schemeConsole + withWorkspace, schemeConsole + withoutWorkspace,
-	schemeSession, schemeCustomerSession}
+	schemeSession, schemeCustomerSession, schemePublishable}
 
 // schemesOf are the kinds that a credential is of.
 func schemesOf(p access.Principal) []string {
@@ -46,6 +47,8 @@ func schemesOf(p access.Principal) []string {
 		return []string{schemePAT + roaming}
 	case access.ConsoleSession:
 		return []string{schemeConsole + roaming}
+	case access.PublishableKey:
+		return []string{schemePublishable}
 	case access.EndUser:
 		if p.Customer {
 			return []string{schemeSession, schemeCustomerSession}
@@ -63,6 +66,7 @@ var schemeNames = map[string]string{
 	schemeConsole + withoutWorkspace: "a console session without the header seam-workspace",
 	schemeSession:                    "a client session",
 	schemeCustomerSession:            "a client session of a customer",
+	schemePublishable:                "a publishable key",
 }
 
 // sessionHeaders are where clients send the token of a client session beside or instead of Authorization.
@@ -71,9 +75,6 @@ var sessionHeaders = []string{"Client-Session-Token", "Seam-Client-Session-Token
 // credentialOf reads the credential from the headers. Headers that are present but empty count as absent, because the
 // Go SDK always sends all of them.
 func credentialOf(header http.Header) (token, workspaceID string, err error) {
-	if strings.TrimSpace(header.Get("Seam-Publishable-Key")) != "" {
-		return "", "", unauthorized("Publishable keys are not supported; send an API key as Authorization: Bearer")
-	}
 	scheme, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -91,8 +92,17 @@ func credentialOf(header http.Header) (token, workspaceID string, err error) {
 		}
 		token = session
 	}
-	if token == "" {
+	publishable := strings.TrimSpace(header.Get("Seam-Publishable-Key"))
+	switch {
+	case strings.HasPrefix(token, access.PublishablePrefix):
+		return "", "", &failure{status: http.StatusBadRequest, kind: "publishable_key_header_required", message: "Send a publishable key in the header seam-publishable-key"}
+	case token != "": // which can do more
+	case publishable == "":
 		return "", "", unauthorized("No authentication methods succeeded")
+	case !strings.HasPrefix(publishable, access.PublishablePrefix):
+		return "", "", &failure{status: http.StatusUnauthorized, kind: "invalid_publishable_key", message: "Publishable keys begin with " + access.PublishablePrefix}
+	default:
+		token = publishable
 	}
 	return token, strings.TrimSpace(header.Get("Seam-Workspace")), nil
 }
@@ -120,6 +130,9 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 	x.principal = p
 	if after := e.callers.request(p.CredentialID.String()); after > 0 {
 		return tooManyRequests(after)
+	}
+	if p.Suspended && !strings.HasPrefix(x.operation.path, "/workspaces/") {
+		return &failure{status: http.StatusForbidden, kind: "workspace_suspended", message: "The workspace is suspended. End that with /workspaces/update and is_suspended false."}
 	}
 	return x.operation.admits(p)
 }

@@ -23,8 +23,10 @@ var (
 		"/connected_accounts/list", "/connected_accounts/delete", "/connected_accounts/simulate/disconnect", "/devices/unmanaged/list",
 		"/devices/simulate/connect", "/devices/simulate/disconnect", "/devices/simulate/remove", "/user_identities/get",
 	}
-	takeRoamers = []string{"/workspaces/list"} // who have named no workspace
-	takeAnybody = []string{"/health", "/health/get_health"}
+	takePublishable = []string{"/client_sessions/create", "/client_sessions/get_or_create"}
+	takeRoamers     = []string{"/workspaces/list", "/workspaces/create"} // who have named no workspace
+	refuseKeys      = []string{"/workspaces/create"}                     // of one workspace, and tokens that name one
+	takeAnybody     = []string{"/health", "/health/get_health"}
 )
 
 func TestEveryOperationTakesItsKindsOfCredentialsAndNoOthers(t *testing.T) {
@@ -42,8 +44,8 @@ func TestEveryOperationTakesItsKindsOfCredentialsAndNoOthers(t *testing.T) {
 		header map[string]string
 		takes  func(path string) bool
 	}{
-		"API key":                 {bearer(goodKey), func(string) bool { return true }},
-		"PAT":                     {in(roamerKey), func(string) bool { return true }},
+		"API key":                 {bearer(goodKey), func(path string) bool { return !slices.Contains(refuseKeys, path) }},
+		"PAT":                     {in(roamerKey), func(path string) bool { return !slices.Contains(refuseKeys, path) }},
 		"console session":         {in(consoleKey), func(string) bool { return true }},
 		"PAT, roaming":            {bearer(roamerKey), func(path string) bool { return slices.Contains(takeRoamers, path) }},
 		"console session roaming": {bearer(consoleKey), func(path string) bool { return slices.Contains(takeRoamers, path) }},
@@ -52,6 +54,8 @@ func TestEveryOperationTakesItsKindsOfCredentialsAndNoOthers(t *testing.T) {
 			func(path string) bool { return slices.Contains(takeSessions, path) }},
 		"client session in both": {map[string]string{"Authorization": "Bearer " + sessionKey, "Seam-Client-Session-Token": sessionKey},
 			func(path string) bool { return slices.Contains(takeSessions, path) }},
+		"publishable key": {map[string]string{"Authorization": absent, "Seam-Publishable-Key": publicKey},
+			func(path string) bool { return slices.Contains(takePublishable, path) }},
 		"client session of a customer": {bearer(customerKey), func(path string) bool {
 			return slices.Contains(takeSessions, path) || slices.Contains(takeCustomers, path)
 		}},

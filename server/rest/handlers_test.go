@@ -107,6 +107,10 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 	}
 	users := 0
 	user := func() in { users++; return in{"user_identifier_key": fmt.Sprint("user ", users)} }
+	roaming := &apptest.Server{URL: s.URL}
+	if roaming.APIKey, _, err = s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}}); err != nil {
+		t.Fatal(err)
+	}
 	inputs := map[string]func() in{
 		"/client_sessions/create":        user,
 		"/client_sessions/get_or_create": func() in { return in{"user_identifier_key": "user 1", "connected_account_ids": []any{account}} },
@@ -120,6 +124,9 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 		"/health":                        func() in { return nil },
 		"/health/get_health":             func() in { return nil },
 		"/workspaces/get":                func() in { return nil },
+		"/workspaces/create":             func() in { return in{"name": "New", "is_sandbox": true, "webview_logo_shape": "circle"} },
+		"/workspaces/update":             func() in { return in{"name": "Renamed", "is_suspended": false} },
+		"/workspaces/reset_sandbox":      func() in { return nil }, // below, because nothing is left after it
 		"/workspaces/list":               func() in { return nil },
 		"/webhooks/create":               func() in { return in{"url": "https://hooks.example/y", "event_types": []string{"device.connected"}} },
 		"/webhooks/get":                  func() in { return in{"webhook_id": hook()} },
@@ -199,7 +206,7 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 		},
 	}
 	maps.Copy(inputs, inputsOfAccessSystems(t, s))
-	final := []string{"/devices/simulate/disconnect_from_hub", "/devices/simulate/disconnect", "/devices/simulate/remove", "/connected_accounts/simulate/disconnect", "/connected_accounts/delete"}
+	final := []string{"/devices/simulate/disconnect_from_hub", "/devices/simulate/disconnect", "/devices/simulate/remove", "/connected_accounts/simulate/disconnect", "/connected_accounts/delete", "/workspaces/reset_sandbox"}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
 		input, known := inputs[path]
 		if !known {
@@ -210,6 +217,10 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 			continue
 		}
 		for method, op := range doc.Paths.Value(path).Operations() {
+			s := s
+			if path == "/workspaces/create" { // for which a key of one workspace is too little
+				s = roaming
+			}
 			status, out := call(t, s, method, path, input())
 			conforms(t, method+" "+path, op, status, out)
 		}

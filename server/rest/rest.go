@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
@@ -53,6 +54,10 @@ type Simulator interface {
 	EnterCode(ctx context.Context, p access.Principal, deviceID, pin string) (access.Attempt, error)
 	LockByHand(ctx context.Context, p access.Principal, deviceID string) (access.Attempt, error)
 	DisconnectAccount(ctx context.Context, p access.Principal, accountID string) error
+	// NewAccount is an account with simulated devices that a sandbox workspace begins with.
+	NewAccount(workspace uuid.UUID) (access.NewAccount, error)
+	// Forget has simulated devices forgotten that nobody reaches any more.
+	Forget(accounts []access.Account)
 	AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (access.Code, error)
 }
 

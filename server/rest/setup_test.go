@@ -28,6 +28,7 @@ const (
 	roamerKey   = "seam_at_roamer" // acts in the workspace that the request names
 	consoleKey  = "ey_console"     // as roamerKey
 	sessionKey  = "seam_cst1_someone"
+	publicKey   = "seam_pk1_everybody"
 	customerKey = "seam_cst1_customer"
 	someID      = "0191b7a4-5f2e-7c3d-8a4b-1f2e3d4c5b6a"
 )
@@ -47,6 +48,8 @@ func knownKeys(_ context.Context, token, workspaceID string) (access.Principal, 
 	case roamerKey, consoleKey:
 		id, _ := uuid.Parse(workspaceID)
 		return access.Principal{WorkspaceID: id, Kind: map[string]access.CredentialKind{roamerKey: access.PAT, consoleKey: access.ConsoleSession}[token]}, nil
+	case publicKey:
+		return access.Principal{WorkspaceID: workspaceA, Kind: access.PublishableKey}, nil
 	case sessionKey, customerKey:
 		return access.Principal{WorkspaceID: workspaceA, Kind: access.EndUser, Reach: []uuid.UUID{}, Customer: token == customerKey}, nil
 	}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -23,9 +24,64 @@ func (h *handlers) ListWorkspaces(ctx context.Context, _ ListWorkspacesRequestOb
 	return ListWorkspaces200JSONResponse{Ok: true, Workspaces: each(list, toWorkspace)}, nil
 }
 
+func (h *handlers) CreateWorkspace(ctx context.Context, r CreateWorkspaceRequestObject) (CreateWorkspaceResponseObject, error) {
+	if r.Body.OrganizationID != "" {
+		return nil, noOrganizations()
+	}
+	look := access.WebviewLook(r.Body.ConnectWebviewCustomization)
+	n := access.NewWorkspace{Name: r.Body.Name, CompanyName: r.Body.CompanyName, ConnectPartnerName: r.Body.ConnectPartnerName, Sandbox: r.Body.IsSandbox,
+		Webviews: access.WebviewLook{LogoShape: cmp.Or(look.LogoShape, r.Body.WebviewLogoShape),
+			PrimaryButtonColor:     cmp.Or(look.PrimaryButtonColor, r.Body.WebviewPrimaryButtonColor),
+			PrimaryButtonTextColor: cmp.Or(look.PrimaryButtonTextColor, r.Body.WebviewPrimaryButtonTextColor),
+			SuccessMessage:         cmp.Or(look.SuccessMessage, r.Body.WebviewSuccessMessage)}}
+	if n.Sandbox {
+		n.Account = h.simulator.NewAccount
+	}
+	w, err := h.access.AddWorkspace(ctx, principal(ctx), n)
+	if err != nil {
+		return nil, err
+	}
+	return CreateWorkspace200JSONResponse{Ok: true, Workspace: toWorkspace(w)}, nil
+}
+
+func (h *handlers) UpdateWorkspace(ctx context.Context, r UpdateWorkspaceRequestObject) (UpdateWorkspaceResponseObject, error) {
+	if r.Body.OrganizationID != "" {
+		return nil, noOrganizations()
+	}
+	err := h.access.UpdateWorkspace(ctx, principal(ctx), access.WorkspaceChange{Name: r.Body.Name, ConnectPartnerName: r.Body.ConnectPartnerName,
+		Webviews: access.WebviewLook(r.Body.ConnectWebviewCustomization), PublishableKeys: r.Body.IsPublishableKeyAuthEnabled, Suspended: r.Body.IsSuspended})
+	if err != nil {
+		return nil, err
+	}
+	return UpdateWorkspace200JSONResponse{Ok: true}, nil
+}
+
+func noOrganizations() error {
+	return invalid([]issue{{path: []string{"organization_id"}, message: "Not available; there are no organisations"}})
+}
+
+func (h *handlers) ResetSandbox(ctx context.Context, _ ResetSandboxRequestObject) (ResetSandboxResponseObject, error) {
+	p := principal(ctx)
+	anew, err := h.simulator.NewAccount(p.WorkspaceID)
+	if err != nil {
+		return nil, err
+	}
+	a, err := h.access.ResetSandbox(ctx, p, anew, h.simulator.Forget)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := h.toAttempt(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return ResetSandbox200JSONResponse{Ok: true, ActionAttempt: shown}, nil
+}
+
 func toWorkspace(w access.Workspace) api.Workspace {
 	return api.Workspace{
 		WorkspaceID: w.ID.String(), Name: w.Name, CompanyName: w.CompanyName,
-		ConnectPartnerName: w.ConnectPartnerName, IsSandbox: w.IsSandbox,
+		ConnectPartnerName: w.ConnectPartnerName, IsSandbox: w.IsSandbox, IsSuspended: w.IsSuspended,
+		IsPublishableKeyAuthEnabled: w.PublishableKeys, PublishableKey: w.PublishableKey,
+		ConnectWebviewCustomization: api.ConnectWebviewCustomization(w.Webviews),
 	}
 }

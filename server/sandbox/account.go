@@ -65,6 +65,23 @@ func (s *Sandbox) EnsureAccount(spec AccountSpec) (Account, error) {
 	return account, nil
 }
 
+// Forget ends the account of a key, with what its locks remember.
+func (s *Sandbox) Forget(key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	hash := sha256.Sum256([]byte(s.tokenOf(key)))
+	a := s.accounts[hash]
+	if a == nil {
+		return nil
+	}
+	delete(s.accounts, hash)
+	errs := []error{s.files().remove(a.file())}
+	for _, l := range a.all() {
+		errs = append(errs, l.forget())
+	}
+	return errors.Join(errs...)
+}
+
 // account is the cloud's side of a vendor account.
 type account struct {
 	box     *Sandbox

@@ -20,6 +20,7 @@ type lock struct {
 
 	mu      sync.Mutex
 	mem     memory
+	ended   bool                // it is forgotten: nothing is written down any more
 	view    []stored            // the cloud's copy of mem.Codes
 	ops     []*op               // on their way, oldest first
 	lastAt  time.Time           // no write overtakes an earlier one
@@ -92,6 +93,9 @@ func (l *lock) now() time.Time {
 // commit changes the lock's memory, file first, and lets the cloud see it. Where change or the file
 // fails, nothing has changed. The caller holds l.mu.
 func (l *lock) commit(change func(*memory) *problem) *problem {
+	if l.ended {
+		return refuse(lockNotFound, "There is no such lock any more.")
+	}
 	m := l.mem.clone()
 	if p := change(&m); p != nil {
 		return p
@@ -164,6 +168,14 @@ func (l *lock) connect(change func(*memory)) *problem {
 		}
 	}
 	return nil
+}
+
+// forget ends the lock for good.
+func (l *lock) forget() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended, l.mem.Removed = true, true
+	return l.box.files().remove(l.file())
 }
 
 func (l *lock) remove() *problem {

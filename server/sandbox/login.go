@@ -1,10 +1,13 @@
 package sandbox
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // Everything is the vendor with locks of all the others.
@@ -49,7 +52,7 @@ func (s *Sandbox) login(w http.ResponseWriter, r *http.Request) {
 		answerProblem(w, refuse(loginRefused, "The email address or the password is wrong."))
 		return
 	}
-	key := accountKey(q.Partner, q.Provider, email)
+	key := accountKey(s.base(q.Partner), q.Provider, email)
 	a, err := s.ensureAccount(key)
 	if err == nil {
 		err = a.revoke(false)
@@ -73,11 +76,23 @@ func person(email string) (string, bool) {
 
 // accountKey names the account that somebody has at a provider. The first of the People has the locks that a partner
 // begins with.
+//
+// What partners' accounts are named by changes when they begin anew: Anew.
 func accountKey(partner, provider, email string) string {
 	if provider == Everything && email == People[0] {
 		return partner
 	}
 	return partner + "/" + provider + "/" + email
+}
+
+// Anew is the key of an account with which a partner begins anew: with locks that nobody has ever seen. What is on its
+// way to those before does not reach them, and whoever logs in from then on gets to new ones, too.
+func Anew(partner string) string { return partner + "#" + uuid.NewString() }
+
+func (s *Sandbox) base(partner string) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return cmp.Or(s.bases[partner], partner)
 }
 
 // ensureAccount makes the account, without locks, unless there is one.
@@ -93,6 +108,10 @@ func (s *Sandbox) account(key string) (*account, error) {
 		return nil, errClosed
 	}
 	hash := sha256.Sum256([]byte(s.tokenOf(key)))
+	base, _, _ := strings.Cut(key, "/")
+	if partner, _, anew := strings.Cut(base, "#"); anew {
+		s.bases[partner] = base
+	}
 	a := s.accounts[hash]
 	if a == nil {
 		a = &account{box: s, id: s.idOf("account", key), gateway: &gate{}, byID: map[string]*lock{}}

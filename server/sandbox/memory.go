@@ -113,6 +113,18 @@ func (d files) load(name string, v any) (bool, error) {
 	return true, nil
 }
 
+// remove takes the named document away, if it is there.
+func (d files) remove(name string) error {
+	if d == "" {
+		return nil
+	}
+	err := os.Remove(filepath.Join(string(d), name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // save replaces the named document as a whole, or leaves it as it was.
 func (d files) save(name string, v any) error {
 	if d == "" {

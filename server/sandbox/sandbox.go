@@ -144,6 +144,7 @@ type Sandbox struct {
 	mu       sync.RWMutex
 	closed   bool
 	accounts map[[sha256.Size]byte]*account // by hash of the token
+	bases    map[string]string              // by partner: what the keys of its accounts begin with
 }
 
 // New starts a sandbox without accounts. Close ends it.
@@ -162,6 +163,7 @@ func New(o Options) *Sandbox {
 		sched:    newScheduler(),
 		sender:   &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 2}},
 		accounts: map[[sha256.Size]byte]*account{},
+		bases:    map[string]string{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.handler = s.routes()

@@ -37,6 +37,21 @@ func (q *Queries) FinishActionAttempt(ctx context.Context, arg FinishActionAttem
 	return result.RowsAffected(), nil
 }
 
+const finishWorkspaceAttempts = `-- name: FinishWorkspaceAttempts :exec
+update action_attempts set status = 'success', finished_at = now()
+where workspace_id = $1 and action_type = $2 and device_id is null and status = 'pending'
+`
+
+type FinishWorkspaceAttemptsParams struct {
+	WorkspaceID uuid.UUID
+	ActionType  string
+}
+
+func (q *Queries) FinishWorkspaceAttempts(ctx context.Context, arg FinishWorkspaceAttemptsParams) error {
+	_, err := q.db.Exec(ctx, finishWorkspaceAttempts, arg.WorkspaceID, arg.ActionType)
+	return err
+}
+
 const getActionAttempt = `-- name: GetActionAttempt :one
 select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts a where a.workspace_id = $1 and a.action_attempt_id = $2
   and ($3::uuid[] is null or exists (select 1 from devices d
@@ -98,6 +113,48 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 		arg.ActionType,
 		arg.Gen,
 		arg.Options,
+		arg.Patience,
+	)
+	var i ActionAttempt
+	err := row.Scan(
+		&i.ActionAttemptID,
+		&i.WorkspaceID,
+		&i.DeviceID,
+		&i.AccessCodeID,
+		&i.ActionType,
+		&i.Gen,
+		&i.Options,
+		&i.Status,
+		&i.ErrorType,
+		&i.ErrorMessage,
+		&i.CreatedAt,
+		&i.DeadlineAt,
+		&i.FinishedAt,
+		&i.StartedAt,
+		&i.ToldAt,
+	)
+	return i, err
+}
+
+const insertWorkspaceAttempt = `-- name: InsertWorkspaceAttempt :one
+insert into action_attempts (action_attempt_id, workspace_id, action_type, status, deadline_at, created_at)
+values ($1, $2, $3, 'pending', now() + $4::interval, clock_timestamp())
+returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at
+`
+
+type InsertWorkspaceAttemptParams struct {
+	ActionAttemptID uuid.UUID
+	WorkspaceID     uuid.UUID
+	ActionType      string
+	Patience        time.Duration
+}
+
+// On the workspace, and so on no device.
+func (q *Queries) InsertWorkspaceAttempt(ctx context.Context, arg InsertWorkspaceAttemptParams) (ActionAttempt, error) {
+	row := q.db.QueryRow(ctx, insertWorkspaceAttempt,
+		arg.ActionAttemptID,
+		arg.WorkspaceID,
+		arg.ActionType,
 		arg.Patience,
 	)
 	var i ActionAttempt

@@ -44,15 +44,16 @@ func (q *Queries) AccountsOfWorkspace(ctx context.Context, arg AccountsOfWorkspa
 }
 
 const authenticateClientSession = `-- name: AuthenticateClientSession :one
-select s.client_session_id, s.workspace_id, s.customer_key, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
+select s.client_session_id, s.workspace_id, s.customer_key, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
   array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id)::uuid[] as accounts
-from client_sessions s where s.token_hash = $1
+from client_sessions s join workspaces w using (workspace_id) where s.token_hash = $1
 `
 
 type AuthenticateClientSessionRow struct {
 	ClientSessionID uuid.UUID
 	WorkspaceID     uuid.UUID
 	CustomerKey     *string
+	IsSuspended     bool
 	Revoked         bool
 	Expired         bool
 	Accounts        []uuid.UUID
@@ -66,6 +67,7 @@ func (q *Queries) AuthenticateClientSession(ctx context.Context, tokenHash []byt
 		&i.ClientSessionID,
 		&i.WorkspaceID,
 		&i.CustomerKey,
+		&i.IsSuspended,
 		&i.Revoked,
 		&i.Expired,
 		&i.Accounts,

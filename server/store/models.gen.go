@@ -327,6 +327,11 @@ type LockOperation struct {
 	SeenAt    time.Time
 }
 
+type PublishableKey struct {
+	WorkspaceID uuid.UUID
+	PublicToken *string
+}
+
 type ServerKey struct {
 	Name      string
 	Sealed    []byte

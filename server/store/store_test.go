@@ -88,8 +88,8 @@ func TestDeadlockIsTriedAgain(t *testing.T) {
 	}
 	done.Wait()
 	for _, id := range rows {
-		if w, err := db.GetWorkspace(t.Context(), id); err != nil || w.Name != "w++" {
-			t.Errorf("%q %v", w.Name, err)
+		if w, err := db.GetWorkspace(t.Context(), id); err != nil || w.Workspace.Name != "w++" {
+			t.Errorf("%q %v", w.Workspace.Name, err)
 		}
 	}
 	if runs.Load() < 3 || told.Load() != 2 {

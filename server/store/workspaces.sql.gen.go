@@ -12,10 +12,27 @@ import (
 	"github.com/google/uuid"
 )
 
+const eraseWorkspace = `-- name: EraseWorkspace :exec
+with accounts as (delete from connected_accounts a where a.workspace_id = $1), -- with their devices, codes and systems
+  told as (delete from events e where e.workspace_id = $1), -- with their deliveries
+  attempts as (delete from action_attempts t where t.workspace_id = $1 and t.device_id is not null),
+  webviews as (delete from connect_webviews v where v.workspace_id = $1),
+  people as (delete from user_identities u where u.workspace_id = $1)
+delete from client_sessions s where s.workspace_id = $1
+`
+
+// Everything in it but its credentials and webhooks, and attempts that were made on itself.
+func (q *Queries) EraseWorkspace(ctx context.Context, workspaceID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, eraseWorkspace, workspaceID)
+	return err
+}
+
 const findCredential = `-- name: FindCredential :one
-select c.credential_id, c.kind, w.workspace_id
+select c.credential_id, c.kind, w.workspace_id, coalesce(s.is_suspended, false) as suspended,
+  coalesce(s.is_publishable_key_auth_enabled, false) as publishable_keys
 from credentials c left join credential_workspaces w on w.credential_id = c.credential_id
-  and (w.workspace_id = $1::uuid or (c.kind = 'api_key' and $1::uuid is null))
+  and (w.workspace_id = $1::uuid or (c.kind in ('api_key', 'publishable_key') and $1::uuid is null))
+  left join workspaces s on s.workspace_id = w.workspace_id
 where c.token_hash = $2 and c.revoked_at is null and (c.expires_at is null or c.expires_at > now())
 `
 
@@ -25,44 +42,58 @@ type FindCredentialParams struct {
 }
 
 type FindCredentialRow struct {
-	CredentialID uuid.UUID
-	Kind         string
-	WorkspaceID  *uuid.UUID
+	CredentialID    uuid.UUID
+	Kind            string
+	WorkspaceID     *uuid.UUID
+	Suspended       bool
+	PublishableKeys bool
 }
 
-// The workspace is the one asked for if the credential may enter it; an API key enters its own unasked.
+// The workspace is the one asked for if the credential may enter it; a key enters its own unasked.
 func (q *Queries) FindCredential(ctx context.Context, arg FindCredentialParams) (FindCredentialRow, error) {
 	row := q.db.QueryRow(ctx, findCredential, arg.WorkspaceID, arg.TokenHash)
 	var i FindCredentialRow
-	err := row.Scan(&i.CredentialID, &i.Kind, &i.WorkspaceID)
+	err := row.Scan(
+		&i.CredentialID,
+		&i.Kind,
+		&i.WorkspaceID,
+		&i.Suspended,
+		&i.PublishableKeys,
+	)
 	return i, err
 }
 
 const getWorkspace = `-- name: GetWorkspace :one
-select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at, retention_due_at, is_suspended, is_publishable_key_auth_enabled, connect_webview_customization from workspaces where workspace_id = $1
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) where w.workspace_id = $1
 `
 
-func (q *Queries) GetWorkspace(ctx context.Context, workspaceID uuid.UUID) (Workspace, error) {
+type GetWorkspaceRow struct {
+	Workspace      Workspace
+	PublishableKey *string
+}
+
+func (q *Queries) GetWorkspace(ctx context.Context, workspaceID uuid.UUID) (GetWorkspaceRow, error) {
 	row := q.db.QueryRow(ctx, getWorkspace, workspaceID)
-	var i Workspace
+	var i GetWorkspaceRow
 	err := row.Scan(
-		&i.WorkspaceID,
-		&i.Name,
-		&i.CompanyName,
-		&i.ConnectPartnerName,
-		&i.IsSandbox,
-		&i.CreatedAt,
-		&i.RetentionDueAt,
-		&i.IsSuspended,
-		&i.IsPublishableKeyAuthEnabled,
-		&i.ConnectWebviewCustomization,
+		&i.Workspace.WorkspaceID,
+		&i.Workspace.Name,
+		&i.Workspace.CompanyName,
+		&i.Workspace.ConnectPartnerName,
+		&i.Workspace.IsSandbox,
+		&i.Workspace.CreatedAt,
+		&i.Workspace.RetentionDueAt,
+		&i.Workspace.IsSuspended,
+		&i.Workspace.IsPublishableKeyAuthEnabled,
+		&i.Workspace.ConnectWebviewCustomization,
+		&i.PublishableKey,
 	)
 	return i, err
 }
 
 const insertCredential = `-- name: InsertCredential :exec
-insert into credentials (credential_id, kind, name, hint, token_hash, expires_at)
-values ($1, $2, $3, $4, $5, $6)
+insert into credentials (credential_id, kind, name, hint, token_hash, expires_at, public_token)
+values ($1, $2, $3, $4, $5, $6, $7)
 `
 
 type InsertCredentialParams struct {
@@ -72,6 +103,7 @@ type InsertCredentialParams struct {
 	Hint         string
 	TokenHash    []byte
 	ExpiresAt    *time.Time
+	PublicToken  *string
 }
 
 func (q *Queries) InsertCredential(ctx context.Context, arg InsertCredentialParams) error {
@@ -82,6 +114,7 @@ func (q *Queries) InsertCredential(ctx context.Context, arg InsertCredentialPara
 		arg.Hint,
 		arg.TokenHash,
 		arg.ExpiresAt,
+		arg.PublicToken,
 	)
 	return err
 }
@@ -101,16 +134,17 @@ func (q *Queries) InsertCredentialWorkspace(ctx context.Context, arg InsertCrede
 }
 
 const insertWorkspace = `-- name: InsertWorkspace :exec
-insert into workspaces (workspace_id, name, company_name, connect_partner_name, is_sandbox)
-values ($1, $2, $3, $4, $5)
+insert into workspaces (workspace_id, name, company_name, connect_partner_name, is_sandbox, connect_webview_customization)
+values ($1, $2, $3, $4, $5, coalesce($6::jsonb, '{}'))
 `
 
 type InsertWorkspaceParams struct {
-	WorkspaceID        uuid.UUID
-	Name               string
-	CompanyName        string
-	ConnectPartnerName *string
-	IsSandbox          bool
+	WorkspaceID                 uuid.UUID
+	Name                        string
+	CompanyName                 string
+	ConnectPartnerName          *string
+	IsSandbox                   bool
+	ConnectWebviewCustomization []byte
 }
 
 func (q *Queries) InsertWorkspace(ctx context.Context, arg InsertWorkspaceParams) error {
@@ -120,34 +154,41 @@ func (q *Queries) InsertWorkspace(ctx context.Context, arg InsertWorkspaceParams
 		arg.CompanyName,
 		arg.ConnectPartnerName,
 		arg.IsSandbox,
+		arg.ConnectWebviewCustomization,
 	)
 	return err
 }
 
 const listAllWorkspaces = `-- name: ListAllWorkspaces :many
-select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at, retention_due_at, is_suspended, is_publishable_key_auth_enabled, connect_webview_customization from workspaces order by created_at, workspace_id
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) order by w.created_at, w.workspace_id
 `
 
-func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]Workspace, error) {
+type ListAllWorkspacesRow struct {
+	Workspace      Workspace
+	PublishableKey *string
+}
+
+func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]ListAllWorkspacesRow, error) {
 	rows, err := q.db.Query(ctx, listAllWorkspaces)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Workspace{}
+	items := []ListAllWorkspacesRow{}
 	for rows.Next() {
-		var i Workspace
+		var i ListAllWorkspacesRow
 		if err := rows.Scan(
-			&i.WorkspaceID,
-			&i.Name,
-			&i.CompanyName,
-			&i.ConnectPartnerName,
-			&i.IsSandbox,
-			&i.CreatedAt,
-			&i.RetentionDueAt,
-			&i.IsSuspended,
-			&i.IsPublishableKeyAuthEnabled,
-			&i.ConnectWebviewCustomization,
+			&i.Workspace.WorkspaceID,
+			&i.Workspace.Name,
+			&i.Workspace.CompanyName,
+			&i.Workspace.ConnectPartnerName,
+			&i.Workspace.IsSandbox,
+			&i.Workspace.CreatedAt,
+			&i.Workspace.RetentionDueAt,
+			&i.Workspace.IsSuspended,
+			&i.Workspace.IsPublishableKeyAuthEnabled,
+			&i.Workspace.ConnectWebviewCustomization,
+			&i.PublishableKey,
 		); err != nil {
 			return nil, err
 		}
@@ -210,30 +251,36 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 }
 
 const listWorkspacesOfCredential = `-- name: ListWorkspacesOfCredential :many
-select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization from workspaces w join credential_workspaces c using (workspace_id)
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, k.public_token as publishable_key from workspaces w join credential_workspaces c using (workspace_id) left join publishable_keys k using (workspace_id)
 where c.credential_id = $1 order by w.created_at, w.workspace_id
 `
 
-func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID uuid.UUID) ([]Workspace, error) {
+type ListWorkspacesOfCredentialRow struct {
+	Workspace      Workspace
+	PublishableKey *string
+}
+
+func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID uuid.UUID) ([]ListWorkspacesOfCredentialRow, error) {
 	rows, err := q.db.Query(ctx, listWorkspacesOfCredential, credentialID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Workspace{}
+	items := []ListWorkspacesOfCredentialRow{}
 	for rows.Next() {
-		var i Workspace
+		var i ListWorkspacesOfCredentialRow
 		if err := rows.Scan(
-			&i.WorkspaceID,
-			&i.Name,
-			&i.CompanyName,
-			&i.ConnectPartnerName,
-			&i.IsSandbox,
-			&i.CreatedAt,
-			&i.RetentionDueAt,
-			&i.IsSuspended,
-			&i.IsPublishableKeyAuthEnabled,
-			&i.ConnectWebviewCustomization,
+			&i.Workspace.WorkspaceID,
+			&i.Workspace.Name,
+			&i.Workspace.CompanyName,
+			&i.Workspace.ConnectPartnerName,
+			&i.Workspace.IsSandbox,
+			&i.Workspace.CreatedAt,
+			&i.Workspace.RetentionDueAt,
+			&i.Workspace.IsSuspended,
+			&i.Workspace.IsPublishableKeyAuthEnabled,
+			&i.Workspace.ConnectWebviewCustomization,
+			&i.PublishableKey,
 		); err != nil {
 			return nil, err
 		}
@@ -243,6 +290,84 @@ func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID u
 		return nil, err
 	}
 	return items, nil
+}
+
+const lockAccountsOfWorkspace = `-- name: LockAccountsOfWorkspace :many
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts where workspace_id = $1 order by connected_account_id for update
+`
+
+// Before their devices, as everybody does.
+func (q *Queries) LockAccountsOfWorkspace(ctx context.Context, workspaceID uuid.UUID) ([]ConnectedAccount, error) {
+	rows, err := q.db.Query(ctx, lockAccountsOfWorkspace, workspaceID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ConnectedAccount{}
+	for rows.Next() {
+		var i ConnectedAccount
+		if err := rows.Scan(
+			&i.ConnectedAccountID,
+			&i.WorkspaceID,
+			&i.Adapter,
+			&i.Provider,
+			&i.DisplayName,
+			&i.ConfigSealed,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.CreatedAt,
+			&i.WakeSeq,
+			&i.DueAt,
+			&i.FirstSyncedAt,
+			&i.ErrorAt,
+			&i.AddressMac,
+			&i.DeletedAt,
+			&i.CustomMetadata,
+			&i.CustomerKey,
+			&i.ManageNewDevices,
+			&i.AcceptedCapabilities,
+			&i.UserIdentifier,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lockDevicesOfWorkspace = `-- name: LockDevicesOfWorkspace :exec
+select from devices where workspace_id = $1 order by device_id for update
+`
+
+func (q *Queries) LockDevicesOfWorkspace(ctx context.Context, workspaceID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, lockDevicesOfWorkspace, workspaceID)
+	return err
+}
+
+const lockWorkspace = `-- name: LockWorkspace :one
+select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at, retention_due_at, is_suspended, is_publishable_key_auth_enabled, connect_webview_customization from workspaces where workspace_id = $1 for no key update
+`
+
+// Changes of a workspace itself happen one after another; what is in it goes on.
+func (q *Queries) LockWorkspace(ctx context.Context, workspaceID uuid.UUID) (Workspace, error) {
+	row := q.db.QueryRow(ctx, lockWorkspace, workspaceID)
+	var i Workspace
+	err := row.Scan(
+		&i.WorkspaceID,
+		&i.Name,
+		&i.CompanyName,
+		&i.ConnectPartnerName,
+		&i.IsSandbox,
+		&i.CreatedAt,
+		&i.RetentionDueAt,
+		&i.IsSuspended,
+		&i.IsPublishableKeyAuthEnabled,
+		&i.ConnectWebviewCustomization,
+	)
+	return i, err
 }
 
 const revokeCredential = `-- name: RevokeCredential :execrows
@@ -255,4 +380,31 @@ func (q *Queries) RevokeCredential(ctx context.Context, credentialID uuid.UUID) 
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const updateWorkspace = `-- name: UpdateWorkspace :exec
+update workspaces set name = $1, connect_partner_name = $2, is_suspended = $3,
+  is_publishable_key_auth_enabled = $4, connect_webview_customization = $5
+where workspace_id = $6
+`
+
+type UpdateWorkspaceParams struct {
+	Name                        string
+	ConnectPartnerName          *string
+	IsSuspended                 bool
+	IsPublishableKeyAuthEnabled bool
+	ConnectWebviewCustomization []byte
+	WorkspaceID                 uuid.UUID
+}
+
+func (q *Queries) UpdateWorkspace(ctx context.Context, arg UpdateWorkspaceParams) error {
+	_, err := q.db.Exec(ctx, updateWorkspace,
+		arg.Name,
+		arg.ConnectPartnerName,
+		arg.IsSuspended,
+		arg.IsPublishableKeyAuthEnabled,
+		arg.ConnectWebviewCustomization,
+		arg.WorkspaceID,
+	)
+	return err
 }

@@ -118,7 +118,7 @@ type walk struct {
 }
 
 func (w walk) through(doc *openapi3.T) {
-	has := []string{"/workspaces/list", "/webhooks/list", "/user_identities/list"} // where strangers have something, too
+	has := []string{"/workspaces/list", "/webhooks/list", "/user_identities/list", "/connect_webviews/list"} // where strangers have something, too
 	creates := []string{"/webhooks/create", "/user_identities/create"}
 	t, s, foreign, others, secrets := w.T, w.s, w.foreign, w.others, w.secrets
 	t.Helper()
@@ -158,6 +158,9 @@ func (w walk) through(doc *openapi3.T) {
 		for _, body := range bodies {
 			if strings.HasPrefix(path, "/client_sessions/") && strings.HasSuffix(path, "create") && body["connected_account_ids"] == nil {
 				continue // everybody may have users, also of the same name
+			}
+			if w.stranger && (path == "/workspaces/update" || path == "/workspaces/reset_sandbox") {
+				continue // which is his own
 			}
 			walked++
 			raw, _ := json.Marshal(body)

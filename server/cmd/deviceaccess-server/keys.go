@@ -24,8 +24,8 @@ func keysCommand() *cli.Command {
 			{
 				Name: "create", Usage: "issue a credential and print it, this once",
 				Flags: append([]cli.Flag{
-					&cli.StringFlag{Name: "kind", Value: "api_key", Usage: "`api_key`, pat (a personal access token) or console_session (at most a day)",
-						Validator: oneOf("api_key", "pat", "console_session")},
+					&cli.StringFlag{Name: "kind", Value: "api_key", Usage: "`api_key`, pat (a personal access token), console_session (at most a day) or publishable_key (for pages, which make client sessions with it)",
+						Validator: oneOf("api_key", "pat", "console_session", "publishable_key")},
 					&cli.StringSliceFlag{Name: "workspace", Usage: "`ID` of a workspace it may enter; repeat it for a pat. Without it the only one there is"},
 					&cli.StringFlag{Name: "name", Usage: "`TEXT` to know it by"},
 					&cli.DurationFlag{Name: "lifetime", Usage: "`TIME` after which it ends; without it when it is revoked", Validator: toCome},

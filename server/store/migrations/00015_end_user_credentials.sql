@@ -46,6 +46,12 @@ alter table credentials drop constraint credentials_kind_check,
   add constraint credentials_kind_check check (kind in ('api_key', 'pat', 'console_session', 'publishable_key')),
   add column public_token text; -- of a publishable key
 create index on credential_workspaces (workspace_id);
+-- The latest of each workspace that is good.
+create view publishable_keys as
+  select distinct on (w.workspace_id) w.workspace_id, c.public_token
+  from credential_workspaces w join credentials c using (credential_id)
+  where c.kind = 'publishable_key' and c.revoked_at is null and (c.expires_at is null or c.expires_at > now())
+  order by w.workspace_id, c.created_at desc;
 
 alter table workspaces
   add column is_suspended                    boolean not null default false, -- nothing is asked for in it but itself
@@ -54,12 +60,15 @@ alter table workspaces
 
 -- An attempt to do something with a whole workspace is on no device.
 alter table action_attempts alter column device_id drop not null;
+create index action_attempts_of_workspaces on action_attempts (workspace_id) where device_id is null and status = 'pending';
 
 -- +goose Down
+drop index action_attempts_of_workspaces;
 delete from action_attempts where device_id is null;
 alter table action_attempts alter column device_id set not null;
 alter table workspaces drop column is_suspended, drop column is_publishable_key_auth_enabled, drop column connect_webview_customization;
 drop index events_workspace_id_connected_account_id_created_at_idx;
+drop view publishable_keys;
 drop index credential_workspaces_workspace_id_idx;
 delete from credentials where kind = 'publishable_key';
 alter table credentials drop column public_token, drop constraint credentials_kind_check,

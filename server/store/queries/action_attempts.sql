@@ -3,6 +3,16 @@ insert into action_attempts (action_attempt_id, workspace_id, device_id, access_
 values (@action_attempt_id, @workspace_id, @device_id, @access_code_id, @action_type, @gen, @options, 'pending', now() + @patience::interval, clock_timestamp())
 returning *;
 
+-- name: InsertWorkspaceAttempt :one
+-- On the workspace, and so on no device.
+insert into action_attempts (action_attempt_id, workspace_id, action_type, status, deadline_at, created_at)
+values (@action_attempt_id, @workspace_id, @action_type, 'pending', now() + @patience::interval, clock_timestamp())
+returning *;
+
+-- name: FinishWorkspaceAttempts :exec
+update action_attempts set status = 'success', finished_at = now()
+where workspace_id = @workspace_id and action_type = @action_type and device_id is null and status = 'pending';
+
 -- name: GetActionAttempt :one
 select * from action_attempts a where a.workspace_id = @workspace_id and a.action_attempt_id = @action_attempt_id
   and (sqlc.narg('reach')::uuid[] is null or exists (select 1 from devices d

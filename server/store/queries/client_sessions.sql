@@ -8,9 +8,9 @@ select pg_advisory_xact_lock(hashtextextended(@workspace_id::text || '/client_se
 
 -- name: AuthenticateClientSession :one
 -- With what it reaches at this moment.
-select s.client_session_id, s.workspace_id, s.customer_key, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
+select s.client_session_id, s.workspace_id, s.customer_key, w.is_suspended, (s.revoked_at is not null)::boolean as revoked, (s.expires_at <= now())::boolean as expired,
   array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id)::uuid[] as accounts
-from client_sessions s where s.token_hash = @token_hash;
+from client_sessions s join workspaces w using (workspace_id) where s.token_hash = @token_hash;
 
 -- name: GetClientSession :one
 select * from client_sessions where workspace_id = @workspace_id and client_session_id = @client_session_id;

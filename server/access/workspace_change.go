@@ -1,0 +1,120 @@
+package access
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// NewWorkspace asks for a workspace.
+type NewWorkspace struct {
+	Name, CompanyName  string
+	ConnectPartnerName string
+	Sandbox            bool
+	Webviews           WebviewLook
+	Account            func(workspace uuid.UUID) (NewAccount, error) // connected at once; nil: none
+}
+
+// AddWorkspace makes a workspace that the credential of p may enter from then on.
+func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace) (w Workspace, err error) {
+	id := newID()
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := tx.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: id, Name: n.Name, CompanyName: cmp.Or(n.CompanyName, n.ConnectPartnerName),
+			ConnectPartnerName: nonEmpty(n.ConnectPartnerName), IsSandbox: n.Sandbox, ConnectWebviewCustomization: mustJSON(n.Webviews)}); err != nil {
+			return err
+		}
+		if err := tx.InsertCredentialWorkspace(ctx, store.InsertCredentialWorkspaceParams{CredentialID: p.CredentialID, WorkspaceID: id}); err != nil {
+			return err
+		}
+		if n.Account != nil {
+			account, err := n.Account(id)
+			if err != nil {
+				return err
+			}
+			if err := s.connect(ctx, tx, newID(), account); err != nil {
+				return err
+			}
+		}
+		r, err := tx.GetWorkspace(ctx, id)
+		w = toWorkspace(r.Workspace, r.PublishableKey)
+		return err
+	})
+	return w, named(err, "create a workspace")
+}
+
+// WorkspaceChange says what is to change; nil and zero fields stay.
+type WorkspaceChange struct {
+	Name               string
+	ConnectPartnerName string
+	Webviews           WebviewLook
+	PublishableKeys    *bool
+	Suspended          *bool
+}
+
+// UpdateWorkspace changes the workspace of p.
+func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceChange) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		r, err := tx.LockWorkspace(ctx, p.WorkspaceID)
+		if err != nil {
+			return err
+		}
+		look := toWorkspace(r, nil).Webviews
+		look = WebviewLook{LogoShape: cmp.Or(c.Webviews.LogoShape, look.LogoShape), PrimaryButtonColor: cmp.Or(c.Webviews.PrimaryButtonColor, look.PrimaryButtonColor),
+			PrimaryButtonTextColor: cmp.Or(c.Webviews.PrimaryButtonTextColor, look.PrimaryButtonTextColor), SuccessMessage: cmp.Or(c.Webviews.SuccessMessage, look.SuccessMessage)}
+		return tx.UpdateWorkspace(ctx, store.UpdateWorkspaceParams{WorkspaceID: r.WorkspaceID, Name: cmp.Or(c.Name, r.Name),
+			ConnectPartnerName: cmp.Or(nonEmpty(c.ConnectPartnerName), r.ConnectPartnerName), IsSuspended: *cmp.Or(c.Suspended, &r.IsSuspended),
+			IsPublishableKeyAuthEnabled: *cmp.Or(c.PublishableKeys, &r.IsPublishableKeyAuthEnabled), ConnectWebviewCustomization: mustJSON(look)})
+	})
+	return named(err, "change the workspace")
+}
+
+// ResetSandbox begins anew in a sandbox workspace: what is in it is erased, but not its credentials and webhooks, and
+// an account is connected instead of those that it had. Forget is told of these once they are gone for good. The
+// attempt ends when the devices of the new account are there. It fails with Invalid (workspace_not_sandbox).
+//
+// Whoever works on a device or an account holds its row while he writes, so nothing of what is erased is written again
+// later: what is under way ends before, or finds nothing.
+func (s *Service) ResetSandbox(ctx context.Context, p Principal, anew NewAccount, forget func([]Account)) (a Attempt, err error) {
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		w, err := tx.LockWorkspace(ctx, p.WorkspaceID)
+		if err != nil {
+			return err
+		}
+		if !w.IsSandbox {
+			return &Error{Kind: Invalid, Type: "workspace_not_sandbox", Message: "Only a sandbox workspace can be reset; the devices of this one are real."}
+		}
+		rows, err := tx.LockAccountsOfWorkspace(ctx, p.WorkspaceID)
+		if err != nil {
+			return err
+		}
+		if err := tx.LockDevicesOfWorkspace(ctx, p.WorkspaceID); err != nil {
+			return err
+		}
+		accounts := make([]Account, len(rows))
+		for i, r := range rows {
+			if accounts[i], err = s.toAccount(r); err != nil {
+				return err
+			}
+		}
+		if err := tx.EraseWorkspace(ctx, p.WorkspaceID); err != nil {
+			return err
+		}
+		r, err := tx.InsertWorkspaceAttempt(ctx, store.InsertWorkspaceAttemptParams{ActionAttemptID: newID(), WorkspaceID: p.WorkspaceID,
+			ActionType: ResetSandboxWorkspace, Patience: s.opt.AttemptPatience})
+		if err != nil {
+			return err
+		}
+		a = toAttempt(r)
+		tx.Then(func() { forget(accounts) })
+		for _, old := range accounts { // so that whoever has an adapter open for it closes that
+			if err := s.waker.Wake(ctx, tx, AccountLane, old.ID); err != nil {
+				return err
+			}
+		}
+		return s.connect(ctx, tx, newID(), anew)
+	})
+	return a, named(err, "reset the sandbox workspace")
+}
