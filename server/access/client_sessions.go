@@ -125,7 +125,7 @@ func checkEmpty(n NewClientSession) error {
 	switch {
 	case n.UserIdentifierKey == "":
 		return invalid("user_identifier_key", "Required")
-	case !n.Reach.empty() || n.CustomerKey != "" || n.ExpiresAt != nil:
+	case !n.empty() || n.CustomerKey != "" || n.ExpiresAt != nil:
 		return &Error{Kind: Forbidden, Type: "publishable_keys_must_create_empty_client_sessions",
 			Message: "With a publishable key a client session is given nothing but its user_identifier_key. Grant it access with /client_sessions/grant_access and an API key."}
 	}
@@ -238,7 +238,7 @@ func (s *Service) ListClientSessions(ctx context.Context, p Principal, f Session
 		}
 		id, err := uuid.Parse(one.text)
 		if err != nil {
-			return nil, nil // what is no identifier names nothing
+			return nil, nil //nolint:nilerr // what is no identifier names nothing
 		}
 		*one.to = &id
 	}
