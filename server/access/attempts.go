@@ -73,16 +73,19 @@ func (s *Service) doneAttempt(ctx context.Context, tx store.Tx, c store.AccessCo
 		return r, err
 	}
 	r.Status = string(Succeeded)
-	_, err = finish(ctx, tx, r, Succeeded, "", "")
+	_, err = s.finish(ctx, tx, r, Succeeded, "", "")
 	return r, err
 }
 
 // finish ends an attempt and says whether it had not ended before.
-func finish(ctx context.Context, tx store.Tx, r store.ActionAttempt, status AttemptStatus, errorType, message string) (ended bool, err error) {
+func (s *Service) finish(ctx context.Context, tx store.Tx, r store.ActionAttempt, status AttemptStatus, errorType, message string) (ended bool, err error) {
 	n, err := tx.FinishActionAttempt(ctx, store.FinishActionAttemptParams{ActionAttemptID: r.ActionAttemptID, Status: string(status),
 		ErrorType: nonEmpty(errorType), ErrorMessage: nonEmpty(message)})
 	if err != nil {
 		return false, fmt.Errorf("finish the action attempt %s: %w", r.ActionAttemptID, err)
+	}
+	if n == 1 {
+		tx.Then(func() { s.waiting.wake(r.ActionAttemptID) })
 	}
 	return n == 1, nil
 }

@@ -90,7 +90,7 @@ func (s *Service) newDeviceAttemptWith(ctx context.Context, tx store.Tx, d store
 
 // finishTold ends an attempt, with the event where its type has one.
 func (s *Service) finishTold(ctx context.Context, tx store.Tx, d store.Device, r store.ActionAttempt, status AttemptStatus, errorType, message string) error {
-	ended, err := finish(ctx, tx, r, status, errorType, message)
+	ended, err := s.finish(ctx, tx, r, status, errorType, message)
 	prefix, told := attemptEvents[r.ActionType]
 	if err != nil || !ended || !told {
 		return err

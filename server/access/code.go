@@ -112,7 +112,7 @@ func (s *Service) toCode(r store.AccessCode, d store.Device) (Code, error) {
 		} else {
 			c.Errors = append(c.Errors, device.Errors()...)
 		}
-		if r.RemovingSince == nil && !(offline(r) && r.AppliedGen > 0) && slices.ContainsFunc(device.AccountErrors, func(p Problem) bool { return p.Code == accountDisconnected }) {
+		if r.RemovingSince == nil && (!offline(r) || r.AppliedGen == 0) && slices.ContainsFunc(device.AccountErrors, func(p Problem) bool { return p.Code == accountDisconnected }) {
 			c.Status = StatusUnknown // nobody lets us look
 		}
 		if c.Mutations, err = s.mutations(r, caps); err != nil {

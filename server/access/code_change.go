@@ -320,11 +320,11 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 		}
 		switch a.ActionType {
 		case DeleteAccessCode, DeleteUnmanagedAccessCode:
-			_, err = finish(ctx, tx, a, Succeeded, "", "")
+			_, err = s.finish(ctx, tx, a, Succeeded, "", "")
 		case ConvertAccessCode:
 			err = s.failConversion(ctx, tx, d, c, a, "access_code_not_found", "The code is no longer on its device.")
 		default:
-			_, err = finish(ctx, tx, a, Failed, "access_code_deleted", "The access code was deleted before the device had confirmed.")
+			_, err = s.finish(ctx, tx, a, Failed, "access_code_deleted", "The access code was deleted before the device had confirmed.")
 		}
 		if err != nil {
 			return err
@@ -361,7 +361,7 @@ func (s *Service) ConvertCode(ctx context.Context, p Principal, id string, exter
 }
 
 func (s *Service) failConversion(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode, a store.ActionAttempt, errorType, message string) error {
-	if _, err := finish(ctx, tx, a, Failed, errorType, message); err != nil {
+	if _, err := s.finish(ctx, tx, a, Failed, errorType, message); err != nil {
 		return err
 	}
 	why := []Problem{{Code: errorType, Message: message, Scope: OfCode, At: s.opt.Now()}}

@@ -75,7 +75,7 @@ func (s *Service) ConfigureAutoLock(ctx context.Context, p Principal, deviceID s
 		a = toAttempt(r)
 		if !d.Online {
 			a.Status, a.ErrorType, a.Message = Failed, "device_offline", "The device is offline. Try again when it is back."
-			_, err := finish(ctx, tx, r, Failed, a.ErrorType, a.Message)
+			_, err := s.finish(ctx, tx, r, Failed, a.ErrorType, a.Message)
 			return err
 		}
 		return s.wakeDevice(ctx, tx, d.DeviceID, false)

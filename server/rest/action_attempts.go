@@ -48,27 +48,12 @@ func (h *handlers) attempted(ctx context.Context, attempt access.Attempt, err er
 	return api.ActionAttemptResponse{Ok: true, ActionAttempt: shown}, err
 }
 
-const (
-	syncWithin = 10 * time.Second      // how long a request with sync waits for its attempt to end
-	syncEvery  = 50 * time.Millisecond // how often it looks
-)
+// syncWithin is how long a request with sync waits for its attempt to end.
+const syncWithin = 10 * time.Second
 
 // settled waits until an attempt has ended, but not for long: then it is returned as it stands.
-func (h *handlers) settled(ctx context.Context, attempt access.Attempt) (_ access.Attempt, err error) {
-	enough := time.After(syncWithin)
-	for attempt.Status == access.Pending {
-		select {
-		case <-time.After(syncEvery):
-		case <-enough:
-			return attempt, nil
-		case <-ctx.Done():
-			return attempt, ctx.Err()
-		}
-		if attempt, err = h.access.GetAttempt(ctx, principal(ctx), attempt.ID.String()); err != nil {
-			return attempt, err
-		}
-	}
-	return attempt, nil
+func (h *handlers) settled(ctx context.Context, attempt access.Attempt) (access.Attempt, error) {
+	return h.access.AwaitAttempt(ctx, principal(ctx), attempt, syncWithin)
 }
 
 func (h *handlers) toAttempt(ctx context.Context, attempt access.Attempt) (api.ActionAttempt, error) {
