@@ -13,14 +13,18 @@ import (
 )
 
 // seenWithin bounds how long a simulation waits until what it did at the device has been noticed.
-const seenWithin = 10 * time.Second
+const seenWithin = 30 * time.Second
 
 // SetOnline brings a simulated device online or takes it offline, and returns when that has been noticed.
 // It fails with NotFound, and with Invalid for a device that is real.
 func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID string, online bool) error {
-	d, sim, err := r.simulated(ctx, p, deviceID)
+	d, sim, err := r.noticed(ctx, p, deviceID)
 	if err != nil {
 		return err
+	}
+	if online && d.HubDisconnected {
+		return &access.Error{Kind: access.Invalid, Type: "hub_disconnected", Field: "device_id",
+			Message: "The device is reached through a hub, which is disconnected. Connect that first with /devices/simulate/connect_to_hub."}
 	}
 	if err := sim.SetOnline(ctx, adapter.DeviceRef(d.Ref), online); err != nil {
 		return simulation(err)
@@ -34,7 +38,7 @@ func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID
 // SetHub takes the hub of a simulated device off its network or brings it back, and returns when that has been noticed.
 // It fails like SetOnline, and with Invalid where the device is behind no hub.
 func (r *Reconciler) SetHub(ctx context.Context, p access.Principal, deviceID string, online bool) error {
-	d, sim, err := r.simulated(ctx, p, deviceID)
+	d, sim, err := r.noticed(ctx, p, deviceID)
 	if err != nil {
 		return err
 	}
@@ -53,7 +57,7 @@ func (r *Reconciler) SetHub(ctx context.Context, p access.Principal, deviceID st
 // SetSubscription ends or renews what the vendor of a simulated device wants for codes, and returns when that has been
 // noticed. It fails like SetOnline, and with Invalid where the vendor wants nothing.
 func (r *Reconciler) SetSubscription(ctx context.Context, p access.Principal, deviceID string, expired bool) error {
-	d, sim, err := r.simulated(ctx, p, deviceID)
+	d, sim, err := r.noticed(ctx, p, deviceID)
 	if err != nil {
 		return err
 	}
@@ -79,7 +83,7 @@ func simulates(can bool, flag string) error {
 // RemoveDevice removes a simulated device from its account, and returns when that has been noticed.
 // It fails like SetOnline.
 func (r *Reconciler) RemoveDevice(ctx context.Context, p access.Principal, deviceID string) error {
-	d, sim, err := r.simulated(ctx, p, deviceID)
+	d, sim, err := r.noticed(ctx, p, deviceID)
 	if err != nil {
 		return err
 	}
@@ -134,9 +138,13 @@ func (r *Reconciler) disconnect(ctx context.Context, account uuid.UUID) error {
 // AddUnmanagedCode types a code in at the keypad of a simulated device, and returns it once it has been read.
 // It fails like SetOnline, and with Invalid or Conflict when the lock refuses the code.
 func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (c access.Code, err error) {
-	d, sim, err := r.simulated(ctx, p, deviceID)
+	d, sim, err := r.noticed(ctx, p, deviceID)
 	if err != nil {
 		return c, err
+	}
+	if !d.Online {
+		return c, &access.Error{Kind: access.Invalid, Type: "device_offline", Field: "device_id",
+			Message: "The device is offline, so a code that is typed in there would not be noticed. Connect it with /devices/simulate/connect first."}
 	}
 	ref, err := sim.AddCode(ctx, adapter.DeviceRef(d.Ref), name, pin)
 	if err != nil {
@@ -198,6 +206,16 @@ func (r *Reconciler) simulated(ctx context.Context, p access.Principal, deviceID
 		return d, nil, fmt.Errorf("the adapter of device %s cannot simulate", d.ID)
 	}
 	return d, sim, nil
+}
+
+// noticed is simulated for what the vendor's account has to tell of: it fails with Invalid while that is disconnected.
+func (r *Reconciler) noticed(ctx context.Context, p access.Principal, deviceID string) (access.Device, adapter.Simulator, error) {
+	d, sim, err := r.simulated(ctx, p, deviceID)
+	if err == nil && len(d.AccountErrors) > 0 {
+		err = &access.Error{Kind: access.Invalid, Type: d.AccountErrors[0].Code, Field: "device_id",
+			Message: "The device's account is disconnected, so nothing that is simulated would be noticed. Log in again, with a connect webview."}
+	}
+	return d, sim, err
 }
 
 // seen has the device (or, without ref, its account) looked at, and waits until that shows.

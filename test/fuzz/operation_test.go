@@ -138,7 +138,8 @@ func newBed(f *testing.F) *bed {
 		}
 		return len(devices) == 18
 	})
-	for _, path := range []string{"/devices/list", "/devices/unmanaged/list", "/events/list", "/workspaces/list", "/connected_accounts/list"} {
+	b.learnAs("acs_system_id", s.AccessSystem(f).ID)
+	for _, path := range []string{"/acs/access_groups/list", "/acs/entrances/list", "/acs/users/unmanaged/list", "/devices/list", "/devices/unmanaged/list", "/events/list", "/workspaces/list", "/connected_accounts/list"} {
 		var out any
 		s.Post(f, path, map[string]any{"since": "2020-01-01", "exclude_if": nil}, &out)
 		b.learn(out)
