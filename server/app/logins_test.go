@@ -1,0 +1,86 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
+)
+
+// An account that somebody has entered on a page is dialled where the operator allows it, whenever that is; one that
+// the operator has connected, or changed since, anywhere.
+func TestEnteredGatewaysStayGuarded(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(gateway.Close)
+	at := strings.Replace(gateway.URL, "http", "ws", 1)
+	loopback := Connecting{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	for name, c := range map[string]struct {
+		Connection
+		open func(*vendors) func(context.Context, access.Account) (adapter.Adapter, error)
+	}{
+		"zwavejs": {&ZWaveJS{Config: zwavejs.Config{URL: at}}, func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) { return v.openZWaveJS }},
+		"zigbee2mqtt": {&Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: at, Topic: "z"}}, func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) {
+			return v.openZigbee2MQTT
+		}},
+	} {
+		entered, err := marked(c.Connection)
+		if err != nil {
+			t.Fatal(err)
+		}
+		connected, err := json.Marshal(c.Connection)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed, err := connection(access.Account{Adapter: name, Config: entered})
+		if err != nil {
+			t.Fatal(err)
+		}
+		unmarked, err := json.Marshal(changed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, one := range map[string]struct {
+			config []byte
+			in     Connecting
+			dials  bool
+		}{
+			"entered, in a network that is not allowed": {entered, Connecting{}, false},
+			"entered, in one that is":                   {entered, loopback, true},
+			"connected by the operator":                 {connected, Connecting{}, true},
+			"changed by the operator":                   {unmarked, Connecting{}, true},
+		} {
+			before := asked.Load()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			a, err := c.open(&vendors{entered: one.in, log: slog.New(slog.DiscardHandler)})(ctx, access.Account{Adapter: name, Config: one.config})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := a.Devices(ctx); err == nil {
+				t.Errorf("%s, %s: there are devices", name, what)
+			}
+			cancel()
+			if dialled := asked.Load() > before; dialled != one.dials {
+				t.Errorf("%s, %s: dialled: %v", name, what, dialled)
+			}
+			if err := a.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
