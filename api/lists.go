@@ -35,6 +35,19 @@ func (c *Client) ConnectedAccounts(ctx context.Context, request ListConnectedAcc
 	})
 }
 
+// AcsUsers lists the users of access systems that the request describes, page after page.
+func (c *Client) AcsUsers(ctx context.Context, request ListAcsUsersRequest) iter.Seq2[AcsUser, error] {
+	request.Limit = pageSize
+	return Pages(func(cursor string) ([]AcsUser, Pagination, error) {
+		request.PageCursor = cursor
+		answer, err := Call[AcsUsersResponse](ctx, c.ListAcsUsers, request)
+		if err != nil {
+			return nil, Pagination{}, err
+		}
+		return answer.AcsUsers, answer.Pagination, nil
+	})
+}
+
 // AccessCodes lists the managed codes of a device, page after page. Servers that do not heed device_id answer
 // codes of other devices, too. Unmanaged codes that a server has on that list are left out.
 func (c *Client) AccessCodes(ctx context.Context, deviceID string) iter.Seq2[AccessCode, error] {

@@ -30,6 +30,7 @@ var models = map[string]any{
 	"deviceaccess_access_codes":           accessCodesModel{},
 	"deviceaccess_webhooks":               webhooksModel{},
 	"deviceaccess_connected_accounts":     connectedAccountsModel{},
+	"deviceaccess_acs_users":              acsUsersModel{},
 	"ephemeral deviceaccess_access_code":  ephemeralAccessCodeModel{},
 }
 

@@ -127,6 +127,15 @@ var parities = map[string]parity{
 		},
 		notShown: []string{"accepted_capabilities", "account_type_display_name", "custom_metadata", "errors", "user_identifier", "warnings"},
 	},
+	"deviceaccess_acs_users": {
+		fill: func() (any, any) {
+			m, user := acsUserModel{}, full[api.AcsUser]()
+			m.fill(&user)
+			return m, user
+		},
+		notShown: []string{"access_schedule", "display_name", "email", "errors", "is_managed", "last_successful_sync_at", "pending_mutations", "user_identity_email_address",
+			"user_identity_full_name", "user_identity_phone_number", "warnings", "workspace_id"},
+	},
 	"deviceaccess_device": {
 		fill: func() (any, any) {
 			m, device := namedDeviceModel{}, full[api.Device]()

@@ -110,7 +110,7 @@ func (p *deviceAccess) EphemeralResources(context.Context) []func() ephemeral.Ep
 func (p *deviceAccess) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		newWorkspaceDataSource, newDevicesDataSource, newDeviceDataSource, newDeviceProvidersDataSource,
-		newUnmanagedAccessCodesDataSource, newAccessCodesDataSource, newWebhooksDataSource, newConnectedAccountsDataSource,
+		newUnmanagedAccessCodesDataSource, newAccessCodesDataSource, newWebhooksDataSource, newConnectedAccountsDataSource, newACSUsersDataSource,
 	}
 }
 

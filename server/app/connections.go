@@ -3,8 +3,10 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -15,6 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
 
 // Connection says how a vendor or a gateway is reached. As JSON it is what an account is kept as.
@@ -154,6 +157,24 @@ func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c
 		n.Takes = c.Takes()
 	}
 	return a.Access.ConnectAccount(ctx, n)
+}
+
+// ConnectSandboxAccess makes an account at the simulated vendor of access systems, in the oldest sandbox workspace.
+func (a *Admin) ConnectSandboxAccess(ctx context.Context, name string, systems int) (uuid.UUID, error) {
+	workspaces, err := a.Access.ListAllWorkspaces(ctx)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	i := slices.IndexFunc(workspaces, func(w access.Workspace) bool { return w.IsSandbox })
+	if i < 0 {
+		return uuid.Nil, errors.New("there is no sandbox workspace; `deviceaccess-server serve` makes one unless it is told not to")
+	}
+	config, err := json.Marshal(sandboxConfig{Key: uuid.NewString(), Systems: systems})
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("write how the account is reached: %w", err)
+	}
+	return a.Access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: workspaces[i].ID, Adapter: access.SandboxAccessAdapter, DisplayName: name,
+		Takes: []string{access.AccessControl}, User: access.UserIdentifier{Email: sandbox.People[0]}, Config: config})
 }
 
 // Reconnect checks a connection and has the account be reached by it from now on. It fails like Connect.

@@ -31,6 +31,8 @@ func accountKinds() []accountKind {
 			flags: zigbee2MQTTFlags, read: readZigbee2MQTT},
 		{adapter: "devicecloud", usage: "a vendor's cloud that follows the device-cloud contract", blank: func() app.Connection { return &app.DeviceCloud{} },
 			flags: deviceCloudFlags, read: readDeviceCloud},
+		{adapter: "accesscloud", usage: "a vendor's cloud of access systems that follows the contract of the simulated one", blank: func() app.Connection { return &app.AccessCloud{} },
+			flags: accessCloudFlags, read: readAccessCloud},
 	}
 }
 
@@ -121,6 +123,23 @@ func readDeviceCloud(c *cli.Command, to app.Connection) error {
 		return err
 	}
 	if d.Token == "" {
+		return fmt.Errorf("the cloud needs a token: give --token-file, or DEVICEACCESS_GATEWAY_TOKEN in the environment")
+	}
+	return nil
+}
+
+func accessCloudFlags(connect bool) []cli.Flag {
+	return deviceCloudFlags(connect)[:2]
+}
+
+func readAccessCloud(c *cli.Command, to app.Connection) error {
+	a := to.(*app.AccessCloud)
+	setText(c, "url", &a.BaseURL)
+	a.BaseURL = strings.TrimRight(a.BaseURL, "/")
+	if err := readSecret(c, "token-file", &a.Token); err != nil {
+		return err
+	}
+	if a.Token == "" {
 		return fmt.Errorf("the cloud needs a token: give --token-file, or DEVICEACCESS_GATEWAY_TOKEN in the environment")
 	}
 	return nil

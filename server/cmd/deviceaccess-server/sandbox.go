@@ -13,8 +13,27 @@ import (
 
 func sandboxCommand() *cli.Command {
 	return &cli.Command{
-		Name: "sandbox", Usage: "look into the simulated locks of a running server",
+		Name: "sandbox", Usage: "look into the simulated locks of a running server, and add simulated access systems",
 		Commands: []*cli.Command{{
+			Name: "connect-access-systems", Usage: "connect an account at the simulated vendor of access systems to the sandbox workspace; the server may run meanwhile",
+			Flags: append([]cli.Flag{
+				&cli.IntFlag{Name: "systems", Value: 1, Usage: "`NUMBER` of access systems that it has"},
+				&cli.StringFlag{Name: "name", Value: "Simulated access systems", Usage: "`TEXT` to know it by"},
+			}, databaseFlags()...),
+			Action: func(ctx context.Context, c *cli.Command) error {
+				if n := c.Int("systems"); n < 1 || n > 100 {
+					return fmt.Errorf("--systems: give a number from 1 to 100")
+				}
+				return withAdmin(ctx, c, func(a *app.Admin) error {
+					id, err := a.ConnectSandboxAccess(ctx, c.String("name"), int(c.Int("systems")))
+					if err != nil {
+						return err
+					}
+					fmt.Println(id)
+					return nil
+				})
+			},
+		}, {
 			Name: "memory", Usage: "show what is really on a simulated lock, by asking the simulated cloud and not the API", ArgsUsage: "DEVICE_ID",
 			Flags: append([]cli.Flag{
 				&cli.StringFlag{Name: "endpoint", Sources: env("DEVICEACCESS_ENDPOINT"), Value: "http://127.0.0.1:8500", Usage: "`URL` of the running server"},
