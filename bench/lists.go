@@ -9,7 +9,10 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
 // list is a list of the API with pages, and how to fill its table: with copies of a row that the server has made.
@@ -33,6 +36,8 @@ func (b *listBed) lists() []list {
 		{"/access_codes/list", "access_codes", device, "access_codes", "access_code_id", "is_managed", hidden + `'vendor_ref', 'copy/' || n, ` + at},
 		{"/access_codes/unmanaged/list", "access_codes", device, "access_codes", "access_code_id", "is_managed", hidden + `'vendor_ref', 'found/' || n, 'is_managed', false, ` + at},
 		{"/user_identities/list", "user_identities", nil, "user_identities", "user_identity_id", "true", `'user_identity_key', null, ` + at},
+		{"/acs/users/list", "acs_users", nil, "acs_users", "acs_user_id", "true", `'vendor_ref', 'copy/' || n, 'is_managed', true, ` + at},
+		{"/acs/users/unmanaged/list", "acs_users", nil, "acs_users", "acs_user_id", "true", `'vendor_ref', 'found/' || n, 'is_managed', false, ` + at},
 		{"/connect_webviews/list", "connect_webviews", nil, "connect_webviews", "connect_webview_id", "true", at},
 		{"/action_attempts/list", "action_attempts", device, "action_attempts", "action_attempt_id", "true", at},
 	}
@@ -40,14 +45,14 @@ func (b *listBed) lists() []list {
 
 type listBed struct {
 	*bed
-	account, device string
+	account, device, system string
 }
 
 // pageOf is how many rows a measured page has.
 const pageOf = 100
 
 // measureLists compares the first pages of every list with its last ones, in a table of so many rows.
-func measureLists(ctx context.Context, rounds, rows int) error {
+func measureLists(ctx context.Context, rounds, rows int, only string) error {
 	bed, err := newBed(ctx)
 	if err != nil {
 		return err
@@ -59,6 +64,9 @@ func measureLists(ctx context.Context, rounds, rows int) error {
 	}
 	fmt.Printf("%d rows in each table, pages of %d, %d rounds of 20 first and 20 last pages in turns\n\n", rows, pageOf, rounds)
 	for _, l := range b.lists() {
+		if !strings.Contains(l.path, only) {
+			continue
+		}
 		began := time.Now()
 		if err := b.fill(ctx, l, rows); err != nil {
 			return fmt.Errorf("fill %s: %w", l.table, err)
@@ -112,7 +120,32 @@ func (b *listBed) prepare(ctx context.Context) error {
 	if err := b.copies(ctx, "devices", "device_id", "true", fmt.Sprintf(`'due_at', null, 'connected_account_id', '%s'`, b.account), 1); err != nil {
 		return err
 	}
-	return b.pool.QueryRow(ctx, "select device_id::text from devices where connected_account_id = $1", b.account).Scan(&b.device)
+	if err := b.pool.QueryRow(ctx, "select device_id::text from devices where connected_account_id = $1", b.account).Scan(&b.device); err != nil {
+		return err
+	}
+	return b.prepareSystem(ctx)
+}
+
+// prepareSystem connects an access system, which brings users with it, and copies it.
+func (b *listBed) prepareSystem(ctx context.Context) error {
+	if _, err := b.app.Access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: b.app.Sandbox.WorkspaceID, Adapter: access.SandboxAccessAdapter,
+		DisplayName: "Access systems", Takes: []string{access.AccessControl}, Config: []byte(`{"key":"bench"}`)}); err != nil {
+		return err
+	}
+	for users := 0; users == 0; {
+		if err := b.pool.QueryRow(ctx, "select count(*) from acs_users").Scan(&users); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if err := b.copies(ctx, "acs_systems", "acs_system_id", "true", fmt.Sprintf(`'due_at', null, 'connected_account_id', '%s'`, b.account), 1); err != nil {
+		return err
+	}
+	return b.pool.QueryRow(ctx, "select acs_system_id::text from acs_systems where connected_account_id = $1", b.account).Scan(&b.system)
 }
 
 // copies multiplies a row of a table, whatever columns it has.
@@ -130,6 +163,8 @@ func (b *listBed) fill(ctx context.Context, l list, rows int) error {
 	case "devices":
 		where, changes = where+" and connected_account_id = '"+b.account+"'", changes+`, 'due_at', null`
 	case "user_identities", "connect_webviews":
+	case "acs_users":
+		changes += fmt.Sprintf(", 'acs_system_id', '%s'", b.system)
 	case "connected_accounts":
 		where = "connected_account_id = '" + b.account + "'"
 	default:

@@ -18,6 +18,7 @@ import (
 func main() {
 	part := flag.String("part", "api,webhooks", "what is measured: api, webhooks, lists")
 	rows := flag.Int("rows", 1_000_000, "of each table whose list is measured")
+	only := flag.String("list", "", "measure only the lists whose path contains this")
 	rounds := flag.Int("rounds", 7, "how often each side is measured")
 	length := flag.Duration("length", 2*time.Second, "of one measurement")
 	clients := flag.Int("clients", 32, "connections that ask at once")
@@ -46,7 +47,7 @@ func main() {
 		case "webhooks":
 			err = measureWebhooks(ctx, *rounds, *length)
 		case "lists":
-			err = measureLists(ctx, *rounds, *rows)
+			err = measureLists(ctx, *rounds, *rows, *only)
 		default:
 			err = fmt.Errorf("there is no part %q; there are api, webhooks and lists", p)
 		}
