@@ -16,8 +16,8 @@ import (
 // maxLogins is how often it can be tried to log in on one webview: whoever has its URL shall not guess passwords.
 const maxLogins = 10
 
-// OpenWebview finds the webview of a URL and its workspace. It fails with NotFound, also for one that has expired and
-// on which nobody has logged in.
+// OpenWebview finds the webview of a URL and its workspace. It fails with NotFound, also for one that has expired
+// without a login, or whose workspace is suspended.
 func (s *Service) OpenWebview(ctx context.Context, token string) (Webview, Workspace, error) {
 	gone := &Error{Kind: NotFound, Type: "connect_webview_not_found", Message: "This link is not good, or no longer."}
 	raw, err := base64.RawURLEncoding.DecodeString(token)
@@ -42,6 +42,9 @@ func (s *Service) OpenWebview(ctx context.Context, token string) (Webview, Works
 	workspace, err := s.GetWorkspace(ctx, r.WorkspaceID)
 	if err != nil {
 		return Webview{}, Workspace{}, err
+	}
+	if workspace.IsSuspended {
+		return Webview{}, Workspace{}, gone
 	}
 	w, err := s.toWebview(ctx, r)
 	return w, workspace, err

@@ -2,6 +2,7 @@ package connect_test
 
 import (
 	"bytes"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -106,5 +107,52 @@ func TestLogTellsNeitherPagesNorPasswords(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "connect_webview_id="+w.ConnectWebviewID) {
 		t.Error("the log does not say which webview was used")
+	}
+}
+
+func TestPagesHaveTheLookOfTheirWorkspace(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	w := webview(t, s, nil)
+	read := func(url string) (int, string) {
+		t.Helper()
+		res, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(b)
+	}
+	if _, page := read(w.URL); strings.Contains(page, "look.css") {
+		t.Error("there are colours that nobody has chosen")
+	}
+	look := map[string]any{"primary_button_color": "#0a7", "primary_button_text_color": "white", "success_message": "Welcome to Oak Street"}
+	if status := s.Post(t, "/workspaces/update", map[string]any{"connect_webview_customization": look, "connect_partner_name": "Oak <Rentals>"}, nil); status != http.StatusOK {
+		t.Fatalf("update the workspace: %d", status)
+	}
+	token := w.URL[strings.LastIndex(w.URL, "/")+1:]
+	for page, link := range map[string]string{w.URL: token + "/look.css", w.URL + "/nuki": "../" + token + "/look.css"} {
+		if _, body := read(page); !strings.Contains(body, `href="`+link+`"`) || !strings.Contains(body, "Oak &lt;Rentals&gt;") {
+			t.Errorf("the page is %s", body)
+		}
+	}
+	if _, css := read(w.URL + "/look.css"); !strings.Contains(css, "--button: #0a7;") || !strings.Contains(css, "--on-button: white;") {
+		t.Errorf("the colours are %q", css)
+	}
+	if _, err := http.Post(w.URL+"/nuki", "application/x-www-form-urlencoded", strings.NewReader("email=jane%40example.com&password=1234")); err != nil {
+		t.Fatal(err)
+	}
+	if _, body := read(w.URL); !strings.Contains(body, "Welcome to Oak Street") {
+		t.Errorf("the end is %s", body)
+	}
+	if status := s.Post(t, "/workspaces/update", map[string]any{"is_suspended": true}, nil); status != http.StatusOK {
+		t.Fatalf("suspend the workspace: %d", status)
+	}
+	if status, _ := read(w.URL); status != http.StatusNotFound {
+		t.Errorf("a page of a suspended workspace: %d", status)
 	}
 }

@@ -85,6 +85,7 @@ func New(o Options) http.Handler {
 	router.Get("/connect/{token}", h.onWebview(h.choose))
 	router.Get("/connect/{token}/{vendor}", h.onWebview(h.ask))
 	router.Post("/connect/{token}/{vendor}", h.onWebview(h.logIn))
+	router.Get("/connect/{token}/look.css", h.onWebview(h.style))
 	router.Get("/connect/{token}/waiting", h.onWebview(h.wait))
 	router.Post("/connect/{token}/give_up", h.onWebview(h.giveUp))
 	nothing := func(w http.ResponseWriter, r *http.Request) { h.render(w, r, http.StatusNotFound, gonePage(upFrom(r))) }

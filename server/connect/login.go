@@ -75,7 +75,7 @@ func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 func (h *handler) choose(v *visit) {
 	switch {
 	case v.webview.Status == access.WebviewAuthorized:
-		h.render(v.w, v.r, http.StatusOK, donePage("", v.inviter(), h.target(v.webview)))
+		h.render(v.w, v.r, http.StatusOK, donePage(v, h.target(v.webview)))
 	case v.webview.Status == access.WebviewPending && v.webview.AccountID != nil:
 		h.send(v, v.token()+"/waiting")
 	case len(v.vendors) == 1:
