@@ -91,14 +91,18 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 				return &Error{Kind: Invalid, Type: "client_session_token_already_exists", Field: "user_identifier_key", Data: map[string]any{"client_session_id": r.ClientSessionID},
 					Message: "This end user has a client session already. Ask for it with /client_sessions/get_or_create, or delete it first."}
 			case taken == GrantIfTaken:
-				if err := s.grant(ctx, tx, r, n.Reach); err != nil {
-					return err
-				}
-				fallthrough
+				c, err = s.granted(ctx, tx, r, n.Reach)
+				return err
 			default:
 				c, err = s.readSession(ctx, tx, r)
 				return err
 			}
+		}
+		if known, err := s.sessionOfIdentity(ctx, tx, p, n, taken); err != nil || known != nil {
+			if known != nil {
+				c = *known
+			}
+			return err
 		}
 		id, token := newID(), SessionPrefix+"1"+base58(8)+"_"+base58(24)
 		hash := sha256.Sum256([]byte(token))
@@ -111,13 +115,45 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 		if err != nil {
 			return err
 		}
-		if err := s.grant(ctx, tx, r, n.Reach); err != nil {
-			return err
-		}
-		c, err = s.readSession(ctx, tx, r)
+		c, err = s.granted(ctx, tx, r, n.Reach)
 		return err
 	})
 	return c, named(err, "create a client session")
+}
+
+// sessionOfIdentity is the session that a person has who is known by a user identity alone, where that will do.
+func (s *Service) sessionOfIdentity(ctx context.Context, tx store.Tx, p Principal, n NewClientSession, taken IfTaken) (*ClientSession, error) {
+	if taken != GrantIfTaken || n.UserIdentifierKey != "" || len(n.UserIdentityIDs) == 0 {
+		return nil, nil
+	}
+	id, err := uuid.Parse(n.UserIdentityIDs[0])
+	if err != nil {
+		return nil, nil //nolint:nilerr // grant says it
+	}
+	if err := tx.LockEndUser(ctx, store.LockEndUserParams{WorkspaceID: p.WorkspaceID.String(), UserIdentifierKey: "identity " + id.String()}); err != nil {
+		return nil, err
+	}
+	r, err := tx.GetClientSessionOfIdentity(ctx, store.GetClientSessionOfIdentityParams{WorkspaceID: p.WorkspaceID, UserIdentityID: id})
+	if store.IsNoRows(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.granted(ctx, tx, r, n.Reach)
+	return &c, err
+}
+
+// granted is the session once it has been given more.
+func (s *Service) granted(ctx context.Context, tx store.Tx, r store.ClientSession, more Reach) (ClientSession, error) {
+	if err := s.grant(ctx, tx, r, more); err != nil {
+		return ClientSession{}, err
+	}
+	r, err := tx.GetClientSession(ctx, store.GetClientSessionParams{WorkspaceID: r.WorkspaceID, ClientSessionID: r.ClientSessionID})
+	if err != nil {
+		return ClientSession{}, err
+	}
+	return s.readSession(ctx, tx, r)
 }
 
 // checkEmpty says why everybody must not have such a session.
@@ -134,26 +170,63 @@ func checkEmpty(n NewClientSession) error {
 
 // grant gives a session what it is to reach besides. It fails with NotFound for what the workspace does not have.
 func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession, more Reach) error {
-	if len(more.WebviewIDs) > 0 {
-		return invalid("connect_webview_ids", "Not available yet")
-	}
-	if len(more.UserIdentityIDs) > 0 {
-		return invalid("user_identity_id", "Not available yet")
-	}
-	if len(more.AccountIDs) == 0 {
-		return nil
-	}
-	accounts := parseIDs(&more.AccountIDs)
-	there, err := tx.AccountsOfWorkspace(ctx, store.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: accounts})
+	accounts, err := tx.AccountsOfWorkspace(ctx, store.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: parseIDs(&more.AccountIDs)})
 	if err != nil {
 		return err
 	}
-	for _, text := range more.AccountIDs {
-		if !slices.ContainsFunc(there, func(id uuid.UUID) bool { return names(text, id) }) {
-			return accountNotFound("connected_account_id", text)
+	if missing := firstMissing(more.AccountIDs, accounts); missing != "" {
+		return accountNotFound("connected_account_id", missing)
+	}
+	webviews, err := tx.WebviewsOfWorkspace(ctx, store.WebviewsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Webviews: parseIDs(&more.WebviewIDs)})
+	if err != nil {
+		return err
+	}
+	if missing := firstMissing(more.WebviewIDs, webviews); missing != "" {
+		return webviewNotFound(missing)
+	}
+	if err := s.identify(ctx, tx, r, more.UserIdentityIDs); err != nil {
+		return err
+	}
+	if err := tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: r.ClientSessionID, Webviews: webviews}); err != nil {
+		return err
+	}
+	return tx.GrantAccountsToClientSession(ctx, store.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: accounts})
+}
+
+// identify says whose a session is. It fails with NotFound for the user identity, and with Invalid where it is
+// another's already.
+func (s *Service) identify(ctx context.Context, tx store.Tx, r store.ClientSession, identities []string) error {
+	for _, text := range identities {
+		missing := &Error{Kind: NotFound, Type: "user_identity_not_found", Message: "Could not find a user identity with this user_identity_id.", Data: map[string]any{"user_identity_id": text}}
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return missing
+		}
+		_, err = tx.GetUserIdentity(ctx, store.GetUserIdentityParams{WorkspaceID: r.WorkspaceID, UserIdentityID: id})
+		switch {
+		case store.IsNoRows(err):
+			return missing
+		case err != nil:
+			return err
+		case r.UserIdentityID != nil && *r.UserIdentityID != id:
+			return invalid("user_identity_id", "The client session is of another user identity. Create one for this user identity")
+		}
+		if err := tx.SetIdentityOfClientSession(ctx, store.SetIdentityOfClientSessionParams{ClientSessionID: r.ClientSessionID, UserIdentityID: &id}); err != nil {
+			return err
+		}
+		r.UserIdentityID = &id
+	}
+	return nil
+}
+
+// firstMissing is the first of the texts that is none of the identifiers; empty: all are.
+func firstMissing(texts []string, ids []uuid.UUID) string {
+	for _, text := range texts {
+		if !slices.ContainsFunc(ids, func(id uuid.UUID) bool { return names(text, id) }) {
+			return text
 		}
 	}
-	return tx.GrantAccountsToClientSession(ctx, store.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: there})
+	return ""
 }
 
 // GrantAccess has a session, named by its identifier or its end user, reach more from now on.
@@ -167,10 +240,7 @@ func (s *Service) GrantAccess(ctx context.Context, p Principal, id, key string, 
 		if err != nil {
 			return err
 		}
-		if err := s.grant(ctx, tx, r, more); err != nil {
-			return err
-		}
-		c, err = s.readSession(ctx, tx, r)
+		c, err = s.granted(ctx, tx, r, more)
 		return err
 	})
 	return c, named(err, "grant access to a client session")
@@ -343,7 +413,7 @@ func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspac
 	case workspace != nil && *workspace != r.WorkspaceID:
 		return Principal{}, unknownWorkspace()
 	}
-	p := Principal{WorkspaceID: r.WorkspaceID, CredentialID: r.ClientSessionID, Kind: EndUser, Suspended: r.IsSuspended, Reach: r.Accounts, Customer: r.CustomerKey != nil}
+	p := Principal{WorkspaceID: r.WorkspaceID, CredentialID: r.ClientSessionID, Kind: EndUser, Suspended: r.IsSuspended, Reach: r.Accounts, Customer: text(r.CustomerKey)}
 	if p.Reach == nil {
 		p.Reach = []uuid.UUID{} // nil would be everything
 	}

@@ -111,6 +111,12 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 	if err := all(selection, webURL("custom_redirect_url", n.RedirectURL), webURL("custom_redirect_failure_url", n.FailureURL), err); err != nil {
 		return Webview{}, err
 	}
+	if p.Kind == EndUser { // whose accounts are those of his customer, if there is one, and of no other
+		if n.CustomerKey != "" && n.CustomerKey != p.Customer {
+			return Webview{}, invalid("customer_key", "A client session makes webviews for its own customer only; leave it out")
+		}
+		n.CustomerKey = p.Customer
+	}
 	workspace, err := s.GetWorkspace(ctx, p.WorkspaceID)
 	if err != nil {
 		return Webview{}, err
@@ -119,9 +125,16 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 	if err != nil {
 		return Webview{}, err
 	}
-	r, err := s.db.InsertConnectWebview(ctx, store.InsertConnectWebviewParams{ConnectWebviewID: newID(), WorkspaceID: p.WorkspaceID, AcceptedProviders: providers,
-		AcceptedCapabilities: list(n.Capabilities), ManageNewDevices: n.ManageNewDevices, WaitForDevices: n.WaitForDevices, RedirectUrl: nonEmpty(n.RedirectURL),
-		FailureUrl: nonEmpty(n.FailureURL), CustomMetadata: data, CustomerKey: nonEmpty(n.CustomerKey), ExpiresAt: s.opt.Now().Add(webviewLifetime).UTC()})
+	var r store.ConnectWebview
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		r, err = tx.InsertConnectWebview(ctx, store.InsertConnectWebviewParams{ConnectWebviewID: newID(), WorkspaceID: p.WorkspaceID, AcceptedProviders: providers,
+			AcceptedCapabilities: list(n.Capabilities), ManageNewDevices: n.ManageNewDevices, WaitForDevices: n.WaitForDevices, RedirectUrl: nonEmpty(n.RedirectURL),
+			FailureUrl: nonEmpty(n.FailureURL), CustomMetadata: data, CustomerKey: nonEmpty(n.CustomerKey), ExpiresAt: s.opt.Now().Add(webviewLifetime).UTC()})
+		if err != nil || p.Kind != EndUser {
+			return err
+		}
+		return tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: p.CredentialID, Webviews: []uuid.UUID{r.ConnectWebviewID}})
+	})
 	if err != nil {
 		return Webview{}, fmt.Errorf("create the webview: %w", err)
 	}
@@ -202,6 +215,15 @@ func (s *Service) GetWebview(ctx context.Context, p Principal, id string) (Webvi
 	case err != nil:
 		return Webview{}, fmt.Errorf("read the webview: %w", err)
 	}
+	if p.Kind == EndUser {
+		sees, err := s.db.SeesWebview(ctx, store.SeesWebviewParams{ClientSessionID: p.CredentialID, ConnectWebviewID: parsed})
+		if err != nil {
+			return Webview{}, fmt.Errorf("read the webview: %w", err)
+		}
+		if !sees {
+			return Webview{}, webviewNotFound(id)
+		}
+	}
 	return s.toWebview(ctx, r)
 }
 
@@ -210,16 +232,20 @@ type WebviewFilter struct {
 	CustomerKey string
 	Metadata    map[string]any
 	Search      string // in its identifier, vendors, customer and metadata
-	Nothing     bool   // a condition that no webview meets
+	UserKey     string // of an end user, whose session sees them
 }
 
 // ListWebviews lists webviews, oldest first, and says whether more follow the page.
 func (s *Service) ListWebviews(ctx context.Context, p Principal, f WebviewFilter, page Page) ([]Webview, bool, error) {
-	if f.Nothing {
+	session, err := s.sessionSeeing(ctx, p, f.UserKey)
+	if e, ok := asError(err); ok && e.Kind == NotFound {
 		return nil, false, nil
 	}
+	if err != nil {
+		return nil, false, err
+	}
 	arg := store.FindConnectWebviewsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
-		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search)}
+		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Session: session}
 	if len(f.Metadata) > 0 {
 		arg.Metadata = mustJSON(f.Metadata)
 	}
@@ -235,6 +261,19 @@ func (s *Service) ListWebviews(ctx context.Context, p Principal, f WebviewFilter
 		}
 	}
 	return out, more, nil
+}
+
+// sessionSeeing is the client session with whose eyes webviews are looked at: that which asks, or that of an end user;
+// nil: with those of the workspace. It fails with NotFound where the end user has none.
+func (s *Service) sessionSeeing(ctx context.Context, p Principal, key string) (*uuid.UUID, error) {
+	if key != "" {
+		c, err := s.GetClientSession(ctx, p, "", key)
+		return &c.ID, err
+	}
+	if p.Kind == EndUser {
+		return &p.CredentialID, nil
+	}
+	return nil, nil
 }
 
 // DeleteWebview ends a webview at once. An account that was logged in to stays. It fails with NotFound.

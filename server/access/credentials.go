@@ -35,7 +35,7 @@ type Principal struct {
 	Kind         CredentialKind
 	Suspended    bool        // the workspace is
 	Reach        []uuid.UUID // the accounts that it sees, with what belongs to them; nil: all of the workspace
-	Customer     bool        // a client session that reaches the accounts of a customer
+	Customer     string      // of a client session that reaches the accounts of a customer
 }
 
 // reaches says whether what belongs to the account may be seen. What may not is as if it were absent.

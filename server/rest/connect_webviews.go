@@ -45,8 +45,7 @@ func (h *handlers) ListConnectWebviews(ctx context.Context, r ListConnectWebview
 		CustomerKey: r.Body.CustomerKey,
 		Metadata:    r.Body.CustomMetadataHas,
 		Search:      r.Body.Search,
-		// There are no users here, so no webview belongs to one.
-		Nothing: r.Body.UserIdentifierKey != "",
+		UserKey:     r.Body.UserIdentifierKey,
 	}, page.Page)
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func schemesOf(p access.Principal) []string {
 	case access.PublishableKey:
 		return []string{schemePublishable}
 	case access.EndUser:
-		if p.Customer {
+		if p.Customer != "" {
 			return []string{schemeSession, schemeCustomerSession}
 		}
 		return []string{schemeSession}

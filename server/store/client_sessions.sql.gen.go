@@ -149,6 +149,36 @@ func (q *Queries) GetClientSessionOfEndUser(ctx context.Context, arg GetClientSe
 	return i, err
 }
 
+const getClientSessionOfIdentity = `-- name: GetClientSessionOfIdentity :one
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at from client_sessions
+where workspace_id = $1 and user_identity_id = $2::uuid and user_identifier_key is null and revoked_at is null and expires_at > now()
+order by created_at desc, client_session_id desc limit 1
+`
+
+type GetClientSessionOfIdentityParams struct {
+	WorkspaceID    uuid.UUID
+	UserIdentityID uuid.UUID
+}
+
+// The one that is good and is of no end user besides.
+func (q *Queries) GetClientSessionOfIdentity(ctx context.Context, arg GetClientSessionOfIdentityParams) (ClientSession, error) {
+	row := q.db.QueryRow(ctx, getClientSessionOfIdentity, arg.WorkspaceID, arg.UserIdentityID)
+	var i ClientSession
+	err := row.Scan(
+		&i.ClientSessionID,
+		&i.WorkspaceID,
+		&i.TokenHash,
+		&i.TokenSealed,
+		&i.UserIdentifierKey,
+		&i.UserIdentityID,
+		&i.CustomerKey,
+		&i.CreatedAt,
+		&i.ExpiresAt,
+		&i.RevokedAt,
+	)
+	return i, err
+}
+
 const grantAccountsToClientSession = `-- name: GrantAccountsToClientSession :exec
 insert into client_session_accounts (client_session_id, connected_account_id)
 select $1, unnest($2::uuid[]) on conflict do nothing
@@ -161,6 +191,21 @@ type GrantAccountsToClientSessionParams struct {
 
 func (q *Queries) GrantAccountsToClientSession(ctx context.Context, arg GrantAccountsToClientSessionParams) error {
 	_, err := q.db.Exec(ctx, grantAccountsToClientSession, arg.ClientSessionID, arg.Accounts)
+	return err
+}
+
+const grantWebviewsToClientSession = `-- name: GrantWebviewsToClientSession :exec
+insert into client_session_webviews (client_session_id, connect_webview_id)
+select $1, unnest($2::uuid[]) on conflict do nothing
+`
+
+type GrantWebviewsToClientSessionParams struct {
+	ClientSessionID uuid.UUID
+	Webviews        []uuid.UUID
+}
+
+func (q *Queries) GrantWebviewsToClientSession(ctx context.Context, arg GrantWebviewsToClientSessionParams) error {
+	_, err := q.db.Exec(ctx, grantWebviewsToClientSession, arg.ClientSessionID, arg.Webviews)
 	return err
 }
 
@@ -199,7 +244,7 @@ where s.workspace_id = $1 and s.revoked_at is null and s.expires_at > now()
   and ($3::text is null or s.user_identifier_key = $3::text)
   and (not $4::boolean or s.user_identifier_key is null)
   and ($5::uuid is null or s.user_identity_id = $5::uuid)
-  and ($6::uuid is null or exists (select 1 from client_session_webviews w
+  and ($6::uuid is null or exists (select 1 from client_session_pages w
     where w.client_session_id = s.client_session_id and w.connect_webview_id = $6::uuid))
 order by s.created_at, s.client_session_id
 `
@@ -269,7 +314,7 @@ func (q *Queries) LockEndUser(ctx context.Context, arg LockEndUserParams) error 
 const reachOfClientSessions = `-- name: ReachOfClientSessions :many
 select s.client_session_id,
   array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
-  array(select w.connect_webview_id from client_session_webviews w where w.client_session_id = s.client_session_id order by 1)::uuid[] as webviews,
+  array(select p.connect_webview_id from client_session_pages p where p.client_session_id = s.client_session_id order by 1)::uuid[] as webviews,
   (select count(*) from client_session_reach r join devices d using (connected_account_id)
     where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed)::integer as devices
 from client_sessions s where s.workspace_id = $1 and s.client_session_id = any($2::uuid[])
@@ -328,4 +373,64 @@ func (q *Queries) RevokeClientSession(ctx context.Context, arg RevokeClientSessi
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const seesWebview = `-- name: SeesWebview :one
+select exists (select 1 from client_session_pages where client_session_id = $1 and connect_webview_id = $2) as sees
+`
+
+type SeesWebviewParams struct {
+	ClientSessionID  uuid.UUID
+	ConnectWebviewID uuid.UUID
+}
+
+func (q *Queries) SeesWebview(ctx context.Context, arg SeesWebviewParams) (bool, error) {
+	row := q.db.QueryRow(ctx, seesWebview, arg.ClientSessionID, arg.ConnectWebviewID)
+	var sees bool
+	err := row.Scan(&sees)
+	return sees, err
+}
+
+const setIdentityOfClientSession = `-- name: SetIdentityOfClientSession :exec
+update client_sessions set user_identity_id = $1 where client_session_id = $2
+`
+
+type SetIdentityOfClientSessionParams struct {
+	UserIdentityID  *uuid.UUID
+	ClientSessionID uuid.UUID
+}
+
+func (q *Queries) SetIdentityOfClientSession(ctx context.Context, arg SetIdentityOfClientSessionParams) error {
+	_, err := q.db.Exec(ctx, setIdentityOfClientSession, arg.UserIdentityID, arg.ClientSessionID)
+	return err
+}
+
+const webviewsOfWorkspace = `-- name: WebviewsOfWorkspace :many
+select connect_webview_id from connect_webviews where workspace_id = $1 and connect_webview_id = any($2::uuid[])
+`
+
+type WebviewsOfWorkspaceParams struct {
+	WorkspaceID uuid.UUID
+	Webviews    []uuid.UUID
+}
+
+// Those of the webviews that the workspace has.
+func (q *Queries) WebviewsOfWorkspace(ctx context.Context, arg WebviewsOfWorkspaceParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, webviewsOfWorkspace, arg.WorkspaceID, arg.Webviews)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var connect_webview_id uuid.UUID
+		if err := rows.Scan(&connect_webview_id); err != nil {
+			return nil, err
+		}
+		items = append(items, connect_webview_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

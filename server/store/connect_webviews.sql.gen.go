@@ -60,7 +60,12 @@ func (q *Queries) BeginLogin(ctx context.Context, arg BeginLoginParams) (int64, 
 }
 
 const deleteConnectWebview = `-- name: DeleteConnectWebview :execrows
-delete from connect_webviews where workspace_id = $1 and connect_webview_id = $2
+with kept as (
+  insert into client_session_accounts (client_session_id, connected_account_id)
+  select p.client_session_id, v.connected_account_id from client_session_webviews p join connect_webviews v using (connect_webview_id)
+  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null
+  on conflict do nothing)
+delete from connect_webviews w where w.workspace_id = $1 and w.connect_webview_id = $2
 `
 
 type DeleteConnectWebviewParams struct {
@@ -68,6 +73,7 @@ type DeleteConnectWebviewParams struct {
 	ConnectWebviewID uuid.UUID
 }
 
+// The client sessions that reach an account by it go on doing so.
 func (q *Queries) DeleteConnectWebview(ctx context.Context, arg DeleteConnectWebviewParams) (int64, error) {
 	result, err := q.db.Exec(ctx, deleteConnectWebview, arg.WorkspaceID, arg.ConnectWebviewID)
 	if err != nil {
@@ -80,18 +86,21 @@ const findConnectWebviews = `-- name: FindConnectWebviews :many
 select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at from connect_webviews
 where workspace_id = $1
   and (created_at, connect_webview_id) > ($2::timestamptz, $3::uuid)
-  and ($4::text is null or customer_key = $4::text)
-  and ($5::jsonb is null or custom_metadata @> $5::jsonb)
-  and ($6::text is null or strpos(lower(concat_ws(' ', connect_webview_id::text, array_to_string(accepted_providers, ' '), customer_key,
-    (select string_agg(value, ' ') from jsonb_each_text(custom_metadata)))), lower($6::text)) > 0)
+  and ($4::uuid is null or connect_webview_id in (
+    select p.connect_webview_id from client_session_pages p where p.client_session_id = $4::uuid))
+  and ($5::text is null or customer_key = $5::text)
+  and ($6::jsonb is null or custom_metadata @> $6::jsonb)
+  and ($7::text is null or strpos(lower(concat_ws(' ', connect_webview_id::text, array_to_string(accepted_providers, ' '), customer_key,
+    (select string_agg(value, ' ') from jsonb_each_text(custom_metadata)))), lower($7::text)) > 0)
 order by created_at, connect_webview_id
-limit $7::integer
+limit $8::integer
 `
 
 type FindConnectWebviewsParams struct {
 	WorkspaceID uuid.UUID
 	AfterAt     time.Time
 	AfterID     uuid.UUID
+	Session     *uuid.UUID
 	CustomerKey *string
 	Metadata    []byte
 	Search      *string
@@ -104,6 +113,7 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 		arg.WorkspaceID,
 		arg.AfterAt,
 		arg.AfterID,
+		arg.Session,
 		arg.CustomerKey,
 		arg.Metadata,
 		arg.Search,

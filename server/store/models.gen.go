@@ -154,6 +154,11 @@ type ClientSessionAccount struct {
 	ConnectedAccountID uuid.UUID
 }
 
+type ClientSessionPage struct {
+	ClientSessionID  uuid.UUID
+	ConnectWebviewID uuid.UUID
+}
+
 type ClientSessionReach struct {
 	ClientSessionID    uuid.UUID
 	ConnectedAccountID uuid.UUID

@@ -57,7 +57,8 @@ func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 	s.Post(t, "/connected_accounts/update", map[string]any{"connected_account_id": account, "customer_key": "a customer"}, nil)
 	s.Post(t, "/client_sessions/create", map[string]any{"customer_key": "a customer"}, &customers)
 	foreign := map[string]any{
-		"client_session_id": own.ClientSession.ClientSessionID, "user_identifier_key": "the owner",
+		"connect_webview_id": webview(t, s, map[string]any{}).ConnectWebviewID,
+		"client_session_id":  own.ClientSession.ClientSessionID, "user_identifier_key": "the owner",
 		"device_id": device, "webhook_id": hook.Webhook.WebhookID, "action_attempt_id": code.ActionAttempt.ActionAttemptID,
 		"event_id": evts.Events[0].EventID, "connected_account_id": dev.Device.ConnectedAccountID, "name": dev.Device.DisplayName,
 		"access_code_id": code.AccessCode.AccessCodeID, "user_identity_id": person.UserIdentity.UserIdentityID,

@@ -7,13 +7,14 @@ create table client_sessions (
   token_hash          bytea not null unique, -- SHA-256
   token_sealed        bytea not null, -- to be shown again to the workspace
   user_identifier_key text,
-  user_identity_id    uuid, -- the accounts of this user identity are reached
+  user_identity_id    uuid, -- what it has logged in to on the webviews of its sessions is reached, too
   customer_key        text, -- those of this customer too
   created_at          timestamptz not null default now(),
   expires_at          timestamptz not null,
   revoked_at          timestamptz
 );
 create index on client_sessions (workspace_id, created_at, client_session_id);
+create index on client_sessions (workspace_id, user_identity_id) where user_identity_id is not null;
 create index on client_sessions (workspace_id, user_identifier_key) where user_identifier_key is not null;
 
 create table client_session_accounts (
@@ -25,10 +26,22 @@ create index on client_session_accounts (connected_account_id);
 
 create table client_session_webviews (
   client_session_id  uuid not null references client_sessions on delete cascade,
-  connect_webview_id uuid not null, -- whose account, as soon as there is one, is reached
+  connect_webview_id uuid not null references connect_webviews on delete cascade, -- whose account, as soon as there is one, is reached
   primary key (client_session_id, connect_webview_id)
 );
 create index on client_session_webviews (connect_webview_id);
+create index on connect_webviews (workspace_id, customer_key) where customer_key is not null;
+
+-- The webviews of a session: its own, those of all sessions of its user identity, and those of its customer.
+create view client_session_pages as
+  select w.client_session_id, w.connect_webview_id from client_session_webviews w
+  union
+  select s.client_session_id, w.connect_webview_id
+  from client_sessions s join client_sessions o on o.workspace_id = s.workspace_id and o.user_identity_id = s.user_identity_id
+    join client_session_webviews w on w.client_session_id = o.client_session_id
+  union
+  select s.client_session_id, v.connect_webview_id
+  from client_sessions s join connect_webviews v on v.workspace_id = s.workspace_id and v.customer_key = s.customer_key;
 
 -- The one place that says what a session reaches.
 create view client_session_reach as
@@ -36,7 +49,11 @@ create view client_session_reach as
   from client_session_accounts g join connected_accounts a using (connected_account_id) where a.deleted_at is null
   union
   select s.client_session_id, a.connected_account_id
-  from client_sessions s join connected_accounts a on a.workspace_id = s.workspace_id and a.customer_key = s.customer_key where a.deleted_at is null;
+  from client_sessions s join connected_accounts a on a.workspace_id = s.workspace_id and a.customer_key = s.customer_key where a.deleted_at is null
+  union
+  select p.client_session_id, a.connected_account_id
+  from client_session_pages p join connect_webviews v using (connect_webview_id) join connected_accounts a using (connected_account_id)
+  where a.deleted_at is null;
 
 -- What has happened to some accounts among many.
 create index on events (workspace_id, connected_account_id, created_at) where connected_account_id is not null;
@@ -74,4 +91,6 @@ delete from credentials where kind = 'publishable_key';
 alter table credentials drop column public_token, drop constraint credentials_kind_check,
   add constraint credentials_kind_check check (kind in ('api_key', 'pat', 'console_session'));
 drop view client_session_reach;
+drop view client_session_pages;
+drop index connect_webviews_workspace_id_customer_key_idx;
 drop table client_session_webviews, client_session_accounts, client_sessions;

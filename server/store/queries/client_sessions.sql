@@ -21,6 +21,12 @@ select * from client_sessions
 where workspace_id = @workspace_id and user_identifier_key = @user_identifier_key::text and revoked_at is null and expires_at > now()
 order by created_at desc, client_session_id desc limit 1;
 
+-- name: GetClientSessionOfIdentity :one
+-- The one that is good and is of no end user besides.
+select * from client_sessions
+where workspace_id = @workspace_id and user_identity_id = @user_identity_id::uuid and user_identifier_key is null and revoked_at is null and expires_at > now()
+order by created_at desc, client_session_id desc limit 1;
+
 -- name: ListClientSessions :many
 select * from client_sessions s
 where s.workspace_id = @workspace_id and s.revoked_at is null and s.expires_at > now()
@@ -28,7 +34,7 @@ where s.workspace_id = @workspace_id and s.revoked_at is null and s.expires_at >
   and (sqlc.narg('user_identifier_key')::text is null or s.user_identifier_key = sqlc.narg('user_identifier_key')::text)
   and (not @without_key::boolean or s.user_identifier_key is null)
   and (sqlc.narg('user_identity_id')::uuid is null or s.user_identity_id = sqlc.narg('user_identity_id')::uuid)
-  and (sqlc.narg('connect_webview_id')::uuid is null or exists (select 1 from client_session_webviews w
+  and (sqlc.narg('connect_webview_id')::uuid is null or exists (select 1 from client_session_pages w
     where w.client_session_id = s.client_session_id and w.connect_webview_id = sqlc.narg('connect_webview_id')::uuid))
 order by s.created_at, s.client_session_id;
 
@@ -36,7 +42,7 @@ order by s.created_at, s.client_session_id;
 -- What each of the sessions reaches, and how many managed devices that is.
 select s.client_session_id,
   array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
-  array(select w.connect_webview_id from client_session_webviews w where w.client_session_id = s.client_session_id order by 1)::uuid[] as webviews,
+  array(select p.connect_webview_id from client_session_pages p where p.client_session_id = s.client_session_id order by 1)::uuid[] as webviews,
   (select count(*) from client_session_reach r join devices d using (connected_account_id)
     where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed)::integer as devices
 from client_sessions s where s.workspace_id = @workspace_id and s.client_session_id = any(@client_session_ids::uuid[]);
@@ -49,6 +55,20 @@ select @client_session_id, unnest(@accounts::uuid[]) on conflict do nothing;
 -- Those of the accounts that the workspace has.
 select connected_account_id from connected_accounts
 where workspace_id = @workspace_id and connected_account_id = any(@accounts::uuid[]) and deleted_at is null;
+
+-- name: GrantWebviewsToClientSession :exec
+insert into client_session_webviews (client_session_id, connect_webview_id)
+select @client_session_id, unnest(@webviews::uuid[]) on conflict do nothing;
+
+-- name: WebviewsOfWorkspace :many
+-- Those of the webviews that the workspace has.
+select connect_webview_id from connect_webviews where workspace_id = @workspace_id and connect_webview_id = any(@webviews::uuid[]);
+
+-- name: SetIdentityOfClientSession :exec
+update client_sessions set user_identity_id = @user_identity_id where client_session_id = @client_session_id;
+
+-- name: SeesWebview :one
+select exists (select 1 from client_session_pages where client_session_id = @client_session_id and connect_webview_id = @connect_webview_id) as sees;
 
 -- name: RevokeClientSession :execrows
 update client_sessions set revoked_at = coalesce(revoked_at, now()) where workspace_id = @workspace_id and client_session_id = @client_session_id;

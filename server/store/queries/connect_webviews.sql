@@ -17,6 +17,8 @@ select * from connect_webviews where connect_webview_id = @connect_webview_id;
 select * from connect_webviews
 where workspace_id = @workspace_id
   and (created_at, connect_webview_id) > (@after_at::timestamptz, @after_id::uuid)
+  and (sqlc.narg('session')::uuid is null or connect_webview_id in (
+    select p.connect_webview_id from client_session_pages p where p.client_session_id = sqlc.narg('session')::uuid))
   and (sqlc.narg('customer_key')::text is null or customer_key = sqlc.narg('customer_key')::text)
   and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)
   and (sqlc.narg('search')::text is null or strpos(lower(concat_ws(' ', connect_webview_id::text, array_to_string(accepted_providers, ' '), customer_key,
@@ -25,7 +27,13 @@ order by created_at, connect_webview_id
 limit @max_rows::integer;
 
 -- name: DeleteConnectWebview :execrows
-delete from connect_webviews where workspace_id = @workspace_id and connect_webview_id = @connect_webview_id;
+-- The client sessions that reach an account by it go on doing so.
+with kept as (
+  insert into client_session_accounts (client_session_id, connected_account_id)
+  select p.client_session_id, v.connected_account_id from client_session_webviews p join connect_webviews v using (connect_webview_id)
+  where v.workspace_id = @workspace_id and v.connect_webview_id = @connect_webview_id and v.connected_account_id is not null
+  on conflict do nothing)
+delete from connect_webviews w where w.workspace_id = @workspace_id and w.connect_webview_id = @connect_webview_id;
 
 -- name: BeginLogin :execrows
 -- Counted before it is tried, so that many at once are not more.
