@@ -33,7 +33,10 @@ func (s *Service) OnAnswer(ctx context.Context, h Holder, account uuid.UUID, rec
 			return err
 		}
 		a, err := tx.LockAccount(ctx, account)
-		if err != nil || a.DeletedAt != nil {
+		if store.IsNoRows(err) || err == nil && a.DeletedAt != nil {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		if err := s.accountWorks(ctx, tx, a); err != nil {

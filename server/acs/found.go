@@ -198,6 +198,9 @@ type Driven struct {
 // DrivenSystem reads a system for those who look after it, whatever its workspace.
 func (s *Service) DrivenSystem(ctx context.Context, id uuid.UUID) (Driven, error) {
 	r, err := s.db.ReadAcsSystem(ctx, id)
+	if store.IsNoRows(err) { // its workspace begins anew
+		return Driven{ID: id, Removed: true}, nil
+	}
 	if err != nil {
 		return Driven{}, fmt.Errorf("read the access system %s: %w", id, err)
 	}
@@ -255,7 +258,10 @@ func (s *Service) onSystem(ctx context.Context, h access.Holder, id uuid.UUID, w
 			return err
 		}
 		r, err := tx.LockAcsSystem(ctx, id)
-		if err != nil || r.RemovedAt != nil {
+		if store.IsNoRows(err) || err == nil && r.RemovedAt != nil {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		return f(tx, r)

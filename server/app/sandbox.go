@@ -148,11 +148,11 @@ func (s *Sandbox) NewAccount(workspace uuid.UUID) (access.NewAccount, error) {
 func (s *Sandbox) Forget(accounts []access.Account) {
 	for _, a := range accounts {
 		var c sandboxConfig
-		if a.Adapter != access.SandboxAdapter || json.Unmarshal(a.Config, &c) != nil || c.Key == "" {
+		if a.Adapter != access.SandboxAdapter && a.Adapter != access.SandboxAccessAdapter || json.Unmarshal(a.Config, &c) != nil || c.Key == "" {
 			continue
 		}
 		if err := s.cloud.Forget(c.Key); err != nil {
-			s.log.Warn("the files of simulated locks that are gone could not be removed", "account", a.ID, "error", err)
+			s.log.Warn("the files of simulated locks and access systems that are gone could not be removed", "account", a.ID, "error", err)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 	if err != nil {
 		return 0, err
 	}
-	if r.elsewhere(account.Adapter) {
+	if r.elsewhere(account.Adapter) || r.opt.Elsewhere != nil && account.Deleted { // of what is erased nobody knows whose it was
 		pause, err := r.opt.Elsewhere.DrainAccount(ctx, lease, account)
 		if err != nil || !account.Deleted {
 			return pause, err

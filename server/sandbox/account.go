@@ -79,6 +79,9 @@ func (s *Sandbox) Forget(key string) error {
 	for _, l := range a.all() {
 		errs = append(errs, l.forget())
 	}
+	for _, y := range a.allSystems() {
+		errs = append(errs, y.forget())
+	}
 	return errors.Join(errs...)
 }
 

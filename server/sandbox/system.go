@@ -67,6 +67,7 @@ type system struct {
 	mu     sync.Mutex
 	mem    systemMemory
 	faults SystemFaults
+	gone   bool // its account was forgotten: nothing is written any more
 }
 
 // systemMemory is what a system remembers by itself. It is also the file's format.
@@ -197,11 +198,22 @@ func (y *system) commit(change func(*systemMemory) *problem) *problem {
 	if p := change(&next); p != nil {
 		return p
 	}
+	if y.gone {
+		return refuse(systemNotFound, "The account has no such access system.")
+	}
 	if err := y.acct.box.files().save(y.file(), next); err != nil {
 		return refuse(unavailable, "The change could not be stored.")
 	}
 	y.mem = next
 	return nil
+}
+
+// forget removes the file of a system whose account is gone.
+func (y *system) forget() error {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.gone = true
+	return y.acct.box.files().remove(y.file())
 }
 
 // longestName is how many bytes the name of a user may have.
