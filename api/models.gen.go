@@ -2539,8 +2539,8 @@ type Problem struct {
 	// IsConnectedAccountError True for errors of the account.
 	IsConnectedAccountError bool `json:"is_connected_account_error,omitempty,omitzero"`
 
-	// IsDeviceError True for errors of the device.
-	IsDeviceError bool `json:"is_device_error,omitempty,omitzero"`
+	// IsDeviceError True for errors of the device, false for those of its account.
+	IsDeviceError *bool `json:"is_device_error,omitempty"`
 
 	// ManagedAccessCodeID duplicate_code_on_device: the managed code that has the PIN.
 	ManagedAccessCodeID string `json:"managed_access_code_id,omitempty,omitzero"`
@@ -2695,7 +2695,7 @@ type UnmanagedAccessCode struct {
 	// StartsAt From when it opens.
 	StartsAt *time.Time `json:"starts_at,omitempty"`
 
-	// Status set or unset.
+	// Status set, until it is seen to have left its device, or unset.
 	Status string `json:"status"`
 
 	// Type Whether it has a time frame.

@@ -85,7 +85,10 @@ func toErrors(problems []access.Problem) []api.Problem {
 		out := toProblem(p)
 		out.ErrorCode = p.Code
 		out.IsAccessCodeError = p.Scope == access.OfCode
-		out.IsDeviceError = p.Scope == access.OfDevice
+		if p.Scope != access.OfCode {
+			ofDevice := p.Scope == access.OfDevice
+			out.IsDeviceError = &ofDevice
+		}
 		out.IsConnectedAccountError = p.Scope == access.OfAccount
 		return out
 	})

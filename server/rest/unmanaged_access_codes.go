@@ -79,8 +79,16 @@ func (h *handlers) SimulateCreateUnmanagedAccessCode(ctx context.Context, r Simu
 func toUnmanagedAccessCode(c access.Code) api.UnmanagedAccessCode {
 	return api.UnmanagedAccessCode{
 		AccessCodeID: c.ID.String(), DeviceID: c.DeviceID.String(), WorkspaceID: c.WorkspaceID.String(), Name: c.Name, Code: c.PIN,
-		CreatedAt: c.CreatedAt, Type: typeOfCode(c), Status: string(c.Status), StartsAt: c.StartsAt, EndsAt: c.EndsAt,
+		CreatedAt: c.CreatedAt, Type: typeOfCode(c), Status: statusOfUnmanaged(c), StartsAt: c.StartsAt, EndsAt: c.EndsAt,
 		CannotBeManaged: c.CannotBeManaged, CannotDeleteUnmanagedAccessCode: c.CannotBeDeleted,
 		Errors: toErrors(c.Errors), Warnings: toWarnings(c.Warnings),
 	}
+}
+
+// statusOfUnmanaged is set for a code that is being removed, too: it is on its device until that is seen to be done.
+func statusOfUnmanaged(c access.Code) string {
+	if c.Status == access.StatusUnset {
+		return string(access.StatusUnset)
+	}
+	return string(access.StatusSet)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/referee"
 )
 
 // Main runs the tests of a package that calls Start. TestMain calls it as the last thing it does.
@@ -43,6 +44,9 @@ type Server struct {
 	mu       sync.Mutex
 	requests []Request
 	devices  map[string]string // profile → device_id
+
+	judge      *referee.Referee
+	complaints map[string]bool
 }
 
 // Request is one request of a client to the API.
@@ -105,6 +109,7 @@ func Start(t testing.TB, opts ...Option) *Server {
 	for _, o := range opts {
 		o(&c)
 	}
+	s.referee(t)
 	s.run(t, c)
 	s.APIKey, s.WorkspaceID = s.App.Sandbox.APIKey, s.App.Sandbox.WorkspaceID.String()
 	profiles := c.Sandboxing.Profiles
@@ -185,6 +190,9 @@ func (s *Server) record(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(seen, r)
+		if seen.status == http.StatusOK && r.Method != http.MethodHead {
+			s.judged(r.URL.Path, seen.body)
+		}
 		if !internal(r.URL.Path) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -200,6 +208,12 @@ func internal(path string) bool {
 type statusWriter struct {
 	http.ResponseWriter
 	status int
+	body   []byte
+}
+
+func (w *statusWriter) Write(data []byte) (int, error) {
+	w.body = append(w.body, data...)
+	return w.ResponseWriter.Write(data)
 }
 
 func (w *statusWriter) WriteHeader(status int) {
@@ -327,6 +341,7 @@ func (s *Server) Again(t testing.TB) *Server {
 	again := &Server{t: t, devices: s.devices, APIKey: s.APIKey, WorkspaceID: s.WorkspaceID}
 	c := s.config
 	c.Wrap = again.record
+	again.referee(t)
 	again.run(t, c)
 	return again
 }

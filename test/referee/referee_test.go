@@ -1,0 +1,33 @@
+package referee_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/referee"
+)
+
+func open(t *testing.T) *referee.Referee {
+	t.Helper()
+	r, err := referee.Open(t.Context(), true)
+	if errors.Is(err, labs.ErrMissing) {
+		storetest.Missing(t, "%v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestContractIsAsPublished(t *testing.T) {
+	t.Parallel()
+	unlisted, stale := open(t).Contract()
+	for _, what := range unlisted {
+		t.Errorf("differs, and differences.md does not say why: %s", what)
+	}
+	for _, what := range stale {
+		t.Errorf("differences.md lists what does not differ any more: %s", what)
+	}
+}
