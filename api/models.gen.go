@@ -428,6 +428,9 @@ type AcsAccessGroup struct {
 	// DisplayName Its name.
 	DisplayName string `json:"display_name"`
 
+	// Errors What keeps it from working.
+	Errors []Problem `json:"errors"`
+
 	// ExternalType What its vendor calls such groups.
 	ExternalType string `json:"external_type"`
 
@@ -439,6 +442,9 @@ type AcsAccessGroup struct {
 
 	// Name Its name.
 	Name string `json:"name"`
+
+	// PendingMutations Changes that are on their way to the access system. None are: groups are changed there.
+	PendingMutations []AcsUserMutation `json:"pending_mutations"`
 
 	// Warnings What deserves attention.
 	Warnings []Problem `json:"warnings"`
@@ -523,6 +529,12 @@ type AcsEntrance struct {
 
 	// Errors What keeps it from working.
 	Errors []Problem `json:"errors"`
+
+	// SpaceIds The spaces that it belongs to. There are none here.
+	SpaceIds []ID `json:"space_ids"`
+
+	// Warnings What deserves attention.
+	Warnings []Problem `json:"warnings"`
 
 	// WorkspaceID An identifier. Opaque to clients.
 	WorkspaceID ID `json:"workspace_id"`

@@ -81,10 +81,10 @@ const groupType, groupTypeName = "access_group", "Access group"
 func toAcsAccessGroup(g acs.Group) api.AcsAccessGroup {
 	return api.AcsAccessGroup{AcsAccessGroupID: g.ID.String(), AcsSystemID: g.SystemID.String(), ConnectedAccountID: g.AccountID.String(), WorkspaceID: g.WorkspaceID.String(),
 		Name: g.Name, DisplayName: g.Name, AccessGroupType: groupType, AccessGroupTypeDisplayName: groupTypeName, ExternalType: groupType, ExternalTypeDisplayName: groupTypeName,
-		CreatedAt: g.CreatedAt, IsManaged: true, Warnings: []api.Problem{}}
+		CreatedAt: g.CreatedAt, IsManaged: true, Errors: []api.Problem{}, Warnings: []api.Problem{}, PendingMutations: []api.AcsUserMutation{}}
 }
 
 func toAcsEntrance(e acs.Entrance) api.AcsEntrance {
 	return api.AcsEntrance{AcsEntranceID: e.ID.String(), AcsSystemID: e.SystemID.String(), ConnectedAccountID: e.AccountID.String(), WorkspaceID: e.WorkspaceID.String(),
-		DisplayName: e.Name, CreatedAt: e.CreatedAt, Errors: []api.Problem{}}
+		DisplayName: e.Name, CreatedAt: e.CreatedAt, SpaceIds: []string{}, Errors: []api.Problem{}, Warnings: []api.Problem{}}
 }
