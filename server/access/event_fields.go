@@ -63,7 +63,7 @@ var eventFields = func() map[string][]string {
 
 		"acs_system.added":         with(account, "acs_system_id"),
 		"acs_system.connected":     with(account, "acs_system_id"),
-		"acs_system.disconnected":  with(account, "acs_system_id"),
+		"acs_system.disconnected":  with(account, "acs_system_id", "acs_system_errors", "acs_system_warnings", "connected_account_errors", "connected_account_warnings"),
 		"acs_user.created":         with(account, "acs_system_id", "acs_user_id"),
 		"acs_user.deleted":         with(account, "acs_system_id", "acs_user_id"),
 		"acs_access_group.deleted": with(account, "acs_system_id", "acs_access_group_id"),

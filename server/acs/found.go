@@ -81,6 +81,17 @@ func (s *Service) recordSystem(ctx context.Context, tx store.Tx, a store.Connect
 	return r, s.emitSystem(ctx, tx, "acs_system.connected", r)
 }
 
+// emitDisconnected tells that a system is not reached any more, with what the system suffers from; message is empty for
+// one that is gone.
+func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r store.AcsSystem, message string) error {
+	errors := []any{}
+	if message != "" {
+		errors = append(errors, map[string]any{"error_code": systemDisconnected, "message": message, "created_at": s.access.Now().UTC()})
+	}
+	return s.access.Emit(ctx, tx, "acs_system.disconnected", r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID,
+		"acs_system_errors": errors, "acs_system_warnings": []any{}, "connected_account_errors": []any{}, "connected_account_warnings": []any{}})
+}
+
 func (s *Service) emitSystem(ctx context.Context, tx store.Tx, event string, r store.AcsSystem) error {
 	return s.access.Emit(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID})
 }
@@ -102,7 +113,7 @@ func (s *Service) endSystem(ctx context.Context, tx store.Tx, r store.AcsSystem)
 	if err := tx.RemoveAcsSystem(ctx, r.AcsSystemID); err != nil {
 		return err
 	}
-	return s.emitSystem(ctx, tx, "acs_system.disconnected", r)
+	return s.emitDisconnected(ctx, tx, r, "")
 }
 
 // EndAccount removes the systems of an account that ends, in the transaction of that. On the systems themselves
@@ -281,7 +292,7 @@ func (s *Service) RecordUnreachable(ctx context.Context, h access.Holder, id uui
 		if err := tx.SetAcsSystemError(ctx, store.SetAcsSystemErrorParams{AcsSystemID: id, ErrorMessage: &message}); err != nil {
 			return err
 		}
-		return s.emitSystem(ctx, tx, "acs_system.disconnected", r)
+		return s.emitDisconnected(ctx, tx, r, message)
 	})
 }
 

@@ -24,6 +24,8 @@ type System struct {
 	CreatedAt   time.Time
 }
 
+const systemDisconnected = "acs_system_disconnected"
+
 func toSystem(r store.AcsSystem, accountCode, accountMessage *string, accountAt *time.Time, users, groups int32) System {
 	s := System{ID: r.AcsSystemID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Name: r.Name, TimeZone: r.TimeZone,
 		Users: int(users), Groups: int(groups), CreatedAt: r.CreatedAt}
@@ -31,7 +33,7 @@ func toSystem(r store.AcsSystem, accountCode, accountMessage *string, accountAt 
 		s.Errors = append(s.Errors, Problem{Code: *accountCode, Message: text(accountMessage), At: *accountAt})
 	}
 	if r.ErrorMessage != nil {
-		s.Errors = append(s.Errors, Problem{Code: "acs_system_disconnected", Message: *r.ErrorMessage, At: *r.ErrorAt})
+		s.Errors = append(s.Errors, Problem{Code: systemDisconnected, Message: *r.ErrorMessage, At: *r.ErrorAt})
 	}
 	return s
 }

@@ -111,7 +111,7 @@ func settingOf(t *testing.T, s *apptest.Server) map[string]any {
 		return token
 	}
 	return map[string]any{
-		"endpoint": s.URL, "apiKey": s.APIKey, "workspaceId": s.WorkspaceID, "devices": devices,
+		"accessSystem": s.AccessSystem(t).ID, "endpoint": s.URL, "apiKey": s.APIKey, "workspaceId": s.WorkspaceID, "devices": devices,
 		"personalAccessToken": token(access.PAT), "consoleSessionToken": token(access.ConsoleSession),
 		"accounts": map[string]account{
 			"spare": connect(t, s, "/devices/list", 6, false), "seen": connect(t, s, "/devices/unmanaged/list", 3, true),

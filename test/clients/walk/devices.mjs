@@ -91,6 +91,35 @@ export const devices = {
   '/locks/unlock_door': async (call) => {
     await moved(await call({ device_id }), 'UNLOCK_DOOR', false)
   },
+  '/locks/configure_auto_lock': async (call) => {
+    const attempt = await call({ device_id, auto_lock_enabled: true, auto_lock_delay_seconds: 7 })
+    equal(attempt.action_type, 'CONFIGURE_AUTO_LOCK')
+    equal(attempt.status, 'success')
+  },
+  '/devices/report_provider_metadata': async (call) => {
+    await call({ devices: [{ device_id, omnitec_metadata: {} }] })
+  },
+  '/devices/simulate/connect_to_hub': async (call) => {
+    await client.devices.simulate.disconnectFromHub({ device_id })
+    await connected(device_id, false)
+    await call({ device_id })
+    await connected(device_id, true)
+  },
+  '/devices/simulate/disconnect_from_hub': async (call) => {
+    await call({ device_id })
+    await connected(device_id, false)
+    await client.devices.simulate.connectToHub({ device_id })
+    await connected(device_id, true)
+  },
+  '/devices/simulate/paid_subscription': async (call) => {
+    for (const is_expired of [true, false]) {
+      await call({ device_id: setting.devices.nuki, is_expired })
+      await until('the device says what it lacks', async () => {
+        const { errors } = await client.devices.get({ device_id: setting.devices.nuki })
+        return errors.some((error) => error.error_code === 'subscription_required') === is_expired
+      })
+    }
+  },
   '/locks/simulate/keypad_code_entry': async (call) => {
     const { code } = await foundOn(device_id)
     const attempt = await call({ device_id, code })
