@@ -166,6 +166,24 @@ type ClientInterface interface {
 	// Corresponds with POST /access_codes/get (the `GetAccessCode` operationId).
 	GetAccessCode(ctx context.Context, body GetAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetAccessCodeTimelineWithBody What has happened to a code, oldest first.
+	//
+	// Also to one that is gone, as far back as events are kept. With `after`, or neither, it is what came first; with `before` alone what came last.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /access_codes/get_timeline (the `GetAccessCodeTimeline` operationId).
+	GetAccessCodeTimelineWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAccessCodeTimeline What has happened to a code, oldest first.
+	//
+	// Also to one that is gone, as far back as events are kept. With `after`, or neither, it is what came first; with `before` alone what came last.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /access_codes/get_timeline (the `GetAccessCodeTimeline` operationId).
+	GetAccessCodeTimeline(ctx context.Context, body GetAccessCodeTimelineJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListAccessCodesWithBody Managed access codes of a device, or by their identifiers, a page at a time.
 	//
 	// Takes any type of body and a specified content type.
@@ -1755,6 +1773,44 @@ func (c *Client) GetAccessCodeWithBody(ctx context.Context, contentType string, 
 // Corresponds with POST /access_codes/get (the `GetAccessCode` operationId).
 func (c *Client) GetAccessCode(ctx context.Context, body GetAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetAccessCodeRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAccessCodeTimelineWithBody What has happened to a code, oldest first.
+//
+// Also to one that is gone, as far back as events are kept. With `after`, or neither, it is what came first; with `before` alone what came last.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /access_codes/get_timeline (the `GetAccessCodeTimeline` operationId).
+func (c *Client) GetAccessCodeTimelineWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAccessCodeTimelineRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAccessCodeTimeline What has happened to a code, oldest first.
+//
+// Also to one that is gone, as far back as events are kept. With `after`, or neither, it is what came first; with `before` alone what came last.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /access_codes/get_timeline (the `GetAccessCodeTimeline` operationId).
+func (c *Client) GetAccessCodeTimeline(ctx context.Context, body GetAccessCodeTimelineJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAccessCodeTimelineRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5244,6 +5300,46 @@ func NewGetAccessCodeRequestWithBody(server string, contentType string, body io.
 	}
 
 	operationPath := fmt.Sprintf("/access_codes/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetAccessCodeTimelineRequest calls the generic GetAccessCodeTimeline builder with application/json body
+func NewGetAccessCodeTimelineRequest(server string, body GetAccessCodeTimelineJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetAccessCodeTimelineRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetAccessCodeTimelineRequestWithBody constructs an http.Request for the GetAccessCodeTimeline method, with any body, and a specified content type
+func NewGetAccessCodeTimelineRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/access_codes/get_timeline")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -9145,6 +9241,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /access_codes/get (the `GetAccessCode` operationId).
 	GetAccessCodeWithResponse(ctx context.Context, body GetAccessCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAccessCodeResult, error)
 
+	// GetAccessCodeTimelineWithBodyWithResponse What has happened to a code, oldest first.
+	//
+	// Also to one that is gone, as far back as events are kept. With `after`, or neither, it is what came first; with `before` alone what came last.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /access_codes/get_timeline (the `GetAccessCodeTimeline` operationId).
+	GetAccessCodeTimelineWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetAccessCodeTimelineResult, error)
+
+	// GetAccessCodeTimelineWithResponse What has happened to a code, oldest first.
+	//
+	// Also to one that is gone, as far back as events are kept. With `after`, or neither, it is what came first; with `before` alone what came last.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /access_codes/get_timeline (the `GetAccessCodeTimeline` operationId).
+	GetAccessCodeTimelineWithResponse(ctx context.Context, body GetAccessCodeTimelineJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAccessCodeTimelineResult, error)
+
 	// ListAccessCodesWithBodyWithResponse Managed access codes of a device, or by their identifiers, a page at a time.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -10891,6 +11005,68 @@ func (r GetAccessCodeResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetAccessCodeResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetAccessCodeTimelineResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AccessCodeTimelineResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAccessCodeTimelineResult) GetJSON200() *AccessCodeTimelineResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetAccessCodeTimelineResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetAccessCodeTimelineResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetAccessCodeTimelineResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAccessCodeTimelineResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAccessCodeTimelineResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAccessCodeTimelineResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAccessCodeTimelineResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -16807,6 +16983,36 @@ func (c *ClientWithResponses) GetAccessCodeWithResponse(ctx context.Context, bod
 	return ParseGetAccessCodeResult(rsp)
 }
 
+// GetAccessCodeTimelineWithBodyWithResponse What has happened to a code, oldest first.
+//
+// Also to one that is gone, as far back as events are kept. With `after`, or neither, it is what came first; with `before` alone what came last.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /access_codes/get_timeline (the `GetAccessCodeTimeline` operationId).
+func (c *ClientWithResponses) GetAccessCodeTimelineWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetAccessCodeTimelineResult, error) {
+	rsp, err := c.GetAccessCodeTimelineWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAccessCodeTimelineResult(rsp)
+}
+
+// GetAccessCodeTimelineWithResponse What has happened to a code, oldest first.
+//
+// Also to one that is gone, as far back as events are kept. With `after`, or neither, it is what came first; with `before` alone what came last.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /access_codes/get_timeline (the `GetAccessCodeTimeline` operationId).
+func (c *ClientWithResponses) GetAccessCodeTimelineWithResponse(ctx context.Context, body GetAccessCodeTimelineJSONRequestBody, reqEditors ...RequestEditorFn) (*GetAccessCodeTimelineResult, error) {
+	rsp, err := c.GetAccessCodeTimeline(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAccessCodeTimelineResult(rsp)
+}
+
 // ListAccessCodesWithBodyWithResponse Managed access codes of a device, or by their identifiers, a page at a time.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -19579,6 +19785,53 @@ func ParseGetAccessCodeResult(rsp *http.Response) (*GetAccessCodeResult, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest AccessCodeResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetAccessCodeTimelineResult parses an HTTP response from a GetAccessCodeTimelineWithResponse call
+func ParseGetAccessCodeTimelineResult(rsp *http.Response) (*GetAccessCodeTimelineResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAccessCodeTimelineResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AccessCodeTimelineResponse
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -282,6 +282,126 @@ func (e ServiceHealthStatus) Valid() bool {
 	}
 }
 
+// Defines values for TimelineActorType.
+const (
+	APIKey      TimelineActorType = "api_key"
+	ConsoleUser TimelineActorType = "console_user"
+	External    TimelineActorType = "external"
+	System      TimelineActorType = "system"
+)
+
+// Valid indicates whether the value is a known member of the TimelineActorType enum.
+func (e TimelineActorType) Valid() bool {
+	switch e {
+	case APIKey:
+		return true
+	case ConsoleUser:
+		return true
+	case External:
+		return true
+	case System:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TimelineEventType.
+const (
+	AccessCodeBackupAccessCodePulled            TimelineEventType = "access_code.backup_access_code_pulled"
+	AccessCodeChanged                           TimelineEventType = "access_code.changed"
+	AccessCodeCodeChanged                       TimelineEventType = "access_code.code_changed"
+	AccessCodeCreated                           TimelineEventType = "access_code.created"
+	AccessCodeDelayInIssuing                    TimelineEventType = "access_code.delay_in_issuing"
+	AccessCodeDelayInRemovingFromDevice         TimelineEventType = "access_code.delay_in_removing_from_device"
+	AccessCodeDelayInSettingOnDevice            TimelineEventType = "access_code.delay_in_setting_on_device"
+	AccessCodeDeleted                           TimelineEventType = "access_code.deleted"
+	AccessCodeDeletedExternalToSeam             TimelineEventType = "access_code.deleted_external_to_seam"
+	AccessCodeFailedToExpire                    TimelineEventType = "access_code.failed_to_expire"
+	AccessCodeFailedToIssue                     TimelineEventType = "access_code.failed_to_issue"
+	AccessCodeFailedToRemoveFromDevice          TimelineEventType = "access_code.failed_to_remove_from_device"
+	AccessCodeFailedToSetOnDevice               TimelineEventType = "access_code.failed_to_set_on_device"
+	AccessCodeFailedToUpdate                    TimelineEventType = "access_code.failed_to_update"
+	AccessCodeIssued                            TimelineEventType = "access_code.issued"
+	AccessCodeModifiedExternalToSeam            TimelineEventType = "access_code.modified_external_to_seam"
+	AccessCodeMutationsRequested                TimelineEventType = "access_code.mutations_requested"
+	AccessCodeNameChanged                       TimelineEventType = "access_code.name_changed"
+	AccessCodeRemovedFromDevice                 TimelineEventType = "access_code.removed_from_device"
+	AccessCodeScheduledOnDevice                 TimelineEventType = "access_code.scheduled_on_device"
+	AccessCodeSetOnDevice                       TimelineEventType = "access_code.set_on_device"
+	AccessCodeTimeFrameChanged                  TimelineEventType = "access_code.time_frame_changed"
+	AccessCodeUnmanagedConvertedToManaged       TimelineEventType = "access_code.unmanaged.converted_to_managed"
+	AccessCodeUnmanagedCreated                  TimelineEventType = "access_code.unmanaged.created"
+	AccessCodeUnmanagedFailedToConvertToManaged TimelineEventType = "access_code.unmanaged.failed_to_convert_to_managed"
+	AccessCodeUnmanagedRemoved                  TimelineEventType = "access_code.unmanaged.removed"
+	InternalAccessCodeProgrammingFinished       TimelineEventType = "internal.access_code.programming_finished"
+	InternalAccessCodeProgrammingStarted        TimelineEventType = "internal.access_code.programming_started"
+)
+
+// Valid indicates whether the value is a known member of the TimelineEventType enum.
+func (e TimelineEventType) Valid() bool {
+	switch e {
+	case AccessCodeBackupAccessCodePulled:
+		return true
+	case AccessCodeChanged:
+		return true
+	case AccessCodeCodeChanged:
+		return true
+	case AccessCodeCreated:
+		return true
+	case AccessCodeDelayInIssuing:
+		return true
+	case AccessCodeDelayInRemovingFromDevice:
+		return true
+	case AccessCodeDelayInSettingOnDevice:
+		return true
+	case AccessCodeDeleted:
+		return true
+	case AccessCodeDeletedExternalToSeam:
+		return true
+	case AccessCodeFailedToExpire:
+		return true
+	case AccessCodeFailedToIssue:
+		return true
+	case AccessCodeFailedToRemoveFromDevice:
+		return true
+	case AccessCodeFailedToSetOnDevice:
+		return true
+	case AccessCodeFailedToUpdate:
+		return true
+	case AccessCodeIssued:
+		return true
+	case AccessCodeModifiedExternalToSeam:
+		return true
+	case AccessCodeMutationsRequested:
+		return true
+	case AccessCodeNameChanged:
+		return true
+	case AccessCodeRemovedFromDevice:
+		return true
+	case AccessCodeScheduledOnDevice:
+		return true
+	case AccessCodeSetOnDevice:
+		return true
+	case AccessCodeTimeFrameChanged:
+		return true
+	case AccessCodeUnmanagedConvertedToManaged:
+		return true
+	case AccessCodeUnmanagedCreated:
+		return true
+	case AccessCodeUnmanagedFailedToConvertToManaged:
+		return true
+	case AccessCodeUnmanagedRemoved:
+		return true
+	case InternalAccessCodeProgrammingFinished:
+		return true
+	case InternalAccessCodeProgrammingStarted:
+		return true
+	default:
+		return false
+	}
+}
+
 // AccessCode A code that this workspace manages: it drives the device towards what is written here.
 type AccessCode struct {
 	// AccessCodeID An identifier. Opaque to clients.
@@ -377,6 +497,36 @@ type AccessCodeResponse struct {
 
 // AccessCodeStatus How far it is on its device. Further values may appear.
 type AccessCodeStatus string
+
+// AccessCodeTimelineRequest Which part of what has happened to a code.
+type AccessCodeTimelineRequest struct {
+	// AccessCodeID An identifier. Opaque to clients.
+	AccessCodeID ID `json:"access_code_id"`
+
+	// After Only what came after.
+	After *time.Time `json:"after,omitempty"`
+
+	// Before Only what came before.
+	Before *time.Time `json:"before,omitempty"`
+
+	// EventTypes Only these.
+	EventTypes *[]TimelineEventType `json:"event_types,omitempty"`
+
+	// Limit How many events at most.
+	Limit int `json:"limit,omitempty,omitzero"`
+}
+
+// AccessCodeTimelineResponse A part of what has happened to a code.
+type AccessCodeTimelineResponse struct {
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+
+	// Pagination How to read on: give next_cursor as `after`, prev_cursor as `before`.
+	Pagination TimelinePagination `json:"pagination"`
+
+	// TimelineEvents The events, oldest first.
+	TimelineEvents []TimelineEvent `json:"timeline_events"`
+}
 
 // AccessCodeType Whether it has a time frame.
 type AccessCodeType string
@@ -2669,6 +2819,66 @@ type SimulateUnmanagedAccessCodeRequest struct {
 // Sync Answer only when the attempt has ended, or after ten seconds.
 type Sync = bool
 
+// TimelineActor Who was it.
+type TimelineActor struct {
+	// Type Somebody who calls the API, the server, or somebody at the device.
+	Type TimelineActorType `json:"type"`
+}
+
+// TimelineActorType Somebody who calls the API, the server, or somebody at the device.
+type TimelineActorType string
+
+// TimelineEvent Something that has happened to a code.
+type TimelineEvent struct {
+	// Actor Who was it.
+	Actor TimelineActor `json:"actor"`
+
+	// Description For people.
+	Description string `json:"description"`
+
+	// Details What the event carries.
+	Details map[string]interface{} `json:"details,omitempty,omitzero"`
+
+	// EventType Its type. New values appear.
+	EventType string `json:"event_type"`
+
+	// OccurredAt When it was written down.
+	OccurredAt time.Time `json:"occurred_at"`
+
+	// RelatedResourceIds What it is about.
+	RelatedResourceIds TimelineResources `json:"related_resource_ids,omitempty,omitzero"`
+
+	// TimelineEventID An identifier. Opaque to clients.
+	TimelineEventID ID `json:"timeline_event_id"`
+}
+
+// TimelineEventType A type of event. There are none of the internal ones here.
+type TimelineEventType string
+
+// TimelinePagination How to read on: give next_cursor as `after`, prev_cursor as `before`.
+type TimelinePagination struct {
+	// HasMore Whether something came after this.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor When the last of it was.
+	NextCursor *string `json:"next_cursor"`
+
+	// PrevCursor When the first of it was.
+	PrevCursor *string `json:"prev_cursor"`
+}
+
+// TimelineResources What it is about.
+type TimelineResources struct {
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
+
+	// DeviceID An identifier. Opaque to clients.
+	DeviceID ID `json:"device_id,omitempty,omitzero"`
+
+	// EventID An identifier. Opaque to clients.
+	EventID ID `json:"event_id,omitempty,omitzero"`
+}
+
 // Timestamp A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
 type Timestamp = string
 
@@ -3343,6 +3553,9 @@ type GenerateAccessCodeJSONRequestBody = DeviceRequest
 
 // GetAccessCodeJSONRequestBody defines body for GetAccessCode for application/json ContentType.
 type GetAccessCodeJSONRequestBody = GetAccessCodeRequest
+
+// GetAccessCodeTimelineJSONRequestBody defines body for GetAccessCodeTimeline for application/json ContentType.
+type GetAccessCodeTimelineJSONRequestBody = AccessCodeTimelineRequest
 
 // ListAccessCodesJSONRequestBody defines body for ListAccessCodes for application/json ContentType.
 type ListAccessCodesJSONRequestBody = ListAccessCodesRequest

@@ -179,6 +179,7 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 		"/access_codes/create_multiple": func() in {
 			return in{"device_ids": []any{device, spares[0]}, "name": "Many", "behavior_when_code_cannot_be_shared": "create_random_code"}
 		},
+		"/access_codes/get_timeline":              func() in { return in{"access_code_id": backed, "limit": 2} },
 		"/access_codes/pull_backup_access_code":   func() in { return in{"access_code_id": backed} },
 		"/access_codes/report_device_constraints": func() in { return in{"device_id": hub, "supported_code_lengths": []int{4, 6}} },
 		"/access_codes/update_multiple": func() in {

@@ -34,6 +34,9 @@ type ServerInterface interface {
 	// GetAccessCode Read a managed access code, by its identifier or by device and PIN.
 	// (POST /access_codes/get)
 	GetAccessCode(w http.ResponseWriter, r *http.Request)
+	// GetAccessCodeTimeline What has happened to a code, oldest first.
+	// (POST /access_codes/get_timeline)
+	GetAccessCodeTimeline(w http.ResponseWriter, r *http.Request)
 	// ListAccessCodes Managed access codes of a device, or by their identifiers, a page at a time.
 	// (POST /access_codes/list)
 	ListAccessCodes(w http.ResponseWriter, r *http.Request)
@@ -351,6 +354,12 @@ func (_ Unimplemented) GenerateAccessCode(w http.ResponseWriter, r *http.Request
 // GetAccessCode Read a managed access code, by its identifier or by device and PIN.
 // (POST /access_codes/get)
 func (_ Unimplemented) GetAccessCode(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetAccessCodeTimeline What has happened to a code, oldest first.
+// (POST /access_codes/get_timeline)
+func (_ Unimplemented) GetAccessCodeTimeline(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -990,6 +999,20 @@ func (siw *ServerInterfaceWrapper) GetAccessCode(w http.ResponseWriter, r *http.
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetAccessCode(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetAccessCodeTimeline operation middleware
+func (siw *ServerInterfaceWrapper) GetAccessCodeTimeline(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetAccessCodeTimeline(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2606,6 +2629,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/access_codes/generate_code", wrapper.GenerateAccessCode)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/access_codes/get_timeline", wrapper.GetAccessCodeTimeline)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/access_codes/pull_backup_access_code", wrapper.PullBackupAccessCode)
 	})
 	r.Group(func(r chi.Router) {
@@ -3125,6 +3151,70 @@ func (response GetAccessCode401JSONResponse) VisitGetAccessCodeResponse(w http.R
 type GetAccessCode404JSONResponse struct{ NotFoundJSONResponse }
 
 func (response GetAccessCode404JSONResponse) VisitGetAccessCodeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAccessCodeTimelineRequestObject struct {
+	Body *GetAccessCodeTimelineJSONRequestBody
+}
+
+type GetAccessCodeTimelineResponseObject interface {
+	VisitGetAccessCodeTimelineResponse(w http.ResponseWriter) error
+}
+
+type GetAccessCodeTimeline200JSONResponse AccessCodeTimelineResponse
+
+func (response GetAccessCodeTimeline200JSONResponse) VisitGetAccessCodeTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAccessCodeTimeline400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetAccessCodeTimeline400JSONResponse) VisitGetAccessCodeTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAccessCodeTimeline401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetAccessCodeTimeline401JSONResponse) VisitGetAccessCodeTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAccessCodeTimeline404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetAccessCodeTimeline404JSONResponse) VisitGetAccessCodeTimelineResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
@@ -9057,6 +9147,9 @@ type StrictServerInterface interface {
 	// GetAccessCode Read a managed access code, by its identifier or by device and PIN.
 	// (POST /access_codes/get)
 	GetAccessCode(ctx context.Context, request GetAccessCodeRequestObject) (GetAccessCodeResponseObject, error)
+	// GetAccessCodeTimeline What has happened to a code, oldest first.
+	// (POST /access_codes/get_timeline)
+	GetAccessCodeTimeline(ctx context.Context, request GetAccessCodeTimelineRequestObject) (GetAccessCodeTimelineResponseObject, error)
 	// ListAccessCodes Managed access codes of a device, or by their identifiers, a page at a time.
 	// (POST /access_codes/list)
 	ListAccessCodes(ctx context.Context, request ListAccessCodesRequestObject) (ListAccessCodesResponseObject, error)
@@ -9533,6 +9626,37 @@ func (sh *strictHandler) GetAccessCode(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetAccessCodeResponseObject); ok {
 		if err := validResponse.VisitGetAccessCodeResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetAccessCodeTimeline operation middleware
+func (sh *strictHandler) GetAccessCodeTimeline(w http.ResponseWriter, r *http.Request) {
+	var request GetAccessCodeTimelineRequestObject
+
+	var body GetAccessCodeTimelineJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAccessCodeTimeline(ctx, request.(GetAccessCodeTimelineRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAccessCodeTimeline")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetAccessCodeTimelineResponseObject); ok {
+		if err := validResponse.VisitGetAccessCodeTimelineResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -70,6 +70,27 @@ func (q *Queries) GetLatestEvent(ctx context.Context, arg GetLatestEventParams) 
 	return i, err
 }
 
+const hasTimeline = `-- name: HasTimeline :one
+select (exists (select 1 from access_codes c join devices d using (device_id)
+    where c.workspace_id = $1 and c.access_code_id = $2::uuid and not c.in_pool
+      and ($3::uuid[] is null or d.connected_account_id = any($3::uuid[])))
+  or exists (select 1 from events e where e.workspace_id = $1 and e.access_code_id = $2::uuid
+      and ($3::uuid[] is null or e.connected_account_id = any($3::uuid[]))))::boolean as known
+`
+
+type HasTimelineParams struct {
+	WorkspaceID  uuid.UUID
+	AccessCodeID uuid.UUID
+	Reach        []uuid.UUID
+}
+
+func (q *Queries) HasTimeline(ctx context.Context, arg HasTimelineParams) (bool, error) {
+	row := q.db.QueryRow(ctx, hasTimeline, arg.WorkspaceID, arg.AccessCodeID, arg.Reach)
+	var known bool
+	err := row.Scan(&known)
+	return known, err
+}
+
 const insertEvent = `-- name: InsertEvent :one
 insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, fanned_out_at)
 values ($1, $2, $3, $4, $5, $6,
@@ -152,6 +173,124 @@ func (q *Queries) ListEvents(ctx context.Context, arg ListEventsParams) ([]Event
 		arg.ConnectedAccountID,
 		arg.ConnectWebviewID,
 		arg.SkipRows,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Event{}
+	for rows.Next() {
+		var i Event
+		if err := rows.Scan(
+			&i.EventID,
+			&i.WorkspaceID,
+			&i.EventType,
+			&i.DeviceID,
+			&i.AccessCodeID,
+			&i.ConnectedAccountID,
+			&i.Payload,
+			&i.PinSealed,
+			&i.OccurredAt,
+			&i.CreatedAt,
+			&i.FannedOutAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const timelineAfter = `-- name: TimelineAfter :many
+select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events
+where workspace_id = $1 and access_code_id = $2::uuid and created_at > $3::timestamptz and created_at < $4::timestamptz
+  and event_type = any($5::text[])
+  and ($6::uuid[] is null or connected_account_id = any($6::uuid[]))
+order by created_at
+limit $7::integer
+`
+
+type TimelineAfterParams struct {
+	WorkspaceID  uuid.UUID
+	AccessCodeID uuid.UUID
+	AfterAt      time.Time
+	BeforeAt     time.Time
+	EventTypes   []string
+	Reach        []uuid.UUID
+	MaxRows      int32
+}
+
+func (q *Queries) TimelineAfter(ctx context.Context, arg TimelineAfterParams) ([]Event, error) {
+	rows, err := q.db.Query(ctx, timelineAfter,
+		arg.WorkspaceID,
+		arg.AccessCodeID,
+		arg.AfterAt,
+		arg.BeforeAt,
+		arg.EventTypes,
+		arg.Reach,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Event{}
+	for rows.Next() {
+		var i Event
+		if err := rows.Scan(
+			&i.EventID,
+			&i.WorkspaceID,
+			&i.EventType,
+			&i.DeviceID,
+			&i.AccessCodeID,
+			&i.ConnectedAccountID,
+			&i.Payload,
+			&i.PinSealed,
+			&i.OccurredAt,
+			&i.CreatedAt,
+			&i.FannedOutAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const timelineBefore = `-- name: TimelineBefore :many
+select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events
+where workspace_id = $1 and access_code_id = $2::uuid and created_at > $3::timestamptz and created_at < $4::timestamptz
+  and event_type = any($5::text[])
+  and ($6::uuid[] is null or connected_account_id = any($6::uuid[]))
+order by created_at desc
+limit $7::integer
+`
+
+type TimelineBeforeParams struct {
+	WorkspaceID  uuid.UUID
+	AccessCodeID uuid.UUID
+	AfterAt      time.Time
+	BeforeAt     time.Time
+	EventTypes   []string
+	Reach        []uuid.UUID
+	MaxRows      int32
+}
+
+func (q *Queries) TimelineBefore(ctx context.Context, arg TimelineBeforeParams) ([]Event, error) {
+	rows, err := q.db.Query(ctx, timelineBefore,
+		arg.WorkspaceID,
+		arg.AccessCodeID,
+		arg.AfterAt,
+		arg.BeforeAt,
+		arg.EventTypes,
+		arg.Reach,
 		arg.MaxRows,
 	)
 	if err != nil {

@@ -121,6 +121,9 @@ func (e *Engine) Start(ctx context.Context) error {
 
 // Stop takes no new work and waits for the work in hand; when ctx ends, that is cut off.
 func (e *Engine) Stop(ctx context.Context) error {
+	if e.stopSweep == nil { // it was never started
+		return nil
+	}
 	for name := range e.lanes {
 		e.waker.engines.CompareAndDelete(name, e)
 	}

@@ -27,3 +27,26 @@ select * from events where workspace_id = @workspace_id
   and (sqlc.narg('connected_account_id')::uuid is null or connected_account_id = sqlc.narg('connected_account_id')::uuid)
   and (sqlc.narg('connect_webview_id')::text is null or (payload ? 'connect_webview_id' and payload ->> 'connect_webview_id' = sqlc.narg('connect_webview_id')::text))
 order by created_at, event_id limit @max_rows::integer offset @skip_rows::integer;
+
+-- name: TimelineAfter :many
+select * from events
+where workspace_id = @workspace_id and access_code_id = @access_code_id::uuid and created_at > @after_at::timestamptz and created_at < @before_at::timestamptz
+  and event_type = any(@event_types::text[])
+  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
+order by created_at
+limit @max_rows::integer;
+
+-- name: TimelineBefore :many
+select * from events
+where workspace_id = @workspace_id and access_code_id = @access_code_id::uuid and created_at > @after_at::timestamptz and created_at < @before_at::timestamptz
+  and event_type = any(@event_types::text[])
+  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
+order by created_at desc
+limit @max_rows::integer;
+
+-- name: HasTimeline :one
+select (exists (select 1 from access_codes c join devices d using (device_id)
+    where c.workspace_id = @workspace_id and c.access_code_id = @access_code_id::uuid and not c.in_pool
+      and (sqlc.narg('reach')::uuid[] is null or d.connected_account_id = any(sqlc.narg('reach')::uuid[])))
+  or exists (select 1 from events e where e.workspace_id = @workspace_id and e.access_code_id = @access_code_id::uuid
+      and (sqlc.narg('reach')::uuid[] is null or e.connected_account_id = any(sqlc.narg('reach')::uuid[]))))::boolean as known;

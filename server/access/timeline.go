@@ -1,0 +1,155 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// TimelineFilter says which part of what has happened to a code is asked for.
+type TimelineFilter struct {
+	CodeID        string
+	Before, After *time.Time
+	Types         []string // one of; nil: any
+	Limit         int
+}
+
+// Timeline is a part of what has happened to a code, oldest first. Next is what to ask for what came After it, and
+// Previous Before it; nil where there is nothing.
+type Timeline struct {
+	Events         []TimelineEvent
+	Next, Previous *time.Time
+}
+
+// TimelineEvent is one thing that has happened to a code. Its time is when it was written down, which no two things
+// about one code share, so that a part can begin after any.
+type TimelineEvent struct {
+	Event
+
+	Actor       string // api_key, external or system
+	Description string
+}
+
+// timelineTypes are what a timeline tells, each with who was it and what that means.
+var timelineTypes = map[string]struct{ actor, description string }{
+	"access_code.created":                                {byAPI, "The code was created."},
+	"access_code.changed":                                {byAPI, "The code was changed."},
+	"access_code.mutations_requested":                    {byAPI, "A change of the code on its device was asked for."},
+	"access_code.name_changed":                           {bySystem, "The device has the new name."},
+	"access_code.code_changed":                           {bySystem, "The device has the new PIN."},
+	"access_code.time_frame_changed":                     {bySystem, "The device has the new time frame."},
+	"access_code.scheduled_on_device":                    {bySystem, "The device has the code, which opens from its start on."},
+	"access_code.set_on_device":                          {bySystem, "The code opens."},
+	"access_code.issued":                                 {bySystem, "The vendor has made the offline code."},
+	"access_code.removed_from_device":                    {bySystem, "The code was taken off its device."},
+	"access_code.deleted":                                {bySystem, "The code is gone."},
+	"access_code.delay_in_setting_on_device":             {bySystem, "The code was not set on its device for a while."},
+	"access_code.delay_in_removing_from_device":          {bySystem, "The code was not removed from its device for a while."},
+	"access_code.delay_in_issuing":                       {bySystem, "The vendor has not made the offline code for a while."},
+	"access_code.failed_to_set_on_device":                {bySystem, "The code could not be set on its device."},
+	"access_code.failed_to_update":                       {bySystem, "The code could not be changed on its device."},
+	"access_code.failed_to_remove_from_device":           {bySystem, "The code could not be removed from its device."},
+	"access_code.failed_to_expire":                       {bySystem, "The code could not be removed from its device when it ended."},
+	"access_code.failed_to_issue":                        {bySystem, "The vendor could not make the offline code."},
+	"access_code.modified_external_to_seam":              {byOthers, "The code was changed at the device."},
+	"access_code.deleted_external_to_seam":               {byOthers, "The code was deleted at the device."},
+	"access_code.backup_access_code_pulled":              {byAPI, "A backup code was pulled in its place."},
+	"access_code.unmanaged.created":                      {byOthers, "The code was found on the device, and is unmanaged."},
+	"access_code.unmanaged.removed":                      {byOthers, "The unmanaged code left the device."},
+	"access_code.unmanaged.converted_to_managed":         {byAPI, "The code became a managed one."},
+	"access_code.unmanaged.failed_to_convert_to_managed": {bySystem, "The code could not become a managed one."},
+}
+
+// The actors of the API. Which credential it was is not kept.
+const (
+	byAPI    = "api_key"
+	byOthers = "external"
+	bySystem = "system"
+)
+
+// CodeTimeline reads what has happened to a code, also to one that is gone, as far back as events are kept. The part
+// begins after After, or ends before Before if that alone is given.
+// It fails with Invalid, and with NotFound for a code that nothing is known of.
+func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilter) (t Timeline, err error) {
+	id, err := uuid.Parse(f.CodeID)
+	if err != nil {
+		return t, codeNotFound(f.CodeID)
+	}
+	known, err := s.db.HasTimeline(ctx, store.HasTimelineParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach})
+	if err != nil {
+		return t, fmt.Errorf("read the timeline of access code %s: %w", id, err)
+	}
+	if !known {
+		return t, codeNotFound(f.CodeID)
+	}
+	types := f.Types
+	if types == nil {
+		for one := range timelineTypes {
+			types = append(types, one)
+		}
+	}
+	after, before := time.Time{}, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	if f.After != nil {
+		after = *f.After
+	}
+	if f.Before != nil {
+		before = *f.Before
+	}
+	backwards := f.Before != nil && f.After == nil
+	rows, err := s.timelineRows(ctx, p, id, types, after, before, Page{Limit: f.Limit}, backwards)
+	if err != nil {
+		return t, err
+	}
+	rows, more := cut(Page{Limit: f.Limit}, rows)
+	if backwards {
+		slices.Reverse(rows)
+	}
+	for _, r := range rows {
+		e, err := s.toEvent(r)
+		if err != nil {
+			return t, err
+		}
+		kind := timelineTypes[e.Type]
+		t.Events = append(t.Events, TimelineEvent{Event: e, Actor: kind.actor, Description: kind.description})
+	}
+	if len(rows) == 0 {
+		return t, nil
+	}
+	first, last := rows[0].CreatedAt.UTC(), rows[len(rows)-1].CreatedAt.UTC()
+	if more && !backwards || backwards {
+		t.Next = &last
+	}
+	if f.After != nil || more && backwards {
+		t.Previous = &first
+	}
+	return t, nil
+}
+
+func (s *Service) timelineRows(ctx context.Context, p Principal, id uuid.UUID, types []string, after, before time.Time, page Page, backwards bool) (rows []store.Event, err error) {
+	if backwards {
+		rows, err = s.db.TimelineBefore(ctx, store.TimelineBeforeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.rows()})
+	} else {
+		rows, err = s.db.TimelineAfter(ctx, store.TimelineAfterParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.rows()})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the timeline of access code %s: %w", id, err)
+	}
+	return rows, nil
+}
+
+// Details are what the event carries beside what it is about.
+func (e TimelineEvent) Details() map[string]any {
+	details := map[string]any{}
+	for field, value := range e.Fields {
+		if !strings.HasSuffix(field, "_custom_metadata") && field != "access_code_id" && field != "device_id" && field != "connected_account_id" {
+			details[field] = value
+		}
+	}
+	return details
+}

@@ -1,0 +1,39 @@
+package rest
+
+import (
+	"context"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+func (h *handlers) GetAccessCodeTimeline(ctx context.Context, r GetAccessCodeTimelineRequestObject) (GetAccessCodeTimelineResponseObject, error) {
+	filter := access.TimelineFilter{CodeID: r.Body.AccessCodeID, Before: r.Body.Before, After: r.Body.After, Limit: r.Body.Limit}
+	if r.Body.EventTypes != nil {
+		filter.Types = each(*r.Body.EventTypes, func(t api.TimelineEventType) string { return string(t) })
+	}
+	part, err := h.access.CodeTimeline(ctx, principal(ctx), filter)
+	if err != nil {
+		return nil, err
+	}
+	return GetAccessCodeTimeline200JSONResponse{Ok: true, TimelineEvents: each(part.Events, toTimelineEvent),
+		Pagination: api.TimelinePagination{HasMore: part.Next != nil, NextCursor: cursorOf(part.Next), PrevCursor: cursorOf(part.Previous)}}, nil
+}
+
+// cursorOf is a time as it is given back to ask for what came after or before it.
+func cursorOf(at *time.Time) *string {
+	if at == nil {
+		return nil
+	}
+	return new(at.Format(time.RFC3339Nano))
+}
+
+func toTimelineEvent(e access.TimelineEvent) api.TimelineEvent {
+	id := func(field string) string { text, _ := e.Fields[field].(string); return text }
+	return api.TimelineEvent{
+		TimelineEventID: e.ID.String(), EventType: e.Type, OccurredAt: e.CreatedAt, Description: e.Description,
+		Actor: api.TimelineActor{Type: api.TimelineActorType(e.Actor)}, Details: e.Details(),
+		RelatedResourceIds: api.TimelineResources{EventID: e.ID.String(), DeviceID: id("device_id"), ConnectedAccountID: id("connected_account_id")},
+	}
+}
