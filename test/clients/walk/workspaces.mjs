@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { client, isGone, setting } from './setting.mjs'
+import { client, codeOn, isGone, refusal, seam, setting } from './setting.mjs'
 
 const hook = async () => await client.webhooks.create({ url: 'https://hooks.example/walk', event_types: ['device.connected'] })
 
@@ -11,6 +11,30 @@ export const workspaces = {
   },
   '/workspaces/list': async (call) => {
     deepEqual((await call({})).map((workspace) => workspace.workspace_id), [setting.workspaceId])
+  },
+  '/workspaces/create': async (call) => {
+    const workspace = { name: 'Beach house', connect_partner_name: 'Acme', is_sandbox: false }
+    // An API key belongs to one workspace for good: this is for those who roam.
+    equal((await refusal(call(workspace))).statusCode, 403)
+    const Roaming = seam.SeamWithoutWorkspace ?? seam.SeamMultiWorkspace
+    const { endpoint, personalAccessToken } = setting
+    const made = await Roaming.fromPersonalAccessToken(personalAccessToken, { endpoint }).workspaces.create(workspace)
+    equal(made.name, 'Beach house')
+    const there = seam.Seam.fromPersonalAccessToken(personalAccessToken, made.workspace_id, { endpoint })
+    equal((await there.workspaces.get()).workspace_id, made.workspace_id)
+    deepEqual(await there.devices.list(), [])
+  },
+  '/workspaces/update': async (call) => {
+    await call({ connect_partner_name: 'Acme' })
+    equal((await client.workspaces.get()).connect_partner_name, 'Acme')
+  },
+  // Clients have it after all that needs what is reset.
+  '/workspaces/reset_sandbox': async (call) => {
+    const { access_code_id } = await codeOn(setting.devices.august)
+    const attempt = await call({})
+    equal(attempt.action_type, 'RESET_SANDBOX_WORKSPACE')
+    equal(attempt.status, 'success')
+    await isGone('the code', () => client.accessCodes.get({ access_code_id }))
   },
   '/webhooks/create': async (call) => {
     const webhook = await call({ url: 'https://hooks.example/walk' })
