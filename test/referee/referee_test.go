@@ -31,3 +31,10 @@ func TestContractIsAsPublished(t *testing.T) {
 		t.Errorf("differences.md lists what does not differ any more: %s", what)
 	}
 }
+
+func TestListedAnswersAreStillForbidden(t *testing.T) {
+	t.Parallel()
+	for _, what := range open(t).StaleAnswers() {
+		t.Errorf("differences.md lists what the published description allows: %s", what)
+	}
+}
