@@ -3530,6 +3530,12 @@ type Forbidden = ErrorResponse
 // NotFound Why a request was not carried out.
 type NotFound = ErrorResponse
 
+// PayloadTooLarge Why a request was not carried out.
+type PayloadTooLarge = ErrorResponse
+
+// TooManyRequests Why a request was not carried out.
+type TooManyRequests = ErrorResponse
+
 // Unauthorized Why a request was not carried out.
 type Unauthorized = ErrorResponse
 

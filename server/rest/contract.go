@@ -16,13 +16,24 @@ import (
 
 const jsonType = "application/json"
 
-// Document is the contract, valid, with every method of `x-methods` written out as an operation of its own.
+// everywhere are the answers that any operation with a credential may give, by their names among the contract's.
+var everywhere = map[string]string{"403": "Forbidden", "413": "PayloadTooLarge", "429": "TooManyRequests"}
+
+// Document is the contract, valid, with every method of `x-methods` written out as an operation of its own, and with
+// the answers that any of them may give.
 func Document() (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
 	if err != nil {
 		return nil, fmt.Errorf("load the contract: %w", err)
 	}
 	for path, item := range doc.Paths.Map() {
+		if item.Post != nil && !isPublic(item.Post) {
+			for status, name := range everywhere {
+				if item.Post.Responses.Value(status) == nil {
+					item.Post.Responses.Set(status, &openapi3.ResponseRef{Ref: "#/components/responses/" + name, Value: doc.Components.Responses[name].Value})
+				}
+			}
+		}
 		if err := expand(item); err != nil {
 			return nil, fmt.Errorf("contract of %s: %w", path, err)
 		}
@@ -31,6 +42,11 @@ func Document() (*openapi3.T, error) {
 		return nil, fmt.Errorf("validate the contract: %w", err)
 	}
 	return doc, nil
+}
+
+// isPublic says whether an operation needs no credential.
+func isPublic(op *openapi3.Operation) bool {
+	return op.Security != nil && slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
 }
 
 // expand adds the operations that `x-methods` of the POST names, and takes `x-methods` away.

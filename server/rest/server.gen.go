@@ -2798,6 +2798,10 @@ type ForbiddenJSONResponse ErrorResponse
 
 type NotFoundJSONResponse ErrorResponse
 
+type PayloadTooLargeJSONResponse ErrorResponse
+
+type TooManyRequestsJSONResponse ErrorResponse
+
 type UnauthorizedJSONResponse ErrorResponse
 
 type CreateAccessCodeRequestObject struct {

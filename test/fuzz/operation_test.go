@@ -112,6 +112,7 @@ func newBed(f *testing.F) *bed {
 		return token
 	}
 	b.keys["/workspaces/reset_sandbox"] = issue(access.APIKey, spare.ID)
+	b.keys["/workspaces/update"] = b.keys["/workspaces/reset_sandbox"] // which may suspend it
 	b.keys["/workspaces/create"] = issue(access.PAT, spare.ID)
 	connect := func(name, profile string, locks int, seeOnly bool) {
 		if _, err := s.App.Access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: uuid.MustParse(s.WorkspaceID), Adapter: access.SandboxAdapter, DisplayName: name, SeeOnly: seeOnly,
@@ -237,9 +238,6 @@ func (b *bed) try(t *testing.T, q request, item *openapi3.PathItem) {
 	}
 	if uuid.Validate(res.Header.Get("seam-request-id")) != nil {
 		t.Errorf("%s: the answer has no seam-request-id", q.show())
-	}
-	if res.StatusCode == http.StatusRequestEntityTooLarge { // of every operation with a body
-		return
 	}
 	promised := item.GetOperation(q.method).Responses.Status(res.StatusCode)
 	if promised == nil || res.StatusCode >= 500 {
