@@ -126,6 +126,13 @@ func all(do ...func(*testing.T, *tale)) func(*testing.T, *tale) {
 // look has the vendor account looked at, by bringing a device online that may be it already.
 var look = post("/devices/simulate/connect", nil)
 
+// syncAccount has the account looked at, also while it is disconnected.
+func syncAccount(t *testing.T, s *tale) {
+	var out api.DeviceResponse
+	s.post(t, "/devices/get", map[string]any{"device_id": s.device}, &out)
+	s.post(t, "/connected_accounts/sync", map[string]any{"connected_account_id": out.Device.ConnectedAccountID}, nil)
+}
+
 func keypad(method, pin string, body map[string]any) func(*testing.T, *tale) {
 	return func(t *testing.T, s *tale) { s.lock.Control(t, method, "/keypad/codes/"+s.onLock(t, pin), body) }
 }
@@ -205,7 +212,7 @@ var life = []step{
 	{"an offline door is unlocked", post("/locks/unlock_door", nil), []string{"action_attempt.unlock_door.failed"}},
 	{"the device comes back", post("/devices/simulate/connect", nil), []string{"device.connected"}},
 	{"the credentials are revoked", func(t *testing.T, s *tale) { s.lock.Account(t, "revoke") }, []string{"connected_account.disconnected"}},
-	{"the credentials are good again", all(func(t *testing.T, s *tale) { s.lock.Account(t, "restore") }, look),
+	{"the credentials are good again", all(func(t *testing.T, s *tale) { s.lock.Account(t, "restore") }, syncAccount),
 		[]string{"connected_account.connected", "connected_account.completed_first_sync_after_reconnection"}},
 	{"the device is removed", post("/devices/simulate/remove", nil),
 		[]string{"device.removed", "access_code.unmanaged.removed", "access_code.unmanaged.removed"}},
