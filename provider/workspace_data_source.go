@@ -20,6 +20,9 @@ type workspaceModel struct {
 	CompanyName        types.String `tfsdk:"company_name"`
 	ConnectPartnerName types.String `tfsdk:"connect_partner_name"`
 	IsSandbox          types.Bool   `tfsdk:"is_sandbox"`
+	IsSuspended        types.Bool   `tfsdk:"is_suspended"`
+	PublishableKeys    types.Bool   `tfsdk:"is_publishable_key_auth_enabled"`
+	PublishableKey     types.String `tfsdk:"publishable_key"`
 }
 
 func (m *workspaceModel) fill(workspace *api.Workspace) {
@@ -29,6 +32,12 @@ func (m *workspaceModel) fill(workspace *api.Workspace) {
 		CompanyName:        types.StringValue(workspace.CompanyName),
 		ConnectPartnerName: types.StringPointerValue(workspace.ConnectPartnerName),
 		IsSandbox:          types.BoolValue(workspace.IsSandbox),
+		IsSuspended:        types.BoolValue(workspace.IsSuspended),
+		PublishableKeys:    types.BoolValue(workspace.IsPublishableKeyAuthEnabled),
+		PublishableKey:     types.StringNull(),
+	}
+	if workspace.PublishableKey != "" {
+		m.PublishableKey = types.StringValue(workspace.PublishableKey)
 	}
 }
 
@@ -40,11 +49,14 @@ func (d *workspaceDataSource) Schema(_ context.Context, _ datasource.SchemaReque
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The workspace that the API key belongs to.",
 		Attributes: map[string]schema.Attribute{
-			"workspace_id":         schema.StringAttribute{Computed: true, MarkdownDescription: "The identifier of the workspace."},
-			"name":                 schema.StringAttribute{Computed: true, MarkdownDescription: "The name of the workspace."},
-			"company_name":         schema.StringAttribute{Computed: true, MarkdownDescription: "The name of the company that the workspace is of."},
-			"connect_partner_name": schema.StringAttribute{Computed: true, MarkdownDescription: "The name that people see when they connect an account. Null if there is none."},
-			"is_sandbox":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the devices of the workspace are simulated."},
+			"workspace_id":                    schema.StringAttribute{Computed: true, MarkdownDescription: "The identifier of the workspace."},
+			"name":                            schema.StringAttribute{Computed: true, MarkdownDescription: "The name of the workspace."},
+			"company_name":                    schema.StringAttribute{Computed: true, MarkdownDescription: "The name of the company that the workspace is of."},
+			"connect_partner_name":            schema.StringAttribute{Computed: true, MarkdownDescription: "The name that people see when they connect an account. Null if there is none."},
+			"is_sandbox":                      schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the devices of the workspace are simulated."},
+			"is_suspended":                    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the workspace is suspended: then the server refuses everything but reading and changing the workspace itself."},
+			"is_publishable_key_auth_enabled": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether pages may make client sessions with publishable keys of the workspace."},
+			"publishable_key":                 schema.StringAttribute{Computed: true, MarkdownDescription: "The latest publishable key of the workspace, for pages that everybody sees. It is no secret. Null if there is none."},
 		},
 	}
 }
