@@ -101,7 +101,7 @@ var parities = map[string]parity{
 			m.fill(&workspace)
 			return m, workspace
 		},
-		notShown: []string{"connect_webview_customization", "is_publishable_key_auth_enabled", "is_suspended", "organization_id"},
+		notShown: []string{"connect_webview_customization", "organization_id"},
 	},
 	"deviceaccess_unmanaged_access_codes": {
 		fill: func() (any, any) {
