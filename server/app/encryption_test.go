@@ -48,7 +48,7 @@ func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
 	t.Parallel()
 	var dsn string
 	one := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.RotationPause = time.Second }),
-		func(c *app.Config) { dsn = c.Database.DatabaseURL })
+		func(c *app.Config) { dsn = c.DatabaseURL })
 	two := one.Again(t)
 	db, err := store.Open(t.Context(), dsn, 2)
 	if err != nil {

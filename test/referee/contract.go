@@ -139,7 +139,7 @@ func compareValues(ours, published *openapi3.Schema) (differences []string) {
 func narrower(ours, published *openapi3.Schema) (kinds []string) {
 	mine, theirs := typesOf(ours), typesOf(published)
 	for _, kind := range theirs {
-		if len(mine) > 0 && !slices.Contains(mine, kind) && !(kind == "number" && slices.Contains(mine, "integer")) {
+		if len(mine) > 0 && !slices.Contains(mine, kind) && (kind != "number" || !slices.Contains(mine, "integer")) {
 			kinds = append(kinds, kind)
 		}
 	}

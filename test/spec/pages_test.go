@@ -24,7 +24,7 @@ type paged struct {
 }
 
 // pagedLists are all lists of the contract with a page_cursor.
-func pagedLists(s *apptest.Server, device string) map[string]paged {
+func pagedLists(device string) map[string]paged {
 	onDevice := map[string]any{"device_id": device}
 	three := func(path string, params func(i int) map[string]any) func(*testing.T, *apptest.Server) {
 		return func(t *testing.T, s *apptest.Server) {
@@ -93,7 +93,7 @@ func withLocks(locks int, seeOnly bool) func(*testing.T, *apptest.Server) {
 func TestPart4_3_EveryListWithPages(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithLocks(3))
-	lists := pagedLists(s, s.Device(t, "august"))
+	lists := pagedLists(s.Device(t, "august"))
 	doc, err := rest.Document()
 	if err != nil {
 		t.Fatal(err)

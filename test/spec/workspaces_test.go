@@ -142,11 +142,11 @@ func TestWorkspacesAreCreatedAndChanged(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	real, err := s.App.Access.CreateWorkspace(t.Context(), "Real", "", false)
+	inhabited, err := s.App.Access.CreateWorkspace(t.Context(), "Real", "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{real.ID}})
+	key, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{inhabited.ID}})
 	if err != nil {
 		t.Fatal(err)
 	}

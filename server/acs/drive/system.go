@@ -2,6 +2,7 @@ package drive
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -54,11 +55,11 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.Acc
 	}
 	for _, w := range todo {
 		again, err := d.do(ctx, lease, a, system, w)
-		if stop := (*stopped)(nil); err != nil {
-			if stop, _ = err.(*stopped); stop == nil {
-				return 0, err
-			}
+		if stop, ok := errors.AsType[*stopped](err); ok {
 			return d.failed(ctx, lease, system, stop.cause)
+		}
+		if err != nil {
+			return 0, err
 		}
 		if again > 0 {
 			pause = min(pause, again)

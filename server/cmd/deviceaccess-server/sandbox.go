@@ -25,7 +25,7 @@ func sandboxCommand() *cli.Command {
 					return fmt.Errorf("--systems: give a number from 1 to 100")
 				}
 				return withAdmin(ctx, c, func(a *app.Admin) error {
-					id, err := a.ConnectSandboxAccess(ctx, c.String("name"), int(c.Int("systems")))
+					id, err := a.ConnectSandboxAccess(ctx, c.String("name"), c.Int("systems"))
 					if err != nil {
 						return err
 					}
