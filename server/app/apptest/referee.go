@@ -45,6 +45,9 @@ func (s *Server) referee(t testing.TB) {
 
 // judged keeps what the referee complains of.
 func (s *Server) judged(path string, body []byte) {
+	if path == "/access_codes/get_timeline" { // undocumented: what it tells of an event is passed on as it is
+		return
+	}
 	if s.judge == nil {
 		return
 	}
