@@ -14,7 +14,7 @@ var (
 		"/devices/list", "/devices/get", "/devices/list_device_providers", "/devices/update", "/devices/unmanaged/get",
 		"/locks/list", "/locks/get", "/locks/lock_door", "/locks/unlock_door",
 		"/access_codes/create", "/access_codes/create_multiple", "/access_codes/update_multiple", "/access_codes/get", "/access_codes/list",
-		"/access_codes/update", "/access_codes/delete", "/access_codes/generate_code", "/access_codes/report_device_constraints",
+		"/access_codes/update", "/access_codes/delete", "/access_codes/generate_code", "/access_codes/get_timeline", "/access_codes/report_device_constraints",
 		"/access_codes/simulate/create_unmanaged_access_code", "/access_codes/pull_backup_access_code", "/access_codes/unmanaged/list", "/access_codes/unmanaged/get",
 		"/access_codes/unmanaged/update", "/access_codes/unmanaged/convert_to_managed", "/access_codes/unmanaged/delete",
 		"/action_attempts/get", "/events/get", "/events/list", "/acs/systems/list", "/acs/users/list", "/user_identities/list",

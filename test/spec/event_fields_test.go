@@ -117,6 +117,8 @@ func contractFields(eventType string) []string {
 		more = []string{"connected_account_id"}
 	case eventType == "connected_account.disconnected":
 		more = account
+	case eventType == "acs_system.disconnected":
+		more = append([]string{"acs_system_errors", "acs_system_warnings"}, account...)
 	}
 	return append(about, more...)
 }
