@@ -77,7 +77,7 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 //
 // Whoever works on a device or an account holds its row while he writes, so nothing of what is erased is written again
 // later: what is under way ends before, or finds nothing.
-func (s *Service) ResetSandbox(ctx context.Context, p Principal, anew NewAccount, forget func([]Account)) (a Attempt, err error) {
+func (s *Service) ResetSandbox(ctx context.Context, p Principal, anew NewAccount, forget func(context.Context, []Account)) (a Attempt, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		w, err := tx.LockWorkspace(ctx, p.WorkspaceID)
 		if err != nil {
@@ -108,7 +108,7 @@ func (s *Service) ResetSandbox(ctx context.Context, p Principal, anew NewAccount
 			return err
 		}
 		a = toAttempt(r)
-		tx.Then(func() { forget(accounts) })
+		tx.Then(func() { forget(context.WithoutCancel(ctx), accounts) })
 		for _, old := range accounts { // so that whoever has an adapter open for it closes that
 			if err := s.waker.Wake(ctx, tx, AccountLane, old.ID); err != nil {
 				return err

@@ -99,7 +99,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if a.Sandbox, err = newSandbox(ctx, a.Access, c.Sandboxing, filepath.Join(c.DataDir, "sandbox"), c.Log); err != nil {
 		return nil, err
 	}
-	if a.vendors, err = newVendors(ctx, a.Access, a.Sandbox, a.URL, c.Connecting, c.Log); err != nil {
+	if a.vendors, err = newVendors(ctx, a.Access, a.Sandbox, a.URL, c.PublicURL, c.Connecting, c.Log); err != nil {
 		return nil, err
 	}
 	if a.metering, err = a.newMetering(ctx, c.MetricsListen, c.Log); err != nil {

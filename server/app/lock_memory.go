@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
@@ -30,14 +29,12 @@ func (a *Admin) LockMemory(ctx context.Context, endpoint, deviceID string) ([]Co
 	if err != nil {
 		return nil, err
 	}
-	// The same seed makes the same credential, without any of the locks being touched.
-	cloud := sandbox.New(sandbox.Options{Seed: binary.BigEndian.Uint64(key)})
-	defer cloud.Close()
-	token, err := accountToken(cloud, account)
+	c, err := simulated(account)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(endpoint, "/")+sandboxPath+"sandbox/locks/"+d.Ref+"/memory", nil)
+	token := sandbox.Tokens(binary.BigEndian.Uint64(key)).Account(c.Key)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, cloudAt(endpoint)+"/sandbox/locks/"+d.Ref+"/memory", nil)
 	if err != nil {
 		return nil, fmt.Errorf("ask the simulated cloud: %w", err)
 	}

@@ -53,7 +53,7 @@ type logins struct {
 }
 
 func newLogins(s *Sandbox, url string, c Connecting) *logins {
-	return &logins{Connecting: c, sandbox: s, cloud: url + strings.TrimSuffix(sandboxPath, "/"), http: &http.Client{Timeout: 10 * time.Second}}
+	return &logins{Connecting: c, sandbox: s, cloud: s.cloudURL(url), http: &http.Client{Timeout: 10 * time.Second}}
 }
 
 // providers are what the people of a workspace can log in to: simulated vendors in a sandbox, real gateways elsewhere.
@@ -129,7 +129,7 @@ func (l *logins) logInToSandbox(ctx context.Context, in access.Workspace, vendor
 	if err != nil {
 		return n, fmt.Errorf("ask the simulated cloud: %w", err)
 	}
-	req.Header.Set("Authorization", "Bearer "+l.sandbox.cloud.PartnerToken(partner))
+	req.Header.Set("Authorization", "Bearer "+l.sandbox.tokens.Partner(partner))
 	res, err := l.http.Do(req)
 	if err != nil {
 		return n, fmt.Errorf("ask the simulated cloud: %w", err)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -25,19 +27,43 @@ type Sandboxing struct {
 	LocksPerProfile int      // 0: 1
 	Speed           float64  // divides their latency; 0: 1
 	Dir             string   // empty: below the data directory; "memory": forgotten with the process
+	URL             string   // of the server that has the simulated cloud, where several share one; empty: this one has it
 }
 
-// Sandbox is the simulated cloud of this server and the workspaces whose devices are in it.
+// Sandbox is the simulated cloud, of this server or shared with others, and the workspaces whose devices are in it.
 type Sandbox struct {
 	WorkspaceID uuid.UUID // of the sandbox workspace, where there is one
 	APIKey      string    // of the sandbox workspace, when it has just been made
 
 	opt    Sandboxing
-	cloud  *sandbox.Sandbox
+	own    *sandbox.Sandbox // nil: it is elsewhere
+	cloud  cloud
+	tokens sandbox.Tokens
 	access *access.Service
-	seed   uint64
 	log    *slog.Logger
 }
+
+// cloud makes and ends the accounts of a simulated cloud.
+type cloud interface {
+	EnsureAccount(context.Context, sandbox.AccountSpec) error
+	EnsureAccessAccount(context.Context, sandbox.AccessSpec) error
+	Forget(ctx context.Context, key string) error
+}
+
+// ownCloud is the cloud in this process.
+type ownCloud struct{ box *sandbox.Sandbox }
+
+func (c ownCloud) EnsureAccount(_ context.Context, spec sandbox.AccountSpec) error {
+	_, err := c.box.EnsureAccount(spec)
+	return err
+}
+
+func (c ownCloud) EnsureAccessAccount(_ context.Context, spec sandbox.AccessSpec) error {
+	_, err := c.box.EnsureAccessAccount(spec)
+	return err
+}
+
+func (c ownCloud) Forget(_ context.Context, key string) error { return c.box.Forget(key) }
 
 // sandboxConfig is the configuration of a simulated account.
 type sandboxConfig struct {
@@ -58,16 +84,8 @@ func newSandbox(ctx context.Context, a *access.Service, opt Sandboxing, dir stri
 	if opt.Dir == "memory" {
 		dir = ""
 	}
-	s := &Sandbox{opt: opt, access: a, log: log, seed: binary.BigEndian.Uint64(key)}
-	s.cloud = sandbox.New(sandbox.Options{Dir: dir, Seed: s.seed, Speed: opt.Speed, Log: log})
-	var accounts []access.Account
-	for _, adapter := range []string{access.SandboxAdapter, access.SandboxAccessAdapter} {
-		some, err := a.ListAccounts(ctx, adapter)
-		if err != nil {
-			return s, err
-		}
-		accounts = append(accounts, some...)
-	}
+	seed := binary.BigEndian.Uint64(key)
+	s := &Sandbox{opt: opt, access: a, log: log, tokens: sandbox.Tokens(seed)}
 	workspaces, err := a.ListAllWorkspaces(ctx)
 	if err != nil {
 		return s, err
@@ -75,41 +93,70 @@ func newSandbox(ctx context.Context, a *access.Service, opt Sandboxing, dir stri
 	if i := slices.IndexFunc(workspaces, func(w access.Workspace) bool { return w.IsSandbox }); i >= 0 { // the oldest; its account may be gone
 		s.WorkspaceID = workspaces[i].ID
 	}
-	for _, account := range accounts {
-		if _, err := s.Token(account); err != nil {
+	if opt.URL != "" { // its server has the accounts already, or gets them when they are used
+		s.cloud = sandbox.Remote{URL: cloudAt(opt.URL), Seed: seed}
+		return s, nil
+	}
+	s.own = sandbox.New(sandbox.Options{Dir: dir, Seed: seed, Speed: opt.Speed, Log: log})
+	s.cloud = ownCloud{s.own}
+	for _, adapter := range []string{access.SandboxAdapter, access.SandboxAccessAdapter} {
+		accounts, err := a.ListAccounts(ctx, adapter)
+		if err != nil {
 			return s, err
+		}
+		for _, account := range accounts {
+			if _, err := s.Token(ctx, account); err != nil {
+				return s, err
+			}
 		}
 	}
 	return s, nil
 }
 
-// Handler serves the simulated cloud.
-func (s *Sandbox) Handler() http.Handler { return s.cloud.Handler() }
-
-func (s *Sandbox) close() { s.cloud.Close() }
-
-// Token is the credential of a simulated account, whose locks or access systems are there from then on.
-func (s *Sandbox) Token(account access.Account) (string, error) {
-	return accountToken(s.cloud, account)
+// cloudAt is where the simulated cloud of a server is.
+func cloudAt(server string) string {
+	return strings.TrimRight(server, "/") + strings.TrimSuffix(sandboxPath, "/")
 }
 
-func accountToken(cloud *sandbox.Sandbox, account access.Account) (string, error) {
-	var c sandboxConfig
-	if err := json.Unmarshal(account.Config, &c); err != nil {
-		return "", fmt.Errorf("read the simulated account %s: it is not as it was written", account.ID)
+// cloudURL is where the simulated cloud is, for the server at url.
+func (s *Sandbox) cloudURL(url string) string { return cloudAt(cmp.Or(s.opt.URL, url)) }
+
+// Handler serves the simulated cloud, where it is this server's.
+func (s *Sandbox) Handler() http.Handler {
+	if s.own == nil {
+		return http.NotFoundHandler()
+	}
+	return s.own.Handler()
+}
+
+func (s *Sandbox) close() {
+	if s.own != nil {
+		s.own.Close()
+	}
+}
+
+// Token is the credential of a simulated account, whose locks or access systems are there from then on.
+func (s *Sandbox) Token(ctx context.Context, account access.Account) (string, error) {
+	c, err := simulated(account)
+	if err != nil {
+		return "", err
 	}
 	if account.Adapter == access.SandboxAccessAdapter {
-		got, err := cloud.EnsureAccessAccount(sandbox.AccessSpec{Key: c.Key, Systems: c.Systems})
-		if err != nil {
-			return "", fmt.Errorf("make the simulated account %s: %w", account.ID, err)
-		}
-		return got.Token, nil
+		err = s.cloud.EnsureAccessAccount(ctx, sandbox.AccessSpec{Key: c.Key, Systems: c.Systems})
+	} else {
+		err = s.cloud.EnsureAccount(ctx, sandbox.AccountSpec{Key: c.Key, Profiles: c.Profiles, LocksPerProfile: c.LocksPerProfile})
 	}
-	got, err := cloud.EnsureAccount(sandbox.AccountSpec{Key: c.Key, Profiles: c.Profiles, LocksPerProfile: c.LocksPerProfile})
 	if err != nil {
 		return "", fmt.Errorf("make the simulated account %s: %w", account.ID, err)
 	}
-	return got.Token, nil
+	return s.tokens.Account(c.Key), nil
+}
+
+func simulated(account access.Account) (c sandboxConfig, err error) {
+	if err := json.Unmarshal(account.Config, &c); err != nil {
+		return c, fmt.Errorf("read the simulated account %s: it is not as it was written", account.ID)
+	}
+	return c, nil
 }
 
 // ensureWorkspace makes the sandbox workspace, its account and its key, unless there is one.
@@ -145,13 +192,13 @@ func (s *Sandbox) NewAccount(workspace uuid.UUID) (access.NewAccount, error) {
 }
 
 // Forget forgets the locks of simulated accounts that are gone. What is on its way to them comes to nothing.
-func (s *Sandbox) Forget(accounts []access.Account) {
+func (s *Sandbox) Forget(ctx context.Context, accounts []access.Account) {
 	for _, a := range accounts {
 		var c sandboxConfig
 		if a.Adapter != access.SandboxAdapter && a.Adapter != access.SandboxAccessAdapter || json.Unmarshal(a.Config, &c) != nil || c.Key == "" {
 			continue
 		}
-		if err := s.cloud.Forget(c.Key); err != nil {
+		if err := s.cloud.Forget(ctx, c.Key); err != nil {
 			s.log.Warn("the files of simulated locks and access systems that are gone could not be removed", "account", a.ID, "error", err)
 		}
 	}

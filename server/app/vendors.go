@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -31,7 +32,8 @@ const vendorsPath = "/vendors/"
 type vendors struct {
 	adapters *reconcile.Adapters
 	sandbox  *Sandbox
-	url      string
+	url      string // where this server listens
+	pushes   string // where vendors reach it, or whichever of several
 	key      []byte
 	log      *slog.Logger
 	entered  Connecting // where gateways may be that somebody has entered on a page
@@ -40,12 +42,12 @@ type vendors struct {
 	cancel context.CancelFunc
 }
 
-func newVendors(ctx context.Context, a *access.Service, s *Sandbox, url string, entered Connecting, log *slog.Logger) (*vendors, error) {
+func newVendors(ctx context.Context, a *access.Service, s *Sandbox, url, public string, entered Connecting, log *slog.Logger) (*vendors, error) {
 	key, err := a.ServerKey(ctx, "vendor_pushes")
 	if err != nil {
 		return nil, err
 	}
-	v := &vendors{sandbox: s, url: url, key: key, entered: entered, log: log}
+	v := &vendors{sandbox: s, url: url, pushes: strings.TrimRight(cmp.Or(public, url), "/"), key: key, entered: entered, log: log}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return v, nil
 }
@@ -69,12 +71,12 @@ func (v *vendors) openAccessCloud(_ context.Context, account access.Account) (ad
 }
 
 // openSandboxAccess reaches the simulated access systems over HTTP, like any other.
-func (v *vendors) openSandboxAccess(_ context.Context, account access.Account) (adapter.AccessSystems, error) {
-	token, err := v.sandbox.Token(account)
+func (v *vendors) openSandboxAccess(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
+	token, err := v.sandbox.Token(ctx, account)
 	if err != nil {
 		return nil, err
 	}
-	return accesscloud.New(accesscloud.Config{BaseURL: v.url + strings.TrimSuffix(sandboxPath, "/"), Token: token, Log: v.log}), nil
+	return accesscloud.New(accesscloud.Config{BaseURL: v.sandbox.cloudURL(v.url), Token: token, Log: v.log}), nil
 }
 
 // opened reads how the account is reached.
@@ -90,7 +92,7 @@ func (v *vendors) openDeviceCloud(_ context.Context, account access.Account) (ad
 	if err != nil {
 		return nil, err
 	}
-	return v.deviceCloud(account.ID, c), nil
+	return v.deviceCloud(account.ID, c, v.pushes), nil
 }
 
 func (v *vendors) openZWaveJS(_ context.Context, account access.Account) (adapter.Adapter, error) {
@@ -124,17 +126,21 @@ func (v *vendors) openZigbee2MQTT(_ context.Context, account access.Account) (ad
 }
 
 // openSandbox reaches the simulated cloud over HTTP, like any other.
-func (v *vendors) openSandbox(_ context.Context, account access.Account) (adapter.Adapter, error) {
-	token, err := v.sandbox.Token(account)
+func (v *vendors) openSandbox(ctx context.Context, account access.Account) (adapter.Adapter, error) {
+	token, err := v.sandbox.Token(ctx, account)
 	if err != nil {
 		return nil, err
 	}
-	return v.deviceCloud(account.ID, DeviceCloud{BaseURL: v.url + strings.TrimSuffix(sandboxPath, "/"), Token: token}), nil
+	at := v.url // the cloud in this process need not know how others reach it
+	if v.sandbox.own == nil {
+		at = v.pushes
+	}
+	return v.deviceCloud(account.ID, DeviceCloud{BaseURL: v.sandbox.cloudURL(v.url), Token: token}, at), nil
 }
 
-func (v *vendors) deviceCloud(account uuid.UUID, c DeviceCloud) adapter.Adapter {
+func (v *vendors) deviceCloud(account uuid.UUID, c DeviceCloud, at string) adapter.Adapter {
 	a := devicecloud.New(devicecloud.Config{BaseURL: c.BaseURL, Token: c.Token, Provider: c.Provider,
-		PushURL: v.url + vendorsPath + account.String() + "/" + v.secret(account), Log: v.log})
+		PushURL: at + vendorsPath + account.String() + "/" + v.secret(account), Log: v.log})
 	go v.subscribe(account, a)
 	return a
 }

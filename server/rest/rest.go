@@ -57,7 +57,7 @@ type Simulator interface {
 	// NewAccount is an account with simulated devices that a sandbox workspace begins with.
 	NewAccount(workspace uuid.UUID) (access.NewAccount, error)
 	// Forget has simulated devices forgotten that nobody reaches any more.
-	Forget(accounts []access.Account)
+	Forget(ctx context.Context, accounts []access.Account)
 	AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (access.Code, error)
 }
 

@@ -1,10 +1,8 @@
 package sandbox
 
 import (
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -58,7 +56,7 @@ func (s *Sandbox) EnsureAccount(spec AccountSpec) (Account, error) {
 			}
 		}
 	}
-	account := Account{ID: a.id, Token: s.tokenOf(spec.Key)}
+	account := Account{ID: a.id, Token: s.tokens.Account(spec.Key)}
 	for _, l := range a.all() {
 		account.Locks = append(account.Locks, Lock{ID: l.id, Profile: l.prof.Provider, Name: l.name})
 	}
@@ -69,7 +67,7 @@ func (s *Sandbox) EnsureAccount(spec AccountSpec) (Account, error) {
 func (s *Sandbox) Forget(key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	hash := sha256.Sum256([]byte(s.tokenOf(key)))
+	hash := sha256.Sum256([]byte(s.tokens.Account(key)))
 	a := s.accounts[hash]
 	if a == nil {
 		return nil
@@ -173,22 +171,10 @@ func (s *Sandbox) files() files { return files(s.opts.Dir) }
 
 // idOf is the identifier that belongs to the parts under this seed.
 func (s *Sandbox) idOf(parts ...string) string {
-	return uuid.NewSHA1(uuid.UUID{}, s.digest(parts...)).String()
-}
-
-func (s *Sandbox) tokenOf(key string) string {
-	return "sbx_" + hex.EncodeToString(s.digest("token", key))
+	return uuid.NewSHA1(uuid.UUID{}, s.tokens.digest(parts...)).String()
 }
 
 func (s *Sandbox) rngOf(parts ...string) *rand.Rand {
-	d := s.digest(parts...)
+	d := s.tokens.digest(parts...)
 	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(d), binary.BigEndian.Uint64(d[8:])))
-}
-
-func (s *Sandbox) digest(parts ...string) []byte {
-	mac := hmac.New(sha256.New, binary.BigEndian.AppendUint64(nil, s.opts.Seed))
-	for _, p := range parts {
-		fmt.Fprintf(mac, "%d:%s", len(p), p)
-	}
-	return mac.Sum(nil)
 }

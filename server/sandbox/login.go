@@ -19,9 +19,6 @@ var People = []string{"jane@example.com", "john@example.com"}
 // Password is that of all People.
 const Password = "1234"
 
-// PartnerToken is the credential of a partner, who may send people's logins. Each has accounts of its own.
-func (s *Sandbox) PartnerToken(partner string) string { return s.tokenOf("partner/" + partner) }
-
 // loginRequest is the body of POST /login.
 type loginRequest struct {
 	Partner  string `json:"partner"`
@@ -39,7 +36,7 @@ func (s *Sandbox) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if q.Partner == "" || subtle.ConstantTimeCompare([]byte(token), []byte(s.PartnerToken(q.Partner))) != 1 {
+	if q.Partner == "" || subtle.ConstantTimeCompare([]byte(token), []byte(s.tokens.Partner(q.Partner))) != 1 {
 		answerProblem(w, refuse(unauthorized, "The partner's token is not accepted."))
 		return
 	}
@@ -107,7 +104,7 @@ func (s *Sandbox) account(key string) (*account, error) {
 	if s.closed {
 		return nil, errClosed
 	}
-	hash := sha256.Sum256([]byte(s.tokenOf(key)))
+	hash := sha256.Sum256([]byte(s.tokens.Account(key)))
 	base, _, _ := strings.Cut(key, "/")
 	if partner, _, anew := strings.Cut(base, "#"); anew {
 		s.bases[partner] = base

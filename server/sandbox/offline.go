@@ -126,7 +126,7 @@ func (l *lock) issue(q offlineRequest) (c offlineCode, p *problem) {
 
 // offlinePIN are the nine digits that follow from the lock's secret and the time.
 func (l *lock) offlinePIN(c offlineCode, variance int) string {
-	digest := l.box.digest("offline", l.id, string(c.Kind), c.StartsAt.String(), c.EndsAt.String(), fmt.Sprint(variance))
+	digest := l.box.tokens.digest("offline", l.id, string(c.Kind), c.StartsAt.String(), c.EndsAt.String(), fmt.Sprint(variance))
 	return fmt.Sprintf("%09d", binary.BigEndian.Uint64(digest)%1_000_000_000)
 }
 

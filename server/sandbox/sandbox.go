@@ -51,13 +51,20 @@
 //
 // # Logins
 //
-// People log in to their accounts by way of a partner, who has a token of its own (PartnerToken):
+// People log in to their accounts by way of a partner, who has a token of its own (Tokens.Partner):
 //
 //	POST   /login  {partner, provider, email, password} → {account, email}
 //
 // All People have the same Password, an account at each provider, and one with locks of all of them (Everything).
 // A login has the account's token be accepted again. 401 UNAUTHORIZED is about the partner, LOGIN_REFUSED about
 // the person.
+//
+// # Accounts
+//
+// Who runs the cloud makes and ends accounts, with a token of its own (Tokens.Owner, type Remote):
+//
+//	PUT    /accounts  {key, profiles[], locks_per_profile, systems}; what is there already stays
+//	DELETE /accounts  {key}
 //
 // # Access systems
 //
@@ -133,6 +140,7 @@ type Options struct {
 // Sandbox is the simulated cloud. Whoever knows its seed knows its tokens.
 type Sandbox struct {
 	opts    Options
+	tokens  Tokens
 	sched   *scheduler
 	sender  *http.Client
 	handler http.Handler
@@ -160,6 +168,7 @@ func New(o Options) *Sandbox {
 	}
 	s := &Sandbox{
 		opts:     o,
+		tokens:   Tokens(o.Seed),
 		sched:    newScheduler(),
 		sender:   &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 2}},
 		accounts: map[[sha256.Size]byte]*account{},

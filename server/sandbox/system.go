@@ -38,7 +38,7 @@ func (s *Sandbox) EnsureAccessAccount(spec AccessSpec) (AccessAccount, error) {
 	if s.closed {
 		return AccessAccount{}, errors.New("the sandbox is closed")
 	}
-	token := s.tokenOf(spec.Key)
+	token := s.tokens.Account(spec.Key)
 	a := s.accounts[sha256.Sum256([]byte(token))]
 	if a == nil {
 		a = &account{box: s, id: s.idOf("account", spec.Key), gateway: &gate{}, byID: map[string]*lock{}}

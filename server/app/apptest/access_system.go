@@ -63,7 +63,7 @@ func (s *Server) AccessSystem(t testing.TB) *AccessSystem {
 		t.Fatal(err)
 	}
 	y := &AccessSystem{AccountID: id.String(), s: s}
-	if y.token, err = s.App.Sandbox.Token(account); err != nil {
+	if y.token, err = s.App.Sandbox.Token(s.t.Context(), account); err != nil {
 		t.Fatal(err)
 	}
 	Until(t, "the access system is read", func() bool {
@@ -73,7 +73,7 @@ func (s *Server) AccessSystem(t testing.TB) *AccessSystem {
 		}
 		y.ID = systems[0].ID.String()
 		driven, err := s.App.ACS.DrivenSystem(t.Context(), systems[0].ID)
-		y.url = s.URL + "/sandbox/cloud/sandbox/systems/" + driven.Ref
+		y.url = s.cloud + "/sandbox/cloud/sandbox/systems/" + driven.Ref
 		return err == nil
 	})
 	return y
@@ -82,7 +82,7 @@ func (s *Server) AccessSystem(t testing.TB) *AccessSystem {
 // Memory reads what is really on the system.
 func (y *AccessSystem) Memory(t testing.TB) (m SystemMemory) {
 	t.Helper()
-	if status := send(t, http.MethodGet, y.url+"/memory", y.token, nil, &m); status != http.StatusOK {
+	if status := y.s.send(t, http.MethodGet, y.url+"/memory", y.token, nil, &m); status != http.StatusOK {
 		t.Fatalf("read the system's memory: %d", status)
 	}
 	return m
@@ -107,7 +107,7 @@ func (y *AccessSystem) Control(t testing.TB, method, path string, body, out any)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status := send(t, method, y.url+path, y.token, raw, out); status >= 300 {
+	if status := y.s.send(t, method, y.url+path, y.token, raw, out); status >= 300 {
 		t.Fatalf("%s %s: %d", method, path, status)
 	}
 }
@@ -115,7 +115,7 @@ func (y *AccessSystem) Control(t testing.TB, method, path string, body, out any)
 // Account turns a knob of the system's vendor account: "revoke" or "restore" its credentials.
 func (y *AccessSystem) Account(t testing.TB, what string) {
 	t.Helper()
-	if status := send(t, http.MethodPost, y.s.URL+"/sandbox/cloud/sandbox/account/"+what, y.token, nil, nil); status >= 300 {
+	if status := y.s.send(t, http.MethodPost, y.s.cloud+"/sandbox/cloud/sandbox/account/"+what, y.token, nil, nil); status >= 300 {
 		t.Fatalf("%s the account: %d", what, status)
 	}
 }

@@ -4,6 +4,7 @@ package apptest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -41,6 +42,8 @@ type Server struct {
 
 	t        testing.TB
 	config   app.Config
+	cloud    string // the URL of the server that has the simulated cloud
+	http     *http.Client
 	mu       sync.Mutex
 	requests []Request
 	devices  map[string]string // profile → device_id
@@ -110,7 +113,7 @@ func Start(t testing.TB, opts ...Option) *Server {
 		o(&c)
 	}
 	s.referee(t)
-	s.run(t, c)
+	s.runAll(t, c)
 	s.APIKey, s.WorkspaceID = s.App.Sandbox.APIKey, s.App.Sandbox.WorkspaceID.String()
 	profiles := c.Sandboxing.Profiles
 	if len(profiles) == 0 {
@@ -134,7 +137,7 @@ func (s *Server) run(t testing.TB, c app.Config) {
 			t.Errorf("stop the server: %v", err)
 		}
 	})
-	s.App, s.URL, s.config = a, a.URL, c
+	s.App, s.URL, s.config, s.cloud, s.http = a, a.URL, c, cmp.Or(c.Sandboxing.URL, a.URL), http.DefaultClient
 }
 
 // await waits until n devices are there and the codes on each have been read.
@@ -261,10 +264,10 @@ func (s *Server) PostAs(t testing.TB, key, path string, in, out any) (status int
 	if err != nil {
 		t.Fatal(err)
 	}
-	return send(t, http.MethodPost, s.URL+path, key, body, out)
+	return s.send(t, http.MethodPost, s.URL+path, key, body, out)
 }
 
-func send(t testing.TB, method, url, token string, body []byte, out any) int {
+func (s *Server) send(t testing.TB, method, url, token string, body []byte, out any) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
 	if err != nil {
@@ -274,7 +277,7 @@ func send(t testing.TB, method, url, token string, body []byte, out any) int {
 	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := s.http.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +318,7 @@ func (s *Server) Send(t testing.TB, method, path string, header http.Header, bod
 	if body != "" && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := s.http.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

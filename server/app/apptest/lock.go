@@ -38,11 +38,11 @@ func (s *Server) Lock(t testing.TB, device string) *Lock {
 		if a.ID != d.AccountID {
 			continue
 		}
-		token, err := s.App.Sandbox.Token(a)
+		token, err := s.App.Sandbox.Token(s.t.Context(), a)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &Lock{s: s, url: s.URL + "/sandbox/cloud/sandbox/locks/" + d.Ref, token: token}
+		return &Lock{s: s, url: s.cloud + "/sandbox/cloud/sandbox/locks/" + d.Ref, token: token}
 	}
 	t.Fatalf("device %s has no simulated account", device)
 	return nil
@@ -54,7 +54,7 @@ func (l *Lock) Memory(t testing.TB) []CodeOnLock {
 	var out struct {
 		Codes []CodeOnLock `json:"access_codes"`
 	}
-	if status := send(t, http.MethodGet, l.url+"/memory", l.token, nil, &out); status != http.StatusOK {
+	if status := l.s.send(t, http.MethodGet, l.url+"/memory", l.token, nil, &out); status != http.StatusOK {
 		t.Fatalf("read the lock's memory: %d", status)
 	}
 	return out.Codes
@@ -74,7 +74,7 @@ func (l *Lock) Has(t testing.TB, pin string) bool {
 // Account turns a knob of the lock's vendor account: "revoke" or "restore" its credentials.
 func (l *Lock) Account(t testing.TB, what string) {
 	t.Helper()
-	if status := send(t, http.MethodPost, l.s.URL+"/sandbox/cloud/sandbox/account/"+what, l.token, nil, nil); status >= 300 {
+	if status := l.s.send(t, http.MethodPost, l.s.cloud+"/sandbox/cloud/sandbox/account/"+what, l.token, nil, nil); status >= 300 {
 		t.Fatalf("%s the account: %d", what, status)
 	}
 }
@@ -87,7 +87,7 @@ func (l *Lock) Control(t testing.TB, method, path string, body any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status := send(t, method, l.url+path, l.token, raw, nil); status >= 300 {
+	if status := l.s.send(t, method, l.url+path, l.token, raw, nil); status >= 300 {
 		t.Fatalf("%s %s: %d", method, path, status)
 	}
 }
@@ -99,7 +99,7 @@ func (l *Lock) Enter(t testing.TB, pin string, out any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status := send(t, http.MethodPost, l.url+"/keypad/enter", l.token, raw, out); status >= 300 {
+	if status := l.s.send(t, http.MethodPost, l.url+"/keypad/enter", l.token, raw, out); status >= 300 {
 		t.Fatalf("enter a PIN: %d", status)
 	}
 }

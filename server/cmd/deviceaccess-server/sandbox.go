@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"text/tabwriter"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -13,8 +15,8 @@ import (
 
 func sandboxCommand() *cli.Command {
 	return &cli.Command{
-		Name: "sandbox", Usage: "look into the simulated locks of a running server, and add simulated access systems",
-		Commands: []*cli.Command{{
+		Name: "sandbox", Usage: "look into simulated locks, add simulated access systems, and run the simulated cloud by itself",
+		Commands: []*cli.Command{serveCloudCommand(), {
 			Name: "connect-access-systems", Usage: "connect an account at the simulated vendor of access systems to the sandbox workspace; the server may run meanwhile",
 			Flags: append([]cli.Flag{
 				&cli.IntFlag{Name: "systems", Value: 1, Usage: "`NUMBER` of access systems that it has"},
@@ -55,5 +57,30 @@ func sandboxCommand() *cli.Command {
 				})
 			},
 		}},
+	}
+}
+
+func serveCloudCommand() *cli.Command {
+	return &cli.Command{
+		Name: "serve", Usage: "run the simulated cloud by itself, for several servers on one database that are given its URL as --sandbox-url",
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "listen", Sources: env("DEVICEACCESS_SANDBOX_LISTEN"), Value: "127.0.0.1:8501", Usage: "`HOST:PORT` to listen on; port 0 takes a free one"},
+			sandboxSpeedFlag(),
+		}, databaseFlags()...),
+		Action: func(ctx context.Context, c *cli.Command) error {
+			log := logger(c)
+			cloud, err := app.StartCloud(ctx, app.CloudConfig{Database: database(c), Listen: c.String("listen"), Sandboxing: app.Sandboxing{Speed: c.Float("sandbox-speed")}, Log: log})
+			if err != nil {
+				return err
+			}
+			log.Info("ready", "url", cloud.URL)
+			select {
+			case <-ctx.Done():
+			case err = <-cloud.Failed():
+			}
+			stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+			defer cancel()
+			return errors.Join(err, cloud.Stop(stopping))
+		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,11 +58,24 @@ func serveCommand() *cli.Command {
 				Usage: "make a sandbox workspace with simulated locks of every profile, unless there is one, and print its API key once"},
 			&cli.IntFlag{Name: "sandbox-locks", Sources: env("DEVICEACCESS_SANDBOX_LOCKS"), Value: 1, Category: "Sandbox",
 				Usage: "`NUMBER` of locks of each profile in a new sandbox workspace", Validator: atLeast(1)},
-			&cli.FloatFlag{Name: "sandbox-speed", Sources: env("DEVICEACCESS_SANDBOX_SPEED"), Value: 1, Category: "Sandbox",
-				Usage: "`FACTOR` by which simulated locks are quicker than they would be", Validator: positive},
+			sandboxSpeedFlag(),
+			&cli.StringFlag{Name: "sandbox-url", Sources: env("DEVICEACCESS_SANDBOX_URL"), Category: "Sandbox", Validator: webAddress,
+				Usage: "`URL` of the simulated cloud that several servers on one database share, as sandbox serve runs it; without it the locks are simulated in this process"},
 		}, databaseFlags()...),
 		Action: serve,
 	}
+}
+
+func sandboxSpeedFlag() cli.Flag {
+	return &cli.FloatFlag{Name: "sandbox-speed", Sources: env("DEVICEACCESS_SANDBOX_SPEED"), Value: 1, Category: "Sandbox",
+		Usage: "`FACTOR` by which simulated locks are quicker than they would be", Validator: positive}
+}
+
+func webAddress(text string) error {
+	if u, err := url.Parse(text); text != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		return fmt.Errorf("%q is no URL that begins with http:// or https://", text)
+	}
+	return nil
 }
 
 func atLeast(least int) func(int) error {
@@ -100,7 +114,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 	}
 	a, err := app.Start(ctx, app.Config{
 		Database: withConnections(database(c), c.Int("max-connections")), Listen: c.String("listen"), PublicURL: c.String("public-url"), TrustProxy: c.Bool("trust-proxy"),
-		Sandbox: c.Bool("sandbox"), Sandboxing: app.Sandboxing{LocksPerProfile: c.Int("sandbox-locks"), Speed: c.Float("sandbox-speed")},
+		Sandbox: c.Bool("sandbox"), Sandboxing: app.Sandboxing{LocksPerProfile: c.Int("sandbox-locks"), Speed: c.Float("sandbox-speed"), URL: c.String("sandbox-url")},
 		Access:        access.Options{AttemptPatience: c.Duration("attempt-timeout"), OfflineDebounce: max(c.Duration("offline-debounce"), 1)},
 		Webhooks:      webhooks.Options{AllowPrefixes: allow, Retention: c.Duration("delivery-retention")},
 		Connecting:    app.Connecting{Gateways: c.Bool("connect-gateways"), AllowPrefixes: gateways},

@@ -1,0 +1,97 @@
+package apptest
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+)
+
+// runAll runs as many instances as the variable INSTANCES says, on one database and behind a balancer that knows
+// nothing of HTTP; without it one by itself.
+func (s *Server) runAll(t testing.TB, c app.Config) {
+	t.Helper()
+	n, _ := strconv.Atoi(os.Getenv("INSTANCES"))
+	if n < 2 {
+		s.run(t, c)
+		return
+	}
+	cloud, err := app.StartCloud(t.Context(), app.CloudConfig{Database: c.Database, Listen: "127.0.0.1:0", Sandboxing: c.Sandboxing, Log: c.Log})
+	if err != nil {
+		t.Fatalf("start the simulated cloud: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := cloud.Stop(ctx); err != nil {
+			t.Errorf("stop the simulated cloud: %v", err)
+		}
+	})
+	c.Sandboxing.URL = cloud.URL
+	at := make([]string, n)
+	var first *app.App
+	for i := range at {
+		s.run(t, c)
+		at[i] = s.App.URL[len("http://"):]
+		if i == 0 {
+			first = s.App
+		}
+	}
+	s.App, s.URL = first, "http://"+balance(t, at)
+	// A connection for each request, or one instance would answer a whole test.
+	s.http = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+}
+
+// balance passes connections on to the addresses in turn, and answers where it listens.
+func balance(t testing.TB, to []string) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var next atomic.Uint64
+	var open sync.WaitGroup
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			open.Go(func() { forward(t.Context(), c, to[next.Add(1)%uint64(len(to))]) })
+		}
+	}()
+	t.Cleanup(func() {
+		l.Close() //nolint:errcheck // nothing is lost
+		open.Wait()
+	})
+	return l.Addr().String()
+}
+
+func forward(ctx context.Context, c net.Conn, to string) {
+	defer c.Close()
+	d, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", to)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	defer context.AfterFunc(ctx, func() { // the test is over, whoever keeps the connection open
+		c.Close() //nolint:errcheck // so be it
+		d.Close() //nolint:errcheck // so be it
+	})()
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{c, d}, {d, c}} {
+		both.Go(func() {
+			io.Copy(way[0], way[1])                               //nolint:errcheck // either side may end
+			way[0].(interface{ CloseWrite() error }).CloseWrite() //nolint:errcheck,forcetypeassert // TCP both
+		})
+	}
+	both.Wait()
+}

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// CloudConfig says how a simulated cloud runs by itself, for several servers on one database.
+type CloudConfig struct {
+	Database
+	Listen     string // host:port; port 0 takes a free one
+	Sandboxing Sandboxing
+	Log        *slog.Logger
+}
+
+// Cloud is a simulated cloud by itself. What is on its locks is its own; the database tells which accounts there are.
+type Cloud struct {
+	URL string // where it listens: what the servers are told
+
+	sandbox *Sandbox
+	http    *http.Server
+	served  chan error
+}
+
+// StartCloud runs a simulated cloud until Stop. When it returns, requests are answered.
+func StartCloud(ctx context.Context, c CloudConfig) (_ *Cloud, err error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w; another address is chosen with --listen", c.Listen, err)
+	}
+	cloud := &Cloud{URL: "http://" + reachable(listener.Addr()), served: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, listener.Close(), cloud.Stop(ctx))
+		}
+	}()
+	db, err := openDB(ctx, c.Database, false, c.Log)
+	if err != nil {
+		return nil, err
+	}
+	a, _ := db.services(access.Options{Log: c.Log})
+	cloud.sandbox, err = newSandbox(ctx, a, c.Sandboxing, filepath.Join(c.DataDir, "sandbox"), c.Log)
+	if err = errors.Join(err, db.close(context.WithoutCancel(ctx))); err != nil { // from here on it is told
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], cloud.sandbox.Handler()))
+	cloud.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug)}
+	go func() { cloud.served <- cloud.http.Serve(listener) }()
+	return cloud, nil
+}
+
+// Failed carries why the cloud cannot go on.
+func (c *Cloud) Failed() <-chan error { return c.served }
+
+// Stop ends the cloud. What is on its way to locks never arrives.
+func (c *Cloud) Stop(ctx context.Context) (err error) {
+	if c.http != nil {
+		err = c.http.Shutdown(ctx)
+	}
+	if c.sandbox != nil {
+		c.sandbox.close()
+	}
+	return err
+}
