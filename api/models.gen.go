@@ -2152,6 +2152,9 @@ type ListAcsAccessGroupsRequest struct {
 	// AcsUserID An identifier. Opaque to clients.
 	AcsUserID ID `json:"acs_user_id,omitempty,omitzero"`
 
+	// Search Text that the name or the identifier contains. Case does not matter.
+	Search string `json:"search,omitempty,omitzero"`
+
 	// UserIdentityID An identifier. Opaque to clients.
 	UserIdentityID ID `json:"user_identity_id,omitempty,omitzero"`
 }
@@ -2377,6 +2380,39 @@ type ListEventsRequest struct {
 	// AccessCodeIds Of one of these codes.
 	AccessCodeIds *[]ID `json:"access_code_ids,omitempty"`
 
+	// AccessGrantID Of this access grant. There are no access grants here, so no event is.
+	AccessGrantID string `json:"access_grant_id,omitempty,omitzero"`
+
+	// AccessGrantIds Of one of these access grants.
+	AccessGrantIds *[]ID `json:"access_grant_ids,omitempty"`
+
+	// AccessMethodID Of this access method. There are no access methods here, so no event is.
+	AccessMethodID string `json:"access_method_id,omitempty,omitzero"`
+
+	// AccessMethodIds Of one of these access methods.
+	AccessMethodIds *[]ID `json:"access_method_ids,omitempty"`
+
+	// AcsAccessGroupID An identifier. Opaque to clients.
+	AcsAccessGroupID ID `json:"acs_access_group_id,omitempty,omitzero"`
+
+	// AcsCredentialID Of this credential. There are no credentials here, so no event is.
+	AcsCredentialID string `json:"acs_credential_id,omitempty,omitzero"`
+
+	// AcsEncoderID Of this encoder. There are no encoders here, so no event is.
+	AcsEncoderID string `json:"acs_encoder_id,omitempty,omitzero"`
+
+	// AcsEntranceID An identifier. Opaque to clients.
+	AcsEntranceID ID `json:"acs_entrance_id,omitempty,omitzero"`
+
+	// AcsSystemID An identifier. Opaque to clients.
+	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
+
+	// AcsSystemIds On one of these access systems.
+	AcsSystemIds *[]ID `json:"acs_system_ids,omitempty"`
+
+	// AcsUserID An identifier. Opaque to clients.
+	AcsUserID ID `json:"acs_user_id,omitempty,omitzero"`
+
 	// Between From the first time, up to the second.
 	Between *[]Timestamp `json:"between,omitempty"`
 
@@ -2385,6 +2421,9 @@ type ListEventsRequest struct {
 
 	// ConnectedAccountID An identifier. Opaque to clients.
 	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
+
+	// CustomerKey Of what was this customer's when it happened.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
 	// DeviceID An identifier. Opaque to clients.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
@@ -2407,8 +2446,17 @@ type ListEventsRequest struct {
 	// Since A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
 	Since Timestamp `json:"since,omitempty,omitzero"`
 
+	// SpaceID Of this space. There are no spaces here, so no event is.
+	SpaceID string `json:"space_id,omitempty,omitzero"`
+
+	// SpaceIds Of one of these spaces.
+	SpaceIds *[]ID `json:"space_ids,omitempty"`
+
 	// UnstableOffset How many to pass over.
 	UnstableOffset int `json:"unstable_offset,omitempty,omitzero"`
+
+	// UserIdentityID Of access system users and client sessions that were this person's when it happened.
+	UserIdentityID string `json:"user_identity_id,omitempty,omitzero"`
 }
 
 // ListLocksRequest Which locks to list. All conditions must hold.
@@ -2490,6 +2538,9 @@ type ListUnmanagedAcsUsersRequest struct {
 
 	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
+
+	// Search Text that the full name, the phone number, the email address or the identifier contains. Case does not matter.
+	Search string `json:"search,omitempty,omitzero"`
 
 	// UserIdentityEmailAddress Of the person with this email address.
 	UserIdentityEmailAddress string `json:"user_identity_email_address,omitempty,omitzero"`

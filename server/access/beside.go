@@ -55,10 +55,8 @@ func (s *Service) EndSessionsOf(ctx context.Context, tx store.Tx, workspace, ide
 	if err != nil {
 		return fmt.Errorf("end the client sessions of user identity %s: %w", identity, err)
 	}
-	for _, id := range ended {
-		err := s.writeEvent(ctx, tx, store.InsertEventParams{EventID: newID(), WorkspaceID: workspace, EventType: ClientSessionDeleted,
-			Payload: mustJSON(map[string]any{"client_session_id": id})})
-		if err != nil {
+	for _, r := range ended {
+		if err := s.emitSessionDeleted(ctx, tx, r); err != nil {
 			return err
 		}
 	}

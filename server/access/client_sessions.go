@@ -343,21 +343,32 @@ func (s *Service) DeleteClientSession(ctx context.Context, p Principal, id strin
 		return sessionNotFound("client_session_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		n, err := tx.DeleteClientSession(ctx, store.DeleteClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
+		r, err := tx.DeleteClientSession(ctx, store.DeleteClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
+		if store.IsNoRows(err) {
+			return sessionNotFound("client_session_id", id)
+		}
 		if err != nil {
 			return err
 		}
-		if n == 0 {
-			return sessionNotFound("client_session_id", id)
-		}
-		return s.writeEvent(ctx, tx, store.InsertEventParams{EventID: newID(), WorkspaceID: p.WorkspaceID, EventType: ClientSessionDeleted,
-			Payload: mustJSON(map[string]any{"client_session_id": parsed})})
+		return s.emitSessionDeleted(ctx, tx, r)
 	})
 	return named(err, "delete a client session")
 }
 
 // ClientSessionDeleted is the type of the event that tells of the end of a session.
 const ClientSessionDeleted = "client_session.deleted"
+
+// emitSessionDeleted tells of the end of a session, and whose it was.
+func (s *Service) emitSessionDeleted(ctx context.Context, tx store.Tx, r store.ClientSession) error {
+	a := about{workspace: r.WorkspaceID}.with("client_session_id", r.ClientSessionID)
+	if r.UserIdentityID != nil {
+		a = a.with("user_identity_id", *r.UserIdentityID)
+	}
+	if r.CustomerKey != nil {
+		a = a.with("customer_key", *r.CustomerKey)
+	}
+	return s.emit(ctx, tx, ClientSessionDeleted, a)
+}
 
 func (s *Service) readSession(ctx context.Context, tx store.Tx, r store.ClientSession) (ClientSession, error) {
 	all, err := s.readSessions(ctx, tx, r.WorkspaceID, []store.ClientSession{r})

@@ -200,7 +200,26 @@ type EventFilter struct {
 	Types              []string // one of; nil: any
 	ConnectedAccountID string
 	WebviewID          string
+	CustomerKey        string // of what was this customer's at that time
+	IdentityID         string // of what was this person's at that time
+	SystemIDs          *[]string
+	SystemUserID       string
+	AccessGroupID      string
+	EntranceID         string
+	Nothing            bool // a condition that no event meets
 	Limit, Offset      int
+}
+
+// writtenIDs reads a list like parseIDs, as identifiers are written in payloads.
+func writtenIDs(texts *[]string) []string {
+	if texts == nil {
+		return nil
+	}
+	written := []string{}
+	for _, id := range parseIDs(texts) {
+		written = append(written, id.String())
+	}
+	return written
 }
 
 // ListEvents lists events, oldest first. It fails with Invalid.
@@ -210,6 +229,7 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 	}
 	arg := store.ListEventsParams{WorkspaceID: p.WorkspaceID, EventIds: parseIDs(f.IDs), EventTypes: f.Types, DeviceIds: parseIDs(f.DeviceIDs),
 		AccessCodeIds: parseIDs(f.CodeIDs), Reach: p.Reach, MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
+		CustomerKey: nonEmpty(f.CustomerKey), AcsSystemIds: writtenIDs(f.SystemIDs),
 		Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 	var err error
 	if f.Between == nil {
@@ -230,12 +250,22 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 		}
 		arg.ConnectedAccountID = &ids[0]
 	}
-	if f.WebviewID != "" {
-		ids := parseIDs(&[]string{f.WebviewID})
+	for _, one := range []struct {
+		text string
+		to   **string
+	}{{f.WebviewID, &arg.ConnectWebviewID}, {f.IdentityID, &arg.UserIdentityID}, {f.SystemUserID, &arg.AcsUserID},
+		{f.AccessGroupID, &arg.AcsAccessGroupID}, {f.EntranceID, &arg.AcsEntranceID}} {
+		if one.text == "" {
+			continue
+		}
+		ids := writtenIDs(&[]string{one.text})
 		if len(ids) == 0 {
 			return nil, nil
 		}
-		arg.ConnectWebviewID = new(ids[0].String())
+		*one.to = &ids[0]
+	}
+	if f.Nothing {
+		return nil, nil
 	}
 	rows, err := s.db.PlannedAnew.ListEvents(ctx, arg)
 	if err != nil {

@@ -195,7 +195,7 @@ func (s *Service) userGone(ctx context.Context, tx store.Tx, system store.AcsSys
 	if err := tx.DeleteAcsUser(ctx, u.AcsUserID); err != nil || !u.IsManaged {
 		return err
 	}
-	return s.emitUser(ctx, tx, "acs_user.deleted", system, u.AcsUserID)
+	return s.emitUser(ctx, tx, "acs_user.deleted", system, u)
 }
 
 // Driven is a system as those who look after it see it.

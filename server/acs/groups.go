@@ -61,11 +61,12 @@ func getGroup(ctx context.Context, q *store.Queries, workspace uuid.UUID, id str
 // GroupFilter is a set of conditions that must all hold; zero ones are none.
 type GroupFilter struct {
 	SystemID, UserID, IdentityID string
+	Search                       string // in the name and the identifier
 }
 
 // ListGroups lists access groups, oldest first.
 func (s *Service) ListGroups(ctx context.Context, p access.Principal, f GroupFilter) ([]Group, error) {
-	arg := store.ListAcsAccessGroupsParams{WorkspaceID: p.WorkspaceID}
+	arg := store.ListAcsAccessGroupsParams{WorkspaceID: p.WorkspaceID, Search: nonEmpty(f.Search)}
 	if !(conditions{{f.SystemID, &arg.AcsSystemID}, {f.UserID, &arg.AcsUserID}, {f.IdentityID, &arg.UserIdentityID}}).read() {
 		return nil, nil
 	}

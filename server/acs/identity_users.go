@@ -30,7 +30,8 @@ func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIden
 		case err == nil:
 			err = tx.LinkAcsUser(ctx, store.LinkAcsUserParams{AcsUserID: found.AcsUserID, UserIdentityID: &i.UserIdentityID})
 			if err == nil && !found.IsManaged {
-				err = s.emitUser(ctx, tx, "acs_user.created", system, found.AcsUserID)
+				found.UserIdentityID = &i.UserIdentityID
+				err = s.emitUser(ctx, tx, "acs_user.created", system, found)
 			}
 		case store.IsNoRows(err) && i.FullName == nil:
 			return access.Invalidf("full_name", "Needed for a new user: nobody with this email address or phone number is on the access system acs_system_ids.%d", at)

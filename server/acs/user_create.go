@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
@@ -116,14 +114,18 @@ func (s *Service) insertUser(ctx context.Context, tx store.Tx, system store.AcsS
 	if err != nil {
 		return r, err
 	}
-	if err := s.emitUser(ctx, tx, "acs_user.created", system, r.AcsUserID); err != nil {
+	if err := s.emitUser(ctx, tx, "acs_user.created", system, r); err != nil {
 		return r, err
 	}
 	return r, s.wake(ctx, tx, system.AcsSystemID)
 }
 
-func (s *Service) emitUser(ctx context.Context, tx store.Tx, event string, system store.AcsSystem, user uuid.UUID) error {
-	return s.access.Emit(ctx, tx, event, system.WorkspaceID, system.ConnectedAccountID, map[string]any{"acs_system_id": system.AcsSystemID, "acs_user_id": user})
+func (s *Service) emitUser(ctx context.Context, tx store.Tx, event string, system store.AcsSystem, u store.AcsUser) error {
+	fields := map[string]any{"acs_system_id": system.AcsSystemID, "acs_user_id": u.AcsUserID}
+	if u.UserIdentityID != nil {
+		fields["user_identity_id"] = *u.UserIdentityID
+	}
+	return s.access.Emit(ctx, tx, event, system.WorkspaceID, system.ConnectedAccountID, fields)
 }
 
 // groupOn reads a group of a system; field is the parameter that names it. It fails with NotFound, and with Invalid

@@ -35,7 +35,8 @@ func (h *handlers) GetAcsAccessGroup(ctx context.Context, r GetAcsAccessGroupReq
 }
 
 func (h *handlers) ListAcsAccessGroups(ctx context.Context, r ListAcsAccessGroupsRequestObject) (ListAcsAccessGroupsResponseObject, error) {
-	list, err := h.acs.ListGroups(ctx, principal(ctx), acs.GroupFilter{SystemID: r.Body.AcsSystemID, UserID: r.Body.AcsUserID, IdentityID: r.Body.UserIdentityID})
+	list, err := h.acs.ListGroups(ctx, principal(ctx), acs.GroupFilter{SystemID: r.Body.AcsSystemID, UserID: r.Body.AcsUserID,
+		IdentityID: r.Body.UserIdentityID, Search: r.Body.Search})
 	if err != nil {
 		return nil, err
 	}

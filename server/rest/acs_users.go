@@ -150,7 +150,7 @@ func (h *handlers) ListUnmanagedAcsUsers(ctx context.Context, r ListUnmanagedAcs
 		return nil, err
 	}
 	list, more, err := h.acs.ListUsers(ctx, principal(ctx), acs.UserFilter{Unmanaged: true, SystemID: r.Body.AcsSystemID, IdentityID: r.Body.UserIdentityID,
-		IdentityEmail: r.Body.UserIdentityEmailAddress, IdentityPhone: r.Body.UserIdentityPhoneNumber}, page.Page)
+		IdentityEmail: r.Body.UserIdentityEmailAddress, IdentityPhone: r.Body.UserIdentityPhoneNumber, Search: r.Body.Search}, page.Page)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,14 @@ func (h *handlers) ListEvents(ctx context.Context, r ListEventsRequestObject) (L
 		CodeIDs:   both(r.Body.AccessCodeID, r.Body.AccessCodeIds),
 		Types:     valuesOf(both(r.Body.EventType, r.Body.EventTypes)),
 
-		ConnectedAccountID: r.Body.ConnectedAccountID, WebviewID: r.Body.ConnectWebviewID, Limit: r.Body.Limit, Offset: r.Body.UnstableOffset,
+		ConnectedAccountID: r.Body.ConnectedAccountID, WebviewID: r.Body.ConnectWebviewID,
+		CustomerKey: r.Body.CustomerKey, IdentityID: r.Body.UserIdentityID,
+		SystemIDs:    both(r.Body.AcsSystemID, r.Body.AcsSystemIds),
+		SystemUserID: r.Body.AcsUserID, AccessGroupID: r.Body.AcsAccessGroupID, EntranceID: r.Body.AcsEntranceID,
+		// There are none of these here, so no event is about one.
+		Nothing: r.Body.AcsCredentialID+r.Body.AcsEncoderID+r.Body.AccessGrantID+r.Body.AccessMethodID+r.Body.SpaceID != "" ||
+			r.Body.AccessGrantIds != nil || r.Body.AccessMethodIds != nil || r.Body.SpaceIds != nil,
+		Limit: r.Body.Limit, Offset: r.Body.UnstableOffset,
 	})
 	if err != nil {
 		return nil, err

@@ -333,6 +333,7 @@ where g.workspace_id = $1
     and u.acs_system_id = g.acs_system_id and g.vendor_ref = any(u.group_refs)))
   and ($4::uuid is null or exists (select 1 from acs_users u where u.user_identity_id = $4::uuid
     and u.acs_system_id = g.acs_system_id and g.vendor_ref = any(u.group_refs)))
+  and ($5::text is null or strpos(lower(concat_ws(chr(10), g.name, g.acs_access_group_id::text)), lower($5::text)) > 0)
 order by g.created_at, g.acs_access_group_id
 `
 
@@ -341,6 +342,7 @@ type ListAcsAccessGroupsParams struct {
 	AcsSystemID    *uuid.UUID
 	AcsUserID      *uuid.UUID
 	UserIdentityID *uuid.UUID
+	Search         *string
 }
 
 type ListAcsAccessGroupsRow struct {
@@ -355,6 +357,7 @@ func (q *Queries) ListAcsAccessGroups(ctx context.Context, arg ListAcsAccessGrou
 		arg.AcsSystemID,
 		arg.AcsUserID,
 		arg.UserIdentityID,
+		arg.Search,
 	)
 	if err != nil {
 		return nil, err

@@ -75,8 +75,8 @@ func (q *Queries) AuthenticateClientSession(ctx context.Context, tokenHash []byt
 	return i, err
 }
 
-const deleteClientSession = `-- name: DeleteClientSession :execrows
-delete from client_sessions where workspace_id = $1 and client_session_id = $2
+const deleteClientSession = `-- name: DeleteClientSession :one
+delete from client_sessions where workspace_id = $1 and client_session_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at
 `
 
 type DeleteClientSessionParams struct {
@@ -84,12 +84,22 @@ type DeleteClientSessionParams struct {
 	ClientSessionID uuid.UUID
 }
 
-func (q *Queries) DeleteClientSession(ctx context.Context, arg DeleteClientSessionParams) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteClientSession, arg.WorkspaceID, arg.ClientSessionID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) DeleteClientSession(ctx context.Context, arg DeleteClientSessionParams) (ClientSession, error) {
+	row := q.db.QueryRow(ctx, deleteClientSession, arg.WorkspaceID, arg.ClientSessionID)
+	var i ClientSession
+	err := row.Scan(
+		&i.ClientSessionID,
+		&i.WorkspaceID,
+		&i.TokenHash,
+		&i.TokenSealed,
+		&i.UserIdentifierKey,
+		&i.UserIdentityID,
+		&i.CustomerKey,
+		&i.CreatedAt,
+		&i.ExpiresAt,
+		&i.RevokedAt,
+	)
+	return i, err
 }
 
 const getClientSession = `-- name: GetClientSession :one

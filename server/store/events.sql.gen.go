@@ -141,7 +141,13 @@ select event_id, workspace_id, event_type, device_id, access_code_id, connected_
   and ($8::uuid[] is null or connected_account_id = any($8::uuid[]))
   and ($9::uuid is null or connected_account_id = $9::uuid)
   and ($10::text is null or (payload ? 'connect_webview_id' and payload ->> 'connect_webview_id' = $10::text))
-order by created_at, event_id limit $12::integer offset $11::integer
+  and ($11::text is null or (payload ? 'customer_key' and payload ->> 'customer_key' = $11::text))
+  and ($12::text is null or (payload ? 'user_identity_id' and payload ->> 'user_identity_id' = $12::text))
+  and ($13::text[] is null or (payload ? 'acs_system_id' and payload ->> 'acs_system_id' = any($13::text[])))
+  and ($14::text is null or (payload ? 'acs_user_id' and payload ->> 'acs_user_id' = $14::text))
+  and ($15::text is null or (payload ? 'acs_access_group_id' and payload ->> 'acs_access_group_id' = $15::text))
+  and ($16::text is null or (payload ? 'acs_entrance_id' and payload ->> 'acs_entrance_id' = $16::text))
+order by created_at, event_id limit $18::integer offset $17::integer
 `
 
 type ListEventsParams struct {
@@ -155,6 +161,12 @@ type ListEventsParams struct {
 	Reach              []uuid.UUID
 	ConnectedAccountID *uuid.UUID
 	ConnectWebviewID   *string
+	CustomerKey        *string
+	UserIdentityID     *string
+	AcsSystemIds       []string
+	AcsUserID          *string
+	AcsAccessGroupID   *string
+	AcsEntranceID      *string
 	SkipRows           int32
 	MaxRows            int32
 }
@@ -172,6 +184,12 @@ func (q *Queries) ListEvents(ctx context.Context, arg ListEventsParams) ([]Event
 		arg.Reach,
 		arg.ConnectedAccountID,
 		arg.ConnectWebviewID,
+		arg.CustomerKey,
+		arg.UserIdentityID,
+		arg.AcsSystemIds,
+		arg.AcsUserID,
+		arg.AcsAccessGroupID,
+		arg.AcsEntranceID,
 		arg.SkipRows,
 		arg.MaxRows,
 	)

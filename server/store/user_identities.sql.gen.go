@@ -27,7 +27,7 @@ func (q *Queries) DeleteUserIdentity(ctx context.Context, arg DeleteUserIdentity
 }
 
 const endSessionsOfIdentity = `-- name: EndSessionsOfIdentity :many
-delete from client_sessions where workspace_id = $1 and user_identity_id = $2 returning client_session_id
+delete from client_sessions where workspace_id = $1 and user_identity_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at
 `
 
 type EndSessionsOfIdentityParams struct {
@@ -35,19 +35,30 @@ type EndSessionsOfIdentityParams struct {
 	UserIdentityID *uuid.UUID
 }
 
-func (q *Queries) EndSessionsOfIdentity(ctx context.Context, arg EndSessionsOfIdentityParams) ([]uuid.UUID, error) {
+func (q *Queries) EndSessionsOfIdentity(ctx context.Context, arg EndSessionsOfIdentityParams) ([]ClientSession, error) {
 	rows, err := q.db.Query(ctx, endSessionsOfIdentity, arg.WorkspaceID, arg.UserIdentityID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []uuid.UUID{}
+	items := []ClientSession{}
 	for rows.Next() {
-		var client_session_id uuid.UUID
-		if err := rows.Scan(&client_session_id); err != nil {
+		var i ClientSession
+		if err := rows.Scan(
+			&i.ClientSessionID,
+			&i.WorkspaceID,
+			&i.TokenHash,
+			&i.TokenSealed,
+			&i.UserIdentifierKey,
+			&i.UserIdentityID,
+			&i.CustomerKey,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.RevokedAt,
+		); err != nil {
 			return nil, err
 		}
-		items = append(items, client_session_id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

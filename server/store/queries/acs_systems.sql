@@ -117,6 +117,7 @@ where g.workspace_id = @workspace_id
     and u.acs_system_id = g.acs_system_id and g.vendor_ref = any(u.group_refs)))
   and (sqlc.narg('user_identity_id')::uuid is null or exists (select 1 from acs_users u where u.user_identity_id = sqlc.narg('user_identity_id')::uuid
     and u.acs_system_id = g.acs_system_id and g.vendor_ref = any(u.group_refs)))
+  and (sqlc.narg('search')::text is null or strpos(lower(concat_ws(chr(10), g.name, g.acs_access_group_id::text)), lower(sqlc.narg('search')::text)) > 0)
 order by g.created_at, g.acs_access_group_id;
 
 -- name: ListAcsGroupsOfSystems :many

@@ -73,5 +73,5 @@ select exists (select 1 from client_session_pages where client_session_id = @cli
 -- name: RevokeClientSession :execrows
 update client_sessions set revoked_at = coalesce(revoked_at, now()) where workspace_id = @workspace_id and client_session_id = @client_session_id;
 
--- name: DeleteClientSession :execrows
-delete from client_sessions where workspace_id = @workspace_id and client_session_id = @client_session_id;
+-- name: DeleteClientSession :one
+delete from client_sessions where workspace_id = @workspace_id and client_session_id = @client_session_id returning *;

@@ -26,6 +26,12 @@ select * from events where workspace_id = @workspace_id
   and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
   and (sqlc.narg('connected_account_id')::uuid is null or connected_account_id = sqlc.narg('connected_account_id')::uuid)
   and (sqlc.narg('connect_webview_id')::text is null or (payload ? 'connect_webview_id' and payload ->> 'connect_webview_id' = sqlc.narg('connect_webview_id')::text))
+  and (sqlc.narg('customer_key')::text is null or (payload ? 'customer_key' and payload ->> 'customer_key' = sqlc.narg('customer_key')::text))
+  and (sqlc.narg('user_identity_id')::text is null or (payload ? 'user_identity_id' and payload ->> 'user_identity_id' = sqlc.narg('user_identity_id')::text))
+  and (sqlc.narg('acs_system_ids')::text[] is null or (payload ? 'acs_system_id' and payload ->> 'acs_system_id' = any(sqlc.narg('acs_system_ids')::text[])))
+  and (sqlc.narg('acs_user_id')::text is null or (payload ? 'acs_user_id' and payload ->> 'acs_user_id' = sqlc.narg('acs_user_id')::text))
+  and (sqlc.narg('acs_access_group_id')::text is null or (payload ? 'acs_access_group_id' and payload ->> 'acs_access_group_id' = sqlc.narg('acs_access_group_id')::text))
+  and (sqlc.narg('acs_entrance_id')::text is null or (payload ? 'acs_entrance_id' and payload ->> 'acs_entrance_id' = sqlc.narg('acs_entrance_id')::text))
 order by created_at, event_id limit @max_rows::integer offset @skip_rows::integer;
 
 -- name: TimelineAfter :many

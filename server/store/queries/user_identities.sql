@@ -14,7 +14,7 @@ select * from user_identities where workspace_id = @workspace_id and user_identi
 select user_identity_id from client_sessions where client_session_id = @client_session_id;
 
 -- name: EndSessionsOfIdentity :many
-delete from client_sessions where workspace_id = @workspace_id and user_identity_id = @user_identity_id returning client_session_id;
+delete from client_sessions where workspace_id = @workspace_id and user_identity_id = @user_identity_id returning *;
 
 -- name: LockUserIdentity :one
 select * from user_identities where workspace_id = @workspace_id and user_identity_id = @user_identity_id for no key update;

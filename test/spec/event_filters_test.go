@@ -1,0 +1,122 @@
+package spec_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+)
+
+// Events are listed by what of access systems they are about, and by whose they are; a client session finds by the
+// same conditions what it reaches.
+func TestEventsAreListedByAccessSystemAndOwner(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	theirs, others := s.AccessSystem(t), s.AccessSystem(t)
+	s.Post(t, "/connected_accounts/update", params{"connected_account_id": theirs.AccountID, "customer_key": "acme"}, nil)
+	jane, joe := newPerson(t, s, params{"user_identity_key": "jane"}), newPerson(t, s, params{"user_identity_key": "joe"})
+	users := map[*apptest.AccessSystem]string{}
+	for y, who := range map[*apptest.AccessSystem]string{theirs: jane.UserIdentityID, others: joe.UserIdentityID} {
+		users[y] = settled(t, s, newUser(t, s, y, params{"user_identity_id": who}).AcsUserID).AcsUserID
+		y.Control(t, http.MethodDelete, "/groups/"+everyoneRef(t, y), nil, nil)
+		y.Control(t, http.MethodDelete, "/entrances/"+y.Memory(t).Entrances[0].ID, nil, nil)
+		y.Sync(t)
+	}
+	loose := newUser(t, s, theirs, params{"full_name": "Nobody's"}).AcsUserID
+	ended := session(t, s, params{"user_identity_id": jane.UserIdentityID, "customer_key": "acme"})
+	s.Post(t, "/client_sessions/delete", params{"client_session_id": ended.ClientSessionID}, nil)
+	reaching := session(t, s, params{"connected_account_ids": []string{theirs.AccountID}})
+
+	list := func(token string, in params) (events []api.Event) {
+		t.Helper()
+		var out api.EventsResponse
+		in["since"], in["limit"] = "2020-01-01T00:00:00Z", 10_000
+		if status := s.PostAs(t, token, "/events/list", in, &out); status != http.StatusOK {
+			t.Fatalf("%v: %d", in, status)
+		}
+		return out.Events
+	}
+	// of is what a field says in the event of a type that an account's systems have told of.
+	of := func(y *apptest.AccessSystem, eventType, field string) (value string) {
+		apptest.Until(t, eventType, func() bool {
+			for _, e := range list(s.APIKey, params{"connected_account_id": y.AccountID, "event_type": eventType}) {
+				value, _ = e.AdditionalProperties[field].(string)
+			}
+			return value != ""
+		})
+		return value
+	}
+	groups := []string{of(theirs, "acs_access_group.deleted", "acs_access_group_id"), of(others, "acs_access_group.deleted", "acs_access_group_id")}
+	entrances := []string{of(theirs, "acs_entrance.removed", "acs_entrance_id"), of(others, "acs_entrance.removed", "acs_entrance_id")}
+
+	for _, c := range []struct {
+		filter, field string // field: where the events say it
+		value         any
+		want          []string // the types of events that meet it
+		reached       bool     // by the client session
+	}{
+		{"acs_system_id", "acs_system_id", theirs.ID, []string{"acs_access_group.deleted", "acs_entrance.added", "acs_entrance.removed", "acs_system.added", "acs_system.connected", "acs_user.created"}, true},
+		{"acs_system_id", "acs_system_id", others.ID, []string{"acs_access_group.deleted", "acs_entrance.added", "acs_entrance.removed", "acs_system.added", "acs_system.connected", "acs_user.created"}, false},
+		{"acs_system_ids", "acs_system_id", []string{theirs.ID, uuid.NewString()}, []string{"acs_access_group.deleted", "acs_entrance.added", "acs_entrance.removed", "acs_system.added", "acs_system.connected", "acs_user.created"}, true},
+		{"acs_user_id", "acs_user_id", users[theirs], []string{"acs_user.created"}, true},
+		{"acs_user_id", "acs_user_id", users[others], []string{"acs_user.created"}, false},
+		{"acs_access_group_id", "acs_access_group_id", groups[0], []string{"acs_access_group.deleted"}, true},
+		{"acs_access_group_id", "acs_access_group_id", groups[1], []string{"acs_access_group.deleted"}, false},
+		{"acs_entrance_id", "acs_entrance_id", entrances[0], []string{"acs_entrance.added", "acs_entrance.removed"}, true},
+		{"acs_entrance_id", "acs_entrance_id", entrances[1], []string{"acs_entrance.added", "acs_entrance.removed"}, false},
+		{"user_identity_id", "user_identity_id", jane.UserIdentityID, []string{"acs_user.created", "client_session.deleted"}, true},
+		{"user_identity_id", "user_identity_id", joe.UserIdentityID, []string{"acs_user.created"}, false},
+		{"customer_key", "customer_key", "acme", []string{"acs_access_group.deleted", "acs_entrance.removed", "acs_user.created", "client_session.deleted"}, true},
+	} {
+		for who, token := range map[string]string{"the workspace": s.APIKey, "a client session": reaching.Token} {
+			types := map[string]bool{}
+			for _, e := range list(token, params{c.filter: c.value}) {
+				types[e.EventType] = true
+				said, _ := e.AdditionalProperties[c.field].(string)
+				if is, of := c.value.([]string); said != c.value && !(of && slices.Contains(is, said)) {
+					t.Errorf("%s %v lists for %s %s of %q", c.filter, c.value, who, e.EventType, said)
+				}
+			}
+			for _, kind := range c.want {
+				if reached := token == s.APIKey || c.reached && kind != "client_session.deleted"; types[kind] != reached {
+					t.Errorf("%s %v lists %s for %s: %v", c.filter, c.value, kind, who, types[kind])
+				}
+				delete(types, kind)
+			}
+			if len(types) > 0 {
+				t.Errorf("%s %v lists for %s also %v", c.filter, c.value, who, types)
+			}
+		}
+	}
+	if got := list(s.APIKey, params{"acs_user_id": loose}); len(got) != 1 || got[0].AdditionalProperties["user_identity_id"] != nil {
+		t.Errorf("a user of nobody: %+v", got)
+	}
+	for name, in := range map[string]params{
+		"of two systems": {"acs_system_id": theirs.ID, "acs_system_ids": []string{others.ID}}, "another's user": {"acs_system_id": others.ID, "acs_user_id": users[theirs]},
+		"another account's": {"connected_account_id": others.AccountID, "customer_key": "acme"}, "a customer's user": {"customer_key": "acme", "user_identity_id": joe.UserIdentityID},
+	} {
+		if got := list(s.APIKey, in); len(got) != 0 { // all conditions must hold
+			t.Errorf("%s: %d events", name, len(got))
+		}
+	}
+	nobody := uuid.NewString()
+	for _, token := range []string{s.APIKey, reaching.Token} {
+		for _, filter := range []string{"acs_system_id", "acs_user_id", "acs_access_group_id", "acs_entrance_id", "user_identity_id", "customer_key",
+			"acs_credential_id", "acs_encoder_id", "access_grant_id", "access_method_id", "space_id"} {
+			if got := list(token, params{filter: nobody}); len(got) != 0 {
+				t.Errorf("an unknown %s lists %d events", filter, len(got))
+			}
+		}
+		for _, filter := range []string{"acs_system_ids", "access_grant_ids", "access_method_ids", "space_ids"} {
+			for _, value := range [][]string{{nobody}, {}} {
+				if got := list(token, params{filter: value}); len(got) != 0 {
+					t.Errorf("%s %v lists %d events", filter, value, len(got))
+				}
+			}
+		}
+	}
+}
