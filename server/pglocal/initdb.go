@@ -31,10 +31,7 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	if err := c.account.mkdirAll(filepath.Dir(half)); err != nil {
 		return err
 	}
-	if err := os.Mkdir(half, 0o700); err != nil {
-		return fmt.Errorf("make data directory: %w", err)
-	}
-	if err := c.account.own(half); err != nil {
+	if err := c.makeDataDir(half); err != nil {
 		return err
 	}
 	if err := c.initdb(ctx, half); err != nil {
@@ -48,6 +45,14 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	}
 	c.opt.Log.Info("database initialised", "version", c.bin.Version, "data", c.data.path, "user", c.account.name, "took", time.Since(began))
 	return nil
+}
+
+// makeDataDir makes a directory of the server's user, who alone can look into it.
+func (c *Cluster) makeDataDir(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return fmt.Errorf("make data directory: %w", err)
+	}
+	return c.account.own(path)
 }
 
 func (c *Cluster) initdb(ctx context.Context, dir string) error {

@@ -32,10 +32,10 @@ func TestLogTailKeepsTheEndAndIsBounded(t *testing.T) {
 func TestProgressOnATerminalIsOneLine(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	b := &progressBar{out: &out, terminal: true, what: "Fetching", total: 2_000_000}
-	b.add(1_000_000)
-	b.add(1_000_000)
-	b.end()
+	b := &ProgressBar{out: &out, terminal: true, what: "Fetching", total: 2_000_000}
+	b.Add(1_000_000)
+	b.Add(1_000_000)
+	b.End()
 	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "\rFetching  [###############               ]  50 % of 2.0 MB") ||
 		!strings.HasSuffix(got, "\rFetching  [##############################] 100 % of 2.0 MB\n") {
 		t.Errorf("drawn was %q", got)
@@ -46,9 +46,9 @@ func TestProgressOfUnknownSize(t *testing.T) {
 	t.Parallel()
 	for terminal, want := range map[bool]string{true: "\rFetching  1.5 MB\n", false: ""} {
 		var out bytes.Buffer
-		b := &progressBar{out: &out, terminal: terminal, what: "Fetching", total: -1}
-		b.add(1_500_000)
-		b.end()
+		b := &ProgressBar{out: &out, terminal: terminal, what: "Fetching", total: -1}
+		b.Add(1_500_000)
+		b.End()
 		if got := out.String(); !strings.HasSuffix(got, want) {
 			t.Errorf("drawn on a terminal %t was %q, want %q at its end", terminal, got, want)
 		}
@@ -58,11 +58,11 @@ func TestProgressOfUnknownSize(t *testing.T) {
 func TestPlainProgressIsAFewLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	b := newProgressBar(&out, "Fetching", 1000)
+	b := NewProgressBar(&out, "Fetching", 1000)
 	for range 1000 {
-		b.add(1)
+		b.Add(1)
 	}
-	b.end()
+	b.End()
 	if want := "Fetching (0.0 MB)\nFetching: 25 %\nFetching: 50 %\nFetching: 75 %\nFetching: 100 %\n"; out.String() != want {
 		t.Errorf("written was %q, want %q", out.String(), want)
 	}

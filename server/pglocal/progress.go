@@ -13,9 +13,9 @@ const (
 	plainSteps  = 4                      // lines elsewhere
 )
 
-// progressBar shows how much of something has come: on a terminal as one line that is redrawn, elsewhere as
+// ProgressBar shows how much of something has come: on a terminal as one line that is redrawn, elsewhere as
 // a few lines that read well in a log.
-type progressBar struct {
+type ProgressBar struct {
 	out      io.Writer
 	terminal bool
 	what     string
@@ -25,19 +25,24 @@ type progressBar struct {
 	step     int64
 }
 
-func newProgressBar(out io.Writer, what string, total int64) *progressBar {
+// NewProgressBar begins to show the way to total bytes on out, which may be nil; a total that is not positive is unknown.
+func NewProgressBar(out io.Writer, what string, total int64) *ProgressBar {
 	if out == nil {
 		out = io.Discard
 	}
-	b := &progressBar{out: out, terminal: isTerminal(out), what: what, total: total}
+	b := &ProgressBar{out: out, terminal: isTerminal(out), what: what, total: total}
 	if !b.terminal {
 		fmt.Fprintf(out, "%s%s\n", what, b.size())
 	}
 	return b
 }
 
-func (b *progressBar) add(n int) {
+// Add says that n more bytes have come.
+func (b *ProgressBar) Add(n int) {
 	b.have += int64(n)
+	if b.total > 0 {
+		b.have = min(b.have, b.total) // which may have been a guess
+	}
 	if b.terminal {
 		if time.Since(b.drawn) >= redrawEvery {
 			b.draw()
@@ -53,7 +58,7 @@ func (b *progressBar) add(n int) {
 	}
 }
 
-func (b *progressBar) draw() {
+func (b *ProgressBar) draw() {
 	b.drawn = time.Now()
 	const width = 30
 	if b.total <= 0 {
@@ -64,14 +69,15 @@ func (b *progressBar) draw() {
 	fmt.Fprintf(b.out, "\r%s  [%-*s] %3d %% of %s", b.what, width, strings.Repeat("#", full), 100*b.have/b.total, megabytes(b.total))
 }
 
-func (b *progressBar) end() {
+// End says that no more come.
+func (b *ProgressBar) End() {
 	if b.terminal {
 		b.draw()
 		fmt.Fprintln(b.out)
 	}
 }
 
-func (b *progressBar) size() string {
+func (b *ProgressBar) size() string {
 	if b.total <= 0 {
 		return ""
 	}

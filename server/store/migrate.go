@@ -6,9 +6,12 @@ import (
 	"database/sql"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // goose speaks database/sql
 	"github.com/pressly/goose/v3"
@@ -81,6 +84,38 @@ func migrateRiver(ctx context.Context, dsn string) error {
 		return fmt.Errorf("migrate the job queue: %w", err)
 	}
 	return nil
+}
+
+// ErrNoSchema says that nothing has been put into a database yet.
+var ErrNoSchema = errors.New("there is nothing in the database yet")
+
+// SchemaVersion is the newest migration that a database has. It fails with ErrNoSchema.
+func SchemaVersion(ctx context.Context, dsn string) (version int64, err error) {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return 0, fmt.Errorf("connect to the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has been read from
+	err = conn.QueryRow(ctx, "select coalesce(max(version_id), 0) from goose_db_version where is_applied").Scan(&version)
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == "42P01" || err == nil && version == 0 { // no such table
+		return 0, ErrNoSchema
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the version of the schema: %w", err)
+	}
+	return version, nil
+}
+
+// NewestSchema is the version that Migrate leads to.
+func NewestSchema() (newest int64) {
+	names, _ := fs.Glob(migrations, "migrations/*.sql") // embedded: it cannot fail
+	for _, name := range names {
+		if v, err := goose.NumericComponent(name); err == nil {
+			newest = max(newest, v)
+		}
+	}
+	return newest
 }
 
 // MigrationsVersion names the state of the schema that Migrate leads to.

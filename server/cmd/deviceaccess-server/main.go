@@ -34,7 +34,7 @@ func command() *cli.Command {
 		Version: version,
 		Description: "Without a database URL the server keeps a private PostgreSQL in its data directory.\n" +
 			"Every flag can be given as the environment variable shown beside it.",
-		Commands:                  []*cli.Command{serveCommand(), accountsCommand(), keysCommand(), webhooksCommand(), workspacesCommand(), sandboxCommand(), migrateCommand()},
+		Commands:                  []*cli.Command{serveCommand(), accountsCommand(), keysCommand(), webhooksCommand(), workspacesCommand(), sandboxCommand(), migrateCommand(), backupCommand(), restoreCommand()},
 		ExitErrHandler:            func(context.Context, *cli.Command, error) {}, // main prints it once
 		DisableSliceFlagSeparator: true,
 	})

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/backup"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Names of what a data directory holds, which are those in a backup, too.
+const (
+	postgresName = "postgres"
+	keyName      = "master.key"
+	sandboxName  = "sandbox"
+)
+
+// errNotOurs says what to do with a database that others run.
+var errNotOurs = errors.New("this is for the private database in a data directory, and --database-url names another (or DEVICEACCESS_DATABASE_URL or DATABASE_URL does): " +
+	"back that one up with pg_dump --format=custom, and restore it with pg_restore --exit-on-error --no-owner into an empty database; keep the master key, which is not in it, apart. " +
+	"The guide \"Backup, restore and upgrade\" shows how")
+
+// Backup writes all that is in a data directory to a file: the private database, whether a server runs on it or not,
+// the simulated locks, and, unless withoutKey, the master key if it is kept there. It changes nothing. Its manifest says
+// what there is.
+func Backup(ctx context.Context, c Database, to io.Writer, withoutKey bool, program string, log *slog.Logger) (_ backup.Manifest, err error) {
+	m := backup.Manifest{CreatedAt: time.Now().UTC().Truncate(time.Second), Program: program, Platform: platform()}
+	if c.DatabaseURL != "" {
+		return m, errNotOurs
+	}
+	if there, err := pglocal.HasData(filepath.Join(c.DataDir, postgresName)); err != nil {
+		return m, err
+	} else if !there {
+		return m, fmt.Errorf("there is no database in %s: name the directory that serve uses with --data-dir", c.DataDir)
+	}
+	h, err := pglocal.Open(ctx, c.cluster(log))
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, closeWithin(ctx, h.Close)) }()
+	if m.Schema, err = store.SchemaVersion(ctx, h.DSN("postgres")); errors.Is(err, store.ErrNoSchema) {
+		return m, fmt.Errorf("%w: there is something to back up once serve has been ready", err)
+	} else if err != nil {
+		return m, err
+	}
+	key, err := keptKey(c)
+	if err != nil {
+		return m, err
+	}
+	if key != nil || c.MasterKey != "" { // of a backup that nobody can use it is better to hear now
+		if err := checkKey(ctx, c, h.DSN("postgres")); err != nil {
+			return m, err
+		}
+	}
+	m.KeyIncluded = key != nil && !withoutKey
+	base, err := h.BaseBackup(ctx)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, base.Close(ctx)) }()
+	m.Postgres, m.PostgresMajor = base.Version, base.Major
+	w, err := backup.NewWriter(to, m)
+	if err != nil {
+		return m, err
+	}
+	if m.KeyIncluded {
+		if err := w.PutBytes(keyName, key); err != nil {
+			return m, err
+		}
+	}
+	if err := putLocks(w, filepath.Join(c.DataDir, sandboxName)); err != nil {
+		return m, err
+	}
+	err = base.Copy(ctx, c.Progress, func(h *tar.Header, content io.Reader) error {
+		return w.Put(&tar.Header{Typeflag: h.Typeflag, Name: postgresName + "/" + h.Name, Mode: h.Mode, Size: h.Size, ModTime: h.ModTime}, content)
+	})
+	if err != nil {
+		return m, err
+	}
+	return m, w.Close()
+}
+
+func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
+
+// cluster says how the private database below the data directory is run.
+func (c Database) cluster(log *slog.Logger) pglocal.Options {
+	return pglocal.Options{Dir: filepath.Join(c.DataDir, postgresName), Log: log, Progress: c.Progress, NoSync: c.FastAndLoose}
+}
+
+func closeWithin(ctx context.Context, stop func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopDatabaseWithin)
+	defer cancel()
+	return stop(ctx)
+}
+
+// keptKey is the file of the master key, as it is; nil: the key is not kept there.
+func keptKey(c Database) ([]byte, error) {
+	if c.MasterKey != "" {
+		return nil, nil
+	}
+	key, err := os.ReadFile(filepath.Join(c.DataDir, keyName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the master key: %w", err)
+	}
+	return key, nil
+}
+
+// checkKey fails when the master key is not the one that secrets are sealed with.
+func checkKey(ctx context.Context, c Database, dsn string) error {
+	keys, err := openKeys(c)
+	if err != nil {
+		return err
+	}
+	db, err := store.Open(ctx, dsn, 1)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return access.FollowKeys(ctx, db, keys)
+}
+
+// putLocks adds what is on the simulated locks. A lock's file is replaced as a whole when it changes.
+func putLocks(w *backup.Writer, dir string) error {
+	root := os.DirFS(dir)
+	err := fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // no simulated locks, or one that has just gone
+			return nil
+		}
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := fs.ReadFile(root, path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return w.PutBytes(sandboxName+"/"+path, content)
+	})
+	if err != nil {
+		return fmt.Errorf("back up the simulated locks: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,281 @@
+package app
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/backup"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+const (
+	stagingName = "restoring"    // below the data directory, which may be a mount point and so cannot be renamed itself
+	placingName = "placing"      // in there: all is proven and is being put in its place
+	restoreLock = "restore.lock" // stays when a restore fails
+)
+
+// restore is one under way. Until its last rename, of the database, a server starts on the data directory as if there
+// had been none.
+type restore struct {
+	Database
+	log     *slog.Logger
+	staging string
+	staged  Database // the data directory as it will be, in staging
+}
+
+// Restore puts a data directory together from a backup. It wants one that is not there or has no database in it, proves
+// that the database recovers and that the master key opens it, and only then puts all in its place. Killed at whatever
+// moment, it leaves no database there or the whole one, and can be started again.
+//
+// It fails with backup.ErrDamaged.
+func Restore(ctx context.Context, c Database, from io.Reader, log *slog.Logger) (backup.Manifest, error) {
+	if c.DatabaseURL != "" {
+		return backup.Manifest{}, errNotOurs
+	}
+	b, err := backup.NewReader(from)
+	if err != nil {
+		return backup.Manifest{}, err
+	}
+	dir, err := filepath.Abs(c.DataDir)
+	if err != nil {
+		return b.Manifest, err
+	}
+	c.DataDir = dir
+	r := &restore{Database: c, log: log, staging: filepath.Join(dir, stagingName)}
+	r.staged = c
+	r.staged.DataDir = r.staging
+	if err := errors.Join(r.suits(b.Manifest), r.vacant(), r.wantKey(b.Manifest)); err != nil {
+		return b.Manifest, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return b.Manifest, fmt.Errorf("make the data directory: %w", err)
+	}
+	lock, err := pglocal.TryLock(filepath.Join(dir, restoreLock))
+	if err != nil {
+		return b.Manifest, fmt.Errorf("restore to %s: %w", dir, err)
+	}
+	err = r.run(ctx, b)
+	if err == nil {
+		err = os.Remove(filepath.Join(dir, restoreLock))
+	}
+	return b.Manifest, errors.Join(err, lock.Release())
+}
+
+// suits is whether this program on this machine can do anything with a backup.
+func (r *restore) suits(m backup.Manifest) error {
+	switch {
+	case m.Platform != platform():
+		return fmt.Errorf("the backup was made on %s, whose database files are not those of %s: restore it on such a machine, and move its data with pg_dump", m.Platform, platform())
+	case m.Schema > store.NewestSchema():
+		return fmt.Errorf("the backup was made by a newer version of this program, %q: restore it with that one or a later one", m.Program)
+	}
+	return nil
+}
+
+func (r *restore) run(ctx context.Context, b *backup.Reader) error {
+	if err := r.clear(ctx); err != nil {
+		return err
+	}
+	err := r.unpack(ctx, b)
+	if err == nil {
+		err = r.prove(ctx, b.Manifest)
+	}
+	if err != nil { // what there is of it is of no use to anybody
+		return errors.Join(err, os.RemoveAll(r.staging))
+	}
+	return r.place()
+}
+
+// vacant refuses a data directory with a database in it.
+func (r *restore) vacant() error {
+	if r.has(postgresName) {
+		return r.occupied(postgresName)
+	}
+	return nil
+}
+
+// clear refuses a data directory with something in it, except for what an earlier restore has left there, which it removes.
+func (r *restore) clear(ctx context.Context) error {
+	if err := r.vacant(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(r.staging, placingName)); err == nil { // it was killed a moment before its end
+		if err := os.RemoveAll(filepath.Join(r.DataDir, sandboxName)); err != nil {
+			return fmt.Errorf("remove what an earlier restore has left: %w", err)
+		}
+	}
+	if r.has(sandboxName) {
+		return r.occupied(sandboxName)
+	}
+	if db := filepath.Join(r.staging, postgresName); r.has(filepath.Join(stagingName, postgresName)) { // it may be running still
+		if err := pglocal.Reap(ctx, db); err != nil {
+			return fmt.Errorf("stop the database of an earlier restore: %w", err)
+		}
+	}
+	if err := os.RemoveAll(r.staging); err != nil {
+		return fmt.Errorf("remove what an earlier restore has left: %w", err)
+	}
+	return nil
+}
+
+func (r *restore) has(name string) bool {
+	_, err := os.Lstat(filepath.Join(r.DataDir, name))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (r *restore) occupied(name string) error {
+	return fmt.Errorf("there is data in %s, which is never overwritten: restore to another directory with --data-dir, "+
+		"or stop the server and move all of it away (mv %[2]s %[2]s.before); nothing was changed", filepath.Join(r.DataDir, name), r.DataDir)
+}
+
+// wantKey refuses a backup without its key when there is none here, before anything is done for nothing.
+func (r *restore) wantKey(m backup.Manifest) error {
+	if m.KeyIncluded || r.MasterKey != "" || r.has(keyName) {
+		return nil
+	}
+	return fmt.Errorf("the backup is without its master key, and PINs and secrets cannot be read without it: give it with --master-key, or put it in %s; nothing was changed",
+		filepath.Join(r.DataDir, keyName))
+}
+
+func (r *restore) unpack(ctx context.Context, b *backup.Reader) error {
+	opt := r.staged.cluster(r.log)
+	db, err := pglocal.NewRebuild(ctx, opt, b.Manifest.PostgresMajor)
+	var other *pglocal.MajorError
+	if errors.As(err, &other) {
+		return fmt.Errorf("the backup was made by PostgreSQL %d, which alone can open it, and %s: install PostgreSQL %[1]d; nothing was changed",
+			other.Major, other.Have())
+	}
+	if err != nil {
+		return err
+	}
+	for {
+		h, content, err := b.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.put(db, h, content); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *restore) put(db *pglocal.Rebuild, h *tar.Header, content io.Reader) error {
+	first, rest, _ := strings.Cut(h.Name, "/")
+	switch first {
+	case postgresName:
+		inside := *h
+		inside.Name = rest
+		return db.Put(&inside, content)
+	case keyName, sandboxName:
+		if path := filepath.FromSlash(h.Name); h.Typeflag == tar.TypeReg && filepath.IsLocal(path) {
+			return writeSynced(filepath.Join(r.staging, path), content)
+		}
+	}
+	return fmt.Errorf("%w (%s is not known)", backup.ErrDamaged, h.Name)
+}
+
+func writeSynced(path string, content io.Reader) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("restore %s: %w", filepath.Base(path), err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", filepath.Base(path), err)
+	}
+	_, err = io.Copy(f, content)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("restore %s: %w", filepath.Base(path), err)
+	}
+	return nil
+}
+
+// prove starts the database where it is staged: it recovers, and what it holds is what was said, and can be opened.
+func (r *restore) prove(ctx context.Context, m backup.Manifest) (err error) {
+	key := r.staged
+	if m.KeyIncluded {
+		if err := r.sameKey(); err != nil {
+			return err
+		}
+		key.MasterKey = "" // the one that will be there
+	} else if key.MasterKey == "" {
+		key.DataDir = r.DataDir
+	}
+	own, err := pglocal.Start(ctx, r.staged.cluster(r.log))
+	if err != nil {
+		return fmt.Errorf("the database does not recover from the backup: %w", err)
+	}
+	defer func() { err = errors.Join(err, closeWithin(ctx, own.Stop)) }()
+	schema, err := store.SchemaVersion(ctx, own.DSN("postgres"))
+	if err != nil {
+		return err
+	}
+	if schema != m.Schema {
+		return fmt.Errorf("%w (the schema has version %d, and its manifest says %d)", backup.ErrDamaged, schema, m.Schema)
+	}
+	return checkKey(ctx, key, own.DSN("postgres"))
+}
+
+// sameKey refuses to replace another key than the backup's.
+func (r *restore) sameKey() error {
+	path := filepath.Join(r.DataDir, keyName)
+	here, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the master key: %w", err)
+	}
+	restored, err := os.ReadFile(filepath.Join(r.staging, keyName))
+	if err != nil {
+		return fmt.Errorf("read the master key: %w", err)
+	}
+	if !bytes.Equal(bytes.TrimSpace(here), bytes.TrimSpace(restored)) {
+		return fmt.Errorf("%s is another master key than the backup's, and is never overwritten: move it away; nothing was changed", path)
+	}
+	return nil
+}
+
+// place puts what is staged in its place, the database last: with that one rename the data is there.
+func (r *restore) place() error {
+	if err := writeSynced(filepath.Join(r.staging, placingName), strings.NewReader("")); err != nil {
+		return err
+	}
+	for _, name := range []string{keyName, sandboxName, postgresName} {
+		from, to := filepath.Join(r.staging, name), filepath.Join(r.DataDir, name)
+		err := errors.Join(syncDir(r.staging), syncDir(r.DataDir))
+		if err == nil {
+			err = os.Rename(from, to)
+		}
+		if errors.Is(err, fs.ErrNotExist) && name != postgresName { // not in every backup
+			err = nil
+		}
+		if err != nil {
+			return fmt.Errorf("put %s in its place (was a server started there meanwhile?): %w", to, err)
+		}
+	}
+	return errors.Join(syncDir(r.DataDir), os.RemoveAll(r.staging))
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/backup"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+)
+
+func backupCommand() *cli.Command {
+	return &cli.Command{
+		Name: "backup", Usage: "write all that is in the data directory to one file; the server may run meanwhile", ArgsUsage: "FILE",
+		Description: "The file holds the private database, the simulated locks and the master key. Whoever has it can read every PIN\n" +
+			"and secret: it is made readable by its owner only, and has to be kept like the data directory itself. With\n" +
+			"--without-key, or when the key is not kept in the data directory (--master-key), PINs and secrets in the file are\n" +
+			"sealed, and it is of no use without the key, which then has to be kept elsewhere.\n\n" +
+			"FILE must not be there yet. - is standard output, such as to encrypt it on the way.\n\n" +
+			"For a database given by --database-url, use pg_dump.",
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "without-key", Usage: "leave the master key out, which is then to be kept elsewhere"},
+		}, databaseFlags()...),
+		Action: func(ctx context.Context, c *cli.Command) error {
+			path := c.Args().First()
+			if path == "" {
+				return fmt.Errorf("name the FILE to write, or - for standard output")
+			}
+			var m backup.Manifest
+			write := func(to io.Writer) (err error) {
+				m, err = app.Backup(ctx, database(c), to, c.Bool("without-key"), version, logger(c))
+				return err
+			}
+			if path == "-" {
+				if err := write(os.Stdout); err != nil {
+					return noSpace(err)
+				}
+				tellBackup(os.Stderr, "standard output", m)
+				return nil
+			}
+			if err := writeNew(path, write); err != nil {
+				return noSpace(err)
+			}
+			tellBackup(os.Stdout, path, m)
+			return nil
+		},
+	}
+}
+
+// writeNew makes a file that nobody but its owner reads. It has its name when it is whole and on the disk; until then, and
+// when it fails, no file of that name is there.
+func writeNew(path string, write func(io.Writer) error) error {
+	taken := fmt.Errorf("%s is there already, and is not overwritten: name another file, or remove it", path)
+	if _, err := os.Lstat(path); err == nil {
+		return taken
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".incomplete-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // it has its own name by then, or is of no use
+	err = write(f)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); errors.Is(err, os.ErrExist) {
+		return taken
+	} else if err != nil && os.Rename(f.Name(), path) != nil { // some file systems know no links
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	return nil
+}
+
+// noSpace says what to do when a disk is full.
+func noSpace(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("the disk is full, and what was begun has been removed: make room, or choose another place: %w", err)
+	}
+	return err
+}
+
+func tellBackup(out io.Writer, path string, m backup.Manifest) {
+	fmt.Fprintf(out, "Backed up to %s: PostgreSQL %s, schema %d.\n", path, m.Postgres, m.Schema)
+	if m.KeyIncluded {
+		fmt.Fprintln(out, "The master key is in it: whoever has the file can read every PIN and secret.")
+		return
+	}
+	fmt.Fprintln(out, "The master key is not in it: without the key its PINs and secrets cannot be read. Keep the key apart from it, and do keep it.")
+}
+
+func restoreCommand() *cli.Command {
+	return &cli.Command{
+		Name: "restore", Usage: "put a data directory together from a file that backup has written", ArgsUsage: "FILE",
+		Description: "Nothing is overwritten: the data directory must not be there, or have no database in it. The file is checked, the\n" +
+			"database started once to prove that it recovers and that the master key opens it, and only then all is put in\n" +
+			"its place. Stopped or killed before that, nothing has changed, and it can be started again.\n\n" +
+			"- is standard input. A backup without its master key needs it, by --master-key or as master.key in the data\n" +
+			"directory.\n\n" +
+			"The next serve brings locks to what the backup says: codes of later than the backup are found as unmanaged ones,\n" +
+			"codes that were deleted since are set again.",
+		Flags: databaseFlags(),
+		Action: func(ctx context.Context, c *cli.Command) error {
+			path := c.Args().First()
+			if path == "" {
+				return fmt.Errorf("name the FILE to restore, or - for standard input")
+			}
+			var from io.Reader = os.Stdin
+			if path != "-" {
+				f, err := os.Open(path)
+				if err != nil {
+					return fmt.Errorf("read the backup: %w", err)
+				}
+				defer f.Close()
+				st, err := f.Stat()
+				if err != nil {
+					return fmt.Errorf("read the backup: %w", err)
+				}
+				bar := pglocal.NewProgressBar(os.Stderr, "Restoring", st.Size())
+				defer bar.End()
+				from = counted{f, bar}
+			}
+			m, err := app.Restore(ctx, database(c), from, logger(c))
+			if err != nil {
+				return noSpace(err)
+			}
+			fmt.Printf("Restored to %s what was backed up at %s.\n", c.String("data-dir"), m.CreatedAt.Format("2006-01-02 15:04:05 MST"))
+			return nil
+		},
+	}
+}
+
+// counted shows how much has been read.
+type counted struct {
+	io.Reader
+	bar *pglocal.ProgressBar
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.bar.Add(n)
+	return n, err //nolint:wrapcheck // io.EOF is the end
+}
