@@ -38,6 +38,7 @@ func (b *listBed) lists() []list {
 		{"/user_identities/list", "user_identities", nil, "user_identities", "user_identity_id", "true", `'user_identity_key', null, ` + at},
 		{"/acs/users/list", "acs_users", nil, "acs_users", "acs_user_id", "true", `'vendor_ref', 'copy/' || n, 'is_managed', true, ` + at},
 		{"/acs/users/unmanaged/list", "acs_users", nil, "acs_users", "acs_user_id", "true", `'vendor_ref', 'found/' || n, 'is_managed', false, ` + at},
+		{"/acs/entrances/list", "acs_entrances", nil, "acs_entrances", "acs_entrance_id", "true", `'vendor_ref', 'copy/' || n, ` + at},
 		{"/connect_webviews/list", "connect_webviews", nil, "connect_webviews", "connect_webview_id", "true", at},
 		{"/action_attempts/list", "action_attempts", device, "action_attempts", "action_attempt_id", "true", at},
 	}
@@ -163,7 +164,7 @@ func (b *listBed) fill(ctx context.Context, l list, rows int) error {
 	case "devices":
 		where, changes = where+" and connected_account_id = '"+b.account+"'", changes+`, 'due_at', null`
 	case "user_identities", "connect_webviews":
-	case "acs_users":
+	case "acs_users", "acs_entrances":
 		changes += fmt.Sprintf(", 'acs_system_id', '%s'", b.system)
 	case "connected_accounts":
 		where = "connected_account_id = '" + b.account + "'"

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+)
+
+func TestEveryListWithPagesIsMeasured(t *testing.T) {
+	t.Parallel()
+	doc, err := rest.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := (&listBed{}).lists()
+	for path, item := range doc.Paths.Map() {
+		schema := item.Post.RequestBody.Value.Content.Get("application/json").Schema.Value
+		if schema.Properties["page_cursor"] != nil && !slices.ContainsFunc(measured, func(l list) bool { return l.path == path }) {
+			t.Errorf("the pages of %s are not measured", path)
+		}
+	}
+}
