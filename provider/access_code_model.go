@@ -20,6 +20,16 @@ type accessCodeModel struct {
 	StartsAt                      instant        `tfsdk:"starts_at"`
 	EndsAt                        instant        `tfsdk:"ends_at"`
 	IsExternalModificationAllowed types.Bool     `tfsdk:"is_external_modification_allowed"`
+	PreferredCodeLength           types.Int64    `tfsdk:"preferred_code_length"`
+	CommonCodeKey                 types.String   `tfsdk:"common_code_key"`
+	PreferNativeScheduling        types.Bool     `tfsdk:"prefer_native_scheduling"`
+	AttemptForOfflineDevice       types.Bool     `tfsdk:"attempt_for_offline_device"`
+	UseBackupAccessCodePool       types.Bool     `tfsdk:"use_backup_access_code_pool"`
+	IsBackupAccessCodeAvailable   types.Bool     `tfsdk:"is_backup_access_code_available"`
+	PulledBackupAccessCodeID      types.String   `tfsdk:"pulled_backup_access_code_id"`
+	IsOfflineAccessCode           types.Bool     `tfsdk:"is_offline_access_code"`
+	IsOneTimeUse                  types.Bool     `tfsdk:"is_one_time_use"`
+	MaxTimeRounding               types.String   `tfsdk:"max_time_rounding"`
 	Type                          types.String   `tfsdk:"type"`
 	Status                        types.String   `tfsdk:"status"`
 	IsManaged                     types.Bool     `tfsdk:"is_managed"`
@@ -34,8 +44,12 @@ func (m *accessCodeModel) fill(code *api.AccessCode) {
 	m.DeviceID = types.StringValue(code.DeviceID)
 	m.Name = types.StringPointerValue(code.Name)
 	m.fillPIN(code.Code)
-	m.StartsAt, m.EndsAt = instantOf(code.StartsAt), instantOf(code.EndsAt)
+	m.fillFrame(code)
 	m.IsExternalModificationAllowed = types.BoolValue(code.IsExternalModificationAllowed)
+	m.CommonCodeKey = types.StringPointerValue(code.CommonCodeKey)
+	m.IsBackupAccessCodeAvailable = types.BoolValue(code.IsBackupAccessCodeAvailable)
+	m.PulledBackupAccessCodeID = types.StringPointerValue(code.PulledBackupAccessCodeID)
+	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(code.IsOfflineAccessCode), types.BoolValue(code.IsOneTimeUse)
 	m.Type = types.StringValue(string(code.Type))
 	m.Status = types.StringValue(string(code.Status))
 	m.IsManaged = types.BoolValue(true)
@@ -50,6 +64,8 @@ func (m *accessCodeModel) fillUnmanaged(code *api.UnmanagedAccessCode) {
 	m.fillPIN(code.Code)
 	m.StartsAt, m.EndsAt = instantOf(code.StartsAt), instantOf(code.EndsAt)
 	m.IsExternalModificationAllowed = types.BoolNull()
+	m.CommonCodeKey, m.IsBackupAccessCodeAvailable, m.PulledBackupAccessCodeID = types.StringNull(), types.BoolValue(false), types.StringNull()
+	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(false), types.BoolValue(false)
 	m.Type = types.StringValue(string(code.Type))
 	m.Status = types.StringValue(code.Status)
 	m.IsManaged = types.BoolValue(false)
@@ -83,20 +99,21 @@ func (m *accessCodeModel) applied(code *api.AccessCode) *accessCodeModel {
 	state := *m
 	state.CodeWO = types.StringNull() // what is written only is never kept
 	state.fill(code)
-	if !m.Name.IsUnknown() {
-		state.Name = m.Name
+	for _, text := range []struct{ planned, filled *types.String }{
+		{&m.Name, &state.Name}, {&m.Code, &state.Code}, {&m.Type, &state.Type}, {&m.CreatedAt, &state.CreatedAt},
+		{&m.CommonCodeKey, &state.CommonCodeKey}, {&m.PulledBackupAccessCodeID, &state.PulledBackupAccessCodeID},
+	} {
+		if !text.planned.IsUnknown() {
+			*text.filled = *text.planned
+		}
 	}
-	if !m.Code.IsUnknown() {
-		state.Code = m.Code
-	}
-	if !m.IsExternalModificationAllowed.IsUnknown() {
-		state.IsExternalModificationAllowed = m.IsExternalModificationAllowed
-	}
-	if !m.Type.IsUnknown() {
-		state.Type = m.Type
-	}
-	if !m.CreatedAt.IsUnknown() {
-		state.CreatedAt = m.CreatedAt
+	for _, yes := range []struct{ planned, filled *types.Bool }{
+		{&m.IsExternalModificationAllowed, &state.IsExternalModificationAllowed}, {&m.IsOfflineAccessCode, &state.IsOfflineAccessCode},
+		{&m.IsOneTimeUse, &state.IsOneTimeUse}, {&m.IsBackupAccessCodeAvailable, &state.IsBackupAccessCodeAvailable},
+	} {
+		if !yes.planned.IsUnknown() {
+			*yes.filled = *yes.planned
+		}
 	}
 	state.StartsAt, state.EndsAt = m.StartsAt, m.EndsAt
 	return &state
@@ -111,6 +128,14 @@ func (m *accessCodeModel) createRequest() api.CreateAccessCodeRequest {
 		StartsAt:                      m.StartsAt.ValueString(),
 		EndsAt:                        m.EndsAt.ValueString(),
 		IsExternalModificationAllowed: known(m.IsExternalModificationAllowed),
+		PreferredCodeLength:           int(m.PreferredCodeLength.ValueInt64()),
+		CommonCodeKey:                 m.CommonCodeKey.ValueString(),
+		PreferNativeScheduling:        known(m.PreferNativeScheduling),
+		AttemptForOfflineDevice:       known(m.AttemptForOfflineDevice),
+		UseBackupAccessCodePool:       m.UseBackupAccessCodePool.ValueBool(),
+		IsOfflineAccessCode:           m.IsOfflineAccessCode.ValueBool(),
+		IsOneTimeUse:                  m.IsOneTimeUse.ValueBool(),
+		MaxTimeRounding:               api.CreateAccessCodeRequestMaxTimeRounding(m.MaxTimeRounding.ValueString()),
 	}
 }
 
@@ -121,9 +146,13 @@ func (m *accessCodeModel) convertRequest() api.ConvertAccessCodeRequest {
 	}
 }
 
-// updateRequest asks for what the plan changes about the state, and says whether there is anything.
+// updateRequest asks for what the plan changes about the state, and says whether there is anything. Of an offline code
+// nothing can be changed.
 func (m *accessCodeModel) updateRequest(state *accessCodeModel) (request api.UpdateAccessCodeRequest, changes bool) {
-	request.AccessCodeID = state.AccessCodeID.ValueString()
+	request.AccessCodeID, request.AttemptForOfflineDevice = state.AccessCodeID.ValueString(), known(m.AttemptForOfflineDevice)
+	if state.IsOfflineAccessCode.ValueBool() {
+		return request, false
+	}
 	if planned(m.Name, state.Name) {
 		request.Name, changes = m.Name.ValueStringPointer(), true
 	}
@@ -142,7 +171,7 @@ func (m *accessCodeModel) updateRequest(state *accessCodeModel) (request api.Upd
 
 // plannedType is the type that a code with this time frame has.
 func (m *accessCodeModel) plannedType() api.AccessCodeType {
-	if m.StartsAt.IsNull() && m.EndsAt.IsNull() {
+	if m.StartsAt.IsNull() && m.EndsAt.IsNull() && !m.IsOfflineAccessCode.ValueBool() {
 		return api.Ongoing
 	}
 	return api.TimeBound

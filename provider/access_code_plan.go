@@ -40,7 +40,11 @@ const (
 func (r *accessCodeResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var config accessCodeModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
 	checkTimeFrame(config.StartsAt, config.EndsAt, &resp.Diagnostics)
+	config.checkCreation(&resp.Diagnostics)
 }
 
 // checkTimeFrame refuses a time frame that ends before it starts.
@@ -55,6 +59,10 @@ func checkTimeFrame(startsAt, endsAt instant, diags *diag.Diagnostics) {
 // ModifyPlan completes the plan of an access code, and announces a conversion.
 func (r *accessCodeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
+		var state accessCodeModel
+		if resp.Diagnostics.Append(req.State.Get(ctx, &state)...); !resp.Diagnostics.HasError() {
+			state.warnOfDestroy(&resp.Diagnostics)
+		}
 		return
 	}
 	var plan accessCodeModel
@@ -66,7 +74,7 @@ func (r *accessCodeResource) ModifyPlan(ctx context.Context, req resource.Modify
 		plan.Code = types.StringNull()
 	}
 	plan.Type = types.StringUnknown()
-	if !plan.StartsAt.IsUnknown() && !plan.EndsAt.IsUnknown() {
+	if !plan.StartsAt.IsUnknown() && !plan.EndsAt.IsUnknown() && !plan.IsOfflineAccessCode.IsUnknown() {
 		plan.Type = types.StringValue(string(plan.plannedType()))
 	}
 	if !req.State.Raw.IsNull() {
@@ -81,9 +89,13 @@ func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.Modify
 	if !state.IsManaged.IsNull() && !state.IsManaged.ValueBool() {
 		r.planConversion(ctx, req, resp, plan)
 	}
+	if state.IsOfflineAccessCode.ValueBool() {
+		plan.planOffline(state, resp)
+	}
 	_, changes := plan.updateRequest(state)
 	if changes || plan.Name.IsUnknown() || plan.Code.IsUnknown() || plan.IsExternalModificationAllowed.IsUnknown() {
 		plan.Status = types.StringUnknown()
+		plan.IsBackupAccessCodeAvailable, plan.PulledBackupAccessCodeID = types.BoolUnknown(), types.StringUnknown()
 	}
 }
 

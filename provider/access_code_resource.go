@@ -74,7 +74,8 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	// Also for what turns out to be gone: the framework insists, and Terraform before 1.12 stores no identity.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
-	if !model.Type.IsNull() && r.readsLater(&resp.Diagnostics) {
+	imported := model.Type.IsNull()
+	if !imported && r.readsLater(&resp.Diagnostics) {
 		return
 	}
 	client := r.client(&resp.Diagnostics)
@@ -103,6 +104,9 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 		refuse(&resp.Diagnostics, action, fmt.Sprintf("The code %s is on the device %s, not on %s. Import it as %[2]s/%[1]s.",
 			model.AccessCodeID.ValueString(), model.DeviceID.ValueString(), deviceID))
 		return
+	}
+	if imported {
+		resp.Diagnostics.Append(noteImport(ctx, resp.Private, true)...)
 	}
 	refused := unmanaged != nil && unmanaged.CannotBeManaged
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, cannotBeManagedKey, fmt.Append(nil, refused))...)
@@ -140,6 +144,7 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 		reportNext(&resp.Diagnostics, action, hiding(err, plan.pin(), state.Code.ValueString()), changeAdvice(err))
 		return
 	}
+	resp.Diagnostics.Append(noteImport(ctx, resp.Private, false)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan.applied(code))...)
 }
 
@@ -197,6 +202,8 @@ func changeAdvice(err error) string {
 // deletionAdvice is what can be done when a code has not gone.
 func deletionAdvice(err error) string {
 	switch {
+	case isOfType(err, cannotDeleteOffline):
+		return letGo + "\n\nIf it is to be replaced only because it is marked as tainted, run `terraform untaint` on the resource instead."
 	case errors.Is(err, errCannotBeDeleted):
 		return "Delete it in the app of the lock, or take it out of Terraform with a removed block and `destroy = false`."
 	case errors.Is(err, context.DeadlineExceeded):

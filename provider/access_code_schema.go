@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -115,4 +116,5 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			}),
 		},
 	}
+	maps.Copy(resp.Schema.Attributes, creationAttributes())
 }

@@ -116,7 +116,8 @@ func sameID(kind, got, wanted string) error {
 // the configuration that an error points to, and the PIN may stand in it.
 var parameters = []string{
 	"url", "event_types", "device_id", "name", "starts_at", "ends_at", "is_external_modification_allowed",
-	"device_type", "connected_account_id", "search",
+	"device_type", "connected_account_id", "search", "preferred_code_length", "common_code_key", "prefer_native_scheduling",
+	"use_backup_access_code_pool", "is_offline_access_code", "is_one_time_use", "max_time_rounding",
 }
 
 // parameterOf is what an error of this type is about, where the server does not name it.
@@ -181,6 +182,12 @@ func nextStep(err error) string {
 			"server itself, and what is between it and here, such as a proxy; then run Terraform again."
 	}
 	return ""
+}
+
+// isOfType says that a server has refused something for this reason.
+func isOfType(err error, reason string) bool {
+	refused, ok := errors.AsType[*api.ResponseError](err)
+	return ok && refused.Type == reason
 }
 
 // hasWrongID says that the server refuses an identifier for its shape.

@@ -33,6 +33,7 @@ var (
 		"common_code_key", "is_backup", "is_backup_access_code_available", "is_offline_access_code", "is_one_time_use", "is_scheduled_on_device",
 		"is_waiting_for_code_assignment", "pending_mutations", "pulled_backup_access_code_id",
 	}, ofCodes...)
+	untold    = []string{"preferred_code_length", "prefer_native_scheduling", "attempt_for_offline_device", "use_backup_access_code_pool", "max_time_rounding"}
 	ofDevices = []string{
 		"properties", "location", "device_manufacturer", "device_provider", "capabilities_supported", "custom_metadata", "errors", "warnings",
 		"is_managed", "nickname", "space_ids", "workspace_id", "can_configure_auto_lock", "can_program_offline_access_codes", "can_remotely_lock",
@@ -49,8 +50,10 @@ var parities = map[string]parity{
 			m.fill(&code)
 			return m, code
 		},
-		notFilled: []string{"code_wo", "code_wo_version", "wait_for_set", "timeouts"},
-		notShown:  ofManagedCodes,
+		notFilled: append([]string{"code_wo", "code_wo_version", "wait_for_set", "timeouts"}, untold...),
+		notShown: slices.DeleteFunc(slices.Clone(ofManagedCodes), func(field string) bool {
+			return slices.Contains([]string{"common_code_key", "is_backup_access_code_available", "is_offline_access_code", "is_one_time_use", "pulled_backup_access_code_id"}, field)
+		}),
 	},
 	"deviceaccess_access_code, unmanaged": {
 		fill: func() (any, any) {
@@ -58,8 +61,9 @@ var parities = map[string]parity{
 			m.fillUnmanaged(&code)
 			return m, code
 		},
-		notFilled: []string{"code_wo", "code_wo_version", "wait_for_set", "timeouts", "is_external_modification_allowed"},
-		notShown:  append([]string{"cannot_be_managed", "cannot_delete_unmanaged_access_code"}, ofCodes...),
+		notFilled: append([]string{"code_wo", "code_wo_version", "wait_for_set", "timeouts", "is_external_modification_allowed",
+			"common_code_key", "pulled_backup_access_code_id"}, untold...),
+		notShown: append([]string{"cannot_be_managed", "cannot_delete_unmanaged_access_code"}, ofCodes...),
 	},
 	"ephemeral deviceaccess_access_code": {
 		fill: func() (any, any) {

@@ -21,3 +21,21 @@ resource "deviceaccess_access_code" "guest" {
     create = "10m" # a lock that is often offline
   }
 }
+
+# Has others behind it on the lock, one of which can be pulled in its place when it does not work.
+resource "deviceaccess_access_code" "handyman" {
+  device_id                   = "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d11"
+  name                        = "Handyman"
+  starts_at                   = "2030-06-10T08:00:00+02:00"
+  ends_at                     = "2030-06-10T18:00:00+02:00"
+  use_backup_access_code_pool = true
+}
+
+# Made by the lock's vendor, for a lock that nobody can reach. It can be neither changed nor deleted before it ends.
+resource "deviceaccess_access_code" "cabin" {
+  device_id              = "0190a5f2-1d7b-7c55-9c02-6a4f5b0e8d12"
+  name                   = "Cabin"
+  starts_at              = "2030-06-07T15:00:00+02:00"
+  ends_at                = "2030-06-09T11:00:00+02:00"
+  is_offline_access_code = true
+}
