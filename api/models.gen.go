@@ -1422,7 +1422,7 @@ type CreateClientSessionRequest struct {
 
 // CreateConnectWebviewRequest What the page offers, and what becomes of the account.
 type CreateConnectWebviewRequest struct {
-	// AcceptedCapabilities The kinds of devices to take from the account. Vendors without any are not offered.
+	// AcceptedCapabilities The kinds of devices to take from the account. Vendors without any are not offered. Unless given, what the vendors have that accepted_providers or provider_category name, and otherwise `lock`.
 	AcceptedCapabilities *[]AccountCapability `json:"accepted_capabilities,omitempty"`
 
 	// AcceptedProviders The vendors to offer, as device_provider_name.

@@ -57,7 +57,8 @@ type Provider struct {
 	Capabilities []string
 }
 
-// defaultCapabilities are the kinds of devices that are taken from an account unless its webview says which.
+// defaultCapabilities are the kinds of devices that are taken from an account unless its webview says which, or names
+// vendors.
 var defaultCapabilities = []string{"lock"}
 
 // webviewToken is what stands in a webview's URL: its identifier, and that this server has made it.
@@ -121,14 +122,14 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 	if err != nil {
 		return Webview{}, err
 	}
-	providers, err := s.choose(workspace, n)
+	providers, capabilities, err := s.choose(workspace, n)
 	if err != nil {
 		return Webview{}, err
 	}
 	var r store.ConnectWebview
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		r, err = tx.InsertConnectWebview(ctx, store.InsertConnectWebviewParams{ConnectWebviewID: newID(), WorkspaceID: p.WorkspaceID, AcceptedProviders: providers,
-			AcceptedCapabilities: list(n.Capabilities), ManageNewDevices: n.ManageNewDevices, WaitForDevices: n.WaitForDevices, RedirectUrl: nonEmpty(n.RedirectURL),
+			AcceptedCapabilities: capabilities, ManageNewDevices: n.ManageNewDevices, WaitForDevices: n.WaitForDevices, RedirectUrl: nonEmpty(n.RedirectURL),
 			FailureUrl: nonEmpty(n.FailureURL), CustomMetadata: data, CustomerKey: nonEmpty(n.CustomerKey), ExpiresAt: s.opt.Now().Add(webviewLifetime).UTC()})
 		if err != nil || p.Kind != EndUser {
 			return err
@@ -141,35 +142,45 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 	return s.toWebview(ctx, r)
 }
 
-// choose is which vendors n means; nil is any. It fails with Invalid where that is none.
-func (s *Service) choose(workspace Workspace, n NewWebview) ([]string, error) {
-	chosen := []string{}
-	var there []string
+// choose is which vendors n means, nil is any, and the kinds of devices that are taken from their accounts, nil is
+// defaultCapabilities. Where n does not say which kinds, the vendors that it names decide, by themselves or by their
+// category: what they have is meant. It fails with Invalid where no vendor is left.
+func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilities []string, err error) {
+	chosen, capabilities = []string{}, list(n.Capabilities)
+	named := n.Providers != nil || n.Category != ""
+	if n.Capabilities == nil && !named {
+		n.Capabilities = &defaultCapabilities
+	}
+	var there, has []string
 	for _, p := range s.providers(workspace) {
 		there = append(there, p.Name)
 		wanted := (n.Providers == nil || slices.Contains(*n.Providers, p.Name)) && !slices.Contains(n.Excluded, p.Name) &&
 			(n.Category == "" || slices.Contains(p.Categories, n.Category))
 		if wanted && (n.Capabilities == nil || common(p.Capabilities, *n.Capabilities)) {
-			chosen = append(chosen, p.Name)
+			chosen, has = append(chosen, p.Name), append(has, p.Capabilities...)
 		}
+	}
+	slices.Sort(has)
+	if has = slices.Compact(has); n.Capabilities == nil && !slices.Equal(has, defaultCapabilities) {
+		capabilities = has
 	}
 	switch {
 	case len(there) == 0:
-		return nil, invalid("", "This server lets people log in to no vendor in this workspace: it is started with --connect-gateways where they may connect gateways")
+		return nil, nil, invalid("", "This server lets people log in to no vendor in this workspace: it is started with --connect-gateways where they may connect gateways")
 	case len(chosen) == 0:
 		field := "accepted_providers"
-		if n.Providers == nil && n.Capabilities != nil {
+		if n.Providers == nil && capabilities != nil {
 			field = "accepted_capabilities"
 		} else if n.Providers == nil && n.Category != "" {
 			field = "provider_category"
 		} else if n.Providers == nil {
 			field = "excluded_providers"
 		}
-		return nil, invalid(field, "No vendor is left to choose. In this workspace people can log in to: %s", strings.Join(there, ", "))
-	case n.Providers == nil && len(n.Excluded) == 0 && n.Category == "":
-		return nil, nil
+		return nil, nil, invalid(field, "No vendor is left to choose. In this workspace people can log in to: %s", strings.Join(there, ", "))
+	case !named && len(n.Excluded) == 0:
+		return nil, capabilities, nil
 	}
-	return chosen, nil
+	return chosen, capabilities, nil
 }
 
 func (s *Service) providers(w Workspace) []Provider {

@@ -69,6 +69,10 @@ func (c Connecting) providers(w access.Workspace) (out []access.Provider) {
 		_, categories := rest.Provider(name)
 		out = append(out, access.Provider{Name: name, Categories: categories, Capabilities: []string{"lock"}})
 	}
+	if w.IsSandbox {
+		_, categories := rest.Provider(sandbox.AccessSystems)
+		out = append(out, access.Provider{Name: sandbox.AccessSystems, Categories: categories, Capabilities: []string{access.AccessControl}})
+	}
 	return out
 }
 
@@ -90,7 +94,8 @@ func (l *logins) Vendor(name string) (connect.Vendor, bool) {
 			{Name: "username", Label: "User at the broker", Kind: "text", Autocomplete: "username", Optional: true},
 			{Name: "password", Label: "Password", Kind: "password", Autocomplete: "current-password", Optional: true},
 		}
-	case name == sandbox.Everything || slices.Contains(sandbox.Profiles(), name):
+	case name == sandbox.Everything || name == sandbox.AccessSystems || slices.Contains(sandbox.Profiles(), name):
+		v.AccessSystems = name == sandbox.AccessSystems
 		v.Fields = []connect.Field{
 			{Name: "email", Label: "Email address", Kind: "email", Autocomplete: "username"},
 			{Name: "password", Label: "Password", Kind: "password", Autocomplete: "current-password"},
@@ -150,17 +155,22 @@ func (l *logins) logInToSandbox(ctx context.Context, in access.Workspace, vendor
 	case res.StatusCode != http.StatusOK:
 		return n, fmt.Errorf("the simulated cloud answers %s: %s", res.Status, out.Message)
 	}
-	c := sandboxConfig{Key: out.Account, Profiles: []string{vendor}}
-	if vendor == sandbox.Everything {
+	display, _ := rest.Provider(vendor)
+	n = access.NewAccount{WorkspaceID: in.ID, Adapter: access.SandboxAdapter, DisplayName: display + " of " + out.Email, Address: out.Account,
+		User: access.UserIdentifier{Email: out.Email}}
+	c := sandboxConfig{Key: out.Account}
+	switch vendor {
+	case sandbox.AccessSystems:
+		n.Adapter, n.Takes = access.SandboxAccessAdapter, []string{access.AccessControl}
+	case sandbox.Everything:
 		c.Profiles, c.LocksPerProfile = l.sandbox.opt.Profiles, l.sandbox.opt.LocksPerProfile
+	default:
+		c.Profiles = []string{vendor}
 	}
-	config, err := json.Marshal(c)
-	if err != nil {
+	if n.Config, err = json.Marshal(c); err != nil {
 		return n, fmt.Errorf("write how the account is reached: %w", err)
 	}
-	display, _ := rest.Provider(vendor)
-	return access.NewAccount{WorkspaceID: in.ID, Adapter: access.SandboxAdapter, DisplayName: display + " of " + out.Email, Address: out.Account,
-		User: access.UserIdentifier{Email: out.Email}, Config: config}, nil
+	return n, nil
 }
 
 // guarded marks what is dialled with Connecting.guard only. What an operator changes is not, any more.

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -220,6 +221,29 @@ func TestPersonLogsInAndIsSentBack(t *testing.T) {
 			}
 			b.content()
 		})
+	}
+}
+
+// Who connects access systems is told of these, and of no locks.
+func TestPersonConnectsAccessSystems(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	w := webview(t, s, map[string]any{"accepted_capabilities": []string{"access_control", "lock"}, "accepted_providers": []string{"nuki", "sandbox_access_system"}, "wait_for_device_creation": true})
+	b := open(t)
+	b.do(size(small, 844), chromedp.Navigate(w.URL), shows("h1", "Connect your locks or access systems"))
+	b.fits("the choice")
+	b.do(chromedp.Click(`//a[.="Simulated access systems"]`), shows("h1", "Log in to Simulated access systems"), shows("p", "will see the access systems of this account"))
+	b.fits("the form")
+	b.do(enter("jane@example.com", "mistyped"), shows(`*[@role="alert"]`, "password is wrong"), enter("jane@example.com", "1234"), shows("h1", "Connected"), shows("p", "sees its access systems"))
+	b.fits("the end")
+	if got := now(t, s, w); got.Status != "authorized" || got.ConnectedAccountID == nil {
+		t.Errorf("%+v", got)
+	}
+	b.content()
+	alone := webview(t, s, map[string]any{"provider_category": "access_control_systems"})
+	b.do(chromedp.Navigate(alone.URL), shows("h1", "Log in to Simulated access systems")) // nothing is left to choose
+	if said := ask(b, chromedp.Text(chromedp.CSS("body"))); strings.Contains(said, "lock") {
+		t.Errorf("the page speaks of locks: %s", said)
 	}
 }
 

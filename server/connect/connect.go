@@ -23,6 +23,8 @@ type Vendor struct {
 	DisplayName string
 	Fields      []Field
 	Samples     []Sample // what to enter where the vendor is simulated
+	// AccessSystems is whether its accounts have those, and no locks.
+	AccessSystems bool
 }
 
 // Field is something to enter.

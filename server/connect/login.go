@@ -187,11 +187,7 @@ func (h *handler) wait(v *visit) {
 		h.broken(v.w, v.r, "../", err)
 		return
 	}
-	selected := ""
-	if v.webview.SelectedProvider != nil {
-		selected = *v.webview.SelectedProvider
-	}
-	h.render(v.w, v.r, http.StatusOK, waitingPage(v, selected, problem))
+	h.render(v.w, v.r, http.StatusOK, waitingPage(v, v.selected(), problem))
 }
 
 // giveUp is for a person who does not want to, or cannot, log in.

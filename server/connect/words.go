@@ -1,10 +1,43 @@
 package connect
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // htmxConfig keeps htmx from what the policy forbids, and has refusals be shown like any answer.
 const htmxConfig = `{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"historyEnabled":false,` +
 	`"responseHandling":[{"code":"204","swap":false},{"code":"...","swap":true}]}`
+
+// things are what somebody connects who chooses one of the vendors.
+func things(vendors ...Vendor) string {
+	isSystem := func(v Vendor) bool { return v.AccessSystems }
+	switch {
+	case !slices.ContainsFunc(vendors, isSystem):
+		return "locks"
+	case slices.ContainsFunc(vendors, func(v Vendor) bool { return !isSystem(v) }):
+		return "locks or access systems"
+	}
+	return "access systems"
+}
+
+// use is what the inviter will do with them.
+func use(vendor Vendor) string {
+	if vendor.AccessSystems {
+		return "will see the access systems of this account and decide who is on them."
+	}
+	return "will see the locks of this account and manage the codes on them."
+}
+
+// selected is the vendor that was logged in to on the webview.
+func (v *visit) selected() (one Vendor) {
+	for _, vendor := range v.vendors {
+		if name := v.webview.SelectedProvider; name != nil && *name == vendor.Name {
+			one = vendor
+		}
+	}
+	return one
+}
 
 func loginTitle(vendor Vendor, refused *Refusal) string {
 	title := "Log in to " + vendor.DisplayName

@@ -24,7 +24,7 @@ var providerNames = []struct{ name, display string }{
 // gateways are those whose devices are not simulated.
 var gateways = map[string]bool{"zigbee2mqtt": true, "zwave_js": true}
 
-// providerCategory is the kind of all vendors so far.
+// providerCategory is the kind of all vendors of locks so far.
 const providerCategory = "consumer_smartlocks"
 
 // Provider is how people know a vendor or a simulation of several, and the kinds of vendors that it belongs to.
@@ -50,7 +50,8 @@ func deviceProviders() []api.DeviceProvider {
 			CanSimulateConnection: new(simulated), CanSimulateDisconnection: new(simulated), CanSimulateRemoval: new(simulated),
 		})
 	}
-	return out
+	systems := accountTypes[access.SandboxAccessAdapter]
+	return append(out, api.DeviceProvider{DeviceProviderName: systems.name, DisplayName: systems.display, ProviderCategories: []string{"stable", "access_control_systems"}})
 }
 
 // toProvider describes the vendor of a device; one that is not known here goes by its stable name.

@@ -11,7 +11,7 @@ import (
 // Whatever can be simulated is listed among the vendors, under the name that its devices have.
 func TestEverySimulatedVendorIsKnown(t *testing.T) {
 	t.Parallel()
-	for _, name := range append(sandbox.Profiles(), sandbox.Everything) {
+	for _, name := range append(sandbox.Profiles(), sandbox.Everything, sandbox.AccessSystems) {
 		if display, categories := rest.Provider(name); display == name && name != "igloohome" || !slices.Contains(categories, "stable") {
 			t.Errorf("%s is called %q, and of the kinds %v", name, display, categories)
 		}

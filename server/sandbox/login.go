@@ -13,6 +13,9 @@ import (
 // Everything is the vendor with locks of all the others.
 const Everything = "sandbox"
 
+// AccessSystems is the vendor of access systems.
+const AccessSystems = "sandbox_access_system"
+
 // People have an account at every vendor. All have the same password, which is no secret.
 var People = []string{"jane@example.com", "john@example.com"}
 
@@ -40,7 +43,7 @@ func (s *Sandbox) login(w http.ResponseWriter, r *http.Request) {
 		answerProblem(w, refuse(unauthorized, "The partner's token is not accepted."))
 		return
 	}
-	if _, known := profiles[q.Provider]; !known && q.Provider != Everything {
+	if _, known := profiles[q.Provider]; !known && q.Provider != Everything && q.Provider != AccessSystems {
 		answerProblem(w, refuse(invalidRequest, "There is no such provider."))
 		return
 	}
@@ -92,7 +95,7 @@ func (s *Sandbox) base(partner string) string {
 	return cmp.Or(s.bases[partner], partner)
 }
 
-// ensureAccount makes the account, without locks, unless there is one.
+// ensureAccount makes the account, without locks and access systems, unless there is one.
 func (s *Sandbox) ensureAccount(key string) (*account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

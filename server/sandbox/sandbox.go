@@ -55,7 +55,8 @@
 //
 //	POST   /login  {partner, provider, email, password} → {account, email}
 //
-// All People have the same Password, an account at each provider, and one with locks of all of them (Everything).
+// All People have the same Password, an account at each provider, one with locks of all of them (Everything), and one
+// with access systems (AccessSystems).
 // A login has the account's token be accepted again. 401 UNAUTHORIZED is about the partner, LOGIN_REFUSED about
 // the person.
 //

@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -35,24 +33,16 @@ type AccessSystem struct {
 func (s *Sandbox) EnsureAccessAccount(spec AccessSpec) (AccessAccount, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return AccessAccount{}, errors.New("the sandbox is closed")
-	}
-	token := s.tokens.Account(spec.Key)
-	a := s.accounts[sha256.Sum256([]byte(token))]
-	if a == nil {
-		a = &account{box: s, id: s.idOf("account", spec.Key), gateway: &gate{}, byID: map[string]*lock{}}
-		if _, err := s.files().load(a.file(), &a.state); err != nil {
-			return AccessAccount{}, err
-		}
+	a, err := s.account(spec.Key)
+	if err != nil {
+		return AccessAccount{}, err
 	}
 	for n := range max(1, spec.Systems) {
 		if err := a.ensureSystem(spec.Key, n); err != nil {
 			return AccessAccount{}, fmt.Errorf("make access system %d: %w", n+1, err)
 		}
 	}
-	s.accounts[sha256.Sum256([]byte(token))] = a
-	out := AccessAccount{Token: token}
+	out := AccessAccount{Token: s.tokens.Account(spec.Key)}
 	for _, y := range a.allSystems() {
 		out.Systems = append(out.Systems, AccessSystem{ID: y.mem.SystemID, Name: y.mem.Name})
 	}
