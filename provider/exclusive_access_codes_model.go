@@ -28,10 +28,11 @@ type foreignCode struct {
 	Name         types.String `tfsdk:"name"`
 	IsManaged    types.Bool   `tfsdk:"is_managed"`
 	CanBeDeleted types.Bool   `tfsdk:"can_be_deleted"`
+	BackupOf     types.String `tfsdk:"backup_of"`
 }
 
 var foreignCodeType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"name": types.StringType, "is_managed": types.BoolType, "can_be_deleted": types.BoolType,
+	"name": types.StringType, "is_managed": types.BoolType, "can_be_deleted": types.BoolType, "backup_of": types.StringType,
 }}
 
 // codesOn lists all codes on a lock by identifier. A name holds no PIN, whatever somebody has called the code.
@@ -60,12 +61,18 @@ func (c *connection) refreshCodesOn(ctx context.Context, client *api.Client, dev
 // stock are codes by identifier.
 func stock(managed []api.AccessCode, unmanaged []api.UnmanagedAccessCode) map[string]foreignCode {
 	codes := map[string]foreignCode{}
+	pulledFor := map[string]types.String{}
 	for _, code := range managed {
-		codes[code.AccessCodeID] = foreignCode{nameWithoutPIN(code.Name, code.Code), types.BoolValue(true), types.BoolValue(true)}
+		if code.PulledBackupAccessCodeID != nil {
+			pulledFor[*code.PulledBackupAccessCodeID] = types.StringValue(code.AccessCodeID)
+		}
+	}
+	for _, code := range managed {
+		codes[code.AccessCodeID] = foreignCode{nameWithoutPIN(code.Name, code.Code), types.BoolValue(true), types.BoolValue(true), pulledFor[code.AccessCodeID]}
 	}
 	for _, code := range unmanaged {
 		codes[code.AccessCodeID] = foreignCode{
-			nameWithoutPIN(code.Name, code.Code), types.BoolValue(false), types.BoolValue(!code.CannotDeleteUnmanagedAccessCode),
+			nameWithoutPIN(code.Name, code.Code), types.BoolValue(false), types.BoolValue(!code.CannotDeleteUnmanagedAccessCode), types.StringNull(),
 		}
 	}
 	return codes
@@ -78,9 +85,17 @@ func nameWithoutPIN(name, pin *string) types.String {
 	return types.StringValue(api.Redact(*name, *pin))
 }
 
+// allowedCodes are the identifiers of codes that may be on a lock.
+type allowedCodes map[string]bool
+
+// has says whether a code may be on the lock: also one that was pulled in place of one that may.
+func (a allowedCodes) has(id string, code foreignCode) bool {
+	return a[id] || a[code.BackupOf.ValueString()]
+}
+
 // allowed are the codes that may be on the lock, as far as they are known; after an import there are none.
-func (m *exclusiveAccessCodesModel) allowed() map[string]bool {
-	allowed := map[string]bool{}
+func (m *exclusiveAccessCodesModel) allowed() allowedCodes {
+	allowed := allowedCodes{}
 	for _, id := range m.AccessCodeIDs.Elements() {
 		if text, ok := id.(types.String); ok && !text.IsUnknown() {
 			allowed[text.ValueString()] = true
@@ -99,7 +114,7 @@ func (m *exclusiveAccessCodesModel) foreign(ctx context.Context) map[string]fore
 // setForeign takes over those of the codes on the lock that are not allowed.
 func (m *exclusiveAccessCodesModel) setForeign(ctx context.Context, onLock map[string]foreignCode) (foreign map[string]foreignCode, diags diag.Diagnostics) {
 	foreign, allowed := maps.Clone(onLock), m.allowed()
-	maps.DeleteFunc(foreign, func(id string, _ foreignCode) bool { return allowed[id] })
+	maps.DeleteFunc(foreign, allowed.has)
 	m.ForeignAccessCodes, diags = types.MapValueFrom(ctx, foreignCodeType, foreign)
 	return foreign, diags
 }
@@ -128,6 +143,9 @@ func listed(codes map[string]foreignCode) string {
 		kind := "managed"
 		if !codes[id].IsManaged.ValueBool() {
 			kind = "unmanaged"
+		}
+		if original := codes[id].BackupOf.ValueString(); original != "" {
+			kind = "backup code of " + original
 		}
 		name := "without a name"
 		if text := codes[id].Name.ValueString(); text != "" {

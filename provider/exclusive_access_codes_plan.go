@@ -41,7 +41,7 @@ func (r *exclusiveAccessCodesResource) ModifyPlan(ctx context.Context, req resou
 // planDeletions plans to delete what the state knows to be on the lock and the plan does not allow.
 func planDeletions(ctx context.Context, plan, state *exclusiveAccessCodesModel, diags *diag.Diagnostics) {
 	foreign, allowed := state.foreign(ctx), plan.allowed()
-	maps.DeleteFunc(foreign, func(id string, _ foreignCode) bool { return allowed[id] })
+	maps.DeleteFunc(foreign, allowed.has)
 	deletable, stuck := split(foreign)
 	if len(stuck) > 0 {
 		warnAt(diags, path.Root("foreign_access_codes"), "Access codes that cannot be deleted",

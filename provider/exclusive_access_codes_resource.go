@@ -113,8 +113,8 @@ func (r *exclusiveAccessCodesResource) Update(ctx context.Context, req resource.
 	var shown []string // of what is there still
 	for id := range plan.DeletedAccessCodes.Elements() {
 		_, planned := foreign[id]
-		_, there := onLock[id]
-		if planned && there && !allowed[id] {
+		code, there := onLock[id]
+		if planned && there && !allowed.has(id, code) {
 			shown = append(shown, id)
 		}
 	}

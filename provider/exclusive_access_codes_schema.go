@@ -29,7 +29,7 @@ func (r *exclusiveAccessCodesResource) Schema(ctx context.Context, _ resource.Sc
 			},
 			"access_code_ids": schema.SetAttribute{
 				Required: true, ElementType: types.StringType,
-				MarkdownDescription: "The codes that may be on the lock. With none, all codes are to go.",
+				MarkdownDescription: "The codes that may be on the lock, and with them the backup codes that were pulled in their place. With none, all codes are to go.",
 				Validators:          []validator.Set{setvalidator.ValueStringsAre(isNotEmpty{"Name an access code."})},
 			},
 			"foreign_access_codes": schema.MapNestedAttribute{
@@ -39,6 +39,7 @@ func (r *exclusiveAccessCodesResource) Schema(ctx context.Context, _ resource.Sc
 					"name":           schema.StringAttribute{Computed: true, MarkdownDescription: "The name of the code. Null where the lock keeps none."},
 					"is_managed":     schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the workspace manages it."},
 					"can_be_deleted": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether its vendor lets it be deleted. Where not, it stays."},
+					"backup_of":      schema.StringAttribute{Computed: true, MarkdownDescription: "The code in whose place it was pulled, if it is a backup code. It may be on the lock while that one may."},
 				}},
 			},
 			"deleted_access_codes": schema.MapAttribute{

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -13,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -166,4 +168,59 @@ func TestServerExclusiveAccessCodesOnALockThatIsOffline(t *testing.T) {
 		},
 		{Config: config(""), ConfigPlanChecks: plansNothing()},
 	}})
+}
+
+func TestServerExclusiveAccessCodesKeepsABackupCodeThatWasPulled(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	device := srv.Device(t, "august")
+	for _, code := range srv.UnmanagedCodes(t, device) {
+		srv.Post(t, "/access_codes/unmanaged/delete", map[string]any{"access_code_id": code.AccessCodeID, "sync": true}, nil)
+	}
+	var guest api.AccessCodeCreatedResponse
+	if status := srv.Post(t, "/access_codes/create", map[string]any{"device_id": device, "name": "Guest", "use_backup_access_code_pool": true,
+		"starts_at": time.Now(), "ends_at": time.Now().Add(5 * time.Hour)}, &guest); status != http.StatusOK {
+		t.Fatalf("create: %d", status)
+	}
+	original := guest.AccessCode.AccessCodeID
+	apptest.Until(t, "a backup code can be pulled", func() bool { return managedOn(t, srv, device)[0].IsBackupAccessCodeAvailable })
+	lock := srv.Lock(t, device)
+	var pulled api.BackupAccessCodeResponse
+	pull := func() {
+		if status := srv.Post(t, "/access_codes/pull_backup_access_code", map[string]any{"access_code_id": original}, &pulled); status != http.StatusOK {
+			t.Errorf("pull: %d", status)
+		}
+	}
+	opens := func(want bool) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			if lock.Has(t, *pulled.BackupAccessCode.Code) != want {
+				return fmt.Errorf("the backup code opens: %t", !want)
+			}
+			return nil
+		}
+	}
+	foreign := func(n int) []statecheck.StateCheck {
+		return []statecheck.StateCheck{statecheck.ExpectKnownValue(only, tfjsonpath.New("foreign_access_codes"), knownvalue.MapSizeExact(n))}
+	}
+	allowing, none := onServer(srv, exclusive(device, `"`+original+`"`)), onServer(srv, exclusive(device))
+	play(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: allowing, ConfigStateChecks: foreign(0)}, // nor are those of the pool
+		{PreConfig: pull, Config: allowing, ConfigPlanChecks: plansNothing(), ConfigStateChecks: foreign(0)},
+		{Config: none, ExpectNonEmptyPlan: true, Check: opens(true)}, // which shows that both are to go
+		{ // unless they may stay after all
+			Config: allowing, ConfigPlanChecks: plansDeletions(map[string]knownvalue.Check{}), ConfigStateChecks: foreign(0), Check: opens(true),
+		},
+		{Config: none, ExpectNonEmptyPlan: true},
+		{
+			PreConfig: func() {
+				if pulled.BackupAccessCode.AccessCodeID == original {
+					t.Error("nothing was pulled")
+				}
+			},
+			Config: none, ConfigStateChecks: foreign(0), Check: opens(false),
+		},
+	}})
+	if left := managedOn(t, srv, device); len(left) != 0 {
+		t.Errorf("%d codes are left", len(left))
+	}
 }

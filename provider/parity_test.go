@@ -169,8 +169,9 @@ var parities = map[string]parity{
 	"deviceaccess_exclusive_access_codes": {
 		fill: func() (any, any) {
 			code := full[api.UnmanagedAccessCode]()
-			return foreignCode{nameWithoutPIN(code.Name, nil), types.BoolValue(code.IsManaged), types.BoolValue(!code.CannotDeleteUnmanagedAccessCode)}, code
+			return foreignCode{nameWithoutPIN(code.Name, nil), types.BoolValue(code.IsManaged), types.BoolValue(!code.CannotDeleteUnmanagedAccessCode), types.StringNull()}, code
 		},
+		notFilled: []string{"backup_of"},
 		notShown: append([]string{
 			"access_code_id", "code", "type", "status", "device_id", "starts_at", "ends_at", "created_at", "cannot_be_managed", "cannot_delete_unmanaged_access_code",
 		}, ofCodes...),
