@@ -3569,6 +3569,9 @@ type WorkspacesResponse struct {
 	Workspaces []Workspace `json:"workspaces"`
 }
 
+// IdempotencyKey defines model for IdempotencyKey.
+type IdempotencyKey = string
+
 // BadRequest Why a request was not carried out.
 type BadRequest = ErrorResponse
 
@@ -3577,6 +3580,9 @@ type Conflict = ErrorResponse
 
 // Forbidden Why a request was not carried out.
 type Forbidden = ErrorResponse
+
+// KeyReused Why a request was not carried out.
+type KeyReused = ErrorResponse
 
 // NotFound Why a request was not carried out.
 type NotFound = ErrorResponse

@@ -41,6 +41,7 @@ type Options struct {
 	OperationLag    time.Duration    // how late a vendor may tell of a bolt that shows elsewhere; 0: 10 s
 	OfflineDebounce time.Duration    // how long a device has to be offline until that is told; 0: 30 s
 	RotationPause   time.Duration    // how long a rotation of the encryption waits for what others have in hand; 0: 10 s
+	KeyPatience     time.Duration    // how long a request waits for another one with its Idempotency-Key; 0: 15 s
 	DelayAfter      time.Duration    // when a code that is not yet set, or removed, is told to be late; 0: 10 min
 	Now             func() time.Time // the clock; nil: the system's
 	Log             *slog.Logger
@@ -59,7 +60,8 @@ type Service struct {
 	waker *work.Waker
 	opt   Options
 
-	waiting waiting
+	waiting  waiting
+	underWay underWay
 
 	serverKeys   sync.Map // name → []byte; they never change
 	endOfAccount []EndOfAccount
@@ -94,6 +96,9 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 	if opt.DelayAfter == 0 {
 		opt.DelayAfter = 10 * time.Minute
 	}
+	if opt.KeyPatience == 0 {
+		opt.KeyPatience = 15 * time.Second
+	}
 	if opt.RotationPause == 0 {
 		opt.RotationPause = 10 * time.Second
 	}
@@ -117,7 +122,7 @@ func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	if key, ok := s.serverKeys.Load(name); ok {
 		return key.([]byte), nil
 	}
-	key, err := serverKey(ctx, s.db, s.keys, name, seal.NewMaster)
+	key, err := serverKey(store.Apart(ctx), s.db, s.keys, name, seal.NewMaster) // it is kept whatever becomes of the request
 	if err != nil {
 		return nil, err
 	}

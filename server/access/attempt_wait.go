@@ -57,6 +57,9 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 	if a.Status != Pending {
 		return a, nil
 	}
+	if err := s.Checkpoint(ctx, a); err != nil {
+		return a, err
+	}
 	ended, leave := s.waiting.enter(a.ID)
 	defer leave()
 	enough := time.NewTimer(within)

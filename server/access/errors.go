@@ -6,12 +6,13 @@ import "fmt"
 type Kind int
 
 const (
-	Invalid      Kind = iota + 1 // the request has to be changed
-	NotFound                     // the workspace has no such thing
-	Conflict                     // it collides with what is there
-	Unauthorized                 // the credential is missing or not good
-	Forbidden                    // the credential may not do this
-	Unavailable                  // try again later
+	Invalid       Kind = iota + 1 // the request has to be changed
+	NotFound                      // the workspace has no such thing
+	Conflict                      // it collides with what is there
+	Unauthorized                  // the credential is missing or not good
+	Forbidden                     // the credential may not do this
+	Unavailable                   // try again later
+	Contradiction                 // it is not what was asked before under the same name
 )
 
 // Error is what every operation of this package fails with, unless something inside is broken.

@@ -138,6 +138,9 @@ func (r *Reconciler) disconnect(ctx context.Context, account uuid.UUID) error {
 // AddUnmanagedCode types a code in at the keypad of a simulated device, and returns it once it has been read.
 // It fails like SetOnline, and with Invalid or Conflict when the lock refuses the code.
 func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (c access.Code, err error) {
+	if err := r.access.Checkpoint(ctx, access.Attempt{}); err != nil { // what follows is noticed in other transactions
+		return c, err
+	}
 	d, sim, err := r.noticed(ctx, p, deviceID)
 	if err != nil {
 		return c, err
@@ -175,14 +178,20 @@ func (r *Reconciler) LockByHand(ctx context.Context, p access.Principal, deviceI
 
 // attempted makes the simulation an action attempt. One that is cut off in the middle is given up in time.
 func (r *Reconciler) attempted(ctx context.Context, p access.Principal, deviceID, action string, do func(context.Context, adapter.Simulator, adapter.DeviceRef) error) (a access.Attempt, err error) {
-	d, sim, err := r.simulated(ctx, p, deviceID)
+	d, err := r.access.SimulatedDevice(ctx, p, deviceID)
 	if err != nil {
 		return a, err
 	}
 	if a, err = r.access.BeginSimulation(ctx, d.ID, action); err != nil {
 		return a, err
 	}
-	problem := do(ctx, sim, adapter.DeviceRef(d.Ref))
+	if err := r.access.Checkpoint(ctx, a); err != nil {
+		return a, err
+	}
+	sim, problem := r.simulatorOf(ctx, d)
+	if problem == nil {
+		problem = do(ctx, sim, adapter.DeviceRef(d.Ref))
+	}
 	message := ""
 	if e := adapter.AsError(problem); e != nil {
 		message = e.Message
@@ -197,15 +206,20 @@ func (r *Reconciler) simulated(ctx context.Context, p access.Principal, deviceID
 	if err != nil {
 		return d, nil, err
 	}
+	sim, err := r.simulatorOf(ctx, d)
+	return d, sim, err
+}
+
+func (r *Reconciler) simulatorOf(ctx context.Context, d access.Device) (adapter.Simulator, error) {
 	a, err := r.adapters.Get(ctx, d.AccountID)
 	if err != nil {
-		return d, nil, err
+		return nil, err
 	}
 	sim, ok := a.(adapter.Simulator)
 	if !ok {
-		return d, nil, fmt.Errorf("the adapter of device %s cannot simulate", d.ID)
+		return nil, fmt.Errorf("the adapter of device %s cannot simulate", d.ID)
 	}
-	return d, sim, nil
+	return sim, nil
 }
 
 // noticed is simulated for what the vendor's account has to tell of: it fails with Invalid while that is disconnected.

@@ -44,11 +44,15 @@ func (e *edge) canonical(next http.Handler) http.Handler {
 
 // admit makes the checks in the order that clients may rely on, and returns the canonical body.
 func (e *edge) admit(x *exchange, r *http.Request) ([]byte, error) {
-	if err := e.identify(x, r); err != nil {
+	err := e.identify(x, r)
+	if err != nil {
 		return nil, err
 	}
 	if !x.operation.takes(r.Method) {
 		return nil, methodNotAllowed(x.operation.methods)
+	}
+	if x.key, err = keyOf(x.operation, r.Header); err != nil {
+		return nil, err
 	}
 	given, err := readBody(x, r)
 	if err != nil {

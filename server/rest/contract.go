@@ -28,11 +28,10 @@ func Document() (*openapi3.T, error) {
 	}
 	for path, item := range doc.Paths.Map() {
 		if item.Post != nil && !isPublic(item.Post) {
-			for status, name := range everywhere {
-				if item.Post.Responses.Value(status) == nil {
-					item.Post.Responses.Set(status, &openapi3.ResponseRef{Ref: "#/components/responses/" + name, Value: doc.Components.Responses[name].Value})
-				}
-			}
+			item.Post.Responses = withAnswers(doc, item.Post.Responses, everywhere)
+		}
+		if err := expandKey(doc, item); err != nil {
+			return nil, fmt.Errorf("contract of %s: %w", path, err)
 		}
 		if err := expand(item); err != nil {
 			return nil, fmt.Errorf("contract of %s: %w", path, err)
@@ -47,6 +46,39 @@ func Document() (*openapi3.T, error) {
 // isPublic says whether an operation needs no credential.
 func isPublic(op *openapi3.Operation) bool {
 	return op.Security != nil && slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
+}
+
+// keyed are the answers that an operation with an Idempotency-Key may give, by their names among the contract's.
+var keyed = map[string]string{"409": "Conflict", "422": "KeyReused"}
+
+// expandKey writes out what `x-idempotency-key` of the POST stands for, and takes it away.
+func expandKey(doc *openapi3.T, item *openapi3.PathItem) error {
+	post := item.Post
+	if post == nil || post.Extensions["x-idempotency-key"] == nil {
+		return nil
+	}
+	if post.Extensions["x-idempotency-key"] != true {
+		return fmt.Errorf("x-idempotency-key is true or left out")
+	}
+	delete(post.Extensions, "x-idempotency-key")
+	const name = "IdempotencyKey"
+	post.Parameters = append(post.Parameters, &openapi3.ParameterRef{Ref: "#/components/parameters/" + name, Value: doc.Components.Parameters[name].Value})
+	post.Responses = withAnswers(doc, post.Responses, keyed)
+	return nil
+}
+
+// withAnswers are responses with those that are named besides. Operations share them, so they are copied.
+func withAnswers(doc *openapi3.T, responses *openapi3.Responses, more map[string]string) *openapi3.Responses {
+	all := openapi3.NewResponsesWithCapacity(responses.Len() + len(more))
+	for status, response := range responses.Map() {
+		all.Set(status, response)
+	}
+	for status, name := range more {
+		if all.Value(status) == nil {
+			all.Set(status, &openapi3.ResponseRef{Ref: "#/components/responses/" + name, Value: doc.Components.Responses[name].Value})
+		}
+	}
+	return all
 }
 
 // expand adds the operations that `x-methods` of the POST names, and takes `x-methods` away.
@@ -65,7 +97,7 @@ func expand(item *openapi3.PathItem) error {
 		case http.MethodPatch, http.MethodPut:
 		case http.MethodGet, http.MethodDelete:
 			also.RequestBody = nil
-			also.Parameters = queryParameters(bodySchema(post).Value)
+			also.Parameters = append(queryParameters(bodySchema(post).Value), post.Parameters...)
 		default:
 			return fmt.Errorf("x-methods has %s", method)
 		}

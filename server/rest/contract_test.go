@@ -116,6 +116,37 @@ func (l linter) schema(where string, schema *openapi3.SchemaRef) {
 	}
 }
 
+// What creates something, or begins an attempt, each time it is called takes an Idempotency-Key, by whatever method; and
+// what reads takes none.
+func TestWhatCreatesTakesAnIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	doc, err := Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range doc.Paths.Map() {
+		id := item.Post.OperationID
+		answer := item.Post.Responses.Value("200").Value.Content.Get(jsonType).Schema.Value
+		reads := strings.HasPrefix(id, "get") && id != "getOrCreateClientSession" || strings.HasPrefix(id, "list")
+		creates := answer.Properties["action_attempt"] != nil || strings.HasPrefix(id, "create") || strings.Contains(id, "Create") ||
+			slices.Contains([]string{"pullBackupAccessCode", "updateMultipleAccessCodes"}, id)
+		for method, op := range item.Operations() {
+			takes := op.Parameters.GetByInAndName(openapi3.ParameterInHeader, keyHeader) != nil
+			if want := creates && !reads; takes != want {
+				t.Errorf("%s %s takes an Idempotency-Key: %t, want %t; see x-idempotency-key", method, path, takes, want)
+			}
+			for status := range op.Responses.Map() {
+				if takes && status[0] == '2' && status != "200" {
+					t.Errorf("%s %s answers %s, but what is repeated is answered 200", method, path, status)
+				}
+			}
+			if takes && (op.Responses.Value("409") == nil || op.Responses.Value("422") == nil) {
+				t.Errorf("%s %s does not say how a key is refused", method, path)
+			}
+		}
+	}
+}
+
 // A body that promises what is not checked must not start.
 func TestShapesRefuseKeywordsThatAreNotChecked(t *testing.T) {
 	t.Parallel()
@@ -171,7 +202,8 @@ func TestExpansionFollowsXMethods(t *testing.T) {
 		{"/webhooks/delete", "DELETE", "deleteWebhookDelete[webhook_id!] false"},
 		{"/webhooks/delete", "GET", "none"},
 		{"/webhooks/update", "PUT", "updateWebhookPut[] true"},
-		{"/access_codes/update", "PATCH", "updateAccessCodePatch[] true"},
+		{"/access_codes/update", "PATCH", "updateAccessCodePatch[Idempotency-Key] true"},
+		{"/access_codes/delete", "DELETE", "deleteAccessCodeDelete[access_code_id! device_id sync Idempotency-Key] false"},
 		{"/access_codes/unmanaged/list", "GET", "listUnmanagedAccessCodesGet[device_id! limit page_cursor search user_identifier_key] false"},
 		{"/workspaces/get", "GET", "getWorkspaceGet[] false"},
 	} {

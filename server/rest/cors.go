@@ -4,7 +4,7 @@ import "net/http"
 
 const (
 	corsMethods = "GET,POST,PUT,PATCH,DELETE,OPTIONS"
-	corsHeaders = "Authorization,Content-Type,seam-workspace,client-session-token,seam-client-session-token,seam-publishable-key"
+	corsHeaders = "Authorization,Content-Type,seam-workspace,client-session-token,seam-client-session-token,seam-publishable-key,idempotency-key"
 )
 
 // cors lets pages of every origin call the API: their credential is a header that they have to know, never a cookie.
@@ -17,7 +17,7 @@ func cors(next http.Handler) http.Handler {
 		if origin != "" {
 			header.Set("Access-Control-Allow-Origin", origin)
 			header.Set("Access-Control-Allow-Credentials", "true")
-			header.Set("Access-Control-Expose-Headers", requestIDHeader)
+			header.Set("Access-Control-Expose-Headers", requestIDHeader+","+replayedHeader)
 		}
 		if r.Method != http.MethodOptions {
 			next.ServeHTTP(w, r)

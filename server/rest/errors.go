@@ -42,6 +42,8 @@ var statuses = map[access.Kind]int{
 	access.Unauthorized: http.StatusUnauthorized,
 	access.Forbidden:    http.StatusForbidden,
 	access.Unavailable:  http.StatusServiceUnavailable,
+
+	access.Contradiction: http.StatusUnprocessableEntity,
 }
 
 // failureOf is the one place that turns errors into answers. What nobody foresaw is told as a 500 without its reason.
@@ -65,6 +67,9 @@ func failureOf(err error) *failure {
 
 func failureOfDomain(err *access.Error) *failure {
 	f := &failure{status: statuses[err.Kind], kind: err.Type, message: err.Message, data: err.Data}
+	if err.Type == access.KeyInUse {
+		f.retryAfter = 1
+	}
 	if err.Type != invalidInput {
 		return f
 	}
@@ -150,11 +155,12 @@ func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
 	x.failure = f.kind
 	header := w.Header()
 	header.Set("Content-Type", jsonUTF8)
+	if f.retryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(f.retryAfter))
+	}
 	switch f.status {
 	case http.StatusUnauthorized:
 		header.Set("Www-Authenticate", "Bearer")
-	case http.StatusTooManyRequests:
-		header.Set("Retry-After", strconv.Itoa(f.retryAfter))
 	case http.StatusMethodNotAllowed:
 		header.Set("Allow", strings.Join(f.methods, ", "))
 	}

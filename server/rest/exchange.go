@@ -28,6 +28,7 @@ type exchange struct {
 	operation *operation // nil outside the contract
 	principal access.Principal
 	params    map[string]any // what was given, typed as the contract says
+	key       string         // Idempotency-Key; empty: none
 
 	status  int // 0 until the answer has begun
 	written int

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -222,17 +223,39 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 			if path == "/workspaces/create" { // for which a key of one workspace is too little
 				s = roaming
 			}
-			status, out := call(t, s, method, path, input())
+			status, out := repeated(t, s, op, method, path, input())
 			conforms(t, method+" "+path, op, status, out)
 		}
 	}
 	for _, path := range final {
-		status, out := call(t, s, http.MethodPost, path, in{"device_id": device, "connected_account_id": account})
-		conforms(t, path, doc.Paths.Value(path).Post, status, out)
+		op := doc.Paths.Value(path).Post
+		status, out := repeated(t, s, op, http.MethodPost, path, in{"device_id": device, "connected_account_id": account})
+		conforms(t, path, op, status, out)
 	}
 	if status, _ := call(t, s, http.MethodPost, "/devices/get", in{"device_id": device}); status != http.StatusNotFound {
 		t.Errorf("a removed device: status %d", status)
 	}
+}
+
+// repeated is call, twice with one key where the operation takes one: the answers are the same.
+func repeated(t *testing.T, s *apptest.Server, op *openapi3.Operation, method, path string, params in) (status int, out in) {
+	t.Helper()
+	if op.Parameters.GetByInAndName(openapi3.ParameterInHeader, "Idempotency-Key") == nil {
+		return call(t, s, method, path, params)
+	}
+	body, err := json.Marshal(params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := apptest.Bearer(s.APIKey)
+	header.Set("Idempotency-Key", uuid.NewString())
+	var again in
+	first := s.Send(t, method, path, header, string(body), &out)
+	second := s.Send(t, method, path, header, string(body), &again)
+	if first.Header.Get("Idempotency-Replayed") != "" || second.Header.Get("Idempotency-Replayed") != "true" || second.StatusCode != first.StatusCode || !reflect.DeepEqual(out, again) {
+		t.Errorf("%s %s answers %s %v and, with the same key, %s %v", method, path, first.Status, out, second.Status, again)
+	}
+	return first.StatusCode, out
 }
 
 // another connects an account with three locks, and names these once they have appeared.

@@ -15,6 +15,7 @@ type operation struct {
 	public  bool     // needs no credential
 	accepts []string // the kinds of credentials that may call it, as the contract names them
 	body    *shape   // of the canonical request
+	keyed   bool     // takes an Idempotency-Key
 }
 
 // compileOperations reads the operations from an expanded contract, by path.
@@ -39,7 +40,7 @@ func compileOperation(doc *openapi3.T, path string, item *openapi3.PathItem) (*o
 	if err != nil {
 		return nil, err
 	}
-	op := &operation{path: path, body: body}
+	op := &operation{path: path, body: body, keyed: item.Post.Parameters.GetByInAndName(openapi3.ParameterInHeader, keyHeader) != nil}
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPatch, http.MethodPut, http.MethodPost} {
 		if item.GetOperation(method) != nil {
 			op.methods = append(op.methods, method)

@@ -4,7 +4,7 @@
 //
 // A request passes, in this order: its id and the access log (exchange.go), CORS (cors.go), authentication
 // (credential.go), the method, the content type and the check against the contract (canonical.go), the generated
-// handler, and one of ours.
+// handler, for what has an Idempotency-Key the answer that was given before (once.go), and one of ours.
 package rest
 
 import (
@@ -77,7 +77,8 @@ func NewHandler(o Options) (http.Handler, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return newEdge(&handlers{access: o.Access, acs: o.ACS, simulator: o.Simulator, pager: pager, logger: o.Logger}, o.Access.Authenticate, o)
+	h := &handlers{access: o.Access, acs: o.ACS, simulator: o.Simulator, pager: pager, logger: o.Logger}
+	return newEdge(h, o.Access.Authenticate, o, h.once)
 }
 
 // edge is everything between HTTP and the handlers.
@@ -93,7 +94,7 @@ type edge struct {
 }
 
 // newEdge puts the edge around the handlers. It fails when the contract asks for what requests are not checked for.
-func newEdge(handlers StrictServerInterface, authenticate authenticate, o Options) (http.Handler, error) {
+func newEdge(handlers StrictServerInterface, authenticate authenticate, o Options, around ...StrictMiddlewareFunc) (http.Handler, error) {
 	doc, err := Document()
 	if err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func newEdge(handlers StrictServerInterface, authenticate authenticate, o Option
 	router.NotFound(e.notFound)
 	router.MethodNotAllowed(e.notFound) // for methods that HTTP does not have; the others never come here
 	router.HandleFunc("/openapi.json", document)
-	return HandlerWithOptions(NewStrictHandlerWithOptions(handlers, nil, StrictHTTPServerOptions{
+	return HandlerWithOptions(NewStrictHandlerWithOptions(handlers, around, StrictHTTPServerOptions{
 		RequestErrorHandlerFunc: e.fail, ResponseErrorHandlerFunc: e.fail,
 	}), ChiServerOptions{BaseRouter: router}), nil
 }

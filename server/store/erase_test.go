@@ -14,7 +14,7 @@ import (
 func TestErasureForgetsNoTable(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
-	erased := []string{"connected_accounts", "events", "action_attempts", "user_identities", "client_sessions", "connect_webviews"} // by EraseWorkspace
+	erased := []string{"connected_accounts", "events", "action_attempts", "user_identities", "client_sessions", "connect_webviews", "idempotency_keys"} // by EraseWorkspace
 	kept := []string{"workspaces", "credential_workspaces", "webhooks"}
 	rows, err := db.Pool.Query(t.Context(), `
 		with recursive gone as (

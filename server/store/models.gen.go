@@ -319,6 +319,19 @@ type Event struct {
 	FannedOutAt        *time.Time
 }
 
+type IdempotencyKey struct {
+	IdempotencyKeyID uuid.UUID
+	WorkspaceID      uuid.UUID
+	CredentialID     uuid.UUID
+	Operation        string
+	KeyMac           []byte
+	RequestMac       []byte
+	AnswerSealed     []byte
+	ActionAttemptID  *uuid.UUID
+	HeldUntil        *time.Time
+	CreatedAt        time.Time
+}
+
 type Lease struct {
 	Key       string
 	Holder    uuid.UUID

@@ -27,6 +27,7 @@ func SealedColumns() []SealedColumn {
 		{"access_codes", "applied_sealed", "'access_codes.applied/' || access_code_id"},
 		{"events", "pin_sealed", "'events.pin/' || event_id"},
 		{"client_sessions", "token_sealed", "'client_sessions.token/' || client_session_id"},
+		{"idempotency_keys", "answer_sealed", "'idempotency_keys.answer/' || idempotency_key_id"},
 		{"delivery_attempts", "excerpt_sealed", "'delivery_attempts.excerpt/' || webhook_id || '/' || event_id"},
 	}
 }

@@ -15,7 +15,8 @@ import (
 	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
 
-// DB is a pool of connections to one database. Its queries run outside of any transaction.
+// DB is a pool of connections to one database. Its queries run outside of any transaction, unless their context has
+// them join one (InOne).
 type DB struct {
 	*Queries
 	// PlannedAnew has the queries with conditions that may be absent: their plan depends on which are there.
@@ -25,10 +26,10 @@ type DB struct {
 }
 
 // plannedAnew sends each query as an unnamed statement, which PostgreSQL plans for its parameters.
-type plannedAnew struct{ *pgxpool.Pool }
+type plannedAnew struct{ DBTX }
 
 func (p plannedAnew) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	return p.Pool.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
+	return p.DBTX.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 }
 
 // Open connects to dsn, a libpq connection string or URL, and checks that the server answers.
@@ -53,7 +54,8 @@ func Open(ctx context.Context, dsn string, maxConns int32) (*DB, error) {
 		pool.Close()
 		return nil, fmt.Errorf("connect to the database: %w", err)
 	}
-	return &DB{Queries: New(pool), PlannedAnew: New(plannedAnew{pool}), Pool: pool}, nil
+	joining := joining{pool}
+	return &DB{Queries: New(joining), PlannedAnew: New(plannedAnew{joining}), Pool: pool}, nil
 }
 
 func (db *DB) Close() { db.Pool.Close() }
@@ -73,14 +75,29 @@ const deadlocks = 5
 
 // InTx runs f in one transaction, which is committed if f returns nil and rolled back otherwise. One that the database
 // ends because it and another wait for each other is run again, so what f sets outside of itself it sets anew.
+// Within InOne it is a part of that transaction: it is rolled back alone, but committed, and run again, with the whole.
 func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
+	if j := jointOf(ctx, db.Pool); j != nil {
+		return j.part(ctx, db, f)
+	}
 	var then []func()
-	for try := 1; ; try++ {
+	err := untangled(ctx, func() error {
 		then = nil
-		err := pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error { return f(Tx{db.WithTx(tx), tx, &then}) })
-		if err == nil {
-			break
-		}
+		return pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error { return f(Tx{db.WithTx(tx), tx, &then}) })
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range then {
+		f()
+	}
+	return nil
+}
+
+// untangled runs a transaction, and again when it and another have waited for each other.
+func untangled(ctx context.Context, run func() error) error {
+	for try := 1; ; try++ {
+		err := run()
 		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != deadlockDetected || try == deadlocks {
 			return err
 		}
@@ -90,13 +107,12 @@ func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 		case <-time.After(rand.N(time.Duration(try) * 20 * time.Millisecond)):
 		}
 	}
-	for _, f := range then {
-		f()
-	}
-	return nil
 }
 
-const deadlockDetected = "40P01" // PostgreSQL, appendix A
+const ( // PostgreSQL, appendix A
+	deadlockDetected = "40P01"
+	lockNotAvailable = "55P03"
+)
 
 // IsNoRows says whether a query for one row found none.
 func IsNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
@@ -105,4 +121,10 @@ func IsNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
 func Violates(err error, constraint string) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.ConstraintName == constraint
+}
+
+// GaveUp says whether a statement was ended because it has waited for a lock for long enough.
+func GaveUp(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == lockNotAvailable
 }

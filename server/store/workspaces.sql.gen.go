@@ -17,6 +17,7 @@ with accounts as (delete from connected_accounts a where a.workspace_id = $1), -
   told as (delete from events e where e.workspace_id = $1), -- with their deliveries
   attempts as (delete from action_attempts t where t.workspace_id = $1 and t.device_id is not null),
   webviews as (delete from connect_webviews v where v.workspace_id = $1),
+  answers as (delete from idempotency_keys i where i.workspace_id = $1),
   people as (delete from user_identities u where u.workspace_id = $1)
 delete from client_sessions s where s.workspace_id = $1
 `

@@ -33,6 +33,9 @@ func (l retentionLane) Drain(ctx context.Context, lease *work.Lease, workspace u
 	if err := l.access.DropOldSecrets(ctx, workspace); err != nil {
 		return 0, err
 	}
+	if err := l.access.DropOldAnswers(ctx, workspace); err != nil {
+		return 0, err
+	}
 	pause := retentionPause
 	if l.opt.Retention > 0 {
 		pause = min(pause, l.opt.Retention)

@@ -24,6 +24,7 @@ with accounts as (delete from connected_accounts a where a.workspace_id = @works
   told as (delete from events e where e.workspace_id = @workspace_id), -- with their deliveries
   attempts as (delete from action_attempts t where t.workspace_id = @workspace_id and t.device_id is not null),
   webviews as (delete from connect_webviews v where v.workspace_id = @workspace_id),
+  answers as (delete from idempotency_keys i where i.workspace_id = @workspace_id),
   people as (delete from user_identities u where u.workspace_id = @workspace_id)
 delete from client_sessions s where s.workspace_id = @workspace_id;
 

@@ -1,0 +1,238 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// KeyRetention is how long an answer is kept for requests that come again with its key.
+const KeyRetention = 24 * time.Hour
+
+const (
+	keyStuckAfter  = time.Minute      // when a process that does nothing in the middle of a request loses its key
+	keyHeldFor     = 90 * time.Second // how long a key is held for what is not done in a transaction
+	keyGivenWithin = 5 * time.Second  // how long it may take to give one back
+	keyBatch       = 1000             // old keys removed in one transaction
+)
+
+// KeyedRequest is a request that has its effect once, however often it comes: its sender names it by a key. Keys are
+// the sender's own, in each workspace and for each operation: they tell nobody of another's answers.
+type KeyedRequest struct {
+	Operation string
+	Key       string
+	Content   []byte // equal for equal requests
+}
+
+// Answering does what is asked and returns the answer.
+type Answering func(ctx context.Context) (answer []byte, err error)
+
+// Resuming makes the answer to a request whose effect was to begin an attempt, and whose answer was lost.
+type Resuming func(ctx context.Context, a Attempt) (answer []byte, err error)
+
+// Once answers a request by do, or like before when it has been answered before; replayed tells. What do does with the
+// context that it is given is one transaction with the answer: both are there, or neither. When do fails, nothing has
+// happened and nothing is kept, except for what was done past a Checkpoint.
+//
+// It fails with Conflict (KeyInUse) when another request with the key is not answered in time, and with Contradiction
+// (KeyReused) when it was another request.
+func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answering, resume Resuming) (answer []byte, replayed bool, err error) {
+	o := &once{s: s, row: store.IdempotencyKey{WorkspaceID: p.WorkspaceID, CredentialID: p.CredentialID, Operation: r.Operation,
+		KeyMac: s.keys.MAC("idempotency_keys.key", []byte(r.Key)), RequestMac: s.keys.MAC("idempotency_keys.request/"+r.Operation, r.Content)}}
+	leave, err := s.underWay.enter(ctx, o.name(), s.opt.KeyPatience)
+	if err != nil {
+		return nil, false, err
+	}
+	defer leave()
+	s.keys.Current() // reads the keys where that is due, which inside of the transaction takes a second connection
+	var lost *uuid.UUID
+	err = s.db.InOne(ctx, func(ctx context.Context) error {
+		o.past, lost = false, nil
+		known, err := o.claim(ctx)
+		switch {
+		case err != nil:
+			return err
+		case known != nil && known.AnswerSealed == nil:
+			lost = known.ActionAttemptID
+			return nil
+		case known != nil:
+			replayed = true
+			answer, err = s.keys.Open(answerPlace(known.IdempotencyKeyID), known.AnswerSealed)
+			return err
+		}
+		if answer, err = do(context.WithValue(ctx, onceKey{}, o)); err != nil {
+			return err
+		}
+		return o.keep(ctx, answer)
+	})
+	switch {
+	case err != nil && o.past && o.row.ActionAttemptID == nil: // it may be tried again
+		o.drop(ctx)
+	case err == nil && lost != nil:
+		var a Attempt
+		if a, err = s.GetAttempt(ctx, p, lost.String()); err != nil {
+			break
+		}
+		if answer, err = resume(ctx, a); err == nil {
+			replayed, err = true, o.keep(ctx, answer)
+		}
+	}
+	return answer, replayed, named(err, "answer a request with an Idempotency-Key")
+}
+
+// once is a request that is being answered.
+type once struct {
+	s    *Service
+	row  store.IdempotencyKey
+	past bool // what is done is not undone with the row any more
+}
+
+type onceKey struct{}
+
+func answerPlace(id uuid.UUID) string { return "idempotency_keys.answer/" + id.String() }
+
+// name tells keys apart within this process.
+func (o *once) name() string {
+	return o.row.WorkspaceID.String() + o.row.CredentialID.String() + o.row.Operation + string(o.row.KeyMac)
+}
+
+// claim writes down the key, unless the request is known: then it returns what is known of it. It fails like Once.
+func (o *once) claim(ctx context.Context) (known *store.IdempotencyKey, err error) {
+	o.row.IdempotencyKeyID = newID()
+	_, err = o.s.db.ClaimIdempotencyKey(ctx, store.ClaimIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
+		CredentialID: o.row.CredentialID, Operation: o.row.Operation, KeyMac: o.row.KeyMac, RequestMac: o.row.RequestMac, Retention: KeyRetention,
+		Patience: milliseconds(o.s.opt.KeyPatience), Stuck: milliseconds(keyStuckAfter)})
+	switch {
+	case store.GaveUp(err):
+		return nil, keyInUse()
+	case !store.IsNoRows(err):
+		return nil, err
+	}
+	r, err := o.s.db.GetIdempotencyKey(ctx, store.GetIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, CredentialID: o.row.CredentialID,
+		Operation: o.row.Operation, KeyMac: o.row.KeyMac})
+	switch {
+	case store.IsNoRows(err): // given back meanwhile
+		return nil, keyInUse()
+	case err != nil:
+		return nil, err
+	case !seal.Equal(r.RequestMac, o.row.RequestMac):
+		return nil, &Error{Kind: Contradiction, Type: KeyReused,
+			Message: "Another request with other parameters came with this Idempotency-Key before. Send a new key with each new request, and the same key only with the same parameters."}
+	case r.AnswerSealed == nil && r.ActionAttemptID == nil:
+		return nil, keyInUse()
+	}
+	o.row.IdempotencyKeyID = r.IdempotencyKeyID
+	return &r, nil
+}
+
+// keep writes down the answer.
+func (o *once) keep(ctx context.Context, answer []byte) error {
+	return o.s.db.AnswerIdempotencyKey(ctx, store.AnswerIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
+		CredentialID: o.row.CredentialID, Operation: o.row.Operation, KeyMac: o.row.KeyMac, RequestMac: o.row.RequestMac,
+		AnswerSealed: o.s.keys.Seal(answerPlace(o.row.IdempotencyKeyID), answer)})
+}
+
+// drop gives the key back. When that fails it is held for a while longer.
+func (o *once) drop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(store.Apart(context.WithoutCancel(ctx)), keyGivenWithin)
+	defer cancel()
+	if err := o.s.db.DropIdempotencyKey(ctx, store.DropIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, IdempotencyKeyID: o.row.IdempotencyKeyID}); err != nil {
+		o.s.opt.Log.WarnContext(ctx, "an Idempotency-Key could not be given back", "error", err)
+	}
+}
+
+// Checkpoint ends the transaction that a request with a key is answered in: for those that go on to wait for others,
+// who see what is committed only, or to do what no transaction undoes. What was done so far stands. From attempt the
+// answer can be made anew; a zero attempt: while the request is not answered, those that come with its key are refused.
+// For requests without a key nothing is done.
+func (s *Service) Checkpoint(ctx context.Context, attempt Attempt) error {
+	o, _ := ctx.Value(onceKey{}).(*once)
+	if o == nil || o.past {
+		return nil
+	}
+	if attempt.ID != uuid.Nil {
+		o.row.ActionAttemptID = &attempt.ID
+	}
+	err := s.db.HoldIdempotencyKey(ctx, store.HoldIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, IdempotencyKeyID: o.row.IdempotencyKeyID,
+		ActionAttemptID: o.row.ActionAttemptID, Hold: keyHeldFor})
+	if err == nil {
+		err = s.db.CommitOne(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("write down how far a request has come: %w", err)
+	}
+	o.past = true
+	return nil
+}
+
+// DropOldAnswers forgets the answers of a workspace that no request can ask for any more.
+func (s *Service) DropOldAnswers(ctx context.Context, workspace uuid.UUID) error {
+	for {
+		n, err := s.db.DropOldIdempotencyKeys(ctx, store.DropOldIdempotencyKeysParams{WorkspaceID: workspace, Retention: KeyRetention, MaxRows: keyBatch})
+		if err != nil {
+			return fmt.Errorf("forget old answers of workspace %s: %w", workspace, err)
+		}
+		if n < keyBatch {
+			return nil
+		}
+	}
+}
+
+// Types of errors of Once.
+const (
+	KeyInUse  = "idempotency_key_in_use"
+	KeyReused = "idempotency_key_reused"
+)
+
+func keyInUse() *Error {
+	return &Error{Kind: Conflict, Type: KeyInUse, Message: "A request with this Idempotency-Key is still being carried out. Send it again, with the same key, to be told how it ended."}
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// underWay are the requests with keys that this process is answering. Of those with one key, one at a time takes a
+// connection to the database.
+type underWay struct {
+	mu    sync.Mutex
+	ended map[string]chan struct{}
+}
+
+// enter waits until nobody else answers a request of that name. Whoever enters leaves. It fails with Conflict when that
+// takes too long, and when ctx ends.
+func (u *underWay) enter(ctx context.Context, name string, patience time.Duration) (leave func(), err error) {
+	enough := time.NewTimer(patience)
+	defer enough.Stop()
+	for {
+		u.mu.Lock()
+		other := u.ended[name]
+		if other == nil {
+			ended := make(chan struct{})
+			if u.ended == nil {
+				u.ended = map[string]chan struct{}{}
+			}
+			u.ended[name] = ended
+			u.mu.Unlock()
+			return func() {
+				u.mu.Lock()
+				delete(u.ended, name)
+				u.mu.Unlock()
+				close(ended)
+			}, nil
+		}
+		u.mu.Unlock()
+		select {
+		case <-other:
+		case <-enough.C:
+			return nil, keyInUse()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// The headers of requests that have their effect once (draft-ietf-httpapi-idempotency-key-header).
+const (
+	keyHeader      = "Idempotency-Key"
+	replayedHeader = "Idempotency-Replayed"
+
+	maxKey = 255 // characters
+)
+
+// keyOf reads the key of a request, where its operation takes one. What is naturally idempotent takes none.
+func keyOf(o *operation, header http.Header) (string, error) {
+	given := header.Values(keyHeader)
+	if !o.keyed || len(given) == 0 {
+		return "", nil
+	}
+	key := given[0]
+	bad := len(given) > 1 || key == "" || len(key) > maxKey
+	for i := range len(key) {
+		bad = bad || key[i] < ' ' || key[i] > '~'
+	}
+	if bad {
+		return "", &failure{status: http.StatusBadRequest, kind: "invalid_idempotency_key",
+			message: fmt.Sprintf("The header %s takes one key of 1 to %d printable ASCII characters, such as a UUID", keyHeader, maxKey)}
+	}
+	return key, nil
+}
+
+// once answers a request with a key that has been answered before as it was then. Answers are kept as they are sent:
+// all that are no failure have the status 200.
+func (h *handlers) once(next StrictHandlerFunc, _ string) StrictHandlerFunc {
+	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
+		x := exchangeOf(ctx)
+		if x.key == "" {
+			return next(ctx, w, r, request)
+		}
+		content, err := json.Marshal(x.params) // with the names in order
+		if err != nil {
+			return nil, fmt.Errorf("write the parameters: %w", err)
+		}
+		keyed := access.KeyedRequest{Operation: x.operation.path, Key: x.key, Content: content}
+		answer, replayed, err := h.access.Once(ctx, x.principal, keyed, func(ctx context.Context) ([]byte, error) {
+			response, err := next(ctx, w, r, request)
+			if err != nil {
+				return nil, err
+			}
+			return written(response)
+		}, func(ctx context.Context, a access.Attempt) ([]byte, error) { return h.resumed(ctx, x.operation, a) })
+		if err != nil {
+			return nil, err
+		}
+		w.Header().Set("Content-Type", jsonUTF8)
+		if replayed {
+			w.Header().Set(replayedHeader, "true")
+		}
+		w.WriteHeader(http.StatusOK)
+		_, _ = w.Write(answer)
+		return nil, nil
+	}
+}
+
+// written is an answer as the generated code writes it.
+func written(answer any) ([]byte, error) {
+	var out bytes.Buffer
+	err := json.NewEncoder(&out).Encode(answer)
+	return out.Bytes(), err
+}
+
+// resumed is the answer to a request that was cut off while it waited for its attempt to end.
+func (h *handlers) resumed(ctx context.Context, o *operation, a access.Attempt) ([]byte, error) {
+	answer, err := h.attempted(ctx, a, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	if o.path != "/access_codes/create" {
+		return written(answer)
+	}
+	code, err := h.access.GetCode(ctx, principal(ctx), true, a.CodeID.String(), "", "")
+	if err != nil {
+		return nil, err
+	}
+	return written(api.AccessCodeCreatedResponse{Ok: true, AccessCode: toAccessCode(code), ActionAttempt: answer.ActionAttempt})
+}
