@@ -2179,6 +2179,9 @@ type ListAcsEntrancesRequest struct {
 	// Limit How many records a page holds at most.
 	Limit int `json:"limit,omitempty,omitzero"`
 
+	// LocationID In this place.
+	LocationID string `json:"location_id,omitempty,omitzero"`
+
 	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
 	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 
@@ -2505,6 +2508,9 @@ type ListLocksRequest struct {
 
 	// SpaceID An identifier. Opaque to clients.
 	SpaceID ID `json:"space_id,omitempty,omitzero"`
+
+	// UnstableLocationID In this place.
+	UnstableLocationID string `json:"unstable_location_id,omitempty,omitzero"`
 
 	// UserIdentifierKey Of this user.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`

@@ -59,7 +59,7 @@ func (h *handlers) ListAcsEntrances(ctx context.Context, r ListAcsEntrancesReque
 	list, more, err := h.acs.ListEntrances(ctx, principal(ctx), acs.EntranceFilter{SystemID: r.Body.AcsSystemID, AccountID: r.Body.ConnectedAccountID,
 		CustomerKey: r.Body.CustomerKey, Search: r.Body.Search, IDs: r.Body.AcsEntranceIds,
 		// There are no credentials or spaces here, so no entrance belongs to one.
-		Nothing: r.Body.AcsCredentialID+r.Body.SpaceID != ""}, page.Page)
+		Nothing: r.Body.AcsCredentialID+r.Body.SpaceID+r.Body.LocationID != ""}, page.Page)
 	if err != nil {
 		return nil, err
 	}

@@ -394,6 +394,19 @@ func TestEmptyAndForeignFiltersListNothing(t *testing.T) {
 			t.Errorf("%q lists %d devices, want %d: %v", query, len(list), want, out["error"])
 		}
 	}
+	s.AccessSystem(t)
+	for path, place := range map[string]string{"/devices/list": "unstable_location_id", "/locks/list": "unstable_location_id", "/acs/entrances/list": "location_id"} {
+		for _, c := range []struct {
+			value any
+			found bool
+		}{{nobody, false}, {nil, true}} {
+			_, out := call(t, s, http.MethodPost, path, in{place: c.value})
+			list, ok := out[map[bool]string{true: "acs_entrances", false: "devices"}[place == "location_id"]].([]any)
+			if !ok || (len(list) > 0) != c.found {
+				t.Errorf("%s %s %v lists %d: %v", path, place, c.value, len(list), out["error"])
+			}
+		}
+	}
 }
 
 func TestPagesOfCodesFollowNextPageURL(t *testing.T) {

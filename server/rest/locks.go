@@ -28,7 +28,7 @@ func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (Lis
 		CustomerKey:   r.Body.CustomerKey,
 		WebviewID:     r.Body.ConnectWebviewID,
 		// There are no spaces here, so no device belongs to one.
-		Nothing: r.Body.SpaceID != "",
+		Nothing: r.Body.SpaceID+r.Body.UnstableLocationID != "",
 	}, access.Page{Limit: cmp.Or(r.Body.Limit, 1<<29)})
 	if err != nil {
 		return nil, err
