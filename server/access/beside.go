@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -47,20 +46,6 @@ func (s *Service) OnAnswer(ctx context.Context, h Holder, account uuid.UUID, rec
 		}
 		return s.accountSynced(ctx, tx, a)
 	})
-}
-
-// EndSessionsOf ends the client sessions of a user identity that ends.
-func (s *Service) EndSessionsOf(ctx context.Context, tx store.Tx, workspace, identity uuid.UUID) error {
-	ended, err := tx.EndSessionsOfIdentity(ctx, store.EndSessionsOfIdentityParams{WorkspaceID: workspace, UserIdentityID: &identity})
-	if err != nil {
-		return fmt.Errorf("end the client sessions of user identity %s: %w", identity, err)
-	}
-	for _, r := range ended {
-		if err := s.emitSessionDeleted(ctx, tx, r); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // NewID makes an identifier that sorts by when it was made.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,14 +31,6 @@ type ClientSession struct {
 	CreatedAt         time.Time
 	ExpiresAt         time.Time
 }
-
-// Reach is what a client session is to be given.
-type Reach struct {
-	AccountIDs, WebviewIDs []string
-	UserIdentityIDs        []string
-}
-
-func (r Reach) empty() bool { return len(r.AccountIDs)+len(r.WebviewIDs)+len(r.UserIdentityIDs) == 0 }
 
 // NewClientSession asks for a client session. Zero values are not given.
 type NewClientSession struct {
@@ -144,18 +135,6 @@ func (s *Service) sessionOfIdentity(ctx context.Context, tx store.Tx, p Principa
 	return &c, err
 }
 
-// granted is the session once it has been given more.
-func (s *Service) granted(ctx context.Context, tx store.Tx, r store.ClientSession, more Reach) (ClientSession, error) {
-	if err := s.grant(ctx, tx, r, more); err != nil {
-		return ClientSession{}, err
-	}
-	r, err := tx.GetClientSession(ctx, store.GetClientSessionParams{WorkspaceID: r.WorkspaceID, ClientSessionID: r.ClientSessionID})
-	if err != nil {
-		return ClientSession{}, err
-	}
-	return s.readSession(ctx, tx, r)
-}
-
 // checkEmpty says why everybody must not have such a session.
 func checkEmpty(n NewClientSession) error {
 	switch {
@@ -166,84 +145,6 @@ func checkEmpty(n NewClientSession) error {
 			Message: "With a publishable key a client session is given nothing but its user_identifier_key. Grant it access with /client_sessions/grant_access and an API key."}
 	}
 	return nil
-}
-
-// grant gives a session what it is to reach besides. It fails with NotFound for what the workspace does not have.
-func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession, more Reach) error {
-	accounts, err := tx.AccountsOfWorkspace(ctx, store.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: parseIDs(&more.AccountIDs)})
-	if err != nil {
-		return err
-	}
-	if missing := firstMissing(more.AccountIDs, accounts); missing != "" {
-		return accountNotFound("connected_account_id", missing)
-	}
-	webviews, err := tx.WebviewsOfWorkspace(ctx, store.WebviewsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Webviews: parseIDs(&more.WebviewIDs)})
-	if err != nil {
-		return err
-	}
-	if missing := firstMissing(more.WebviewIDs, webviews); missing != "" {
-		return webviewNotFound(missing)
-	}
-	if err := s.identify(ctx, tx, r, more.UserIdentityIDs); err != nil {
-		return err
-	}
-	if err := tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: r.ClientSessionID, Webviews: webviews}); err != nil {
-		return err
-	}
-	return tx.GrantAccountsToClientSession(ctx, store.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: accounts})
-}
-
-// identify says whose a session is. It fails with NotFound for the user identity, and with Invalid where it is
-// another's already.
-func (s *Service) identify(ctx context.Context, tx store.Tx, r store.ClientSession, identities []string) error {
-	for _, text := range identities {
-		missing := &Error{Kind: NotFound, Type: "user_identity_not_found", Message: "Could not find a user identity with this user_identity_id.", Data: map[string]any{"user_identity_id": text}}
-		id, err := uuid.Parse(text)
-		if err != nil {
-			return missing
-		}
-		_, err = tx.GetUserIdentity(ctx, store.GetUserIdentityParams{WorkspaceID: r.WorkspaceID, UserIdentityID: id})
-		switch {
-		case store.IsNoRows(err):
-			return missing
-		case err != nil:
-			return err
-		case r.UserIdentityID != nil && *r.UserIdentityID != id:
-			return invalid("user_identity_id", "The client session is of another user identity. Create one for this user identity")
-		}
-		if err := tx.SetIdentityOfClientSession(ctx, store.SetIdentityOfClientSessionParams{ClientSessionID: r.ClientSessionID, UserIdentityID: &id}); err != nil {
-			return err
-		}
-		r.UserIdentityID = &id
-	}
-	return nil
-}
-
-// firstMissing is the first of the texts that is none of the identifiers; empty: all are.
-func firstMissing(texts []string, ids []uuid.UUID) string {
-	for _, text := range texts {
-		if !slices.ContainsFunc(ids, func(id uuid.UUID) bool { return names(text, id) }) {
-			return text
-		}
-	}
-	return ""
-}
-
-// GrantAccess has a session, named by its identifier or its end user, reach more from now on.
-// It fails with Invalid unless exactly one is given, or where nothing is to be granted, and with NotFound.
-func (s *Service) GrantAccess(ctx context.Context, p Principal, id, key string, more Reach) (c ClientSession, err error) {
-	if more.empty() {
-		return c, invalid("", "Must specify at least one of connected_account_ids, connect_webview_ids or user_identity_id")
-	}
-	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		r, err := findSession(ctx, tx, p, id, key)
-		if err != nil {
-			return err
-		}
-		c, err = s.granted(ctx, tx, r, more)
-		return err
-	})
-	return c, named(err, "grant access to a client session")
 }
 
 // GetClientSession reads a session by its identifier or its end user; a session that asks may leave out both, and sees
@@ -323,53 +224,6 @@ func (s *Service) ListClientSessions(ctx context.Context, p Principal, f Session
 	return out, named(err, "list the client sessions")
 }
 
-// RevokeClientSession ends a session at once; it may still be read. It fails with NotFound.
-func (s *Service) RevokeClientSession(ctx context.Context, p Principal, id string) error {
-	parsed, err := uuid.Parse(id)
-	if err != nil {
-		return sessionNotFound("client_session_id", id)
-	}
-	n, err := s.db.RevokeClientSession(ctx, store.RevokeClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
-	if err == nil && n == 0 {
-		return sessionNotFound("client_session_id", id)
-	}
-	return named(err, "revoke a client session")
-}
-
-// DeleteClientSession ends a session at once and forgets it. It fails with NotFound.
-func (s *Service) DeleteClientSession(ctx context.Context, p Principal, id string) error {
-	parsed, err := uuid.Parse(id)
-	if err != nil {
-		return sessionNotFound("client_session_id", id)
-	}
-	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		r, err := tx.DeleteClientSession(ctx, store.DeleteClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
-		if store.IsNoRows(err) {
-			return sessionNotFound("client_session_id", id)
-		}
-		if err != nil {
-			return err
-		}
-		return s.emitSessionDeleted(ctx, tx, r)
-	})
-	return named(err, "delete a client session")
-}
-
-// ClientSessionDeleted is the type of the event that tells of the end of a session.
-const ClientSessionDeleted = "client_session.deleted"
-
-// emitSessionDeleted tells of the end of a session, and whose it was.
-func (s *Service) emitSessionDeleted(ctx context.Context, tx store.Tx, r store.ClientSession) error {
-	a := about{workspace: r.WorkspaceID}.with("client_session_id", r.ClientSessionID)
-	if r.UserIdentityID != nil {
-		a = a.with("user_identity_id", *r.UserIdentityID)
-	}
-	if r.CustomerKey != nil {
-		a = a.with("customer_key", *r.CustomerKey)
-	}
-	return s.emit(ctx, tx, ClientSessionDeleted, a)
-}
-
 func (s *Service) readSession(ctx context.Context, tx store.Tx, r store.ClientSession) (ClientSession, error) {
 	all, err := s.readSessions(ctx, tx, r.WorkspaceID, []store.ClientSession{r})
 	if err != nil {
@@ -406,51 +260,10 @@ func (s *Service) readSessions(ctx context.Context, tx store.Tx, workspace uuid.
 	return out, nil
 }
 
-// authenticateSession finds out what the session of a token may do. It fails with Unauthorized.
-func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspace *uuid.UUID) (Principal, error) {
-	r, err := s.db.AuthenticateClientSession(ctx, hash)
-	refuse := func(kind, message string) (Principal, error) {
-		return Principal{}, &Error{Kind: Unauthorized, Type: kind, Message: message}
-	}
-	switch {
-	case store.IsNoRows(err):
-		return refuse("client_session_not_found", "There is no client session with this token; it may have been deleted.")
-	case err != nil:
-		return Principal{}, fmt.Errorf("look up the client session: %w", err)
-	case r.Revoked:
-		return refuse("client_session_revoked", "This client session was revoked. Ask for a new one.")
-	case r.Expired:
-		return refuse("client_session_expired", "This client session is over. Ask for a new one.")
-	case workspace != nil && *workspace != r.WorkspaceID:
-		return Principal{}, unknownWorkspace()
-	}
-	p := Principal{WorkspaceID: r.WorkspaceID, CredentialID: r.ClientSessionID, Kind: EndUser, Suspended: r.IsSuspended, Reach: r.Accounts, Customer: text(r.CustomerKey)}
-	if p.Reach == nil {
-		p.Reach = []uuid.UUID{} // nil would be everything
-	}
-	return p, nil
-}
-
 // named says what was being done when something inside has failed; what the caller is told stays as it is.
 func named(err error, doing string) error {
 	if _, ok := asError(err); err != nil && !ok {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return err
-}
-
-// AsSeenBy is the principal with no more in reach than the session of an end user has; an empty key changes nothing.
-func (s *Service) AsSeenBy(ctx context.Context, p Principal, key string) (Principal, error) {
-	if key == "" {
-		return p, nil
-	}
-	c, err := s.GetClientSession(ctx, Principal{WorkspaceID: p.WorkspaceID}, "", key)
-	if e, ok := asError(err); ok && e.Kind == NotFound {
-		err = nil
-	}
-	reach := slices.DeleteFunc(c.AccountIDs, func(id uuid.UUID) bool { return !p.reaches(id) })
-	if p.Reach = reach; reach == nil {
-		p.Reach = []uuid.UUID{}
-	}
-	return p, err
 }

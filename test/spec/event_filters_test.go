@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -118,5 +119,69 @@ func TestEventsAreListedByAccessSystemAndOwner(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Parts 6 of the specification and 7 of the contract: which events a list holds.
+func TestEventsAreListedByTimeAndSubject(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august", "yale"))
+	list := func(in map[string]any) []api.Event {
+		t.Helper()
+		var out api.EventsResponse
+		if status := s.Post(t, "/events/list", in, &out); status != http.StatusOK {
+			t.Fatalf("%v: %d", in, status)
+		}
+		return out.Events
+	}
+	const since = "2020-01-01T00:00:00Z"
+	every := list(map[string]any{"since": since})
+	if len(every) < 8 || !slices.IsSortedFunc(every, func(a, b api.Event) int { return a.CreatedAt.Compare(b.CreatedAt) }) {
+		t.Fatalf("%d events", len(every))
+	}
+	middle := every[len(every)/2].CreatedAt
+	device, other := s.Device(t, "august"), s.Device(t, "yale")
+	only := func(events []api.Event, is func(api.Event) bool) int {
+		n := 0
+		for _, e := range events {
+			if is(e) {
+				n++
+			}
+		}
+		return n
+	}
+	about := func(id string) func(api.Event) bool {
+		return func(e api.Event) bool { return e.AdditionalProperties["device_id"] == id }
+	}
+	for name, c := range map[string]struct {
+		in   map[string]any
+		want int
+	}{
+		"since the middle": {map[string]any{"since": middle}, only(every, func(e api.Event) bool { return !e.CreatedAt.Before(middle) })},
+		"between":          {map[string]any{"between": []any{since, middle}}, only(every, func(e api.Event) bool { return e.CreatedAt.Before(middle) })},
+		"since tomorrow":   {map[string]any{"since": time.Now().Add(24 * time.Hour)}, 0},
+		"limit":            {map[string]any{"since": since, "limit": 3}, 3},
+		"of a type":        {map[string]any{"since": since, "event_type": "device.added"}, 2},
+		"of types":         {map[string]any{"since": since, "event_types": []string{"device.added", "device.connected"}}, 4},
+		"of no type":       {map[string]any{"since": since, "event_types": []string{}}, 0},
+		"of a device":      {map[string]any{"since": since, "device_id": device}, only(every, about(device))},
+		"of devices":       {map[string]any{"since": since, "device_ids": []string{device, other}}, only(every, about(device)) + only(every, about(other))},
+		"of an account":    {map[string]any{"since": since, "connected_account_id": every[0].AdditionalProperties["connected_account_id"]}, len(every)},
+		"of nobody":        {map[string]any{"since": since, "connected_account_id": uuid.Nil}, 0},
+		"by identifier":    {map[string]any{"since": since, "event_ids": []string{every[0].EventID, every[1].EventID}}, 2},
+	} {
+		if got := list(c.in); len(got) != c.want {
+			t.Errorf("%s: %d events, want %d", name, len(got), c.want)
+		}
+	}
+	for name, in := range map[string]map[string]any{"neither": {}, "both": {"since": since, "between": []any{since, since}}} {
+		var f failure
+		if status := s.Post(t, "/events/list", in, &f); status != http.StatusBadRequest || f.Error.Type != "invalid_input" || f.Error.Message == "" {
+			t.Errorf("%s of since and between: %d %+v", name, status, f.Error)
+		}
+	}
+	var latest api.EventResponse
+	if status := s.Post(t, "/events/get", map[string]any{"device_id": device, "event_type": "device.connected"}, &latest); status != http.StatusOK || latest.Event.EventType != "device.connected" {
+		t.Errorf("the latest of a type on a device: %d %s", status, latest.Event.EventType)
 	}
 }

@@ -1,0 +1,85 @@
+package access
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// accountWorks records that an account answers.
+func (s *Service) accountWorks(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
+	if a.ErrorCode == nil {
+		return nil
+	}
+	if _, err := tx.SetAccountError(ctx, store.SetAccountErrorParams{ConnectedAccountID: a.ConnectedAccountID}); err != nil {
+		return err
+	}
+	if err := tx.SetAccountErrorOfDevices(ctx, store.SetAccountErrorOfDevicesParams{ConnectedAccountID: a.ConnectedAccountID}); err != nil {
+		return err
+	}
+	return s.emit(ctx, tx, "connected_account.connected", about{workspace: a.WorkspaceID, account: a.ConnectedAccountID})
+}
+
+// accountSynced tells that the devices of an account are there: those of one that was just connected, or that
+// answers again.
+func (s *Service) accountSynced(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
+	if err := s.authorizeWaiting(ctx, tx, a); err != nil {
+		return err
+	}
+	event := "connected_account.completed_first_sync"
+	first, err := tx.SetAccountSynced(ctx, a.ConnectedAccountID)
+	switch {
+	case err != nil:
+		return err
+	case first == 0 && a.ErrorCode == nil:
+		return nil
+	case first == 1:
+		if err := tx.FinishWorkspaceAttempts(ctx, store.FinishWorkspaceAttemptsParams{WorkspaceID: a.WorkspaceID, ActionType: ResetSandboxWorkspace}); err != nil {
+			return err
+		}
+	default:
+		event = "connected_account.completed_first_sync_after_reconnection"
+	}
+	return s.emit(ctx, tx, event, about{workspace: a.WorkspaceID, account: a.ConnectedAccountID})
+}
+
+// accountDisconnected is the error of an account whose credentials are refused.
+const accountDisconnected = "account_disconnected"
+
+// RecordAccountRefused notes that an account's credentials are no longer accepted.
+func (s *Service) RecordAccountRefused(ctx context.Context, h Holder, account uuid.UUID, message string) error {
+	return s.recordAccountError(ctx, h, account, accountDisconnected, message)
+}
+
+// RecordAccountUnreachable notes that an account's gateway cannot be reached.
+func (s *Service) RecordAccountUnreachable(ctx context.Context, h Holder, account uuid.UUID, message string) error {
+	return s.recordAccountError(ctx, h, account, "bridge_disconnected", message)
+}
+
+func (s *Service) recordAccountError(ctx context.Context, h Holder, account uuid.UUID, code, message string) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := h.Check(ctx, tx); err != nil {
+			return err
+		}
+		n, err := tx.SetAccountError(ctx, store.SetAccountErrorParams{ConnectedAccountID: account, ErrorCode: &code, ErrorMessage: &message})
+		if err != nil || n == 0 {
+			return err
+		}
+		a, err := tx.GetAccount(ctx, account)
+		if err != nil {
+			return err
+		}
+		err = tx.SetAccountErrorOfDevices(ctx, store.SetAccountErrorOfDevicesParams{ConnectedAccountID: account, AccountError: accountErrorOf(accountErrors(a))})
+		if err != nil {
+			return err
+		}
+		return s.emit(ctx, tx, "connected_account.disconnected", about{workspace: a.WorkspaceID, account: account}.withAccountTrouble(a))
+	})
+	if err != nil {
+		return fmt.Errorf("record that account %s does not work: %w", account, err)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Resync says that anything about an account and its devices may have changed.
+func (s *Service) Resync(ctx context.Context, account uuid.UUID) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if _, err := tx.LockAccount(ctx, account); err != nil { // before its devices, as everybody does
+			return err
+		}
+		return s.wakeWhole(ctx, tx, account)
+	})
+	if err != nil {
+		return fmt.Errorf("look at account %s anew: %w", account, err)
+	}
+	return nil
+}
+
+// wakeWhole has an account and all its devices looked at. It is for those who hold the account's lock.
+func (s *Service) wakeWhole(ctx context.Context, tx store.Tx, account uuid.UUID) error {
+	devices, err := tx.ListDevicesOfAccount(ctx, account)
+	if err != nil {
+		return err
+	}
+	for _, d := range devices {
+		if d.RemovedAt != nil {
+			continue
+		}
+		if err := s.wakeDevice(ctx, tx, d.DeviceID, true); err != nil {
+			return err
+		}
+	}
+	if err := tx.WakeAccount(ctx, account); err != nil {
+		return err
+	}
+	return s.waker.Wake(ctx, tx, AccountLane, account)
+}
+
+// Hint says that something about an account or one of its devices may have changed; an empty ref means
+// the account as a whole. An unknown device makes the account be looked at.
+func (s *Service) Hint(ctx context.Context, account uuid.UUID, ref string) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if ref != "" {
+			d, err := tx.GetDeviceByRef(ctx, store.GetDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref})
+			if err == nil && d.RemovedAt == nil && d.IsManaged { // of the others the account's list tells
+				return s.wakeDevice(ctx, tx, d.DeviceID, true)
+			}
+			if err != nil && !store.IsNoRows(err) {
+				return err
+			}
+		}
+		if err := tx.WakeAccount(ctx, account); err != nil {
+			return err
+		}
+		return s.waker.Wake(ctx, tx, AccountLane, account)
+	})
+	if err != nil {
+		return fmt.Errorf("take a hint about account %s: %w", account, err)
+	}
+	return nil
+}
+
+// ScheduleAccount says after how long an account is to be looked at again; what has woken it since seq makes it due at once.
+func (s *Service) ScheduleAccount(ctx context.Context, account uuid.UUID, seq int64, after time.Duration) error {
+	return s.db.ScheduleAccount(ctx, store.ScheduleAccountParams{ConnectedAccountID: account, WakeSeq: seq, After: after})
+}
+
+// AccountDue says whether it is time to look at the account.
+func (s *Service) AccountDue(ctx context.Context, account uuid.UUID) (bool, error) {
+	due, err := s.db.AccountDue(ctx, account)
+	if store.IsNoRows(err) {
+		return false, nil
+	}
+	return due, err
+}
+
+// DueAccounts lists accounts that it is time to look at and nobody looks at.
+func (s *Service) DueAccounts(ctx context.Context, limit int32) ([]uuid.UUID, error) {
+	return s.db.DueAccounts(ctx, limit)
+}

@@ -1,0 +1,187 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// FoundDevice is one device as its vendor describes it.
+type FoundDevice struct {
+	Ref, Name, Type, Provider, Manufacturer, Model, SerialNumber string
+	Online                                                       bool
+	Locked                                                       *bool
+	BatteryLevel                                                 *float64
+	AutoLock                                                     *AutoLock // nil where unknown
+	HubDisconnected                                              bool      // it is its hub that makes it offline
+	SubscriptionMissing                                          bool      // its vendor puts no codes on it until it is paid for that
+	Capabilities                                                 Capabilities
+}
+
+// RecordDevices takes in the complete list of an account's devices: new ones are added, known ones brought
+// up to date, with an event for each transition. A device that is missing is not taken away for that (a list
+// can be empty for a moment) but looked at by itself.
+func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID, found []FoundDevice) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := h.Check(ctx, tx); err != nil {
+			return err
+		}
+		a, err := tx.LockAccount(ctx, account)
+		if err != nil || a.DeletedAt != nil {
+			return err
+		}
+		if err := s.accountWorks(ctx, tx, a); err != nil {
+			return err
+		}
+		rows, err := tx.ListDevicesOfAccount(ctx, account)
+		if err != nil {
+			return err
+		}
+		known := map[string]store.Device{}
+		for _, r := range rows {
+			known[r.VendorRef] = r
+		}
+		seen := map[string]bool{}
+		for _, f := range found {
+			if seen[f.Ref] || f.Ref != storable(f.Ref) { // some vendors list a device once per owner
+				continue
+			}
+			seen[f.Ref] = true
+			for _, text := range []*string{&f.Name, &f.Type, &f.Provider, &f.Manufacturer, &f.Model, &f.SerialNumber} {
+				*text = storable(*text)
+			}
+			r, ok := known[f.Ref]
+			delete(known, f.Ref)
+			if ok && replaced(r, f) {
+				if err := s.replaceDevice(ctx, tx, r); err != nil {
+					return err
+				}
+				ok = false
+			}
+			if !ok {
+				err = s.addDevice(ctx, tx, a, f)
+			} else {
+				err = s.refreshDevice(ctx, tx, r, f)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for _, r := range known {
+			if r.RemovedAt == nil {
+				if err := s.wakeDevice(ctx, tx, r.DeviceID, true); err != nil {
+					return err
+				}
+			}
+		}
+		return s.accountSynced(ctx, tx, a)
+	})
+	if err != nil {
+		return fmt.Errorf("record the devices of account %s: %w", account, err)
+	}
+	return nil
+}
+
+func (s *Service) addDevice(ctx context.Context, tx store.Tx, a store.ConnectedAccount, f FoundDevice) error {
+	if !slices.Contains(a.AcceptedCapabilities, "lock") { // which is what all devices are so far
+		return nil
+	}
+	r := store.Device{DeviceID: newID(), WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID, IsManaged: a.ManageNewDevices}
+	var battery *string
+	if f.BatteryLevel != nil {
+		battery = new(BatteryStatus(*f.BatteryLevel))
+	}
+	on, delay := f.AutoLock.columns()
+	r.Online, r.HubDisconnected = f.Online, f.HubDisconnected
+	if f.SubscriptionMissing {
+		r.SubscriptionMissingAt = new(s.opt.Now().UTC())
+	}
+	err := tx.InsertDevice(ctx, store.InsertDeviceParams{DeviceID: r.DeviceID, WorkspaceID: r.WorkspaceID, ConnectedAccountID: r.ConnectedAccountID,
+		VendorRef: f.Ref, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer, Model: f.Model, SerialNumber: f.SerialNumber,
+		Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel, Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags(),
+		IsManaged: r.IsManaged, ToldBattery: battery, SeenAt: s.opt.Now().UTC(),
+		AutoLockEnabled: on, AutoLockDelaySeconds: delay, HubDisconnected: f.HubDisconnected, SubscriptionMissingAt: r.SubscriptionMissingAt})
+	if err != nil {
+		return err
+	}
+	if err := s.emit(ctx, tx, "device.added", aboutDevice(r)); err != nil {
+		return err
+	}
+	if f.Online {
+		if err := s.emit(ctx, tx, ofDevice(r, "connected"), aboutDevice(r)); err != nil {
+			return err
+		}
+	}
+	if err := s.tellSubscription(ctx, tx, store.Device{}, r); err != nil {
+		return err
+	}
+	return s.waker.Wake(ctx, tx, DeviceLane, r.DeviceID)
+}
+
+func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device, f FoundDevice) error {
+	if f.SerialNumber == "" { // it has not told yet
+		f.SerialNumber = r.SerialNumber
+	}
+	same := r.RemovedAt == nil && r.Online == f.Online && r.Name == f.Name && r.DeviceType == f.Type && r.Provider == f.Provider &&
+		r.Manufacturer == f.Manufacturer && r.Model == f.Model && r.SerialNumber == f.SerialNumber && reflect.DeepEqual(r.Locked, f.Locked) &&
+		reflect.DeepEqual(r.BatteryLevel, f.BatteryLevel) && reflect.DeepEqual(foundCapabilities(r), f.Capabilities) && reflect.DeepEqual(autoLockOf(r), f.AutoLock) &&
+		r.HubDisconnected == f.HubDisconnected && (r.SubscriptionMissingAt != nil) == f.SubscriptionMissing
+	if same {
+		return nil
+	}
+	onlineAt, lockedAt := r.OnlineChangedAt, r.LockedChangedAt
+	if r.Online != f.Online {
+		onlineAt = s.opt.Now().UTC()
+	}
+	if !reflect.DeepEqual(r.Locked, f.Locked) {
+		lockedAt = s.opt.Now().UTC()
+	}
+	missing := r.SubscriptionMissingAt
+	switch {
+	case !f.SubscriptionMissing:
+		missing = nil
+	case missing == nil:
+		missing = new(s.opt.Now().UTC())
+	}
+	on, delay := f.AutoLock.columns()
+	err := tx.UpdateDevice(ctx, store.UpdateDeviceParams{DeviceID: r.DeviceID, OnlineChangedAt: onlineAt, LockedChangedAt: lockedAt, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer,
+		Model: f.Model, SerialNumber: f.SerialNumber, Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel,
+		Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags(), AutoLockEnabled: on, AutoLockDelaySeconds: delay,
+		HubDisconnected: f.HubDisconnected, SubscriptionMissingAt: missing})
+	if err != nil {
+		return err
+	}
+	was := r
+	r.HubDisconnected, r.SubscriptionMissingAt, r.AutoLockEnabled, r.AutoLockDelaySeconds = f.HubDisconnected, missing, on, delay
+	r.RemovedAt, r.Online, r.Locked, r.BatteryLevel, r.Name = nil, f.Online, f.Locked, f.BatteryLevel, f.Name
+	r.OnlineChangedAt, r.LockedChangedAt = onlineAt, lockedAt
+	switch {
+	case was.RemovedAt != nil:
+		err = s.emit(ctx, tx, "device.added", aboutDevice(r))
+	case was.Name != r.Name && r.Nickname == nil && r.IsManaged:
+		err = s.emit(ctx, tx, "device.name_changed", aboutDevice(r).with("device_name", r.Name))
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := s.tell(ctx, tx, &r); err != nil {
+		return err
+	}
+	if err := s.tellSubscription(ctx, tx, was, r); err != nil {
+		return err
+	}
+	switch {
+	case (was.SubscriptionMissingAt != nil) != (r.SubscriptionMissingAt != nil): // what has waited for it is done, or waits
+		return s.wakeDevice(ctx, tx, r.DeviceID, true)
+	case was.RemovedAt != nil || was.Online != r.Online: // nobody knows what happened to it meanwhile
+		return s.wakeDevice(ctx, tx, r.DeviceID, true)
+	case lockedAt != was.LockedChangedAt: // should nobody tell of that, it does
+		return s.wakeDevice(ctx, tx, r.DeviceID, false)
+	}
+	return nil
+}
