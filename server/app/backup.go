@@ -29,7 +29,7 @@ const (
 // errNotOurs says what to do with a database that others run.
 var errNotOurs = errors.New("this is for the private database in a data directory, and --database-url names another (or DEVICEACCESS_DATABASE_URL or DATABASE_URL does): " +
 	"back that one up with pg_dump --format=custom, and restore it with pg_restore --exit-on-error --no-owner into an empty database; keep the master key, which is not in it, apart. " +
-	"The guide \"Backup, restore and upgrade\" shows how")
+	"The guide \"Backup, restore and upgrade of the server\" shows how")
 
 // Backup writes all that is in a data directory to a file: the private database, whether a server runs on it or not,
 // the simulated locks, and, unless withoutKey, the master key if it is kept there. It changes nothing. Its manifest says

@@ -1,0 +1,90 @@
+package app_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+// tool runs a program that comes with PostgreSQL.
+func (o *old) tool(name string, args ...string) {
+	o.Helper()
+	bin, err := pglocal.Locate(o.Context(), pglocal.Options{})
+	o.must(err)
+	path := filepath.Join(bin.Dir, name)
+	if _, err := os.Stat(path); err != nil {
+		if path, err = exec.LookPath(name); err != nil {
+			storetest.Missing(o, "%s: install PostgreSQL", name)
+		}
+	}
+	if out, err := exec.CommandContext(o.Context(), path, args...).CombinedOutput(); err != nil {
+		o.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}
+
+// newAccount connects an account by command, while no server runs: a job is left for the next one.
+func (o *old) newAccount() {
+	o.Helper()
+	admin, err := app.OpenAdmin(o.Context(), app.Database{DatabaseURL: o.dsn, DataDir: o.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(o.master)}, slog.New(slog.DiscardHandler))
+	o.must(err)
+	config, err := json.Marshal(map[string]any{"key": "new", "profiles": []string{"yale"}})
+	o.must(err)
+	_, err = admin.Access.ConnectAccount(o.Context(), access.NewAccount{WorkspaceID: uuid.MustParse("018f0000-0000-7000-8000-000000000001"),
+		Adapter: access.SandboxAdapter, DisplayName: "More locks", Address: "new", Config: config})
+	o.must(err)
+	o.must(admin.Close(o.Context()))
+}
+
+// A dump that is made as the guide says is restored into a new database, and a server with the key goes on there with
+// everything: the same identifiers, PINs, deliveries that were due, attempts and jobs.
+func TestADumpIsRestored(t *testing.T) {
+	t.Parallel()
+	hook := &inbox{events: map[string]string{}}
+	receiver := httptest.NewServer(hook)
+	t.Cleanup(receiver.Close)
+	o := newOld(t, receiver.URL)
+	hook.secret = func() []byte { return o.secret }
+	o.migrate()
+	o.newAccount()
+
+	file, restored := filepath.Join(t.TempDir(), "deviceaccess.dump"), storetest.New(t)
+	o.tool("pg_dump", "--format=custom", "--file="+file, o.dsn)
+	before := o.rows()
+	if len(before["river_job"]) == 0 {
+		t.Error("no job is in the dump, so nothing is known of what becomes of one")
+	}
+	o.dsn = restored
+	o.exec("drop schema public cascade; create schema public")
+	o.tool("pg_restore", "--exit-on-error", "--single-transaction", "--no-owner", "--dbname="+restored, file)
+	after := o.rows()
+	for _, rows := range []map[string][]map[string]any{before, after} {
+		for _, of := range rows {
+			slices.SortFunc(of, func(a, b map[string]any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		}
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("what was restored is something else: %s", diff)
+	}
+	o.works(restored, hook)
+	o.until("no job is left over", func() bool {
+		return !slices.ContainsFunc(o.rows()["river_job"], func(job map[string]any) bool {
+			return job["finalized_at"] == nil && job["kind"] == before["river_job"][0]["kind"]
+		})
+	})
+}

@@ -1,0 +1,330 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"text/template"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pressly/goose/v3"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// old is a database that an old server has left, with what only its owner knows.
+type old struct {
+	*testing.T
+	dsn    string
+	master []byte
+	token  string
+	secret []byte
+	fill   template.FuncMap
+}
+
+func newOld(t *testing.T, hook string) *old {
+	t.Helper()
+	o := &old{T: t, dsn: storetest.New(t), master: seal.NewMaster(), token: "seam_testUpgrade1_Q7tHc2ZfVx9LrKpN3wYbDm5sGj", secret: seal.NewMaster()}
+	keys, err := seal.New(o.master)
+	o.must(err)
+	seed := seal.NewMaster()
+	cloud := sandbox.New(sandbox.Options{Seed: binary.BigEndian.Uint64(seed)})
+	defer cloud.Close()
+	account, err := cloud.EnsureAccount(sandbox.AccountSpec{Key: "of old", Profiles: []string{"august"}})
+	o.must(err)
+	literal := func(b []byte) string { return fmt.Sprintf(`'\x%x'`, b) }
+	o.fill = template.FuncMap{
+		"seal":   func(place, plain string) string { return literal(keys.Seal(place, []byte(plain))) },
+		"mac":    func(scope, plain string) string { return literal(keys.MAC(scope, []byte(plain))) },
+		"hash":   func(s string) string { sum := sha256.Sum256([]byte(s)); return literal(sum[:]) },
+		"seed":   func() string { return string(seed) },
+		"token":  func() string { return o.token },
+		"secret": func() string { return "whsec_" + base64.StdEncoding.EncodeToString(o.secret) },
+		"lock":   func() string { return account.Locks[0].ID },
+		"serial": func() string { return "SBX-" + strings.ToUpper(account.Locks[0].ID[:8]) }, // another would be another lock
+		"hook":   func() string { return hook },
+	}
+	o.exec("drop schema public cascade; create schema public")
+	return o
+}
+
+func (o *old) must(err error) {
+	o.Helper()
+	if err != nil {
+		o.Fatal(err)
+	}
+}
+
+func (o *old) exec(sql string) {
+	o.Helper()
+	conn, err := pgx.Connect(o.Context(), o.dsn)
+	o.must(err)
+	defer conn.Close(context.WithoutCancel(o.Context()))
+	_, err = conn.PgConn().Exec(o.Context(), sql).ReadAll()
+	o.must(err)
+}
+
+// rows are all there are, by table, as JSON.
+func (o *old) rows() map[string][]map[string]any {
+	o.Helper()
+	conn, err := pgx.Connect(o.Context(), o.dsn)
+	o.must(err)
+	defer conn.Close(context.WithoutCancel(o.Context()))
+	names, err := conn.Query(o.Context(), "select tablename from pg_tables where schemaname = 'public' and tablename <> 'goose_db_version'")
+	o.must(err)
+	tables, err := pgx.CollectRows(names, pgx.RowTo[string])
+	o.must(err)
+	out := map[string][]map[string]any{}
+	for _, table := range tables {
+		found, err := conn.Query(o.Context(), "select to_jsonb(t) from "+pgx.Identifier{table}.Sanitize()+" t")
+		o.must(err)
+		out[table], err = pgx.CollectRows(found, pgx.RowTo[map[string]any])
+		o.must(err)
+	}
+	return out
+}
+
+// rewritten are the columns that a migration has given another meaning, on purpose.
+var rewritten = map[string]string{
+	"events.fanned_out_at": "00002 has events of before it not delivered: there was nothing that would have",
+}
+
+// keeps fails when a row of before is not there with all that it held.
+func (o *old) keeps(after string, before, now map[string][]map[string]any) {
+	o.Helper()
+	for table, rows := range before {
+		for _, row := range rows {
+			if !slices.ContainsFunc(now[table], func(r map[string]any) bool {
+				for column, value := range row {
+					if rewritten[table+"."+column] == "" && fmt.Sprint(r[column]) != fmt.Sprint(value) {
+						return false
+					}
+				}
+				return true
+			}) {
+				o.Errorf("%s: %s has lost or changed %v", after, table, row)
+			}
+		}
+	}
+}
+
+// migrate brings the database from the first schema to the last, one step after the other, and adds rows where a file
+// has some.
+func (o *old) migrate() {
+	o.Helper()
+	db, err := sql.Open("pgx", o.dsn)
+	o.must(err)
+	defer db.Close()
+	steps, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("../store/migrations"))
+	o.must(err)
+	for first := true; ; first = false {
+		before := o.rows()
+		step, err := steps.UpByOne(o.Context())
+		if errors.Is(err, goose.ErrNoNextVersion) {
+			return
+		}
+		o.must(err)
+		name := filepath.Base(step.Source.Path)
+		o.keeps(name, before, o.rows())
+		fixture, err := os.ReadFile(fmt.Sprintf("testdata/upgrade/%05d.sql", step.Source.Version))
+		if errors.Is(err, os.ErrNotExist) && !first {
+			continue
+		}
+		o.must(err)
+		text, err := template.New(name).Funcs(o.fill).Parse(string(fixture))
+		o.must(err)
+		var script bytes.Buffer
+		o.must(text.Execute(&script, nil))
+		o.exec(script.String())
+		if !first {
+			continue
+		}
+		for table, rows := range o.rows() {
+			if len(rows) == 0 {
+				o.Errorf("the first schema's table %s is empty, so nothing is known of what becomes of it", table)
+			}
+		}
+	}
+}
+
+// post asks a server with the credential of old.
+func (o *old) post(url, path, body string, out any) {
+	o.Helper()
+	req, err := http.NewRequestWithContext(o.Context(), http.MethodPost, url+path, strings.NewReader(body))
+	o.must(err)
+	req.Header.Set("Authorization", "Bearer "+o.token)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	o.must(err)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	o.must(err)
+	if res.StatusCode != http.StatusOK {
+		o.Fatalf("%s: %d %s", path, res.StatusCode, b)
+	}
+	o.must(json.Unmarshal(b, out))
+}
+
+// inbox is a webhook's endpoint that takes what is signed with the secret.
+type inbox struct {
+	mu     sync.Mutex
+	secret func() []byte
+	events map[string]string // type by identifier
+}
+
+func (i *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	var event struct {
+		ID   string `json:"event_id"`
+		Type string `json:"event_type"`
+	}
+	if err == nil {
+		err = json.Unmarshal(body, &event)
+	}
+	mac := hmac.New(sha256.New, i.secret())
+	fmt.Fprintf(mac, "%s.%s.%s", r.Header.Get("webhook-id"), r.Header.Get("webhook-timestamp"), body)
+	if err != nil || r.Header.Get("webhook-signature") != "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)) {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.events[event.ID] = event.Type
+}
+
+func (i *inbox) got() map[string]string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return maps.Clone(i.events)
+}
+
+func (o *old) serve(dsn string) *app.App {
+	o.Helper()
+	a, err := app.Start(o.Context(), app.Config{
+		Database: app.Database{DatabaseURL: dsn, DataDir: o.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(o.master), MaxConns: 10},
+		Listen:   "127.0.0.1:0", Sandboxing: app.Sandboxing{Speed: 50, Dir: "memory"},
+		Work:     work.Options{Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second},
+		Webhooks: webhooks.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		Log:      slog.New(slog.DiscardHandler),
+	})
+	o.must(err)
+	o.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := a.Stop(ctx); err != nil {
+			o.Error(err)
+		}
+	})
+	return a
+}
+
+func (o *old) until(what string, ok func() bool) {
+	o.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); {
+		if time.Now().After(deadline) {
+			o.Fatalf("waited in vain: %s", what)
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-o.Context().Done():
+			o.Fatal(o.Context().Err())
+		}
+	}
+}
+
+// works looks whether a server works with what there was: codes with their PINs and identifiers, an attempt that was
+// waited for, deliveries that were due, and new ones to the webhook of old.
+func (o *old) works(dsn string, hook *inbox) {
+	o.Helper()
+	url := o.serve(dsn).URL
+	type code struct {
+		ID     string `json:"access_code_id"`
+		Name   string
+		PIN    string `json:"code"`
+		Status string
+	}
+	var codes struct {
+		Codes []code `json:"access_codes"`
+	}
+	const device = `{"device_id":"018f0000-0000-7000-8000-000000000004"}`
+	want := []code{
+		{"018f0000-0000-7000-8000-000000000005", "Cleaner", "730158", "set"},
+		{"018f0000-0000-7000-8000-000000000006", "Guest", "914736", "set"},
+	}
+	o.until("the codes are set", func() bool {
+		o.post(url, "/access_codes/list", device, &codes)
+		slices.SortFunc(codes.Codes, func(a, b code) int { return strings.Compare(a.ID, b.ID) })
+		return slices.Equal(codes.Codes, want)
+	})
+	var attempt struct {
+		Attempt struct{ Status string } `json:"action_attempt"`
+	}
+	o.until("the attempt has ended", func() bool {
+		o.post(url, "/action_attempts/get", `{"action_attempt_id":"018f0000-0000-7000-8000-000000000008"}`, &attempt)
+		return attempt.Attempt.Status == "success"
+	})
+	o.until("what was due has arrived", func() bool {
+		got := hook.got()
+		return got["018f0000-0000-7000-8000-00000000000c"] == "device.connected" && got["018f0000-0000-7000-8000-00000000000d"] == "device.disconnected"
+	})
+	o.until("what has happened since arrives", func() bool {
+		return slices.Contains(slices.Collect(maps.Values(hook.got())), "access_code.set_on_device")
+	})
+	var unmanaged struct {
+		Codes []struct {
+			ID string `json:"access_code_id"`
+		} `json:"access_codes"`
+	}
+	o.until("what is on the lock is read", func() bool { // the simulated one has some, and not the one of old
+		o.post(url, "/access_codes/unmanaged/list", device, &unmanaged)
+		return len(unmanaged.Codes) > 0 && unmanaged.Codes[0].ID != "018f0000-0000-7000-8000-000000000007"
+	})
+	var devices struct {
+		Devices []struct {
+			ID       string         `json:"device_id"`
+			Metadata map[string]any `json:"custom_metadata"`
+		}
+	}
+	if o.post(url, "/devices/list", "{}", &devices); len(devices.Devices) == 0 || fmt.Sprint(devices.Devices[0].Metadata["floor"]) != "2" {
+		o.Errorf("the devices are %+v", devices.Devices)
+	}
+}
+
+// A database of the first schema, with every table filled, is brought up step by step. No step loses anything, and
+// a server of today works with it.
+func TestADatabaseOfTheFirstSchemaIsUpgraded(t *testing.T) {
+	t.Parallel()
+	hook := &inbox{events: map[string]string{}}
+	receiver := httptest.NewServer(hook)
+	t.Cleanup(receiver.Close)
+	o := newOld(t, receiver.URL)
+	hook.secret = func() []byte { return o.secret }
+	if o.migrate(); !t.Failed() {
+		o.works(o.dsn, hook)
+	}
+}

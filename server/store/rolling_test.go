@@ -1,0 +1,115 @@
+package store_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// beforeTheFirstRelease is the last migration that no released version ran without.
+const beforeTheFirstRelease = "00021"
+
+const newColumn = "adds what old inserts do not bring"
+
+// breaking is what an older version that still runs may not survive, or would wait for.
+var breaking = map[string]*regexp.Regexp{
+	"drops a table":                regexp.MustCompile(`\bdrop table\b`),
+	"drops a column or a default":  regexp.MustCompile(`\balter table\b.* drop `),
+	"renames":                      regexp.MustCompile(`\brename\b`),
+	"changes the type of a column": regexp.MustCompile(`\balter column \S+ (set data )?type\b`),
+	"makes an old column not null": regexp.MustCompile(`\balter column \S+ set not null\b`),
+	"empties a table":              regexp.MustCompile(`\btruncate\b`),
+	newColumn:                      regexp.MustCompile(`\badd (column )?(if not exists )?[a-z_]+ [^,;]*\bnot null\b`),
+}
+
+var (
+	comment    = regexp.MustCompile(`--[^\n]*`)
+	whitespace = regexp.MustCompile(`\s+`)
+	harmless   = regexp.MustCompile(`\bdrop (constraint|not null|index)\b`)
+	contract   = regexp.MustCompile(`(?m)^-- contract: \S+`)
+)
+
+// breaks says what is wrong with a migration.
+func breaks(migration string) (faults []string) {
+	up, _, _ := strings.Cut(migration, "-- +goose Down")
+	if contract.MatchString(up) {
+		return nil
+	}
+	sql := strings.ToLower(whitespace.ReplaceAllString(comment.ReplaceAllString(up, ""), " "))
+	for statement := range strings.SplitSeq(harmless.ReplaceAllString(sql, ""), ";") {
+		for what, pattern := range breaking {
+			if pattern.MatchString(statement) && (what != newColumn || !hasDefault(statement)) {
+				faults = append(faults, what+":"+statement)
+			}
+		}
+	}
+	return faults
+}
+
+// hasDefault is whether each column that a statement adds as not null comes with a value for rows of old programs.
+func hasDefault(statement string) bool {
+	for _, column := range regexp.MustCompile(`\badd `).Split(statement, -1)[1:] {
+		if strings.Contains(column, "not null") && !strings.Contains(column, "default ") && !strings.Contains(column, "generated ") {
+			return false
+		}
+	}
+	return true
+}
+
+// A migration runs while servers of the version before go on: docs/design/schema.md.
+func TestMigrationsLetTheVersionBeforeGoOn(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("migrations/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no migrations: %v", err)
+	}
+	for _, file := range files {
+		if filepath.Base(file)[:5] <= beforeTheFirstRelease {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fault := range breaks(string(text)) {
+			t.Errorf("%s %s; see docs/design/schema.md for what to do instead", file, fault)
+		}
+	}
+}
+
+func TestBreakingMigrationsAreSeen(t *testing.T) {
+	t.Parallel()
+	for sql, want := range map[string]int{
+		"alter table a add column b text":                                                     0,
+		"alter table a add column b int not null default 0":                                   0,
+		"alter table a add column b text, add c int not null default 0":                       0,
+		"alter table a add column b int not null":                                             1,
+		"alter table a add b int not null default 0, add c int not null, add d int default 1": 1,
+		"alter table a\n  drop column b":                                                      1,
+		"alter table a drop b":                                                                1,
+		"alter table a add column c int, drop if exists b":                                    1,
+		"alter table a drop constraint b":                                                     0,
+		"alter table a alter column b drop not null":                                          0,
+		"alter table a alter column b drop default":                                           1,
+		"alter table a alter column b set not null":                                           1,
+		"alter table a alter column b type bigint":                                            1,
+		"alter table a rename to b":                                                           1,
+		"ALTER TABLE a RENAME COLUMN b TO c":                                                  1,
+		"drop table a":                                                                        1,
+		"truncate a":                                                                          1,
+		"drop index a":                                                                        0,
+		"create table a (b int not null); create index on a (b)":                              0,
+		"-- drop table a\nselect 1":                                                           0,
+		"-- contract: no version since 0.2.0 reads it\ndrop table a":                          0,
+		"update a set b = 'x' where b is null":                                                0,
+		"select 1;\n-- +goose Down\ndrop table a":                                             0,
+		"alter table a drop constraint b, add constraint b check (c > 1);":                    0,
+	} {
+		if got := breaks(sql); len(got) != want {
+			t.Errorf("%s: %s", sql, fmt.Sprint(got))
+		}
+	}
+}
