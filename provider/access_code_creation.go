@@ -1,100 +1,78 @@
 package provider
 
 import (
-	"context"
-	"fmt"
-
-	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// Some settings count only when something is created, and servers tell most of them nobody afterwards. Changing one makes
-// another; but what was imported lacks them in the state because nobody knows them, and is not replaced for that.
-
-// importedKey is where a resource's private state keeps that it was imported, and not changed by an apply since.
-const importedKey = "imported"
-
-// noteImport notes whether nobody knows what the resource was created with.
-func noteImport(ctx context.Context, private privateState, imported bool) diag.Diagnostics {
-	return private.SetKey(ctx, importedKey, fmt.Append(nil, imported))
-}
-
-// countsAtCreation replaces a resource when a setting changes that counts only when it is created. Null is the same as
-// the value that servers take by default.
-type countsAtCreation struct{ byDefault attr.Value }
-
-func (countsAtCreation) Description(context.Context) string {
-	return "Changing it makes another, unless it is null because of an import."
-}
-func (m countsAtCreation) MarkdownDescription(c context.Context) string { return m.Description(c) }
-
-func (m countsAtCreation) PlanModifyBool(ctx context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse) {
-	resp.RequiresReplace = m.replaces(ctx, req.Path, req.State, req.StateValue, req.PlanValue, req.Private, &resp.Diagnostics)
-}
-
-func (m countsAtCreation) PlanModifyInt64(ctx context.Context, req planmodifier.Int64Request, resp *planmodifier.Int64Response) {
-	resp.RequiresReplace = m.replaces(ctx, req.Path, req.State, req.StateValue, req.PlanValue, req.Private, &resp.Diagnostics)
-}
-
-func (m countsAtCreation) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	resp.RequiresReplace = m.replaces(ctx, req.Path, req.State, req.StateValue, req.PlanValue, req.Private, &resp.Diagnostics)
-}
-
-func (m countsAtCreation) PlanModifySet(ctx context.Context, req planmodifier.SetRequest, resp *planmodifier.SetResponse) {
-	resp.RequiresReplace = m.replaces(ctx, req.Path, req.State, req.StateValue, req.PlanValue, req.Private, &resp.Diagnostics)
-}
-
-func (m countsAtCreation) replaces(ctx context.Context, at path.Path, all tfsdk.State, state, plan attr.Value, private privateState, diags *diag.Diagnostics) bool {
-	if all.Raw.IsNull() || m.or(plan).Equal(m.or(state)) {
-		return false
-	}
-	imported, problems := private.GetKey(ctx, importedKey)
-	diags.Append(problems...)
-	if !state.IsNull() || string(imported) != "true" {
-		return true
-	}
-	warnAt(diags, at, "Setting that counts at creation only",
-		fmt.Sprintf("Servers do not tell `%s` of what they have, so it is not known whether what was imported was created with it. Applying this plan takes it "+
-			"down in the state and changes nothing on the server. To have one that was created so for certain, use `terraform apply -replace`.", at))
-	return false
-}
-
-func (m countsAtCreation) or(value attr.Value) attr.Value {
-	if value.IsNull() && m.byDefault != nil {
-		return m.byDefault
-	}
-	return value
-}
-
-// keptOr plans, where nothing is configured, what the state has, and the value that servers take by default where it
-// has nothing.
-type keptOr struct{ byDefault bool }
-
-func (keptOr) Description(context.Context) string             { return "It stays as it is, unless configured." }
-func (m keptOr) MarkdownDescription(c context.Context) string { return m.Description(c) }
-
-func (m keptOr) PlanModifyBool(_ context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse) {
-	switch {
-	case !req.ConfigValue.IsNull():
-	case req.StateValue.IsNull():
-		resp.PlanValue = types.BoolValue(m.byDefault)
-	default:
-		resp.PlanValue = req.StateValue
-	}
-}
-
-// kept plans, where nothing is configured, what the state has, also where that is nothing.
-type kept struct{}
-
-func (kept) Description(context.Context) string             { return "It stays as it is, unless configured." }
-func (m kept) MarkdownDescription(c context.Context) string { return m.Description(c) }
-
-func (kept) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if req.ConfigValue.IsNull() {
-		resp.PlanValue = req.StateValue
+// creationAttributes are what an access code is created with and cannot be given later on, and what follows from it.
+func creationAttributes() map[string]schema.Attribute {
+	const untold = " Another value makes a new code and deletes the old one. Servers do not tell it afterwards: after an import it is null, and setting it replaces nothing."
+	const told = " Another value makes a new code and deletes the old one."
+	return map[string]schema.Attribute{
+		"preferred_code_length": schema.Int64Attribute{
+			Optional:            true,
+			MarkdownDescription: "How many digits a PIN has that the server makes, where the lock allows it. Not together with a PIN of your own." + untold,
+			Validators:          []validator.Int64{int64validator.Between(4, 12)},
+			PlanModifiers:       []planmodifier.Int64{countsAtCreation{}},
+		},
+		"common_code_key": schema.StringAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "A name of your own for a PIN that several codes share: a code that is created with it gets the PIN of those that have it. Not " +
+				"together with a PIN of your own. The resource `deviceaccess_access_code_set` does more: it puts one PIN on many locks, and changes it on all." + told,
+			Validators:    []validator.String{isNotEmpty{"Give it a name, or leave it out."}},
+			PlanModifiers: []planmodifier.String{kept{}, stringplanmodifier.RequiresReplaceIfConfigured()},
+		},
+		"prefer_native_scheduling": schema.BoolAttribute{
+			Optional: true,
+			MarkdownDescription: "Whether the lock itself may keep the time frame, where it can. With `false` the server sets and deletes the code in time. " +
+				"By default `true`." + untold,
+			PlanModifiers: []planmodifier.Bool{countsAtCreation{types.BoolValue(true)}},
+		},
+		"attempt_for_offline_device": schema.BoolAttribute{
+			Optional: true,
+			MarkdownDescription: "Whether creating and changing the code waits for a lock that is offline. With `false` the server refuses it. By default `true`. " +
+				"It is no property of the code, so that changing it changes nothing.",
+		},
+		"use_backup_access_code_pool": schema.BoolAttribute{
+			Optional: true,
+			MarkdownDescription: "Whether other codes are kept on the lock ahead of time, one of which can be pulled in place of this one when it does not work: see the " +
+				"guide *Backup codes and offline codes*. Needs a time frame. By default `false`." + untold,
+			PlanModifiers: []planmodifier.Bool{countsAtCreation{types.BoolValue(false)}},
+		},
+		"is_backup_access_code_available": schema.BoolAttribute{
+			Computed:            true,
+			MarkdownDescription: "Whether a backup code can be pulled in its place now, as of the last refresh.",
+			PlanModifiers:       []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()},
+		},
+		"pulled_backup_access_code_id": schema.StringAttribute{
+			Computed:            true,
+			MarkdownDescription: "The backup code that was pulled in its place. It is deleted with this one.",
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		},
+		"is_offline_access_code": schema.BoolAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "Whether the vendor makes the code, and the lock accepts it without being told of it: for locks whose `can_program_offline_access_codes` " +
+				"is true. Needs a time frame. Nobody can choose its PIN, and until it has ended it can be neither changed nor deleted. By default `false`." + told,
+			PlanModifiers: []planmodifier.Bool{keptOr{false}, countsAtCreation{types.BoolValue(false)}},
+		},
+		"is_one_time_use": schema.BoolAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "Whether an offline code opens once, within 24 hours of `starts_at`. Its time frame can be left out: then it begins now. By default `false`." + told,
+			PlanModifiers:       []planmodifier.Bool{keptOr{false}, countsAtCreation{types.BoolValue(false)}},
+		},
+		"max_time_rounding": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "How much the time frame of an offline code may be widened: `1h` (or `1hour`), or `1d` (or `1day`) for a code that lasts whole days. " +
+				"By default `1h`. The state keeps the time frame that is configured." + untold,
+			Validators:    []validator.String{stringvalidator.OneOf("1h", "1hour", "1d", "1day")},
+			PlanModifiers: []planmodifier.String{countsAtCreation{}},
+		},
 	}
 }

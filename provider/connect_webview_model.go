@@ -63,6 +63,11 @@ func (m *connectWebviewModel) fillSettings(ctx context.Context, w *api.ConnectWe
 		providers := slices.Compact(slices.Sorted(slices.Values(w.AcceptedProviders)))
 		m.AcceptedProviders, diags = types.SetValueFrom(ctx, types.StringType, providers)
 	}
+	if len(w.AcceptedCapabilities) > 0 {
+		kinds, more := types.SetValueFrom(ctx, types.StringType, slices.Compact(slices.Sorted(slices.Values(w.AcceptedCapabilities))))
+		m.AcceptedCapabilities = kinds
+		diags.Append(more...)
+	}
 	if len(w.CustomMetadata) > 0 {
 		texts := map[string]string{}
 		for key, value := range w.CustomMetadata {

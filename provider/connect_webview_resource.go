@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -37,7 +36,7 @@ func (r *connectWebviewResource) Metadata(_ context.Context, req resource.Metada
 
 func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
-	replaceSet := []planmodifier.Set{setplanmodifier.RequiresReplace()}
+	told, untold := []planmodifier.Set{keptAfterImport{}, countsAtCreation{}}, []planmodifier.Set{countsAtCreation{}}
 	same := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	some := func(instead string, each validator.String) []validator.Set {
 		return []validator.Set{isNotEmpty{instead}, setvalidator.ValueStringsAre(each)}
@@ -53,21 +52,21 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 				MarkdownDescription: "The page. Whoever has this URL can log in on it, so it is sensitive: hand it to the person, and use a backend that encrypts the state.",
 			},
 			"accepted_providers": schema.SetAttribute{
-				Optional: true, ElementType: types.StringType, PlanModifiers: replaceSet, Validators: some("Name the vendors to offer, or leave it out for all.", isNotEmpty{"Name a vendor."}),
+				Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: told, Validators: some("Name the vendors to offer, or leave it out for all.", isNotEmpty{"Name a vendor."}),
 				MarkdownDescription: "The vendors to offer, such as `august` or `nuki`; those of the data source `deviceaccess_device_providers`. By default all that the server can connect.",
 			},
 			"excluded_providers": schema.SetAttribute{
-				Optional: true, ElementType: types.StringType, PlanModifiers: replaceSet, Validators: some("Name vendors, or leave it out.", isNotEmpty{"Name a vendor."}),
-				MarkdownDescription: "Vendors not to offer. Servers do not tell it afterwards, so after an import it is null.",
+				Optional: true, ElementType: types.StringType, PlanModifiers: untold, Validators: some("Name vendors, or leave it out.", isNotEmpty{"Name a vendor."}),
+				MarkdownDescription: "Vendors not to offer. Servers do not tell it afterwards: after an import it is null, and setting it replaces nothing.",
 			},
 			"provider_category": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace, Validators: []validator.String{isNotEmpty{"Name a kind of vendors, or leave it out."}},
-				MarkdownDescription: "A kind of vendors, such as `stable` or `consumer_smartlocks`, to offer alone. Servers do not tell it afterwards, so after an import it is null.",
+				Optional: true, PlanModifiers: []planmodifier.String{countsAtCreation{}}, Validators: []validator.String{isNotEmpty{"Name a kind of vendors, or leave it out."}},
+				MarkdownDescription: "A kind of vendors, such as `stable` or `consumer_smartlocks`, to offer alone. Servers do not tell it afterwards: after an import it is null, and setting it replaces nothing.",
 			},
 			"accepted_capabilities": schema.SetAttribute{
-				Optional: true, ElementType: types.StringType, PlanModifiers: replaceSet,
+				Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: told,
 				Validators:          some("Name the kinds of devices to take, or leave it out.", stringvalidator.OneOf("lock", "thermostat", "noise_sensor", "access_control", "camera")),
-				MarkdownDescription: "The kinds of devices to take from the account: `lock`, `thermostat`, `noise_sensor`, `access_control`, `camera`. After an import it is null.",
+				MarkdownDescription: "The kinds of devices to take from the account: `lock`, `thermostat`, `noise_sensor`, `access_control`, `camera`. By default what the server takes of these vendors.",
 			},
 			"automatically_manage_new_devices": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true), PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
@@ -141,10 +140,7 @@ func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	answer, err := api.Call[api.ConnectWebviewResponse](ctx, client.GetConnectWebview, api.ConnectWebviewRequest{ConnectWebviewID: model.ConnectWebviewID.ValueString()})
-	if err == nil {
-		err = sameID("connect webview", answer.ConnectWebview.ConnectWebviewID, model.ConnectWebviewID.ValueString())
-	}
+	webview, err := readConnectWebview(ctx, client, model.ConnectWebviewID.ValueString())
 	switch {
 	case api.IsNotFound(err):
 		if r.mayForget(ctx, req.Private, "Read connect webview", &resp.Diagnostics) {
@@ -155,17 +151,40 @@ func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequ
 		report(&resp.Diagnostics, "Read connect webview", err)
 		return
 	}
-	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, answer.ConnectWebview.WorkspaceID)...)
-	model.fill(&answer.ConnectWebview)
+	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, webview.WorkspaceID)...)
+	model.fill(webview)
 	if imported {
-		resp.Diagnostics.Append(model.fillSettings(ctx, &answer.ConnectWebview)...)
+		resp.Diagnostics.Append(noteImport(ctx, resp.Private, true)...)
+		resp.Diagnostics.Append(model.fillSettings(ctx, webview)...)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
-// Update is never asked for: whatever is configured makes another page.
-func (r *connectWebviewResource) Update(_ context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	resp.State.Raw = req.Plan.Raw
+func readConnectWebview(ctx context.Context, client *api.Client, id string) (*api.ConnectWebview, error) {
+	answer, err := api.Call[api.ConnectWebviewResponse](ctx, client.GetConnectWebview, api.ConnectWebviewRequest{ConnectWebviewID: id})
+	if err != nil {
+		return nil, err
+	}
+	return &answer.ConnectWebview, sameID("connect webview", answer.ConnectWebview.ConnectWebviewID, id)
+}
+
+// Update takes down in the state what the server does not tell of a page that was imported. Everything else makes
+// another page.
+func (r *connectWebviewResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var model connectWebviewModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
+	client := r.client(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	webview, err := readConnectWebview(ctx, client, model.ConnectWebviewID.ValueString())
+	if err != nil {
+		report(&resp.Diagnostics, "Update connect webview", err)
+		return
+	}
+	model.fill(webview)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 }
 
 func (r *connectWebviewResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {

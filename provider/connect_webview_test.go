@@ -66,9 +66,10 @@ func TestServerConnectWebviewInvitesSomebodyToLogIn(t *testing.T) {
 					same.AddStateValue(invitation, id), other.AddStateValue(invitation, id),
 				},
 			},
-			{ResourceName: invitation, ImportState: true, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "connect_webview_id", ImportStateIdFunc: func(*terraform.State) (string, error) {
-				return invitations(t, srv)[0].ConnectWebviewID, nil
-			}},
+			{ResourceName: invitation, ImportState: true, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "connect_webview_id",
+				ImportStateVerifyIgnore: []string{"accepted_capabilities"}, ImportStateIdFunc: func(*terraform.State) (string, error) {
+					return invitations(t, srv)[0].ConnectWebviewID, nil
+				}},
 			{
 				PreConfig: func() {
 					client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -107,5 +108,40 @@ func TestServerConnectWebviewInvitesSomebodyToLogIn(t *testing.T) {
 	var accounts api.ConnectedAccountsResponse
 	if srv.Post(t, "/connected_accounts/list", map[string]any{"customer_key": "flat-7"}, &accounts); len(accounts.ConnectedAccounts) != 1 {
 		t.Errorf("%d accounts of the customer are left", len(accounts.ConnectedAccounts))
+	}
+}
+
+// What servers do not tell is no reason to make another page, whose link nobody has.
+func TestServerConnectWebviewThatWasImportedIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	for name, settings := range map[string]struct {
+		config  string
+		adopted bool // into the state, by an apply that changes nothing on the server
+	}{
+		"nothing":      {"", false},
+		"a selection":  {"  accepted_providers = [\"nuki\", \"yale\"]\n  accepted_capabilities = [\"lock\"]\n", false},
+		"an exclusion": {"  excluded_providers = [\"sandbox\", \"nuki\"]\n", true},
+		"a kind":       {"  provider_category = \"stable\"\n  customer_key = \"flat-7\"\n", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := apptest.Start(t, apptest.WithProfiles("august"))
+			config := onServer(srv, invite(settings.config))
+			steps := []resource.TestStep{
+				{Config: config},
+				{Config: onServer(srv, "removed {\n  from = "+invitation+"\n  lifecycle {\n    destroy = false\n  }\n}\n")},
+				{Config: config, ResourceName: invitation, ImportState: true, ImportStatePersist: true, ImportStateIdFunc: func(*terraform.State) (string, error) {
+					return invitations(t, srv)[0].ConnectWebviewID, nil
+				}},
+			}
+			if settings.adopted {
+				steps = append(steps, resource.TestStep{Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, invitation)})
+			}
+			play(t, resource.TestCase{Steps: append(steps, resource.TestStep{Config: config, ConfigPlanChecks: plansNothing()},
+				resource.TestStep{
+					Config:           onServer(srv, invite(settings.config+"  custom_redirect_url = \"https://app.example.com/back\"\n")),
+					ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, invitation),
+				})})
+		})
 	}
 }

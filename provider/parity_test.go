@@ -96,7 +96,7 @@ var parities = map[string]parity{
 			m.fillSettings(context.Background(), &webview)
 			return m, webview
 		},
-		notFilled: []string{"accepted_capabilities", "excluded_providers", "provider_category"},
+		notFilled: []string{"excluded_providers", "provider_category"},
 		notShown:  []string{"accepted_devices", "any_device_allowed", "any_provider_allowed", "device_selection_mode", "workspace_id"},
 	},
 	"deviceaccess_workspace": {
