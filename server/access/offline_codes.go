@@ -160,7 +160,7 @@ func offlineUnchangeable(ch CodeChange) error {
 
 // checkOfflineDeletion says why an offline code cannot be deleted: it opens, and nobody can tell the lock not to.
 func (s *Service) checkOfflineDeletion(d store.Device, c store.AccessCode) error {
-	if !offline(c) || c.AppliedGen == 0 || d.RemovedAt != nil {
+	if !offline(c) || c.PinMac == nil || d.RemovedAt != nil { // its generation says less: it begins anew when the device was gone
 		return nil
 	}
 	return &Error{Kind: Invalid, Type: "cannot_delete_offline_access_code", Field: "access_code_id", Message: "The vendor has made this offline access code, and the lock accepts it until " +

@@ -178,6 +178,16 @@ func (b *bed) onLock(pin string) bool {
 	return false
 }
 
+// opens enters a PIN at the keypad.
+func (b *bed) opens(pin string) bool {
+	b.Helper()
+	var out struct {
+		Unlocked bool `json:"unlocked"`
+	}
+	b.must(json.Unmarshal(b.control(http.MethodPost, "keypad/enter", map[string]string{"code": pin}), &out))
+	return out.Unlocked
+}
+
 // control turns a knob of the simulated lock.
 func (b *bed) control(method, what string, body any) []byte {
 	b.Helper()

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
@@ -36,5 +38,33 @@ func TestOfflineCodeOfALostAnswerIsTheSame(t *testing.T) {
 	b.must(json.Unmarshal(b.control(http.MethodGet, "memory", nil), &memory))
 	if len(memory.Offline) != 1 || memory.Offline[0].Code != *b.code(c.ID).PIN {
 		t.Errorf("the vendor has made %d codes", len(memory.Offline))
+	}
+}
+
+// A lock knows a code that was made for it, whatever has become of the lock in its account since then.
+func TestIssuedCodeOfADeviceThatIsBackCannotBeDeleted(t *testing.T) {
+	t.Parallel()
+	var failing atomic.Bool
+	b := start(t, options{profile: "igloohome", vendor: func(w http.ResponseWriter, r *http.Request) bool {
+		if !failing.Load() || r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/offline_codes") {
+			return false
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}})
+	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, Offline: true,
+		StartsAt: time.Now().Format(time.RFC3339), EndsAt: time.Now().Add(5 * time.Hour).Format(time.RFC3339)})
+	b.must(err)
+	b.succeeded(a)
+	failing.Store(true)
+	b.must(b.access.RecordRemoved(t.Context(), holder{}, uuid.MustParse(b.device), false))
+	b.until("its codes are seen to", func() bool { return b.code(c.ID).Status == access.StatusUnknown })
+	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.until("the device is back", func() bool { _, err := b.access.GetDevice(t.Context(), b.p, b.device, ""); return err == nil })
+	if _, err := b.access.DeleteCode(t.Context(), b.p, c.ID.String(), ""); err == nil {
+		t.Error("a code that opens is deleted")
+	}
+	if !b.opens(*b.code(c.ID).PIN) {
+		t.Error("the code does not open")
 	}
 }
