@@ -41,6 +41,7 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 		return c, a, deviceNotFound("device_id", n.DeviceID)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		n := n // what one try finds out is nothing to the next one
 		if err := s.joinKey(ctx, tx, p, &n); err != nil {
 			return err
 		}

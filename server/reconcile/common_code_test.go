@@ -1,0 +1,58 @@
+package reconcile_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// What a try that came to nothing had found out does not count in the next one.
+func TestCodeOfAKeyTakesNoPINThatIsGoneSinceItsFirstTry(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "yale"})
+	other := uuid.New()
+	_, err := b.db.Pool.Exec(t.Context(), `insert into devices select (jsonb_populate_record(d,
+		jsonb_build_object('device_id', $1::text, 'vendor_ref', 'other', 'name', 'other'))).* from devices d`, other)
+	b.must(err)
+	ofKey := func(device, pin string) (access.Code, error) {
+		c, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: device, PIN: pin, CommonCodeKey: "k", NativeScheduling: true, EvenIfOffline: true})
+		return c, err
+	}
+	first, err := ofKey(other.String(), "2580")
+	b.must(err)
+	// The next one meets a deadlock, as soon as the test lets it.
+	const gate = 7
+	_, err = b.db.Pool.Exec(t.Context(), `create sequence tries; create function meet_a_deadlock() returns trigger language plpgsql as $$ begin
+		if nextval('tries') = 1 then perform pg_advisory_xact_lock(7); raise exception 'deadlock' using errcode = '40P01'; end if; return new; end $$;
+		create trigger meet_a_deadlock before insert on access_codes for each row execute function meet_a_deadlock()`)
+	b.must(err)
+	keeper, err := b.db.Pool.Acquire(t.Context())
+	b.must(err)
+	defer keeper.Release()
+	_, err = keeper.Exec(t.Context(), "select pg_advisory_lock($1)", gate)
+	b.must(err)
+	created := make(chan access.Code, 1)
+	go func() {
+		defer close(created)
+		c, err := ofKey(b.device, "")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		created <- c
+	}()
+	b.until("the first try has begun", func() (waits bool) {
+		b.must(b.db.Pool.QueryRow(t.Context(), `select exists (select 1 from pg_locks where locktype = 'advisory' and not granted
+			and objid = $1 and database = (select oid from pg_database where datname = current_database()))`, gate).Scan(&waits))
+		return waits
+	})
+	_, err = b.access.DeleteCode(t.Context(), b.p, first.ID.String(), "")
+	b.must(err)
+	_, err = keeper.Exec(t.Context(), "select pg_advisory_unlock($1)", gate)
+	b.must(err)
+	if c := <-created; c.PIN == nil || *c.PIN == "2580" {
+		t.Error("it has the PIN of a code that was deleted")
+	}
+}
