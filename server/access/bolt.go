@@ -128,8 +128,8 @@ func (s *Service) Interrupted(ctx context.Context, device uuid.UUID) (bool, erro
 	return s.db.Interrupted(ctx, device)
 }
 
-// RecordBoltStarted notes, before the command is sent, that this is about to happen: after a crash nobody sends it
-// again. It says whether the bolt still is to be moved.
+// RecordBoltStarted notes, before a command to the bolt or about the automatic is sent, that this is about to happen:
+// after a crash nobody sends it again. It says whether it still is to be sent.
 func (s *Service) RecordBoltStarted(ctx context.Context, h Holder, device uuid.UUID, w BoltWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of an action", func(t *deviceTx) error {
 		for _, a := range t.pending {

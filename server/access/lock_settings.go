@@ -38,7 +38,7 @@ func (a *AutoLock) columns() (enabled *bool, delay *float64) {
 type AutoLockWork struct {
 	Attempt uuid.UUID
 	AutoLock
-	Started bool // it was told so; what it has made of that it shows
+	Started bool // it may have been told so: it is told once only, what it has made of that it shows
 }
 
 // ConfigureAutoLock asks for a device to lock itself a while after it was unlocked, or not to any more. It returns the
@@ -100,13 +100,6 @@ func (t *deviceTx) autoLock() (work *AutoLockWork, poll *time.Time) {
 		return &AutoLockWork{Attempt: a.ActionAttemptID, AutoLock: *setting, Started: a.StartedAt != nil}, poll
 	}
 	return nil, nil
-}
-
-// RecordAutoLockSent notes that the device was told whether to lock itself, and has still to take it.
-func (s *Service) RecordAutoLockSent(ctx context.Context, h Holder, device uuid.UUID, w AutoLockWork) error {
-	return s.onDevice(ctx, h, device, "record what a device was told", func(t *deviceTx) error {
-		return t.tx.StartActionAttempt(ctx, store.StartActionAttemptParams{ActionAttemptID: w.Attempt, StartedAt: &t.now})
-	})
 }
 
 // RecordAutoLockSet notes that the device has taken it.

@@ -8,6 +8,7 @@ package adapter
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -62,7 +63,8 @@ type Locker interface {
 // AutoLocker is the further ability of an account with devices that can be told to lock themselves a while after they
 // were unlocked (Caps.AutoLock). Accepted means that the device has still to take that: Device shows when it has.
 // Repeating it has no further effect. It fails like Device, with Offline, with Invalid where the device does not take
-// that delay, and with NotSupported where it lacks the capability.
+// that delay, with NotSupported where it lacks the capability, and with Unconfirmed where nobody knows whether it got
+// through.
 type AutoLocker interface {
 	ConfigureAutoLock(ctx context.Context, device DeviceRef, setting AutoLock) (State, error)
 }
@@ -72,6 +74,9 @@ type AutoLock struct {
 	Enabled bool
 	Delay   time.Duration // where it is enabled
 }
+
+// Seconds is a time that is told in seconds, to the nearest nanosecond: converting it would cut, and 8.2 be less.
+func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
 // OfflineIssuer is the further ability of an account whose vendor makes codes that a device accepts without being told of
 // them (Caps.OfflineCodes). Such a code is in no list, and can be neither changed nor taken back.

@@ -36,11 +36,15 @@ func (p *pass) bolt(ctx context.Context, w access.BoltWork) error {
 	return p.boltRefused(ctx, w, err)
 }
 
+// delayTolerance is how far the delay that a device shows may be from the one that it was told: devices keep
+// milliseconds at best.
+const delayTolerance = time.Millisecond
+
 // autoLock tells the device whether to lock itself, once, and looks until it shows that.
 func (p *pass) autoLock(ctx context.Context, w access.AutoLockWork) error {
 	if w.Started {
 		d, err := p.adapter.Device(ctx, p.ref)
-		if err != nil || d.AutoLock == nil || d.AutoLock.Enabled != w.Enabled || (w.Enabled && d.AutoLock.Delay.Seconds() != w.Delay) {
+		if err != nil || d.AutoLock == nil || d.AutoLock.Enabled != w.Enabled || (w.Enabled && (d.AutoLock.Delay-adapter.Seconds(w.Delay)).Abs() > delayTolerance) {
 			return err
 		}
 		return p.access.RecordAutoLockSet(ctx, p.lease, p.device.ID, w)
@@ -50,14 +54,17 @@ func (p *pass) autoLock(ctx context.Context, w access.AutoLockWork) error {
 	if !ok {
 		return p.access.RecordBoltFailed(ctx, p.lease, p.device.ID, attempt, "device_type_not_supported", "The way to this device cannot configure it.")
 	}
-	state, err := locker.ConfigureAutoLock(ctx, p.ref, adapter.AutoLock{Enabled: w.Enabled, Delay: time.Duration(w.Delay * float64(time.Second))})
-	switch {
-	case err != nil:
-		return p.boltRefused(ctx, attempt, err)
-	case state == adapter.Confirmed:
-		return p.access.RecordAutoLockSet(ctx, p.lease, p.device.ID, w)
+	if still, err := p.access.RecordBoltStarted(ctx, p.lease, p.device.ID, attempt); err != nil || !still {
+		return err
 	}
-	return p.access.RecordAutoLockSent(ctx, p.lease, p.device.ID, w)
+	state, err := locker.ConfigureAutoLock(ctx, p.ref, adapter.AutoLock{Enabled: w.Enabled, Delay: adapter.Seconds(w.Delay)})
+	switch {
+	case err == nil && state == adapter.Confirmed:
+		return p.access.RecordAutoLockSet(ctx, p.lease, p.device.ID, w)
+	case err == nil:
+		return nil // the device shows it
+	}
+	return p.boltRefused(ctx, attempt, err)
 }
 
 // boltRefused records why a command did not get through; those errors are returned that are about the way to the

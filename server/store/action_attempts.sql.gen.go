@@ -180,10 +180,13 @@ func (q *Queries) InsertWorkspaceAttempt(ctx context.Context, arg InsertWorkspac
 
 const interrupted = `-- name: Interrupted :one
 select (exists (select 1 from action_attempts a where a.device_id = $1::uuid and a.status = 'pending'
-  and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR') and a.started_at is null)
+  and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK') and a.started_at is null
+  and not exists (select 1 from action_attempts b where b.device_id = $1::uuid and b.status = 'pending' and b.started_at is not null
+    and (b.action_type = 'CONFIGURE_AUTO_LOCK') = (a.action_type = 'CONFIGURE_AUTO_LOCK')))
   or exists (select 1 from devices d where d.device_id = $1::uuid and (d.removed_at is not null or not d.is_managed)))::boolean as interrupted
 `
 
+// One that waits for another of its kind, which was sent and has still to show, holds up nothing.
 func (q *Queries) Interrupted(ctx context.Context, deviceID uuid.UUID) (bool, error) {
 	row := q.db.QueryRow(ctx, interrupted, deviceID)
 	var interrupted bool

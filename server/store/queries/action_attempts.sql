@@ -34,8 +34,11 @@ order by created_at, action_attempt_id limit @max_rows::integer;
 select * from action_attempts where device_id = @device_id::uuid and status = 'pending' order by created_at, action_attempt_id;
 
 -- name: Interrupted :one
+-- One that waits for another of its kind, which was sent and has still to show, holds up nothing.
 select (exists (select 1 from action_attempts a where a.device_id = @device_id::uuid and a.status = 'pending'
-  and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR') and a.started_at is null)
+  and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK') and a.started_at is null
+  and not exists (select 1 from action_attempts b where b.device_id = @device_id::uuid and b.status = 'pending' and b.started_at is not null
+    and (b.action_type = 'CONFIGURE_AUTO_LOCK') = (a.action_type = 'CONFIGURE_AUTO_LOCK')))
   or exists (select 1 from devices d where d.device_id = @device_id::uuid and (d.removed_at is not null or not d.is_managed)))::boolean as interrupted;
 
 -- name: StartActionAttempt :exec

@@ -1,0 +1,121 @@
+package reconcile_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// settings counts what is sent about the automatic of a lock, and lets answer decide about each.
+func settings(n *atomic.Int32, answer func()) func(http.ResponseWriter, *http.Request) bool {
+	return func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/auto_lock") {
+			n.Add(1)
+			answer()
+		}
+		return false
+	}
+}
+
+func (b *bed) autoLock(enabled bool, delay float64) access.Attempt {
+	b.Helper()
+	a, err := b.access.ConfigureAutoLock(b.Context(), b.p, b.device, enabled, &delay)
+	b.must(err)
+	return a
+}
+
+func TestAutoLockWhoseAnswerIsLostIsSentOnce(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int32
+	b := start(t, options{profile: "yale", access: access.Options{BoltPatience: 2 * time.Second},
+		vendor: settings(&sent, func() { panic(http.ErrAbortHandler) })})
+	if a := b.ended(b.autoLock(true, 5)); a.ErrorType != "action_attempt_expired" || sent.Load() != 1 {
+		t.Errorf("%s %s after %d commands", a.Status, a.ErrorType, sent.Load())
+	}
+}
+
+// Seconds are no whole number of nanoseconds in binary.
+func TestAutoLockTakesDelaysWithFractions(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "yale"})
+	for _, delay := range []float64{1.5, 4.35, 8.2, 16.1} {
+		b.succeeded(b.autoLock(true, delay))
+		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+		b.must(err)
+		if d.AutoLock == nil || d.AutoLock.Delay != delay {
+			t.Errorf("of %v the device shows %+v", delay, d.AutoLock)
+		}
+	}
+}
+
+func TestAutoLockGoesAheadOfCodes(t *testing.T) {
+	t.Parallel()
+	var sent, codes atomic.Int32
+	began, asked := make(chan struct{}), make(chan struct{})
+	count := settings(&sent, func() {})
+	b := start(t, options{profile: "yale", vendor: func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/access_codes") && sent.Load() == 0 {
+			if codes.Add(1) == 1 {
+				close(began)
+				<-asked
+			}
+		}
+		return count(w, r)
+	}})
+	b.stopEngine()
+	for _, pin := range []string{"2580", "2581", "2582"} {
+		b.create(pin)
+	}
+	b.startEngine()
+	<-began
+	a := b.autoLock(true, 5)
+	close(asked)
+	b.succeeded(a)
+	if n := codes.Load(); n != 1 {
+		t.Errorf("%d codes were put first", n)
+	}
+	b.until("the codes are on the lock", func() bool { return b.onLock("2580") && b.onLock("2581") && b.onLock("2582") })
+}
+
+// While the first of several settings has still to show, the next one waits, and holds up nobody.
+func TestCodesArePutWhileASettingIsAwaited(t *testing.T) {
+	t.Parallel()
+	var sent, reads atomic.Int32
+	lose := settings(&sent, func() { panic(http.ErrAbortHandler) })
+	b := start(t, options{profile: "yale", access: access.Options{BoltPatience: time.Minute}, vendor: func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/access_codes") {
+			reads.Add(1)
+		}
+		return lose(w, r)
+	}})
+	first, second := b.autoLock(true, 5), b.autoLock(true, 6)
+	b.until("it is sent", func() bool { return sent.Load() > 0 })
+	_, a := b.create("2580")
+	b.succeeded(a)
+	if b.attempt(first).Status != access.Pending || b.attempt(second).Status != access.Pending || sent.Load() != 1 {
+		t.Errorf("%d settings were sent", sent.Load())
+	}
+}
+
+// Somebody who was asleep while others have worked has nothing to say any more.
+func TestAutoLockIsSentByNobodyWhoHasLostTheDevice(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "yale"})
+	a := b.autoLock(true, 5)
+	old := b.look().AutoLock
+	if old == nil || old.Attempt != a.ID {
+		t.Fatal("nothing is to be sent")
+	}
+	still, err := b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), access.BoltWork{Attempt: old.Attempt})
+	b.must(err)
+	if !still {
+		t.Error("it is not to be sent")
+	}
+	if still, err = b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), access.BoltWork{Attempt: old.Attempt}); err != nil || still {
+		t.Errorf("it is to be sent again (%v)", err)
+	}
+}
