@@ -76,12 +76,12 @@ func balance(t testing.TB, to []string) string {
 }
 
 func forward(ctx context.Context, c net.Conn, to string) {
-	defer c.Close()
+	defer c.Close() //nolint:errcheck // read to its end
 	d, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", to)
 	if err != nil {
 		return
 	}
-	defer d.Close()
+	defer d.Close() //nolint:errcheck // read to its end
 	defer context.AfterFunc(ctx, func() { // the test is over, whoever keeps the connection open
 		c.Close() //nolint:errcheck // so be it
 		d.Close() //nolint:errcheck // so be it
