@@ -1,0 +1,85 @@
+package chaos_test
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+)
+
+// database is a PostgreSQL that is stopped, or killed, and started again behind one address.
+type database struct {
+	testing.TB
+	dir     string
+	gate    *gate
+	socket  atomic.Value // string
+	cluster *pglocal.Cluster
+}
+
+func newDatabase(t testing.TB) *database {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "chaos-") // no test's own folder: another user has to enter it
+	if err == nil {
+		err = os.Chmod(dir, 0o755) //nolint:gosec // so that it can
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // it is below the system's temporary folder
+	d := &database{TB: t, dir: dir}
+	d.start()
+	t.Cleanup(func() { d.stop() })
+	d.gate = newGate(t, func(ctx context.Context) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", d.socket.Load().(string))
+	})
+	return d
+}
+
+func (d *database) dsn() string {
+	return "postgres://postgres@" + d.gate.addr + "/postgres?sslmode=disable&connect_timeout=5"
+}
+
+func (d *database) start() {
+	d.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.Context()), patience)
+	defer cancel()
+	c, err := pglocal.Start(ctx, pglocal.Options{Dir: d.dir})
+	if err != nil {
+		d.Fatalf("start the database: %v", err)
+	}
+	u, err := url.Parse(c.DSN("postgres"))
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.cluster = c
+	d.socket.Store(filepath.Join(u.Query().Get("host"), ".s.PGSQL."+u.Query().Get("port")))
+}
+
+func (d *database) stop() {
+	d.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.Context()), time.Minute)
+	defer cancel()
+	if err := d.cluster.Stop(ctx); err != nil {
+		d.Errorf("stop the database: %v", err)
+	}
+}
+
+// restart ends the database, in an orderly way or as kill -9 does, and starts it again.
+func (d *database) restart(kill bool) {
+	d.Helper()
+	if kill {
+		_ = syscall.Kill(d.cluster.Pid(), syscall.SIGKILL)
+		<-d.cluster.Done()
+		_ = d.cluster.Stop(d.Context()) // gives back what it held; that it was killed is known
+	} else {
+		d.stop()
+	}
+	d.start()
+}

@@ -1,0 +1,100 @@
+package chaos_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// gate passes connections on, as a balancer or a cable does, and can be cut.
+type gate struct {
+	addr string
+	cut  atomic.Bool
+	dial func(context.Context) (net.Conn, error)
+
+	mu   sync.Mutex
+	open map[net.Conn]bool
+}
+
+func newGate(t testing.TB, dial func(context.Context) (net.Conn, error)) *gate {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{addr: l.Addr().String(), dial: dial, open: map[net.Conn]bool{}}
+	ctx := t.Context()
+	var passing sync.WaitGroup
+	passing.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			passing.Go(func() { g.pass(ctx, c) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close() //nolint:errcheck // nothing is lost
+		g.sever()
+		passing.Wait()
+	})
+	return g
+}
+
+// sever ends the connections that there are.
+func (g *gate) sever() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for c := range g.open {
+		c.Close() //nolint:errcheck // nothing is lost
+	}
+}
+
+// during cuts the gate while f runs.
+func (g *gate) during(f func()) {
+	g.cut.Store(true)
+	g.sever()
+	f()
+	g.cut.Store(false)
+}
+
+func (g *gate) pass(ctx context.Context, c net.Conn) {
+	defer c.Close() //nolint:errcheck // read to its end
+	if g.cut.Load() {
+		return
+	}
+	dialing, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	d, err := g.dial(dialing)
+	if err != nil {
+		return
+	}
+	defer d.Close() //nolint:errcheck // read to its end
+	g.mu.Lock()
+	g.open[c], g.open[d] = true, true
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		delete(g.open, c)
+		delete(g.open, d)
+		g.mu.Unlock()
+	}()
+	if ctx.Err() != nil || g.cut.Load() {
+		return
+	}
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{c, d}, {d, c}} {
+		both.Go(func() {
+			io.Copy(way[0], way[1]) //nolint:errcheck // either side may end
+			if half, ok := way[0].(interface{ CloseWrite() error }); ok {
+				half.CloseWrite() //nolint:errcheck // it may be gone
+			}
+		})
+	}
+	both.Wait()
+}

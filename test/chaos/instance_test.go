@@ -1,0 +1,131 @@
+package chaos_test
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// instance is one of several servers on one database, kept running as a supervisor would.
+type instance struct {
+	testing.TB
+	addr  string
+	args  []string
+	ready string // file
+	log   *os.File
+
+	mu       sync.Mutex
+	cmd      *exec.Cmd
+	ended    chan struct{} // of cmd
+	wanted   bool
+	byItself int // how often it ended without having been told to
+	keeping  sync.WaitGroup
+}
+
+func build(t testing.TB) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "deviceaccess-server")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/deviceaccess/terraform-provider-deviceaccess/server/cmd/deviceaccess-server").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build the server: %v\n%s", err, out)
+	}
+	return program
+}
+
+// freeAddress is one that nobody listens at for the moment.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // nothing was served
+	return l.Addr().String()
+}
+
+// newInstance keeps "program args… --listen addr" running until the test ends.
+func newInstance(t testing.TB, name string, args ...string) *instance {
+	t.Helper()
+	dir := t.TempDir()
+	i := &instance{TB: t, addr: freeAddress(t), ready: filepath.Join(dir, "ready.json"), wanted: true}
+	i.args = append(args, "--listen", i.addr)
+	var err error
+	if i.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
+		t.Fatal(err)
+	}
+	i.spawn()
+	i.keeping.Go(i.keep)
+	t.Cleanup(func() {
+		i.mu.Lock()
+		i.wanted = false
+		_ = i.cmd.Process.Kill()
+		i.mu.Unlock()
+		i.keeping.Wait()
+		i.log.Close() //nolint:errcheck // it was written to by others
+		if b, _ := os.ReadFile(i.log.Name()); t.Failed() {
+			t.Logf("the log of %s ends with\n%s", name, b[max(0, len(b)-3000):])
+		}
+	})
+	return i
+}
+
+func (i *instance) spawn() {
+	cmd := exec.Command(i.args[0], i.args[1:]...) //nolint:noctx // it is ended by its supervisor
+	cmd.Stdout, cmd.Stderr = i.log, i.log
+	if err := cmd.Start(); err != nil {
+		i.Errorf("start the server: %v", err)
+	}
+	i.cmd, i.ended = cmd, make(chan struct{})
+}
+
+// keep starts the program again whenever it has ended.
+func (i *instance) keep() {
+	for {
+		err := i.cmd.Wait()
+		i.mu.Lock()
+		close(i.ended)
+		if !i.wanted {
+			i.mu.Unlock()
+			return
+		}
+		if exit, ok := err.(*exec.ExitError); ok && !exit.Sys().(syscall.WaitStatus).Signaled() { //nolint:errorlint,forcetypeassert // Wait's own
+			i.byItself++
+		}
+		i.spawn()
+		i.mu.Unlock()
+	}
+}
+
+// signal sends a signal to the process that there is.
+func (i *instance) signal(s syscall.Signal) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_ = i.cmd.Process.Signal(s) // it may have ended just now
+}
+
+// end has the process end by a signal, and returns when it has. Another is then being started.
+func (i *instance) end(s syscall.Signal) {
+	i.mu.Lock()
+	ended := i.ended
+	_ = i.cmd.Process.Signal(s)
+	i.mu.Unlock()
+	<-ended
+}
+
+// credentials are the API key and the workspace that the ready file names, once it is there.
+func (i *instance) credentials() (key, workspace string) {
+	var ready struct {
+		Key       string `json:"api_key"`
+		Workspace string `json:"workspace_id"`
+	}
+	until(i, "the server is ready", func() bool {
+		b, err := os.ReadFile(i.ready)
+		return err == nil && json.Unmarshal(b, &ready) == nil
+	})
+	return ready.Key, ready.Workspace
+}

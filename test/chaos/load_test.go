@@ -1,0 +1,231 @@
+package chaos_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// client asks the servers behind a balancer, and asks again what it got no answer to.
+type client struct {
+	url, key string
+	http     *http.Client
+
+	mu      sync.Mutex
+	answers int // definite ones
+	again   int // asked again
+	refused map[string]int
+}
+
+// answer is what was answered for good.
+type answer struct {
+	status int
+	body   map[string]any
+}
+
+func (a answer) text(path ...string) string {
+	var at any = a.body
+	for _, p := range path {
+		m, _ := at.(map[string]any)
+		at = m[p]
+	}
+	s, _ := at.(string)
+	return s
+}
+
+// ask sends a request until it is answered, with one Idempotency-Key, so that what was done already is not done again.
+// It gives up when ctx ends; ok says whether there was an answer.
+func (c *client) ask(ctx context.Context, path string, in map[string]any) (a answer, ok bool) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		panic(err)
+	}
+	key := uuid.NewString()
+	for n := 0; ctx.Err() == nil; n++ {
+		if n > 0 {
+			c.mu.Lock()
+			c.again++
+			c.mu.Unlock()
+			select { // a server that is down is not asked in a spin
+			case <-ctx.Done():
+				return a, false
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		if a, err = c.once(ctx, path, key, body); err != nil || a.status >= 500 || a.status == http.StatusTooManyRequests {
+			continue
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.answers++
+		if a.status != http.StatusOK {
+			c.refused[fmt.Sprintf("%s %d %s %s", path, a.status, a.text("error", "type"), a.text("error", "message"))]++
+		}
+		return a, true
+	}
+	return a, false
+}
+
+func (c *client) once(ctx context.Context, path, key string, body []byte) (a answer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 40*time.Second) // a frozen server answers nobody
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(body))
+	if err != nil {
+		return a, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", key)
+	res, err := c.http.Do(req)
+	if err != nil {
+		return a, err
+	}
+	defer res.Body.Close() //nolint:errcheck // read to its end
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		return a, err
+	}
+	a.status = res.StatusCode
+	return a, json.Unmarshal(raw, &a.body)
+}
+
+func (c *client) answered() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.answers
+}
+
+// owned is a code of which a guest was told.
+type owned struct {
+	id, device, name, pin string // pin "": the vendor invents it
+	adopted               bool   // it was on the lock before
+}
+
+// guests make, change, adopt and delete codes on locks of their own.
+type guests struct {
+	*client
+	random  *rand.Rand
+	devices []string
+	codes   map[string]*owned // by id
+	deleted map[string]*owned
+	made    map[string]int // by name, what was asked for
+	tries   []string       // action attempts
+	did     map[string]int // by operation
+}
+
+func newGuests(c *client, seed uint64, devices []string) *guests {
+	return &guests{client: c, random: rand.New(rand.NewPCG(seed, 1)), devices: devices, codes: map[string]*owned{}, deleted: map[string]*owned{}, made: map[string]int{}, did: map[string]int{}}
+}
+
+// perLock is how many codes guests keep on a lock: fewer than any has room for.
+const perLock = 3
+
+// live works until loading ends; what has begun is brought to an end as long as ctx allows.
+func (g *guests) live(ctx, loading context.Context) {
+	for n := 0; loading.Err() == nil; n++ {
+		device := g.devices[g.random.IntN(len(g.devices))]
+		var here []*owned
+		for _, id := range slices.Sorted(maps.Keys(g.codes)) {
+			if g.codes[id].device == device {
+				here = append(here, g.codes[id])
+			}
+		}
+		switch act := g.random.IntN(10); {
+		case len(here) == 0, act < 4 && len(here) < perLock:
+			if g.random.IntN(4) == 0 {
+				g.adopt(ctx, device, fmt.Sprintf("Found %d", n))
+			} else {
+				g.create(ctx, device, n)
+			}
+		case act < 7:
+			g.change(ctx, here[g.random.IntN(len(here))], n)
+		default:
+			g.delete(ctx, here[g.random.IntN(len(here))])
+		}
+	}
+}
+
+func (g *guests) create(ctx context.Context, device string, n int) {
+	name := fmt.Sprintf("%s %d", device[len(device)-4:], n) // some locks have room for 12 characters
+	g.made[name]++
+	a, ok := g.ask(ctx, "/access_codes/create", map[string]any{"device_id": device, "name": name})
+	if ok && a.status == http.StatusOK {
+		g.did["create"]++
+		g.codes[a.text("access_code", "access_code_id")] = &owned{id: a.text("access_code", "access_code_id"), device: device, name: name, pin: a.text("access_code", "code")}
+	}
+}
+
+func (g *guests) adopt(ctx context.Context, device, name string) {
+	free, ok := g.ask(ctx, "/access_codes/generate_code", map[string]any{"device_id": device})
+	if !ok || free.status != http.StatusOK {
+		return
+	}
+	a, ok := g.ask(ctx, "/access_codes/simulate/create_unmanaged_access_code", map[string]any{"device_id": device, "name": name, "code": free.text("generated_code", "code")})
+	if !ok || a.status != http.StatusOK {
+		return
+	}
+	id := a.text("access_code", "access_code_id")
+	c := &owned{id: id, device: device, adopted: true}
+	g.codes[id] = c
+	a, ok = g.ask(ctx, "/access_codes/unmanaged/convert_to_managed", map[string]any{"access_code_id": id})
+	if ok && a.status == http.StatusOK {
+		g.did["convert"]++
+		g.tries = append(g.tries, a.text("action_attempt", "action_attempt_id"))
+	}
+}
+
+func (g *guests) change(ctx context.Context, c *owned, n int) {
+	if c.adopted { // whether it has become a managed one is for the end to say
+		g.delete(ctx, c)
+		return
+	}
+	in := map[string]any{"access_code_id": c.id}
+	name, pin := c.name, c.pin
+	if g.random.IntN(2) == 0 {
+		name = fmt.Sprintf("changed %d", n%1000)
+		in["name"] = name
+	} else {
+		free, ok := g.ask(ctx, "/access_codes/generate_code", map[string]any{"device_id": c.device})
+		if !ok || free.status != http.StatusOK {
+			return
+		}
+		pin = free.text("generated_code", "code")
+		in["code"] = pin
+	}
+	if a, ok := g.ask(ctx, "/access_codes/update", in); ok && a.status == http.StatusOK {
+		g.did["update"]++
+		c.name, c.pin = name, pin
+		if id := a.text("action_attempt", "action_attempt_id"); id != "" {
+			g.tries = append(g.tries, id)
+		}
+	}
+}
+
+func (g *guests) delete(ctx context.Context, c *owned) {
+	path := "/access_codes/delete"
+	if c.adopted {
+		path = "/access_codes/unmanaged/delete"
+	}
+	a, ok := g.ask(ctx, path, map[string]any{"access_code_id": c.id})
+	if ok && a.status == http.StatusNotFound && c.adopted { // it is a managed one by now
+		a, ok = g.ask(ctx, "/access_codes/delete", map[string]any{"access_code_id": c.id})
+	}
+	if ok && (a.status == http.StatusOK || a.status == http.StatusNotFound) {
+		g.did["delete"]++
+		delete(g.codes, c.id)
+		g.deleted[c.id] = c
+		if id := a.text("action_attempt", "action_attempt_id"); id != "" {
+			g.tries = append(g.tries, id)
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// frozen is longer than a lease lasts, so that others take over what the frozen server has in hand.
+const frozen = 18 * time.Second
+
+// storm is three servers behind a balancer, on one database, with the locks of one cloud.
+type storm struct {
+	testing.TB
+	program, data   string
+	database        *database
+	instances       []*instance
+	balancer, cloud *gate
+	endpoints       *gate
+	receiver        *receiver
+	pool            *pgxpool.Pool
+	key, workspace  string
+	guests          []*guests
+	counts          map[string]int
+	takeovers       int
+	worst           time.Duration // until all that a killed server held was worked on again
+}
+
+// Three servers are killed, frozen and stopped while guests make, change, adopt and delete codes; the database is
+// restarted and killed; the vendor's cloud and the endpoints are cut off. In the end every answered request has had its
+// effect once or says why not, no slot of a lock holds what nobody owns, every event has arrived, and nothing waits.
+func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
+	t.Parallel()
+	faults, restarts, seed := number(t, "CHAOS_FAULTS", 4), number(t, "CHAOS_RESTARTS", 1), number(t, "CHAOS_SEED", 1)
+	s := newStorm(t)
+	random := rand.New(rand.NewPCG(uint64(seed), 2))
+	loading, stop := context.WithCancel(t.Context())
+	var living sync.WaitGroup
+	for _, g := range s.guests {
+		living.Go(func() { g.live(t.Context(), loading) })
+	}
+	t.Cleanup(living.Wait)
+	t.Cleanup(stop)
+	begun := time.Now()
+	for n := range faults {
+		s.progress(fmt.Sprintf("requests are answered after %d faults", n))
+		<-time.After(time.Duration(random.IntN(1500)) * time.Millisecond) // the moment is the seed's
+		victim := s.instances[random.IntN(len(s.instances))]
+		switch n % 5 {
+		case 0, 2:
+			s.counts["kill -9"]++
+			held := s.leases()
+			victim.end(syscall.SIGKILL)
+			s.takenOver(held)
+		case 1, 3:
+			s.counts["TERM"]++
+			victim.end(syscall.SIGTERM)
+		default:
+			s.counts["frozen"]++
+			victim.signal(syscall.SIGSTOP)
+			<-time.After(frozen)
+			victim.signal(syscall.SIGCONT)
+		}
+		switch {
+		case restarts*(n+1)/faults > restarts*n/faults:
+			s.counts["database restarted"]++
+			s.database.restart(random.IntN(2) == 0)
+		case random.IntN(4) == 0:
+			s.counts["cloud cut off"]++
+			s.cloud.during(func() { <-time.After(2 * time.Second) })
+		case random.IntN(3) == 0:
+			s.counts["endpoints cut off"]++
+			s.endpoints.during(func() { <-time.After(2 * time.Second) })
+		}
+	}
+	s.progress("requests are answered after the storm")
+	stop()
+	living.Wait()
+	s.settle()
+	s.audit(seed, faults, time.Since(begun))
+}
+
+func newStorm(t testing.TB) *storm {
+	t.Helper()
+	s := &storm{TB: t, program: build(t), data: t.TempDir(), database: newDatabase(t), receiver: newReceiver(t), counts: map[string]int{}}
+	dsn := s.database.dsn()
+	if err := store.Migrate(t.Context(), dsn); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if s.pool, err = pgxpool.New(t.Context(), dsn); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.pool.Close)
+	common := []string{"--data-dir", s.data, "--database-url", dsn}
+	cloud := newInstance(t, "the cloud", append([]string{s.program, "sandbox", "serve", "--sandbox-speed", "20"}, common...)...)
+	s.cloud = newGate(t, to(cloud.addr))
+	s.endpoints = newGate(t, to(strings.TrimPrefix(s.receiver.URL, "http://")))
+	var next atomic.Uint64
+	var servers []string
+	s.balancer = newGate(t, func(ctx context.Context) (c net.Conn, err error) {
+		for range servers {
+			if c, err = to(servers[next.Add(1)%uint64(len(servers))])(ctx); err == nil {
+				break
+			}
+		}
+		return c, err
+	})
+	for n := range 3 {
+		args := append([]string{s.program, "serve", "--sandbox", "--sandbox-locks", "2", "--sandbox-url", "http://" + s.cloud.addr,
+			"--public-url", "http://" + s.balancer.addr, "--allow-webhook-prefix", "127.0.0.0/8", "--log-level", "warn"}, common...)
+		if n == 0 { // it makes the sandbox, and the key
+			args = append(args, "--ready-file", filepath.Join(s.data, "ready.json"))
+		}
+		i := newInstance(t, fmt.Sprintf("server %d", n+1), args...)
+		if n == 0 {
+			i.ready = filepath.Join(s.data, "ready.json")
+			s.key, s.workspace = i.credentials()
+		}
+		s.instances, servers = append(s.instances, i), append(servers, i.addr)
+	}
+	s.people()
+	return s
+}
+
+func to(addr string) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "tcp", addr) }
+}
+
+// people are two endpoints, and guests who share the locks among them.
+func (s *storm) people() {
+	s.Helper()
+	c := &client{url: "http://" + s.balancer.addr, key: s.key, refused: map[string]int{},
+		http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}} // each request to another server
+	for _, path := range []string{"/fast/", "/slow/"} {
+		if a, ok := c.ask(s.Context(), "/webhooks/create", map[string]any{"url": "http://" + s.endpoints.addr + path}); !ok || a.status != http.StatusOK {
+			s.Fatalf("create a webhook: %v", a)
+		}
+	}
+	var devices []string
+	until(s, "the locks are there", func() bool {
+		devices = nil
+		a, _ := c.ask(s.Context(), "/devices/list", map[string]any{"limit": 200})
+		all, _ := a.body["devices"].([]any)
+		for _, d := range all {
+			d, _ := d.(map[string]any)
+			devices = append(devices, fmt.Sprint(d["device_id"]))
+		}
+		var unread int
+		err := s.pool.QueryRow(s.Context(), "select count(*) from devices where due_at <= now()").Scan(&unread)
+		return err == nil && len(devices) >= 20 && unread == 0
+	})
+	const several = 4
+	for n := range several {
+		var mine []string
+		for i, d := range devices {
+			if i%several == n {
+				mine = append(mine, d)
+			}
+		}
+		s.guests = append(s.guests, newGuests(c, uint64(n), mine))
+	}
+}
+
+// progress waits until requests are answered again.
+func (s *storm) progress(what string) {
+	s.Helper()
+	before := s.guests[0].answered()
+	until(s, what, func() bool { return s.guests[0].answered() > before+10 })
+}
+
+// leases are those that are held now, by key.
+func (s *storm) leases() map[string]int64 {
+	held := map[string]int64{}
+	rows, err := s.pool.Query(s.Context(), "select key, fence from leases where held_until > now()")
+	if err != nil {
+		return nil
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key string
+		var fence int64
+		if rows.Scan(&key, &fence) == nil {
+			held[key] = fence
+		}
+	}
+	return held
+}
+
+// takenOver waits until what a killed server held is worked on by others, or was not its own.
+func (s *storm) takenOver(held map[string]int64) {
+	s.Helper()
+	killed := time.Now()
+	until(s, "others have taken over", func() bool {
+		for key, fence := range held {
+			var waits bool
+			// Renewed: its holder is alive. Run out, and nothing due: it was given up in time.
+			err := s.pool.QueryRow(s.Context(), `select exists (select 1 from leases where key = $1 and fence = $2 and held_until <> '-infinity'
+				and held_until < $3::timestamptz + interval '14 seconds')`, key, fence, killed).Scan(&waits)
+			if err != nil {
+				return false
+			}
+			if waits && s.isDue(key) {
+				return false
+			}
+			delete(held, key)
+		}
+		return true
+	})
+	s.takeovers++
+	s.worst = max(s.worst, time.Since(killed))
+}
+
+// isDue says whether there is work for the key of a lease.
+func (s *storm) isDue(key string) (due bool) {
+	lane, id, _ := strings.Cut(key, ":")
+	table := map[string]string{"device": "devices", "account": "connected_accounts", "endpoint": "webhooks"}[lane]
+	column := map[string]string{"device": "device_id", "account": "connected_account_id", "endpoint": "webhook_id"}[lane]
+	if table == "" || uuid.Validate(id) != nil {
+		return false
+	}
+	err := s.pool.QueryRow(s.Context(), "select exists (select 1 from "+table+" where "+column+" = $1 and due_at <= now())", id).Scan(&due)
+	return err != nil || due
+}
+
+// memory is what is really on a lock: its PINs.
+func (s *storm) memory(device string) (pins []string) {
+	s.Helper()
+	out, err := exec.CommandContext(s.Context(), s.program, "sandbox", "memory", "--endpoint", "http://"+s.cloud.addr, "--data-dir", s.data, "--database-url", s.database.dsn(), device).Output()
+	if err != nil {
+		s.Fatalf("look into lock %s: %v", device, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		pins = append(pins, strings.Fields(line)[0])
+	}
+	return pins
+}
