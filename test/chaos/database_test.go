@@ -25,14 +25,14 @@ type database struct {
 
 func newDatabase(t testing.TB) *database {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "chaos-") // no test's own folder: another user has to enter it
+	dir, err := os.MkdirTemp("", "chaos-") //nolint:usetesting // another user has to enter it
 	if err == nil {
 		err = os.Chmod(dir, 0o755) //nolint:gosec // so that it can
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // it is below the system's temporary folder
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	d := &database{TB: t, dir: dir}
 	d.start()
 	t.Cleanup(func() { d.stop() })

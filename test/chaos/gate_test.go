@@ -39,7 +39,7 @@ func newGate(t testing.TB, dial func(context.Context) (net.Conn, error)) *gate {
 		}
 	})
 	t.Cleanup(func() {
-		l.Close() //nolint:errcheck // nothing is lost
+		l.Close()
 		g.sever()
 		passing.Wait()
 	})
@@ -51,7 +51,7 @@ func (g *gate) sever() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for c := range g.open {
-		c.Close() //nolint:errcheck // nothing is lost
+		c.Close()
 	}
 }
 
@@ -64,7 +64,7 @@ func (g *gate) during(f func()) {
 }
 
 func (g *gate) pass(ctx context.Context, c net.Conn) {
-	defer c.Close() //nolint:errcheck // read to its end
+	defer c.Close()
 	if g.cut.Load() {
 		return
 	}
@@ -74,7 +74,7 @@ func (g *gate) pass(ctx context.Context, c net.Conn) {
 	if err != nil {
 		return
 	}
-	defer d.Close() //nolint:errcheck // read to its end
+	defer d.Close()
 	g.mu.Lock()
 	g.open[c], g.open[d] = true, true
 	g.mu.Unlock()
@@ -90,9 +90,9 @@ func (g *gate) pass(ctx context.Context, c net.Conn) {
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{c, d}, {d, c}} {
 		both.Go(func() {
-			io.Copy(way[0], way[1]) //nolint:errcheck // either side may end
+			io.Copy(way[0], way[1])
 			if half, ok := way[0].(interface{ CloseWrite() error }); ok {
-				half.CloseWrite() //nolint:errcheck // it may be gone
+				half.CloseWrite()
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // instance is one of several servers on one database, kept running as a supervisor would.
@@ -44,7 +45,7 @@ func freeAddress(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // nothing was served
+	defer l.Close()
 	return l.Addr().String()
 }
 
@@ -66,7 +67,7 @@ func newInstance(t testing.TB, name string, args ...string) *instance {
 		_ = i.cmd.Process.Kill()
 		i.mu.Unlock()
 		i.keeping.Wait()
-		i.log.Close() //nolint:errcheck // it was written to by others
+		i.log.Close()
 		if b, _ := os.ReadFile(i.log.Name()); t.Failed() {
 			t.Logf("the log of %s ends with\n%s", name, b[max(0, len(b)-3000):])
 		}
@@ -75,7 +76,7 @@ func newInstance(t testing.TB, name string, args ...string) *instance {
 }
 
 func (i *instance) spawn() {
-	cmd := exec.Command(i.args[0], i.args[1:]...) //nolint:noctx // it is ended by its supervisor
+	cmd := exec.Command(i.args[0], i.args[1:]...)
 	cmd.Stdout, cmd.Stderr = i.log, i.log
 	if err := cmd.Start(); err != nil {
 		i.Errorf("start the server: %v", err)
@@ -95,6 +96,7 @@ func (i *instance) keep() {
 		}
 		if exit, ok := err.(*exec.ExitError); ok && !exit.Sys().(syscall.WaitStatus).Signaled() { //nolint:errorlint,forcetypeassert // Wait's own
 			i.byItself++
+			<-time.After(200 * time.Millisecond) // as supervisors do
 		}
 		i.spawn()
 		i.mu.Unlock()

@@ -132,6 +132,9 @@ wrong                     %6d`, seed, faults, took.Round(time.Second), s.counts,
 	if len(wrong) > 0 {
 		s.Errorf("wrong:\n%s", strings.Join(wrong[:min(len(wrong), 20)], "\n"))
 	}
+	if s.worst > 30*time.Second {
+		s.Errorf("work of a killed server was taken over after %s", s.worst)
+	}
 	if did["create"] == 0 || did["update"] == 0 || did["delete"] == 0 || did["convert"] == 0 {
 		s.Errorf("that was no load: %v", did)
 	}

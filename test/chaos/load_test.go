@@ -90,7 +90,7 @@ func (c *client) once(ctx context.Context, path, key string, body []byte) (a ans
 	if err != nil {
 		return a, err
 	}
-	defer res.Body.Close() //nolint:errcheck // read to its end
+	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
 	if err != nil {
 		return a, err

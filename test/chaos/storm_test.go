@@ -67,14 +67,14 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 			held := s.leases()
 			victim.end(syscall.SIGKILL)
 			s.takenOver(held)
-		case 1, 3:
-			s.counts["TERM"]++
-			victim.end(syscall.SIGTERM)
-		default:
+		case 1:
 			s.counts["frozen"]++
 			victim.signal(syscall.SIGSTOP)
 			<-time.After(frozen)
 			victim.signal(syscall.SIGCONT)
+		default:
+			s.counts["TERM"]++
+			victim.end(syscall.SIGTERM)
 		}
 		switch {
 		case restarts*(n+1)/faults > restarts*n/faults:
