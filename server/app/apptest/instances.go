@@ -81,7 +81,7 @@ func forward(ctx context.Context, c net.Conn, to string) {
 	if err != nil {
 		return
 	}
-	defer d.Close() //nolint:errcheck // read to its end
+	defer d.Close()                       //nolint:errcheck // read to its end
 	defer context.AfterFunc(ctx, func() { // the test is over, whoever keeps the connection open
 		c.Close() //nolint:errcheck // so be it
 		d.Close() //nolint:errcheck // so be it
