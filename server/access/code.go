@@ -163,9 +163,11 @@ func (s *Service) updates(r store.AccessCode) (out []Mutation, err error) {
 		for _, c := range applied.changes(wanted) {
 			out = append(out, Mutation{Code: "updating_" + c.what, Message: message, At: r.WantedAt, From: c.from, To: c.to})
 		}
+	} else {
+		applied = &codeState{}
 	}
-	if out == nil {
-		out = []Mutation{{Code: "updating_code", Message: message, At: r.WantedAt}}
+	if out == nil { // every update says from what to what, also where that is the same
+		out = []Mutation{{Code: "updating_code", Message: message, At: r.WantedAt, From: map[string]any{"code": applied.PIN}, To: map[string]any{"code": wanted.PIN}}}
 	}
 	return out, nil
 }

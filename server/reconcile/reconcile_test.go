@@ -132,4 +132,20 @@ func TestChangesThatWaitAreShown(t *testing.T) {
 	}
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
 	b.until("nothing is left to do", func() bool { return len(b.code(c.ID).Mutations) == 0 })
+
+	// A change that is taken back on its way still waits for the device to say so.
+	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, false))
+	for _, name := range []string{"Foe", "Friend"} {
+		_, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), Name: &name, EvenIfOffline: true})
+		b.must(err)
+	}
+	back := b.code(c.ID).Mutations
+	if len(back) != 1 || back[0].Code != "updating_code" {
+		t.Fatalf("of a change that was taken back: %d mutations", len(back))
+	}
+	for side, state := range map[string]map[string]any{"from": back[0].From, "to": back[0].To} {
+		if pin, _ := state["code"].(*string); pin == nil || *pin != "74628352" {
+			t.Errorf("%s is no PIN", side)
+		}
+	}
 }
