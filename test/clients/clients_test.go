@@ -112,7 +112,7 @@ func settingOf(t *testing.T, s *apptest.Server) map[string]any {
 	}
 	return map[string]any{
 		"accessSystem": s.AccessSystem(t).ID, "endpoint": s.URL, "apiKey": s.APIKey, "workspaceId": s.WorkspaceID, "devices": devices,
-		"personalAccessToken": token(access.PAT), "consoleSessionToken": token(access.ConsoleSession),
+		"personalAccessToken": token(access.PAT), "consoleSessionToken": token(access.ConsoleSession), "publishableKey": token(access.PublishableKey),
 		"accounts": map[string]account{
 			"spare": connect(t, s, "/devices/list", 6, false), "seen": connect(t, s, "/devices/unmanaged/list", 3, true),
 			"lost": connect(t, s, "/devices/list", 1, false), "doomed": connect(t, s, "/devices/list", 1, false),

@@ -1,9 +1,10 @@
 // The ways in which the client takes a credential.
-import { deepEqual, equal } from 'node:assert/strict'
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { seam, setting } from './setting.mjs'
+import { client as workspace, refusal, seam, setting } from './setting.mjs'
 
-const { apiKey, consoleSessionToken, endpoint, personalAccessToken, workspaceId } = setting
+const { apiKey, consoleSessionToken, endpoint, personalAccessToken, publishableKey, workspaceId } = setting
 const { Seam, SeamWithoutWorkspace, SeamMultiWorkspace } = seam
 // The older generation calls the client of several workspaces differently.
 const Roaming = SeamWithoutWorkspace ?? SeamMultiWorkspace
@@ -31,6 +32,37 @@ describe('credentials', () => {
       deepEqual(found.map((workspace) => workspace.workspace_id), [workspaceId])
     })
   }
+
+  it('a publishable key, of a page whose user is given devices', async () => {
+    const user_identifier_key = randomUUID()
+    const page = await Seam.fromPublishableKey(publishableKey, user_identifier_key, { endpoint })
+    deepEqual(await page.devices.list(), [])
+    const { client_session_id } = await page.clientSessions.get()
+    equal((await workspace.clientSessions.get({ user_identifier_key })).client_session_id, client_session_id)
+
+    const { spare } = setting.accounts
+    await workspace.clientSessions.grantAccess({ user_identifier_key, connected_account_ids: [spare.id] })
+    const ids = (devices) => devices.map(({ device_id }) => device_id).sort()
+    const own = ids(await page.devices.list())
+    ok(own.length > 0 && own.every((id) => spare.devices.includes(id)))
+    const again = await Seam.fromPublishableKey(publishableKey, user_identifier_key, { endpoint })
+    equal((await again.clientSessions.get()).client_session_id, client_session_id)
+    deepEqual(ids(await again.devices.list()), own)
+
+    // Another user has another session, which a client may be told to go on with.
+    const other = await Seam.fromPublishableKey(publishableKey, randomUUID(), { endpoint })
+    deepEqual(await other.devices.list(), [])
+    const { token } = await workspace.clientSessions.get({ user_identifier_key })
+    await other.updateClientSessionToken(token)
+    deepEqual(ids(await other.devices.list()), own)
+    await workspace.clientSessions.revoke({ client_session_id })
+    ok(seam.isSeamHttpUnauthorizedError(await refusal(page.devices.list())))
+  })
+
+  it('a publishable key that nobody knows', async () => {
+    const error = await refusal(Seam.fromPublishableKey('seam_pk1AAAAAAAA_aaaaaaaaaaaaaaaaaaaaaaaa', randomUUID(), { endpoint }))
+    ok(seam.isSeamHttpUnauthorizedError(error), error.stack)
+  })
 
   it('from the environment', async () => {
     Object.assign(process.env, { SEAM_API_KEY: apiKey, SEAM_ENDPOINT: endpoint })

@@ -4,7 +4,7 @@ import { ok } from 'node:assert/strict'
 // seam is the package as its users import it.
 export const seam = await import(process.env.SEAM_PACKAGE)
 
-// setting is {endpoint, apiKey, personalAccessToken, consoleSessionToken, workspaceId, accessSystem, devices, accounts};
+// setting is {endpoint, apiKey, personalAccessToken, consoleSessionToken, publishableKey, workspaceId, accessSystem, devices, accounts};
 // devices by the profile of a simulated lock, accounts by what they are for: {id, devices}.
 export const setting = JSON.parse(process.env.SEAM_SETTING)
 
