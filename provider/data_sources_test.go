@@ -113,14 +113,3 @@ func TestUnmanagedAccessCodesAreAllListedAndHiddenPINsAreNull(t *testing.T) {
 		},
 	}})
 }
-
-func TestListThatCannotBeReadToItsEndIsAnError(t *testing.T) {
-	f := startFake(t)
-	same := answer(map[string]any{"devices": []any{}, "pagination": map[string]any{"has_next_page": true, "next_page_cursor": "again", "next_page_url": nil}})
-	for range 20 {
-		f.then("/devices/list", same)
-	}
-	run(t, resource.TestCase{Steps: []resource.TestStep{{
-		Config: f.config(`data "deviceaccess_devices" "these" {}`), ExpectError: says("Error: List devices", `repeats the page at cursor "again"`),
-	}}})
-}
