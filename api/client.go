@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -66,7 +67,7 @@ func chain(transport http.RoundTripper, config Config) http.RoundTripper {
 	transport = logged{transport, config.Credential, config.Log}
 	transport = &trusting{next: transport}
 	transport = limited{transport, make(chan struct{}, cmp.Or(max(0, config.MaxConcurrentRequests), DefaultMaxConcurrentRequests))}
-	return retrying{transport}
+	return retrying{transport, new(atomic.Bool)}
 }
 
 // CheckEndpoint says what keeps an address from being the address of a server.

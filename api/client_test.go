@@ -132,6 +132,54 @@ func check(t *testing.T, name string, call func(context.Context, *Client) error,
 	}
 }
 
+// A creation has a key, each its own, and where the server goes by keys it is repeated like what is harmless.
+func TestCreationsAreRepeatedWhereTheServerGoesByTheirKeys(t *testing.T) {
+	type answer = func(*http.Request) (*http.Response, error)
+	busy := says(409, `{"ok":false,"error":{"type":"idempotency_key_in_use"}}`, "Retry-After", "1")
+	for name, c := range map[string]struct {
+		known bool // that the server goes by keys
+		first answer
+		want  int // how often the creation is asked
+	}{
+		"reset, of a server that goes by keys":      {true, breaks(reset), 2},
+		"reset, of another":                         {false, breaks(reset), 1},
+		"cut off, of a server that goes by keys":    {true, cutOff, 2},
+		"502 of what is before it":                  {true, says(502, `<h1>`), 2},
+		"a first one that is still being answered":  {true, busy, 2},
+		"such an answer of another":                 {false, busy, 1},
+		"a conflict":                                {true, says(409, `{}`), 1},
+		"500":                                       {true, says(500, `{}`), 1},
+		"told by the answer to the creation itself": {false, says(502, `<h1>`, acceptsKeysHeader, "true"), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var keys []string
+				creating := func(f answer) answer {
+					return func(r *http.Request) (*http.Response, error) {
+						keys = append(keys, r.Header.Get("Idempotency-Key"))
+						return f(r)
+					}
+				}
+				var before []string
+				if c.known {
+					before = []string{acceptsKeysHeader, "true"}
+				}
+				client, _ := scripted(t, says(200, webhookJSON, before...), creating(c.first), creating(goodRead), creating(goodRead))
+				if err := read(t.Context(), client); err != nil {
+					t.Fatal(err)
+				}
+				err := write(t.Context(), client)
+				if len(keys) != c.want || (c.want == 2) != (err == nil) || keys[0] == "" || keys[len(keys)-1] != keys[0] {
+					t.Errorf("asked with %q, want %d: %v", keys, c.want, err)
+				}
+				if err := write(t.Context(), client); err != nil || keys[len(keys)-1] == keys[0] {
+					t.Errorf("another creation: %v, keys %q", err, keys)
+				}
+			})
+		})
+	}
+}
+
 // cutOff begins an answer and does not end it.
 func cutOff(req *http.Request) (*http.Response, error) {
 	resp, _ := says(200, "")(req)

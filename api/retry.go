@@ -2,13 +2,15 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"path"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,19 +24,38 @@ const (
 )
 
 // retrying repeats requests that may succeed later. Reads, changes and deletions, which come to the same when they
-// happen twice, are repeated after every failure of the network and after 429, 502, 503 and 504. Creations are
-// repeated only where they cannot have happened: after 429, 503 and when no connection was made. Retry-After is
-// obeyed; the context bounds it all.
-type retrying struct{ next http.RoundTripper }
+// happen twice, are repeated after every failure of the network and after 429, 502, 503 and 504. So are creations where
+// the server has said that it goes by their Idempotency-Key. With another server they are repeated only where they
+// cannot have happened: after 429, 503 and when no connection was made. Retry-After is obeyed; the context bounds it all.
+type retrying struct {
+	next  http.RoundTripper
+	keyed *atomic.Bool // whether the server goes by keys
+}
+
+// The headers of requests that have their effect once, and of servers that see to it.
+const (
+	keyHeader         = "Idempotency-Key"
+	acceptsKeysHeader = "Accept-Idempotency-Key"
+)
 
 func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, harmless, start := req.Context(), isRepeatable(req.URL.Path), time.Now()
+	ctx, start, key := req.Context(), time.Now(), ""
+	if isCreation(req.URL.Path) {
+		key = rand.Text()
+	}
 	for try := 1; ; try++ {
 		again, err := anew(req)
 		if err != nil {
 			return nil, err
 		}
+		if key != "" {
+			again.Header.Set(keyHeader, key)
+		}
 		resp, err := t.next.RoundTrip(again)
+		if err == nil && resp.Header.Get(acceptsKeysHeader) == "true" {
+			t.keyed.Store(true)
+		}
+		harmless := isRepeatable(req.URL.Path) || key != "" && t.keyed.Load()
 		if ctx.Err() != nil || !worthRepeating(resp, err, harmless) {
 			return resp, err
 		}
@@ -71,6 +92,12 @@ func isRepeatable(urlPath string) bool {
 	return isRead(urlPath)
 }
 
+// isCreation says whether an operation makes something new each time it is called, unless it has a key.
+func isCreation(urlPath string) bool {
+	name := path.Base(urlPath)
+	return name == "create" || name == "create_multiple"
+}
+
 // isRead says whether an operation changes nothing; the contract names such operations so.
 func isRead(urlPath string) bool {
 	name := path.Base(urlPath)
@@ -85,6 +112,8 @@ func worthRepeating(resp *http.Response, err error, harmless bool) bool {
 			return true
 		case http.StatusBadGateway, http.StatusGatewayTimeout:
 			return harmless
+		case http.StatusConflict: // with a request of the same key, whose answer this one will get
+			return harmless && resp.Header.Get("Retry-After") != ""
 		}
 		return false
 	}
@@ -104,7 +133,7 @@ func worthRepeating(resp *http.Response, err error, harmless bool) bool {
 // pauseAfter is how long to wait before the next try, and whether the server has asked for it.
 func pauseAfter(resp *http.Response, try int) (pause time.Duration, asked bool) {
 	pause = min(firstPause<<(try-1), longPause)
-	pause = pause/2 + rand.N(pause/2)
+	pause = pause/2 + mathrand.N(pause/2)
 	if resp == nil {
 		return pause, false
 	}

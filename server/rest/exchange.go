@@ -78,6 +78,7 @@ func (e *edge) observe(next http.Handler) http.Handler {
 		header := w.Header()
 		header.Set(requestIDHeader, x.id)
 		header.Set("Cache-Control", "no-store") // answers hold PINs
+		header.Set(acceptsKeysHeader, "true")
 		header.Set("X-Content-Type-Options", "nosniff")
 		defer func() {
 			thrown := recover()

@@ -16,6 +16,10 @@ const (
 	keyHeader      = "Idempotency-Key"
 	replayedHeader = "Idempotency-Replayed"
 
+	// acceptsKeysHeader tells clients that they may send a request with a key again when they do not know what has become
+	// of it. The draft has no way to tell them.
+	acceptsKeysHeader = "Accept-Idempotency-Key"
+
 	maxKey = 255 // characters
 )
 
