@@ -17,7 +17,7 @@ const hashKeyName = "hashes"
 // FollowKeys has the keys be those of a database: its data keys, and its key for hashes. Every instance does so before
 // it does anything else.
 func FollowKeys(ctx context.Context, db *store.DB, keys *seal.Keys) error {
-	if err := keys.Follow(ctx, func(ctx context.Context) ([]seal.DataKey, error) { return dataKeys(ctx, db) }); err != nil {
+	if err := keys.Follow(ctx, func(ctx context.Context) ([]seal.DataKey, error) { return dataKeys(ctx, db.Beside) }); err != nil {
 		return err
 	}
 	hash, err := serverKey(ctx, db, keys, hashKeyName, keys.HashKey)
@@ -28,7 +28,7 @@ func FollowKeys(ctx context.Context, db *store.DB, keys *seal.Keys) error {
 	return nil
 }
 
-func dataKeys(ctx context.Context, db *store.DB) ([]seal.DataKey, error) {
+func dataKeys(ctx context.Context, db *store.Queries) ([]seal.DataKey, error) {
 	rows, err := db.ListDataKeys(ctx)
 	out := make([]seal.DataKey, len(rows))
 	for i, r := range rows {
@@ -43,6 +43,7 @@ type Rotation struct {
 	Column  string // that is being sealed anew; empty: the others are waited for
 	Done    int64  // rows of it
 	Total   int64
+	Waiting int64 // transactions of others that are waited for, once that is all that is left
 }
 
 // retiredFor is how long a key stays that nothing is sealed with any more: for an instance that was frozen in the middle
@@ -82,8 +83,17 @@ func (s *Service) rotate(ctx context.Context, tell func(Rotation)) error {
 		return ctx.Err()
 	case <-time.After(seal.Refresh + s.opt.RotationPause):
 	}
-	if err := s.resealAll(ctx, current, tell); err != nil {
-		return err
+	// What somebody has read before it was sealed anew he may write back.
+	for left := int64(1); left > 0; {
+		if err := s.resealAll(ctx, current, tell); err != nil {
+			return err
+		}
+		if err := s.awaitOthers(ctx, tell); err != nil {
+			return err
+		}
+		if left, err = s.sealedByOthers(ctx, current); err != nil {
+			return err
+		}
 	}
 	if err := s.db.FinishDataKey(ctx, int16(current)); err != nil {
 		return err
@@ -92,6 +102,41 @@ func (s *Service) rotate(ctx context.Context, tell func(Rotation)) error {
 		return err
 	}
 	return s.keys.Reread(ctx)
+}
+
+// awaitOthers waits until every transaction is over that is under way now.
+func (s *Service) awaitOthers(ctx context.Context, tell func(Rotation)) error {
+	began, err := s.db.Moment(ctx)
+	if err != nil {
+		return err
+	}
+	for told := int64(0); ; {
+		n, err := s.db.UnderWay(ctx, began)
+		if err != nil || n == 0 {
+			return err
+		}
+		if n != told {
+			told = n
+			tell(Rotation{Waiting: n})
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// sealedByOthers counts what another key than the current one has sealed.
+func (s *Service) sealedByOthers(ctx context.Context, current byte) (left int64, err error) {
+	for _, column := range store.SealedColumns() {
+		n, err := s.db.CountSealedByOthers(ctx, column, current)
+		if err != nil {
+			return 0, err
+		}
+		left += n
+	}
+	return left, nil
 }
 
 // startRotation makes a data key the current one, unless there is one whose rotation has not come to its end. Keys that

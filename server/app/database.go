@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
@@ -48,6 +49,7 @@ func DefaultDataDir() string {
 type openDatabase struct {
 	store *store.DB
 	keys  *seal.Keys
+	stale func() // ends what keeps the keys fresh; nil: nothing does
 	waker *work.Waker
 	own   *pglocal.Cluster // run by this process for as long as it lives
 	lent  *pglocal.Handle  // for a command
@@ -91,6 +93,7 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 	if err := access.FollowKeys(ctx, db.store, db.keys); err != nil {
 		return nil, err
 	}
+	db.stale = beside(db.keys.KeepFresh)
 	if db.waker, err = work.NewWaker(db.store); err != nil {
 		return nil, err
 	}
@@ -137,11 +140,25 @@ func (db *openDatabase) failed(served <-chan error) <-chan error {
 	return out
 }
 
+// beside runs f until what it returns is called, which waits for its end.
+func beside(f func(context.Context)) (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { f(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
 const stopDatabaseWithin = 15 * time.Second
 
 func (db *openDatabase) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopDatabaseWithin)
 	defer cancel()
+	if db.stale != nil {
+		db.stale()
+	}
 	if db.store != nil {
 		db.store.Close()
 	}

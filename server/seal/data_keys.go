@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Refresh is how old what is known of the data keys may be when something is sealed: after that long, no instance
-// seals with a key that is not the current one any more.
+// Refresh is how old what is known of the data keys becomes: after that long, no instance seals with a key that is not
+// the current one any more.
 const Refresh = 5 * time.Second
 
 // DataKey is a data key as it is kept.
@@ -28,7 +28,6 @@ type Source func(ctx context.Context) ([]DataKey, error)
 type ring struct {
 	current key
 	all     map[byte]key
-	read    time.Time
 }
 
 func (r *ring) open(place string, sealed []byte) ([]byte, error) {
@@ -44,6 +43,8 @@ func (r *ring) open(place string, sealed []byte) ([]byte, error) {
 }
 
 // Follow has the keys seal with the current data key of a source, and open with all. Call it before they are used.
+// The source is asked by whoever meets a key that is not known, also in the middle of a transaction: it must not wait
+// for what a transaction holds.
 func (k *Keys) Follow(ctx context.Context, source Source) error {
 	k.source = source
 	return k.Reread(ctx)
@@ -57,12 +58,11 @@ func (k *Keys) Reread(ctx context.Context) error {
 }
 
 func (k *Keys) read(ctx context.Context) error {
-	read := time.Now()
 	kept, err := k.source(ctx)
 	if err != nil {
 		return fmt.Errorf("read the data keys: %w", err)
 	}
-	r := &ring{current: k.master, all: maps.Clone(k.masters), read: read}
+	r := &ring{current: k.master, all: maps.Clone(k.masters)}
 	for _, d := range kept {
 		one, err := k.unwrap(d)
 		if err != nil {
@@ -77,13 +77,18 @@ func (k *Keys) read(ctx context.Context) error {
 	return nil
 }
 
-// fresh is what is known, read anew when that is too old. While the source does not answer, what is known goes on.
-func (k *Keys) fresh() *ring {
-	r := k.ring.Load()
-	if k.source == nil || time.Since(r.read) < Refresh {
-		return r
+// KeepFresh reads the keys anew, time and again, until ctx ends. Whoever seals does not wait for that: he may hold what
+// it takes to read them. While the source does not answer, what is known goes on.
+func (k *Keys) KeepFresh(ctx context.Context) {
+	const every = Refresh / 2 // the other half is for an answer
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(every):
+		}
+		k.reread(ctx, k.ring.Load())
 	}
-	return k.reread(context.Background(), r)
 }
 
 // reread reads the keys unless somebody has done so since known.
@@ -96,18 +101,17 @@ func (k *Keys) reread(ctx context.Context, known *ring) *ring {
 	if r := k.ring.Load(); r != known {
 		return r
 	}
-	ctx, cancel := context.WithTimeout(ctx, Refresh)
+	ctx, cancel := context.WithTimeout(ctx, Refresh/2)
 	defer cancel()
 	if err := k.read(ctx); err != nil {
 		again := *known // not for each secret
-		again.read = time.Now()
 		k.ring.Store(&again)
 	}
 	return k.ring.Load()
 }
 
 // Current is the identifier of the key that seals.
-func (k *Keys) Current() byte { return k.fresh().current.id }
+func (k *Keys) Current() byte { return k.ring.Load().current.id }
 
 // SealedBy is the identifier of the key that has sealed.
 func SealedBy(sealed []byte) byte { return sealed[0] }

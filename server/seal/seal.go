@@ -102,7 +102,7 @@ func (k key) seal(place string, plain []byte) []byte {
 // Seal encrypts plain for place, a name such as "webhooks.secret/<id>": what is sealed for one row cannot
 // be passed off as another's. The result is one byte of key identifier, the nonce, the text and its tag.
 func (k *Keys) Seal(place string, plain []byte) []byte {
-	return k.fresh().current.seal(place, plain)
+	return k.ring.Load().current.seal(place, plain)
 }
 
 // Open decrypts what Seal made for place, and fails with ErrOpen.

@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 )
@@ -175,4 +178,49 @@ func TestWhileTheKeysCannotBeReadWhatIsKnownGoesOn(t *testing.T) {
 	if plain, err := k.Open("p", k.Seal("p", []byte("y"))); err != nil || string(plain) != "y" {
 		t.Errorf("%q, %v", plain, err)
 	}
+}
+
+// Who seals may hold what it takes to read the keys.
+func TestKeysAreReadAnewByThemselvesAndNobodyWhoSealsWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var kept atomic.Pointer[[]seal.DataKey]
+		kept.Store(&[]seal.DataKey{})
+		var stuck atomic.Bool
+		k := keys(t, seal.NewMaster())
+		err := k.Follow(t.Context(), func(ctx context.Context) ([]seal.DataKey, error) {
+			if stuck.Load() {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return *kept.Load(), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go k.KeepFresh(ctx)
+		stuck.Store(true)
+		begun := time.Now()
+		time.Sleep(10 * seal.Refresh)
+		for range 100 {
+			k.Seal("p", []byte("x"))
+			time.Sleep(seal.Refresh / 50)
+		}
+		if took := time.Since(begun); took != 12*seal.Refresh {
+			t.Errorf("sealing took %s", took-12*seal.Refresh)
+		}
+		fresh, err := k.NewDataKey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh.Current = true
+		kept.Store(&[]seal.DataKey{fresh})
+		stuck.Store(false)
+		time.Sleep(seal.Refresh)
+		if by := seal.SealedBy(k.Seal("p", []byte("y"))); by != fresh.ID {
+			t.Errorf("sealed by %d, want %d", by, fresh.ID)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -67,6 +68,22 @@ func (db *DB) SealedByOthers(ctx context.Context, c SealedColumn, key byte, bloc
 		next = 0
 	}
 	return rows, next, err
+}
+
+// Moment is the time by the database's clock.
+func (db *DB) Moment(ctx context.Context) (at time.Time, err error) {
+	err = db.Pool.QueryRow(ctx, "select clock_timestamp()").Scan(&at)
+	return at, err
+}
+
+// UnderWay counts the transactions in the database that have begun before a moment and are not over. One that holds the
+// lock of LockRotation is not counted: it does nothing else.
+func (db *DB) UnderWay(ctx context.Context, before time.Time) (n int64, err error) {
+	err = db.Pool.QueryRow(ctx, `select count(*) from pg_stat_activity a
+		where a.datname = current_database() and a.backend_type = 'client backend' and a.xact_start < $1 and a.pid <> pg_backend_pid()
+		and not exists (select 1 from pg_locks l where l.pid = a.pid and l.locktype = 'advisory' and l.granted
+			and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('data_keys', 0))`, before).Scan(&n)
+	return n, err
 }
 
 // Reseal writes what was sealed anew, except where somebody has written something else meanwhile.

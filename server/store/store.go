@@ -22,7 +22,11 @@ type DB struct {
 	// PlannedAnew has the queries with conditions that may be absent: their plan depends on which are there.
 	// One made once for all parameters, as prepared statements come to have, sorts a whole table for a page.
 	PlannedAnew *Queries
-	Pool        *pgxpool.Pool
+	// Beside is on a connection of its own, for what is asked by those who hold one of the pool: were it of the pool,
+	// all of these might be held by such, each waiting for another one.
+	Beside *Queries
+	Pool   *pgxpool.Pool
+	beside *pgxpool.Pool
 }
 
 // plannedAnew sends each query as an unnamed statement, which PostgreSQL plans for its parameters.
@@ -54,11 +58,22 @@ func Open(ctx context.Context, dsn string, maxConns int32) (*DB, error) {
 		pool.Close()
 		return nil, fmt.Errorf("connect to the database: %w", err)
 	}
+	cfg = cfg.Copy()
+	cfg.MinConns, cfg.MinIdleConns, cfg.MaxConns = 0, 0, 1
+	beside, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
 	joining := joining{pool}
-	return &DB{Queries: New(joining), PlannedAnew: New(plannedAnew{joining}), Pool: pool}, nil
+	return &DB{Queries: New(joining), PlannedAnew: New(plannedAnew{joining}), Beside: New(beside), Pool: pool, beside: beside}, nil
 }
 
-func (db *DB) Close() { db.Pool.Close() }
+// Close ends all connections, once they are given back.
+func (db *DB) Close() {
+	db.beside.Close()
+	db.Pool.Close()
+}
 
 // Tx is one transaction.
 type Tx struct {

@@ -45,10 +45,14 @@ type rotationProgress struct {
 }
 
 func (p *rotationProgress) tell(r access.Rotation) {
-	if r.Column == "" {
-		if r.Resumed {
-			fmt.Fprintln(p.out, "Going on with a rotation that had not come to its end.")
-		}
+	switch {
+	case r.Resumed:
+		fmt.Fprintln(p.out, "Going on with a rotation that had not come to its end.")
+		return
+	case r.Waiting > 0:
+		fmt.Fprintf(p.out, "Waiting for %d transactions in the database to end, which may write back what they have read before.\n", r.Waiting)
+		return
+	case r.Column == "":
 		return
 	}
 	again := r.Column != p.column || r.Done < p.done // another column, or the same once more
