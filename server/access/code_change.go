@@ -225,7 +225,12 @@ func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c s
 	if c.VendorRef == nil || c.AppliedGen != c.DesiredGen {
 		return a, invalid("is_managed", "The code is not on its device yet as it should be. Wait until its status is set, or delete it.")
 	}
-	c.IsManaged, c.IsBackup, c.ErrorCode, c.WarningCode, c.CommonCodeKey = false, false, nil, nil, nil
+	if c.IsBackup {
+		if err := tx.ForgetPulledBackup(ctx, store.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID}); err != nil {
+			return a, err
+		}
+	}
+	c.IsManaged, c.IsBackup, c.ErrorCode, c.WarningCode, c.CommonCodeKey, c.PulledBackupCodeID = false, false, nil, nil, nil, nil
 	if err := save(ctx, tx, c); err != nil {
 		return a, err
 	}
