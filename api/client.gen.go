@@ -200,7 +200,7 @@ type ClientInterface interface {
 
 	// PullBackupAccessCodeWithBody Have a code that is on the device already, in place of one that does not work.
 	//
-	// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+	// It opens at once, and gets the time frame of the other: until the device has that, its status is setting, and it opens at any time, so none is pulled outside of the time frame. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -209,7 +209,7 @@ type ClientInterface interface {
 
 	// PullBackupAccessCode Have a code that is on the device already, in place of one that does not work.
 	//
-	// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+	// It opens at once, and gets the time frame of the other: until the device has that, its status is setting, and it opens at any time, so none is pulled outside of the time frame. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1857,7 +1857,7 @@ func (c *Client) ListAccessCodes(ctx context.Context, body ListAccessCodesJSONRe
 
 // PullBackupAccessCodeWithBody Have a code that is on the device already, in place of one that does not work.
 //
-// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+// It opens at once, and gets the time frame of the other: until the device has that, its status is setting, and it opens at any time, so none is pulled outside of the time frame. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1876,7 +1876,7 @@ func (c *Client) PullBackupAccessCodeWithBody(ctx context.Context, contentType s
 
 // PullBackupAccessCode Have a code that is on the device already, in place of one that does not work.
 //
-// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+// It opens at once, and gets the time frame of the other: until the device has that, its status is setting, and it opens at any time, so none is pulled outside of the time frame. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9275,7 +9275,7 @@ type ClientWithResponsesInterface interface {
 
 	// PullBackupAccessCodeWithBodyWithResponse Have a code that is on the device already, in place of one that does not work.
 	//
-	// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+	// It opens at once, and gets the time frame of the other: until the device has that, its status is setting, and it opens at any time, so none is pulled outside of the time frame. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -9284,7 +9284,7 @@ type ClientWithResponsesInterface interface {
 
 	// PullBackupAccessCodeWithResponse Have a code that is on the device already, in place of one that does not work.
 	//
-	// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+	// It opens at once, and gets the time frame of the other: until the device has that, its status is setting, and it opens at any time, so none is pulled outside of the time frame. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17041,7 +17041,7 @@ func (c *ClientWithResponses) ListAccessCodesWithResponse(ctx context.Context, b
 
 // PullBackupAccessCodeWithBodyWithResponse Have a code that is on the device already, in place of one that does not work.
 //
-// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+// It opens at once, and gets the time frame of the other: until the device has that, its status is setting, and it opens at any time, so none is pulled outside of the time frame. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17056,7 +17056,7 @@ func (c *ClientWithResponses) PullBackupAccessCodeWithBodyWithResponse(ctx conte
 
 // PullBackupAccessCodeWithResponse Have a code that is on the device already, in place of one that does not work.
 //
-// It opens at once, and gets the time frame of the other. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
+// It opens at once, and gets the time frame of the other: until the device has that, its status is setting, and it opens at any time, so none is pulled outside of the time frame. Pulled again, it is the same one. With the other code it is deleted, and given another time frame.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

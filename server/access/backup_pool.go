@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
@@ -110,10 +108,10 @@ func (t *deviceTx) switchPool(ctx context.Context, on bool) error {
 	return t.s.wakeDevice(ctx, t.tx, t.d.DeviceID, false)
 }
 
-// backupAvailable says whether another code can be pulled in place of this one.
-func backupAvailable(c store.AccessCode, d store.Device) bool {
+// backupAvailable says whether another code can be pulled in place of this one now.
+func backupAvailable(c store.AccessCode, d store.Device, now time.Time) bool {
 	p := readPool(d)
-	return asksForPool(c) && c.PulledBackupCodeID == nil && p.Enabled && p.Ready > 0
+	return asksForPool(c) && c.PulledBackupCodeID == nil && p.Enabled && p.Ready > 0 && checkPullTime(c, now) == nil
 }
 
 func asksForPool(c store.AccessCode) bool {
@@ -154,8 +152,12 @@ func (t *deviceTx) keepPool(ctx context.Context) error {
 		}
 	}
 	for ; kept < p.Wanted; kept++ {
-		if added, err := t.addToPool(ctx); err != nil || !added {
+		added, err := t.addToPool(ctx)
+		if err != nil {
 			return err
+		}
+		if !added {
+			break
 		}
 	}
 	switch late := p.late(t.s.opt.DelayAfter); {
@@ -236,9 +238,11 @@ func (t *deviceTx) inventPIN(c *store.AccessCode) (bool, error) {
 	return true, nil
 }
 
-// tryAnotherPIN has a code of the pool have another PIN where its device refuses the one it has for one that it hides.
+// tryAnotherPIN has a code of the pool have another PIN where its device refuses the one it has: for one that it hides,
+// or by a rule that its vendor does not tell.
 func (t *deviceTx) tryAnotherPIN(c *store.AccessCode) error {
-	if c.AppliedGen > 0 || c.BlockedGen < c.DesiredGen || text(c.ErrorCode) != errDuplicate || t.caps.ProviderPIN {
+	refused := text(c.ErrorCode) == errDuplicate || text(c.ErrorCode) == errConstraints
+	if c.AppliedGen > 0 || c.BlockedGen < c.DesiredGen || !refused || t.caps.ProviderPIN {
 		return nil
 	}
 	if free, err := t.inventPIN(c); err != nil || !free {
@@ -249,98 +253,4 @@ func (t *deviceTx) tryAnotherPIN(c *store.AccessCode) error {
 	next := t.now.Add(backoff(int(c.Attempts)))
 	c.DesiredGen, c.NextAttemptAt, c.Status = c.DesiredGen+1, &next, string(StatusSetting)
 	return nil
-}
-
-// PullBackupCode takes a code out of the pool of the device, to be used in place of another, whose time frame it gets.
-// It opens at once, also while the device is offline. Pulled again, it is the same one.
-// It fails with NotFound for the code, and (backup_access_code_not_found) where none can be pulled; with Invalid
-// (access_code_not_time_bound); and with Conflict where the code is being deleted.
-func (s *Service) PullBackupCode(ctx context.Context, p Principal, id string) (Code, error) {
-	var pulled uuid.UUID
-	_, err := s.onCode(ctx, p, id, true, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
-		switch {
-		case c.RemovingSince != nil:
-			return a, &Error{Kind: Conflict, Type: "access_code_being_deleted", Message: "The access code is being removed from its device, so nothing can be pulled in its place."}
-		case c.StartsAt == nil:
-			return a, &Error{Kind: Invalid, Type: "access_code_not_time_bound", Field: "access_code_id", Message: "Backup access codes can be pulled for time-bound access codes only; this one is ongoing."}
-		case !c.UsesBackupPool:
-			return a, noBackup("The access code does not use the backup pool. Create codes with use_backup_access_code_pool true.")
-		}
-		if b, err := s.pulledFor(ctx, tx, c); err != nil || b != nil {
-			pulled = idOf(c.PulledBackupCodeID)
-			return a, err
-		}
-		codes, err := tx.AllCodesOfDevice(ctx, d.DeviceID)
-		if err != nil {
-			return a, err
-		}
-		at := slices.IndexFunc(codes, spare)
-		if at < 0 || d.RemovedAt != nil {
-			return a, noBackup("There is no backup access code on the device at the moment. Try again when is_backup_access_code_available is true.")
-		}
-		backup := codes[at]
-		pulled = backup.AccessCodeID
-		backup.InPool, backup.StartsAt, backup.EndsAt, backup.ExternalModificationAllowed = false, c.StartsAt, c.EndsAt, c.ExternalModificationAllowed
-		s.wantAnew(&backup)
-		c.PulledBackupCodeID = &pulled
-		for _, row := range []store.AccessCode{backup, c} {
-			if err := save(ctx, tx, row); err != nil {
-				return a, err
-			}
-		}
-		if err := s.emit(ctx, tx, "access_code.backup_access_code_pulled", aboutCode(d, c).with("backup_access_code_id", pulled)); err != nil {
-			return a, err
-		}
-		return a, s.wakeDevice(ctx, tx, d.DeviceID, false)
-	})
-	if err != nil {
-		return Code{}, err
-	}
-	return s.GetCode(ctx, p, true, pulled.String(), "", "")
-}
-
-func noBackup(message string) *Error {
-	return &Error{Kind: NotFound, Type: "backup_access_code_not_found", Message: message}
-}
-
-// wantAnew notes that a code on its device is to become another.
-func (s *Service) wantAnew(c *store.AccessCode) {
-	c.DesiredGen++
-	c.WantedAt, c.Attempts, c.NextAttemptAt = s.opt.Now().UTC(), 0, nil
-}
-
-// alignBackup gives the code that was pulled in place of c the time frame that c has now.
-func (s *Service) alignBackup(ctx context.Context, tx store.Tx, c store.AccessCode) error {
-	b, err := s.pulledFor(ctx, tx, c)
-	if err != nil || b == nil || (sameTime(b.StartsAt, c.StartsAt) && sameTime(b.EndsAt, c.EndsAt)) {
-		return err
-	}
-	b.StartsAt, b.EndsAt = c.StartsAt, c.EndsAt
-	s.wantAnew(b)
-	return save(ctx, tx, *b)
-}
-
-// removeBackup removes, with a code, the one that was pulled in its place: whoever takes access away means all of it.
-func (s *Service) removeBackup(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) error {
-	b, err := s.pulledFor(ctx, tx, c)
-	if err != nil || b == nil {
-		return err
-	}
-	_, err = s.remove(ctx, tx, d, *b, DeleteAccessCode)
-	return err
-}
-
-// pulledFor is the managed code that was pulled in place of c and is not being removed; nil where there is none.
-func (s *Service) pulledFor(ctx context.Context, tx store.Tx, c store.AccessCode) (*store.AccessCode, error) {
-	if c.PulledBackupCodeID == nil {
-		return nil, nil
-	}
-	b, err := tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: c.WorkspaceID, AccessCodeID: *c.PulledBackupCodeID})
-	if store.IsNoRows(err) || (err == nil && (!b.IsManaged || b.RemovingSince != nil)) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the backup code that was pulled: %w", err)
-	}
-	return &b, nil
 }

@@ -100,7 +100,7 @@ func (s *Service) toCode(r store.AccessCode, d store.Device) (Code, error) {
 	if !r.IsManaged {
 		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible, !caps.DeleteUnmanaged
 	}
-	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, idOf(r.PulledBackupCodeID), backupAvailable(r, d)
+	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, idOf(r.PulledBackupCodeID), backupAvailable(r, d, s.opt.Now())
 	if r.ErrorCode != nil {
 		c.Errors = append(c.Errors, Problem{Code: *r.ErrorCode, Message: text(r.ErrorMessage), Scope: OfCode, At: at(r.ErrorAt), Other: idOf(r.ErrorCodeID)})
 	}
@@ -119,7 +119,12 @@ func (s *Service) toCode(r store.AccessCode, d store.Device) (Code, error) {
 			return c, err
 		}
 	}
-	if r.WarningCode != nil {
+	unframed, err := s.unframed(r)
+	if err != nil {
+		return c, err
+	}
+	c.Warnings = append(c.Warnings, unframed...)
+	if r.WarningCode != nil && unframed == nil { // which is that of the delay, and says less
 		c.Warnings = append(c.Warnings, Problem{Code: *r.WarningCode, Message: text(r.WarningMessage), Scope: OfCode, At: at(r.WarningAt)})
 	}
 	if r.PulledBackupCodeID != nil {

@@ -1,9 +1,12 @@
 package reconcile_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
@@ -106,5 +109,164 @@ func TestPulledCodeOfALockThatWantsItsStartAhead(t *testing.T) {
 	b.until("the lock has its time frame", func() bool { return len(b.code(pulled.ID).Mutations) == 0 })
 	if got := b.code(pulled.ID); got.Status != access.StatusSet || len(got.Errors) > 0 || !got.StartsAt.Equal(*guest.StartsAt) || !got.EndsAt.Equal(*guest.EndsAt) {
 		t.Errorf("it is %s with %v", got.Status, got.Errors)
+	}
+}
+
+// filled has a code with a time frame on the lock, and a pool of codes for it.
+func (b byHand) filled(from, to time.Time) access.Code {
+	b.Helper()
+	guest, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", NativeScheduling: true, EvenIfOffline: true, BackupPool: true,
+		StartsAt: from.Format(time.RFC3339), EndsAt: to.Format(time.RFC3339)})
+	b.must(err)
+	for i, w := range b.pool() {
+		b.begin(w)
+		b.end(w, access.PutOutcome{Ref: string(rune('a' + i)), Confirmed: true})
+	}
+	b.look()
+	return guest
+}
+
+func warned(c access.Code, of string) bool {
+	return slices.ContainsFunc(c.Warnings, func(p access.Problem) bool { return p.Code == of })
+}
+
+// A code of the pool is on the lock without a time frame: until the lock has taken that of the code that it was pulled for,
+// it opens whatever the time is.
+func TestPulledCodeIsNotSetBeforeTheLockHasItsTimeFrame(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
+	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	b.must(err)
+	if pulled.Status != access.StatusSetting || !warned(pulled, "delay_in_setting_on_device") {
+		t.Errorf("it is %s with %v", pulled.Status, pulled.Warnings)
+	}
+	w := b.work(pulled)
+	if w.Action != access.Put || w.EndsAt == nil {
+		t.Fatalf("there is %s to do", w.Action)
+	}
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: w.Ref, Confirmed: true})
+	if got := b.code(pulled.ID); got.Status != access.StatusSet || len(got.Warnings) > 0 {
+		t.Errorf("with its time frame on the lock it is %s with %v", got.Status, got.Warnings)
+	}
+}
+
+func TestPulledCodeThatEndsBeforeTheLockHasItsTimeFrameSaysThatItOpens(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
+	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	b.must(err)
+	clock.at = clock.now().Add(time.Hour)
+	b.look()
+	if got := b.code(pulled.ID); got.Status != access.StatusRemoving || !warned(got, "delay_in_removing_from_device") {
+		t.Errorf("it is %s with %v", got.Status, got.Warnings)
+	}
+}
+
+func TestNothingIsPulledOutsideOfTheTimeFrame(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	start := clock.now()
+	guest := b.filled(start.Add(time.Hour), start.Add(2*time.Hour))
+	for at, want := range map[time.Duration]bool{59 * time.Minute: false, time.Hour: true, 2 * time.Hour: false} {
+		clock.at = start.Add(at)
+		if available := b.code(guest.ID).BackupAvailable; available != want {
+			t.Errorf("after %s one can be pulled: %t", at, available)
+		}
+		if want {
+			continue
+		}
+		_, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+		if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Invalid || e.Type != "access_code_inactive" {
+			t.Errorf("after %s: %v", at, err)
+		}
+	}
+	clock.at = start.Add(time.Hour)
+	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	b.must(err)
+	clock.at = start.Add(2 * time.Hour)
+	if again, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String()); err != nil || again.ID != pulled.ID {
+		t.Errorf("what was pulled is not told again: %v", err)
+	}
+}
+
+// Nobody stands behind a code any more that is the workspace's own matter again: another may be pulled.
+func TestPulledCodeThatIsUnmanagedStandsForNoOther(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
+	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	b.must(err)
+	w := b.work(pulled)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: w.Ref, Confirmed: true})
+	b.update(access.CodeChange{ID: pulled.ID.String(), Managed: new(bool)})
+	if got := b.code(guest.ID); got.PulledBackup != uuid.Nil || warned(got, "using_backup_access_code") || !got.BackupAvailable {
+		t.Errorf("it uses %s, with %v; another can be pulled: %t", got.PulledBackup, got.Warnings, got.BackupAvailable)
+	}
+}
+
+func TestCodeThatIsUnmanagedUsesNoBackup(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	guest := b.filled(clock.now(), clock.now().Add(time.Hour))
+	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
+	b.must(err)
+	b.update(access.CodeChange{ID: guest.ID.String(), Managed: new(bool)})
+	for _, c := range b.unmanaged() {
+		if c.PulledBackup != uuid.Nil || len(c.Warnings) > 0 {
+			t.Errorf("it uses %s, with %v", c.PulledBackup, c.Warnings)
+		}
+	}
+	if got := b.code(pulled.ID); !got.Backup {
+		t.Error("what was pulled is no backup code any more")
+	}
+}
+
+// A vendor may have rules that it does not tell: one PIN is refused, another may not be.
+func TestPoolTriesAnotherPINWhereOneIsRefused(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	guest := b.backed("2580")
+	refused := b.pool(guest)
+	for _, w := range refused {
+		b.begin(w)
+		b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "Not that one."}})
+	}
+	b.look()
+	_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null where in_pool") // the pause is over
+	b.must(err)
+	again := b.pool(guest)
+	if len(again) != 3 {
+		t.Fatalf("%d codes are tried again", len(again))
+	}
+	for i, w := range again {
+		if w.PIN == refused[i].PIN || w.ID != refused[i].ID {
+			t.Error("the PIN that was refused is tried again")
+		}
+	}
+}
+
+// How the pool stands is told where no PIN is free, too.
+func TestPoolThatFindsNoPINSaysHowItStands(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	guest := b.backed("2580")
+	w := b.pool(guest)[0]
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "a", Confirmed: true})
+	b.look()
+	if !b.code(guest.ID).BackupAvailable {
+		t.Fatal("nothing can be pulled")
+	}
+	_, err := b.db.Pool.Exec(t.Context(), `update devices set capabilities = capabilities || '{"code_lengths": [13]}'`) // which no PIN has
+	b.must(err)
+	_, err = b.db.Pool.Exec(t.Context(), "delete from access_codes where in_pool")
+	b.must(err)
+	b.look()
+	if b.code(guest.ID).BackupAvailable {
+		t.Error("a code is said to be there that is not")
 	}
 }

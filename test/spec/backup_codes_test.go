@@ -101,8 +101,11 @@ func TestBackupCodeIsOnTheLockBeforeItIsNeeded(t *testing.T) {
 	if status != http.StatusOK || backup.AccessCodeID != out.BackupAccessCode.AccessCodeID || backup.AccessCodeID == guest.AccessCodeID {
 		t.Fatalf("pull: %d", status)
 	}
-	if !backup.IsBackup || backup.Status != "set" || !slices.Contains(pool, *backup.Code) || !backup.EndsAt.Equal(*guest.EndsAt) || !backup.StartsAt.Equal(*guest.StartsAt) {
+	if !backup.IsBackup || backup.Status != "setting" || !slices.Contains(pool, *backup.Code) || !backup.EndsAt.Equal(*guest.EndsAt) || !backup.StartsAt.Equal(*guest.StartsAt) {
 		t.Errorf("it is backup %t, %s, until %s", backup.IsBackup, backup.Status, backup.EndsAt)
+	}
+	if !slices.ContainsFunc(backup.Warnings, func(p api.Problem) bool { return p.WarningCode == "delay_in_setting_on_device" }) {
+		t.Errorf("that the lock does not have its time frame is not told: %v", backup.Warnings)
 	}
 	var entered map[string]any
 	l.Enter(t, *backup.Code, &entered)
