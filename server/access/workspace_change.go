@@ -18,7 +18,8 @@ type NewWorkspace struct {
 	Account            func(workspace uuid.UUID) (NewAccount, error) // connected at once; nil: none
 }
 
-// AddWorkspace makes a workspace that the credential of p may enter from then on.
+// AddWorkspace makes a workspace that the credential of p may enter from then on; the server itself, which has none, makes
+// one that nobody may enter yet.
 func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace) (w Workspace, err error) {
 	id := newID()
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
@@ -26,8 +27,10 @@ func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace)
 			ConnectPartnerName: nonEmpty(n.ConnectPartnerName), IsSandbox: n.Sandbox, ConnectWebviewCustomization: mustJSON(n.Webviews)}); err != nil {
 			return err
 		}
-		if err := tx.InsertCredentialWorkspace(ctx, store.InsertCredentialWorkspaceParams{CredentialID: p.CredentialID, WorkspaceID: id}); err != nil {
-			return err
+		if p.CredentialID != uuid.Nil {
+			if err := tx.InsertCredentialWorkspace(ctx, store.InsertCredentialWorkspaceParams{CredentialID: p.CredentialID, WorkspaceID: id}); err != nil {
+				return err
+			}
 		}
 		if n.Account != nil {
 			account, err := n.Account(id)

@@ -75,7 +75,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	a := &App{log: c.Log, served: make(chan error, 1)}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
+			err = errors.Join(err, closeWithin(ctx, a.Stop)) // also without the database that it may want for that
 		}
 	}()
 	// The address first: it is the likeliest to be refused, and vendors are told it.

@@ -159,23 +159,21 @@ func simulated(account access.Account) (c sandboxConfig, err error) {
 	return c, nil
 }
 
-// ensureWorkspace makes the sandbox workspace, its account and its key, unless there is one.
+// ensureWorkspace makes the sandbox workspace with its account, unless there is one, and its key, unless it has ever
+// had one: the server may have been killed in between.
 func (s *Sandbox) ensureWorkspace(ctx context.Context) error {
-	if s.WorkspaceID != uuid.Nil {
-		return nil
+	if s.WorkspaceID == uuid.Nil {
+		w, err := s.access.AddWorkspace(ctx, access.Principal{}, access.NewWorkspace{Name: "Sandbox", CompanyName: "Device Access", Sandbox: true,
+			Account: func(id uuid.UUID) (access.NewAccount, error) { return s.account(id, id.String()) }})
+		if err != nil {
+			return err
+		}
+		s.WorkspaceID = w.ID
 	}
-	w, err := s.access.CreateWorkspace(ctx, "Sandbox", "Device Access", true)
-	if err != nil {
+	all, err := s.access.ListCredentials(ctx)
+	if err != nil || slices.ContainsFunc(all, func(c access.Credential) bool { return slices.Contains(c.WorkspaceIDs, s.WorkspaceID) }) {
 		return err
 	}
-	account, err := s.account(w.ID, w.ID.String())
-	if err != nil {
-		return err
-	}
-	if _, err := s.access.ConnectAccount(ctx, account); err != nil {
-		return err
-	}
-	s.WorkspaceID = w.ID
 	s.APIKey, err = s.NewKey(ctx, "sandbox")
 	return err
 }

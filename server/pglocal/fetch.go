@@ -67,6 +67,14 @@ func fetchInto(ctx context.Context, pkg npmPackage, opt Options, cache, place st
 	if exists(place) {
 		return nil // another process has just done it
 	}
+	for _, pattern := range []string{"fetching-*.tgz", "unpacking-*"} { // we hold the lock, so who made them was killed
+		left, _ := filepath.Glob(filepath.Join(cache, pattern)) // fails only on a bad pattern
+		for _, path := range left {
+			if err := os.RemoveAll(path); err != nil {
+				return fmt.Errorf("remove what an earlier fetch has left: %w", err)
+			}
+		}
+	}
 	reg, err := findRegistry(ctx, opt.Registry)
 	if err != nil {
 		return noBinaries(err)

@@ -127,6 +127,21 @@ func TestFetchUnpacksAndLinks(t *testing.T) {
 	onlyHas(t, opt.CacheDir, "fetch.lock", filepath.Base(dir))
 }
 
+func TestFetchThatWasKilledIsDoneAnew(t *testing.T) {
+	t.Parallel()
+	archive := archiveOf(t, goodEntries)
+	r, cache := newFakeRegistry(t, archive), t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(cache, "fetching-1.tgz"), archive[:len(archive)/2], 0o600),
+		os.MkdirAll(filepath.Join(cache, "unpacking-2", "native", "bin"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := r.fetch(t, Options{CacheDir: cache})
+	if err != nil {
+		t.Fatal(err)
+	}
+	onlyHas(t, cache, "fetch.lock", filepath.Base(dir))
+}
+
 func TestFetchIsDoneByOneProcessForAll(t *testing.T) {
 	t.Parallel()
 	r := newFakeRegistry(t, archiveOf(t, goodEntries))

@@ -25,6 +25,9 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	}
 	began := time.Now()
 	half := c.data.path + ".incomplete"
+	if err := cutOff(ctx, half); err != nil {
+		return err
+	}
 	if err := os.RemoveAll(half); err != nil {
 		return fmt.Errorf("remove database left half-made: %w", err)
 	}

@@ -77,6 +77,27 @@ func (c *Cluster) stopOrphans(ctx context.Context) error {
 	return nil
 }
 
+// cutOff ends what an initdb that was killed has left running on data that is of no use to anybody.
+func cutOff(ctx context.Context, data string) error {
+	for end := time.Now().Add(staleGrace); ; {
+		pids, err := serversOf(data)
+		if err != nil || len(pids) == 0 {
+			return err
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("start database: processes %v of an earlier start in %s cannot be stopped: end them and try again", pids, data)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for an earlier start to end: %w", ctx.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
 // postmasterPid is 0 when no server says that it runs.
 func (c *Cluster) postmasterPid() int {
 	file, err := readPidFile(c.data.path)

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// stage is a moment of the first start: a file is there, or a question to the database is answered with true.
+type stage struct{ file, sql string }
+
+func (s stage) String() string { return s.file + s.sql }
+
+// stages are those of a first start, in their order.
+var stages = []stage{
+	{file: "data/postgres/lock"},
+	{file: "data/postgres/*/data.incomplete"},
+	{file: "data/postgres/*/data.incomplete/global/pg_control"},
+	{file: "data/postgres/*/data.incomplete/base/4"},
+	{file: "data/postgres/*/data/PG_VERSION"},
+	{file: "data/postgres/*/data/postmaster.pid"},
+	{file: "data/master.key"},
+	{sql: "to_regclass('goose_db_version') is not null"},
+	{sql: "(select max(version_id) from goose_db_version) > 8"},
+	{sql: "to_regclass('river_job') is not null"},
+	{sql: "exists (select from server_keys)"},
+	{sql: "exists (select from workspaces)"},
+	{sql: "exists (select from credentials)"},
+	{sql: "exists (select from devices)"},
+	{file: "ready.json"},
+}
+
+// reached is whether a server on p's data has come so far.
+func (p *program) reached(s stage) bool {
+	if s.file != "" {
+		found, _ := filepath.Glob(filepath.Join(p.dir, s.file))
+		return len(found) > 0
+	}
+	socket, err := os.ReadFile(filepath.Join(p.dir, "data/postgres/lock"))
+	if err != nil || len(socket) == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(p.Context(), time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, fmt.Sprintf("host=%s port=5432 user=postgres dbname=postgres sslmode=disable", socket))
+	if err != nil {
+		return false
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	var yes bool
+	return conn.QueryRow(ctx, "select "+s.sql).Scan(&yes) == nil && yes
+}
+
+// childrenOf are the processes that a process has started and that have not ended: initdb, or PostgreSQL's first one.
+func childrenOf(pid int) (pids []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		for field := range strings.FieldsSeq(string(text)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, child)
+			}
+		}
+	}
+	return pids
+}
+
+// The first start is killed at each of its stages: the server, PostgreSQL, or both. Each time the next start gets further,
+// and at the end all is there, once.
+func TestAKilledFirstStartIsGoneOnWith(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("who has started whom is read in /proc")
+	}
+	for seed, who := range []string{"server", "postgres, and both"} {
+		t.Run(who, func(t *testing.T) {
+			p := newProgram(t)
+			random := rand.New(rand.NewPCG(uint64(seed), 0))
+			for n, s := range stages {
+				if who != "server" {
+					who = []string{"postgres", "both"}[n%2]
+				}
+				p.killedAt(s, who, time.Duration(random.IntN(10))*time.Millisecond)
+			}
+			r, cmd := p.serve("--sandbox-speed", "100")
+			p.furnish(r, "258013")
+			before := p.inventory(r, r.APIKey)
+			if len(before.Locks) != 10 {
+				t.Errorf("the sandbox has %d locks, not one of each of 10 profiles", len(before.Locks))
+			}
+			p.kill(cmd, who)
+			again, cmd := p.serve("--sandbox-speed", "100")
+			if again.Workspace != r.Workspace {
+				t.Errorf("it is workspace %s, was %s", again.Workspace, r.Workspace)
+			}
+			if err := p.inventory(again, again.APIKey).holds(before); err != nil {
+				t.Error(err)
+			}
+			if n := strings.Count(p.ok("workspaces", "list"), "\n"); n != 1 {
+				t.Errorf("there are %d workspaces, not one", n)
+			}
+			if left, _ := filepath.Glob(filepath.Join(p.dir, "data/postgres/*/*.incomplete")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			p.stop(cmd)
+		})
+	}
+}
+
+// killedAt starts a server and kills a little later than when it comes to a stage. It may be further by then.
+func (p *program) killedAt(s stage, who string, later time.Duration) {
+	p.Helper()
+	file := filepath.Join(p.dir, "ready.json")
+	_ = os.Remove(file)
+	if s.file == "data/postgres/lock" {
+		who = "server" // what else runs by then only tells its version
+	}
+	var log bytes.Buffer
+	cmd := p.command("serve", "--sandbox", "--listen", "127.0.0.1:0", "--ready-file", file)
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		p.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	p.until(fmt.Sprintf("the server comes to %s", s), func() bool {
+		select {
+		case <-ended:
+			p.Fatalf("on the way to %s it has ended: %s", s, log.String())
+		default:
+		}
+		return p.reached(s)
+	})
+	<-time.After(later) // the moment is the seed's
+	p.Cleanup(func() {
+		if p.Failed() {
+			p.Logf("killed at %s: %s", s, log.String())
+		}
+	})
+	p.strike(cmd, who, ended)
+}
+
+// kill kills a server that is ready.
+func (p *program) kill(cmd *exec.Cmd, who string) {
+	p.Helper()
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	p.strike(cmd, who, ended)
+}
+
+// strike kills, and waits for the server to be gone: without its database it ends by itself.
+func (p *program) strike(cmd *exec.Cmd, who string, ended <-chan struct{}) {
+	p.Helper()
+	if who != "server" {
+		var children []int
+		p.until("it has started something", func() bool { children = childrenOf(cmd.Process.Pid); return len(children) > 0 })
+		if who == "both" {
+			_ = cmd.Process.Kill()
+		}
+		for _, pid := range children {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	} else {
+		_ = cmd.Process.Kill()
+	}
+	p.until("the server has gone", func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+}
