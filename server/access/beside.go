@@ -68,3 +68,12 @@ func ParseTime(field, value string) (time.Time, error) { return parseTime(field,
 
 // Storable is a vendor's text without what Postgres takes in no text.
 func Storable(s string) string { return storable(s) }
+
+// EmptyDoubt is how long a vendor's list that is empty all of a sudden is not believed.
+func (s *Service) EmptyDoubt() time.Duration { return s.opt.EmptyDoubt }
+
+// ConfirmTimeout is when a write that has not shown counts as come to nothing.
+func (s *Service) ConfirmTimeout() time.Duration { return s.opt.ConfirmTimeout }
+
+// OnCalendar is a vendor's time within the years that the API can write, 1 to 9999: what lies beyond is their end.
+func OnCalendar(t *time.Time) *time.Time { return onCalendar(t) }

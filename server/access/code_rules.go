@@ -99,6 +99,25 @@ func checkName(name string, caps Capabilities) error {
 // timeLayouts are the forms of ISO 8601 that clients of this API send; without a zone it is UTC.
 var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02"}
 
+// Between these the API can write a time, which is in UTC.
+var (
+	firstTime = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
+	lastTime  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
+)
+
+// onCalendar is a vendor's time within what the API can write: what lies beyond is its end.
+func onCalendar(t *time.Time) *time.Time {
+	switch {
+	case t == nil:
+		return nil
+	case t.Before(firstTime):
+		return new(firstTime)
+	case t.After(lastTime):
+		return new(lastTime.Truncate(time.Second))
+	}
+	return t
+}
+
 // CheckTime says why a text is no time.
 func CheckTime(text string) *Error {
 	_, err := parseTime("", text)
@@ -109,9 +128,14 @@ func CheckTime(text string) *Error {
 // parseTime reads a time. It fails with Invalid.
 func parseTime(field, text string) (time.Time, error) {
 	for _, l := range timeLayouts {
-		if t, err := time.Parse(l, text); err == nil {
-			return t.UTC().Truncate(time.Microsecond), nil
+		t, err := time.Parse(l, text)
+		if err != nil {
+			continue
 		}
+		if t = t.UTC().Truncate(time.Microsecond); t.Before(firstTime) || t.After(lastTime) { // which ISO 8601 cannot write
+			return time.Time{}, invalid(field, "Must be within the years 1 to 9999 (UTC)")
+		}
+		return t, nil
 	}
 	return time.Time{}, invalid(field, "Not a time; write it like 2026-11-21T15:00:00Z")
 }

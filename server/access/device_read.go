@@ -96,6 +96,7 @@ func (r *reading) expected(c *store.AccessCode) bool {
 // take finds out whose a code on the device is.
 func (r *reading) take(ctx context.Context, f Found) error {
 	f.Name = storable(f.Name)
+	f.StartsAt, f.EndsAt = onCalendar(f.StartsAt), onCalendar(f.EndsAt)
 	c := r.owner(f)
 	if c == nil {
 		if f.Removing || f.Failure != nil {

@@ -5,9 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -24,6 +21,12 @@ func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSyst
 			PhoneNumber: nonEmpty(f.Phone), StartsAt: f.StartsAt, EndsAt: f.EndsAt, IsSuspended: f.Suspended, GroupRefs: append([]string{}, f.Groups...),
 			Applied: mustJSON(f.Profile), VendorRef: &f.Ref})
 	case u.DeletingAt != nil && !found:
+		if wait := s.onItsWay(u, now); wait > 0 {
+			return nil, wait, nil
+		}
+		if err := s.remember(ctx, tx, u, now); err != nil {
+			return nil, 0, err
+		}
 		return nil, 0, s.userGone(ctx, tx, system, u)
 	}
 	lost, err := leaveLostGroups(ctx, tx, &u, groups)
@@ -43,8 +46,22 @@ func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSyst
 	if asDesired {
 		return nil, 0, nil
 	}
+	if has := applied(u); u.DeletingAt == nil && u.WrittenGen == u.DesiredGen && has != nil && !has.equal(f.Profile) {
+		if err := dispute(ctx, tx, &u, now); err != nil {
+			return nil, 0, err
+		}
+	}
 	w := &Write{UserID: u.AcsUserID, Gen: u.DesiredGen, Ref: f.Ref, Delete: u.DeletingAt != nil, Profile: desired(u)}
 	return s.inTurn(u, w, now)
+}
+
+// remember keeps that a user was deleted: what was sent to make it may be slower than all that is waited for.
+func (s *Service) remember(ctx context.Context, tx store.Tx, u store.AcsUser, now time.Time) error {
+	err := tx.ForgetAcsUsersGone(ctx, store.ForgetAcsUsersGoneParams{AcsSystemID: u.AcsSystemID, Before: now.AddDate(0, -1, 0)})
+	if err != nil {
+		return err
+	}
+	return tx.AcsUserGone(ctx, store.AcsUserGoneParams{AcsUserID: u.AcsUserID, AcsSystemID: u.AcsSystemID, GoneAt: now})
 }
 
 // missing is compare for a user that should be on the system and is not.
@@ -74,67 +91,32 @@ func (s *Service) inTurn(u store.AcsUser, w *Write, now time.Time) (*Write, time
 	return w, 0, nil
 }
 
-// leaveLostGroups takes a user out of groups that its system does not have any more: nobody can be in them. It says
-// whether there were any.
-func leaveLostGroups(ctx context.Context, tx store.Tx, u *store.AcsUser, groups []FoundGroup) (bool, error) {
-	lost := func(ref string) bool {
+// leaveLostGroups takes a user out of groups that its system does not have any more: nobody can be in them. That is
+// another state than was asked for, which nobody has refused yet. It says whether there were any.
+func leaveLostGroups(ctx context.Context, tx store.Tx, u *store.AcsUser, groups []FoundGroup) (lost bool, err error) {
+	gone := func(ref string) bool {
 		return !slices.ContainsFunc(groups, func(g FoundGroup) bool { return g.Ref == ref })
 	}
-	if !slices.ContainsFunc(u.GroupRefs, lost) {
+	if !slices.ContainsFunc(u.GroupRefs, gone) {
 		return false, nil
 	}
-	u.GroupRefs = slices.DeleteFunc(slices.Clone(u.GroupRefs), lost)
-	return true, tx.SetAcsUserGroups(ctx, store.SetAcsUserGroupsParams{AcsUserID: u.AcsUserID, GroupRefs: u.GroupRefs})
+	*u, err = tx.AcsUserLeavesGroups(ctx, store.AcsUserLeavesGroupsParams{AcsUserID: u.AcsUserID, GroupRefs: slices.DeleteFunc(slices.Clone(u.GroupRefs), gone)})
+	return true, err
 }
 
-// RecordWritten notes that a system has taken a user as it was to be.
-func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uuid.UUID, w Write, ref string) error {
-	return s.onSystem(ctx, h, system, "record a write", func(tx store.Tx, r store.AcsSystem) error {
-		u, err := tx.LockAcsUser(ctx, w.UserID)
-		switch {
-		case store.IsNoRows(err):
-			return nil
-		case err != nil:
-			return err
-		case w.Delete && u.DeletingAt != nil:
-			return s.userGone(ctx, tx, r, u)
-		case ref != access.Storable(ref):
-			return nil // the next look does not see it either
-		}
-		return tx.AcsUserFound(ctx, store.AcsUserFoundParams{AcsUserID: w.UserID, VendorRef: &ref, Applied: mustJSON(w.Profile), AsDesired: u.DesiredGen == w.Gen})
-	})
-}
-
-// Failure is why a write came to nothing.
-type Failure struct {
-	Message    string
-	ForGood    bool          // it would fail again, until the user is changed
-	RetryAfter time.Duration // not before then; 0 where the vendor does not say
-}
-
-// longestPause is between two tries of what fails.
-const longestPause = 5 * time.Minute
-
-// RecordFailure notes that a write came to nothing, and says in how long it is tried again.
-func (s *Service) RecordFailure(ctx context.Context, h access.Holder, system uuid.UUID, w Write, f Failure) (pause time.Duration, err error) {
-	err = s.onSystem(ctx, h, system, "record a failure", func(tx store.Tx, _ store.AcsSystem) error {
-		u, err := tx.LockAcsUser(ctx, w.UserID)
-		if store.IsNoRows(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		code := "failed_to_update_on_acs_system"
-		switch {
-		case w.Delete:
-			code = "failed_to_delete_on_acs_system"
-		case w.Ref == "":
-			code = "failed_to_create_on_acs_system"
-		}
-		pause = max(min(time.Second<<min(u.Attempts, 16), longestPause), f.RetryAfter)
-		message := access.Storable(f.Message)
-		return tx.AcsUserFailed(ctx, store.AcsUserFailedParams{AcsUserID: w.UserID, Gen: w.Gen, Pause: pause, Blocked: f.ForGood && !w.Delete, ErrorCode: &code, ErrorMessage: &message})
-	})
-	return pause, err
+// dispute has a user put right that is found otherwise than it was put: at once, unless that happens again and again.
+// Then somebody else changes it too, or its system does not keep what it is given, and pauses grow.
+func dispute(ctx context.Context, tx store.Tx, u *store.AcsUser, now time.Time) error {
+	if u.DisputedAt == nil || u.DisputedAt.Add(disputeMemory).Before(now) {
+		u.Disputes = 0
+	}
+	u.Disputes, u.DisputedAt = u.Disputes+1, &now
+	arg := store.AcsUserDisputedParams{AcsUserID: u.AcsUserID, Disputes: u.Disputes, DisputedAt: &now, NextAttemptAt: u.NextAttemptAt}
+	if u.Disputes >= patience {
+		u.NextAttemptAt = new(now.Add(min(30*time.Second<<min(u.Disputes-patience, 10), longestQuiet)))
+		arg.NextAttemptAt = u.NextAttemptAt
+		arg.ErrorCode = new("failed_to_update_on_acs_system")
+		arg.ErrorMessage = new("The access system keeps the user otherwise than it was written, again and again: does somebody else change it, too? It is put right from time to time.")
+	}
+	return tx.AcsUserDisputed(ctx, arg)
 }

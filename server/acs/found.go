@@ -21,8 +21,8 @@ type FoundSystem struct {
 	Online              bool
 }
 
-// RecordSystems takes in the complete list of an account's systems, and has each be looked at. One that is missing is
-// removed, with its users: the list says where systems are, and nothing can be done for them elsewhere.
+// RecordSystems takes in the complete list of an account's systems, and has each be looked at, also those that are
+// missing: what was wanted on a system is lost with it, so that more than a list has to say that it is gone.
 func (s *Service) RecordSystems(ctx context.Context, h access.Holder, account uuid.UUID, found []FoundSystem) error {
 	err := s.access.OnAnswer(ctx, h, account, func(tx store.Tx, a store.ConnectedAccount) error {
 		rows, err := tx.ListAcsSystemsOfAccount(ctx, account)
@@ -33,12 +33,14 @@ func (s *Service) RecordSystems(ctx context.Context, h access.Holder, account uu
 		for _, r := range rows {
 			known[r.VendorRef] = r
 		}
+		seen := map[string]bool{}
 		for _, f := range found {
 			r, ok := known[f.Ref]
 			delete(known, f.Ref)
-			if f.Ref != access.Storable(f.Ref) || !ok && !slices.Contains(a.AcceptedCapabilities, access.AccessControl) {
+			if seen[f.Ref] || f.Ref == "" || f.Ref != access.Storable(f.Ref) || !ok && !slices.Contains(a.AcceptedCapabilities, access.AccessControl) {
 				continue
 			}
+			seen[f.Ref] = true
 			if r, err = s.recordSystem(ctx, tx, a, f, r, ok); err != nil {
 				return err
 			}
@@ -48,7 +50,7 @@ func (s *Service) RecordSystems(ctx context.Context, h access.Holder, account uu
 		}
 		for _, r := range rows {
 			if _, missing := known[r.VendorRef]; missing && r.RemovedAt == nil {
-				if err := s.endSystem(ctx, tx, r); err != nil {
+				if err := s.unlisted(ctx, tx, r); err != nil {
 					return err
 				}
 			}
@@ -146,6 +148,9 @@ type FoundEntrance struct{ Ref, Name string }
 func (s *Service) recordParts(ctx context.Context, tx store.Tx, r store.AcsSystem, groups []FoundGroup, entrances []FoundEntrance) error {
 	refs := []string{}
 	for _, e := range entrances {
+		if !keepable(e.Ref) {
+			continue
+		}
 		id := access.NewID()
 		refs = append(refs, e.Ref)
 		kept, err := tx.PutAcsEntrance(ctx, store.PutAcsEntranceParams{AcsEntranceID: id, WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID, VendorRef: e.Ref, Name: access.Storable(e.Name)})
@@ -167,9 +172,12 @@ func (s *Service) recordParts(ctx context.Context, tx store.Tx, r store.AcsSyste
 	}
 	refs = []string{}
 	for _, g := range groups {
+		if !keepable(g.Ref) {
+			continue
+		}
 		refs = append(refs, g.Ref)
 		err := tx.PutAcsAccessGroup(ctx, store.PutAcsAccessGroupParams{AcsAccessGroupID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID,
-			VendorRef: g.Ref, Name: access.Storable(g.Name), EntranceRefs: append([]string{}, g.Entrances...)})
+			VendorRef: g.Ref, Name: access.Storable(g.Name), EntranceRefs: refsOf(g.Entrances)})
 		if err != nil {
 			return err
 		}
@@ -187,6 +195,15 @@ func (s *Service) recordParts(ctx context.Context, tx store.Tx, r store.AcsSyste
 
 func (s *Service) emitPart(ctx context.Context, tx store.Tx, event string, r store.AcsSystem, field string, id uuid.UUID) error {
 	return s.access.Emit(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID, field: id})
+}
+
+// keepable says whether a vendor's name for something can be kept; what has another is left out.
+func keepable(ref string) bool { return ref != "" && ref == access.Storable(ref) }
+
+// refsOf are the vendor's names that can be kept, each once, sorted.
+func refsOf(all []string) []string {
+	kept := slices.DeleteFunc(slices.Sorted(slices.Values(all)), func(ref string) bool { return !keepable(ref) })
+	return append([]string{}, slices.Compact(kept)...)
 }
 
 // userGone takes a user that is not on the system, and is not to be, from what is kept. Of those that somebody else
@@ -281,113 +298,4 @@ func (s *Service) onSystem(ctx context.Context, h access.Holder, id uuid.UUID, w
 		return fmt.Errorf("%s of access system %s: %w", what, id, err)
 	}
 	return nil
-}
-
-// RecordUnreachable notes that a system does not answer, and tells that the first time.
-func (s *Service) RecordUnreachable(ctx context.Context, h access.Holder, id uuid.UUID, message string) error {
-	return s.onSystem(ctx, h, id, "record the silence", func(tx store.Tx, r store.AcsSystem) error {
-		if err := tx.AcsUsersWait(ctx, store.AcsUsersWaitParams{AcsSystemID: id, ErrorMessage: &message}); err != nil || r.ErrorMessage != nil {
-			return err
-		}
-		if err := tx.SetAcsSystemError(ctx, store.SetAcsSystemErrorParams{AcsSystemID: id, ErrorMessage: &message}); err != nil {
-			return err
-		}
-		return s.emitDisconnected(ctx, tx, r, message)
-	})
-}
-
-// FoundUser is a user as its system keeps it.
-type FoundUser struct {
-	Ref, Key string // Key is the identifier of the user it was made for; it may be anything
-	Profile
-}
-
-// Write is one thing to do at a system.
-type Write struct {
-	UserID  uuid.UUID
-	Gen     int64
-	Ref     string // empty: it is to be made
-	Delete  bool
-	Profile Profile
-}
-
-// RecordContent takes in all that is on a system, and says what there is to do, and in how long there will be more
-// (0: nothing that is known of).
-func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UUID, users []FoundUser, groups []FoundGroup, entrances []FoundEntrance) (todo []Write, later time.Duration, err error) {
-	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r store.AcsSystem) error {
-		todo, later = nil, 0
-		if r.ErrorMessage != nil {
-			if err := tx.SetAcsSystemError(ctx, store.SetAcsSystemErrorParams{AcsSystemID: id}); err != nil {
-				return err
-			}
-			if err := s.emitSystem(ctx, tx, "acs_system.connected", r); err != nil {
-				return err
-			}
-		}
-		if err := s.recordParts(ctx, tx, r, groups, entrances); err != nil {
-			return err
-		}
-		rows, err := tx.LockAcsUsersOfSystem(ctx, id)
-		if err != nil {
-			return err
-		}
-		byRef, byKey := map[string]store.AcsUser{}, map[string]store.AcsUser{}
-		for _, u := range rows {
-			if u.VendorRef != nil {
-				byRef[*u.VendorRef] = u
-			} else {
-				byKey[u.AcsUserID.String()] = u
-			}
-		}
-		there := map[uuid.UUID]FoundUser{}
-		seen := map[string]bool{}
-		for _, f := range users {
-			if seen[f.Ref] || f.Ref == "" || f.Ref != access.Storable(f.Ref) {
-				continue
-			}
-			seen[f.Ref] = true
-			f.tidy()
-			u, known := byRef[f.Ref]
-			if !known {
-				u, known = byKey[f.Key] // it was made, but nobody heard of it
-			}
-			if _, twice := there[u.AcsUserID]; known && !twice {
-				there[u.AcsUserID] = f
-				continue
-			}
-			if err := insertFound(ctx, tx, r, f); err != nil {
-				return err
-			}
-		}
-		now := s.access.Now()
-		for _, u := range rows {
-			f, found := there[u.AcsUserID]
-			w, wait, err := s.compare(ctx, tx, r, u, f, found, groups, now)
-			if err != nil {
-				return err
-			}
-			if w != nil {
-				todo = append(todo, *w)
-			}
-			if wait > 0 && (later == 0 || wait < later) {
-				later = wait
-			}
-		}
-		return nil
-	})
-	return todo, later, err
-}
-
-func (f *FoundUser) tidy() {
-	for _, t := range []*string{&f.FullName, &f.Email, &f.Phone} {
-		*t = access.Storable(*t)
-	}
-	f.Groups = slices.Sorted(slices.Values(f.Groups))
-}
-
-func insertFound(ctx context.Context, tx store.Tx, r store.AcsSystem, f FoundUser) error {
-	_, err := tx.InsertAcsUser(ctx, store.InsertAcsUserParams{AcsUserID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID, FullName: f.FullName,
-		EmailAddress: nonEmpty(f.Email), PhoneNumber: nonEmpty(f.Phone), StartsAt: f.StartsAt, EndsAt: f.EndsAt, IsSuspended: f.Suspended,
-		GroupRefs: append([]string{}, f.Groups...), VendorRef: &f.Ref, Applied: mustJSON(f.Profile)})
-	return err
 }

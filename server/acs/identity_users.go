@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
@@ -12,6 +14,12 @@ import (
 // joinSystems gives a new person a user on each of the systems: the one with the person's email address or phone number
 // that is there already, or else a new one. A user that somebody has made at the system is taken over by that.
 func (s *Service) joinSystems(ctx context.Context, tx store.Tx, i store.UserIdentity, systems []string) error {
+	systems = slices.Clone(systems)
+	for n, id := range systems {
+		if parsed, err := uuid.Parse(id); err == nil { // the same one may be written in several ways
+			systems[n] = parsed.String()
+		}
+	}
 	order := make([]int, len(systems)) // systems in one order, whoever locks them
 	for n := range systems {
 		order[n] = n

@@ -3,7 +3,6 @@ package acs
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -139,7 +138,8 @@ func (s *Service) onUser(ctx context.Context, p access.Principal, name UserName,
 // it be done. It is for those who hold the locks of the system and the user.
 func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r store.AcsUser) error {
 	lost := was.ErrorCode != nil && *was.ErrorCode == deletedExternally
-	if desired(was).equal(desired(r)) && same[time.Time](was.DeletingAt, r.DeletingAt) && !lost {
+	if desired(was).equal(desired(r)) && sameInstant(was.StartsAt, r.StartsAt) && sameInstant(was.EndsAt, r.EndsAt) &&
+		sameInstant(was.DeletingAt, r.DeletingAt) && !lost {
 		return nil
 	}
 	err := tx.ChangeAcsUser(ctx, store.ChangeAcsUserParams{AcsUserID: r.AcsUserID, FullName: r.FullName, EmailAddress: r.EmailAddress, PhoneNumber: r.PhoneNumber,
@@ -160,7 +160,11 @@ func (s *Service) endUsersOf(ctx context.Context, tx store.Tx, workspace, identi
 		return slices.Compare(a.AcsUser.AcsSystemID[:], b.AcsUser.AcsSystemID[:])
 	})
 	for _, row := range rows {
-		if _, err := lockSystem(ctx, tx, workspace, row.AcsUser.AcsSystemID.String()); err != nil {
+		_, err := lockSystem(ctx, tx, workspace, row.AcsUser.AcsSystemID.String())
+		if e, ok := asError(err); ok && e.Kind == access.NotFound { // it has gone since, and its users with it
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		r, err := tx.LockAcsUser(ctx, row.AcsUser.AcsUserID)

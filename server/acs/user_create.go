@@ -19,7 +19,7 @@ type NewSchedule struct {
 
 // parse reads a schedule. It fails with Invalid unless the end is still to come, and after the beginning.
 func (n NewSchedule) parse(now time.Time) (starts, ends *time.Time, err error) {
-	at := now.UTC().Truncate(time.Microsecond)
+	at := now.UTC().Truncate(time.Second) // finer than many systems keep
 	if n.StartsAt != "" {
 		if at, err = access.ParseTime("access_schedule.starts_at", n.StartsAt); err != nil {
 			return nil, nil, err

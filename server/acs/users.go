@@ -69,12 +69,17 @@ func (p Profile) sameSchedule(o Profile) bool {
 	return sameTime(p.StartsAt, o.StartsAt) && sameTime(p.EndsAt, o.EndsAt)
 }
 
-func sameTime(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
+// sameTime says whether two times are one to a system: many keep whole seconds, some round.
+func sameTime(a, b *time.Time) bool {
+	return a == b || a != nil && b != nil && a.Sub(*b).Abs() < time.Second
+}
+
+func sameInstant(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
 // desired is what should be on the system of a user.
 func desired(r store.AcsUser) Profile {
 	return Profile{FullName: r.FullName, Email: text(r.EmailAddress), Phone: text(r.PhoneNumber), StartsAt: r.StartsAt, EndsAt: r.EndsAt,
-		Suspended: r.IsSuspended, Groups: slices.Sorted(slices.Values(r.GroupRefs))}
+		Suspended: r.IsSuspended, Groups: slices.Compact(slices.Sorted(slices.Values(r.GroupRefs)))}
 }
 
 // applied is what the system was last seen to have of a user; nil: it is not there.

@@ -237,7 +237,7 @@ func (q *Queries) GetAcsEntrance(ctx context.Context, arg GetAcsEntranceParams) 
 }
 
 const getAcsSystem = `-- name: GetAcsSystem :one
-select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.removed_at, s.created_at, s.wake_seq, s.due_at, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
+select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.removed_at, s.created_at, s.wake_seq, s.due_at, s.unlisted_at, s.emptied_at, s.write_refused, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
   (select count(*) from acs_users u where u.acs_system_id = s.acs_system_id)::integer as users,
   (select count(*) from acs_access_groups g where g.acs_system_id = s.acs_system_id)::integer as groups
 from acs_systems s join connected_accounts a using (connected_account_id)
@@ -274,6 +274,9 @@ func (q *Queries) GetAcsSystem(ctx context.Context, arg GetAcsSystemParams) (Get
 		&i.AcsSystem.CreatedAt,
 		&i.AcsSystem.WakeSeq,
 		&i.AcsSystem.DueAt,
+		&i.AcsSystem.UnlistedAt,
+		&i.AcsSystem.EmptiedAt,
+		&i.AcsSystem.WriteRefused,
 		&i.AccountErrorCode,
 		&i.AccountErrorMessage,
 		&i.AccountErrorAt,
@@ -286,7 +289,7 @@ func (q *Queries) GetAcsSystem(ctx context.Context, arg GetAcsSystemParams) (Get
 const insertAcsSystem = `-- name: InsertAcsSystem :one
 insert into acs_systems (acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone)
 values ($1, $2, $3, $4, $5, $6)
-returning acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at
+returning acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at, unlisted_at, emptied_at, write_refused
 `
 
 type InsertAcsSystemParams struct {
@@ -321,6 +324,9 @@ func (q *Queries) InsertAcsSystem(ctx context.Context, arg InsertAcsSystemParams
 		&i.CreatedAt,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.UnlistedAt,
+		&i.EmptiedAt,
+		&i.WriteRefused,
 	)
 	return i, err
 }
@@ -464,7 +470,7 @@ func (q *Queries) ListAcsGroupsOfSystems(ctx context.Context, systems []uuid.UUI
 }
 
 const listAcsSystems = `-- name: ListAcsSystems :many
-select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.removed_at, s.created_at, s.wake_seq, s.due_at, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
+select s.acs_system_id, s.workspace_id, s.connected_account_id, s.vendor_ref, s.name, s.time_zone, s.error_message, s.error_at, s.removed_at, s.created_at, s.wake_seq, s.due_at, s.unlisted_at, s.emptied_at, s.write_refused, a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
   (select count(*) from acs_users u where u.acs_system_id = s.acs_system_id)::integer as users,
   (select count(*) from acs_access_groups g where g.acs_system_id = s.acs_system_id)::integer as groups
 from acs_systems s join connected_accounts a using (connected_account_id)
@@ -526,6 +532,9 @@ func (q *Queries) ListAcsSystems(ctx context.Context, arg ListAcsSystemsParams) 
 			&i.AcsSystem.CreatedAt,
 			&i.AcsSystem.WakeSeq,
 			&i.AcsSystem.DueAt,
+			&i.AcsSystem.UnlistedAt,
+			&i.AcsSystem.EmptiedAt,
+			&i.AcsSystem.WriteRefused,
 			&i.AccountErrorCode,
 			&i.AccountErrorMessage,
 			&i.AccountErrorAt,
@@ -543,7 +552,7 @@ func (q *Queries) ListAcsSystems(ctx context.Context, arg ListAcsSystemsParams) 
 }
 
 const listAcsSystemsOfAccount = `-- name: ListAcsSystemsOfAccount :many
-select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at from acs_systems where connected_account_id = $1 order by created_at, acs_system_id for no key update
+select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at, unlisted_at, emptied_at, write_refused from acs_systems where connected_account_id = $1 order by created_at, acs_system_id for no key update
 `
 
 func (q *Queries) ListAcsSystemsOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]AcsSystem, error) {
@@ -568,6 +577,9 @@ func (q *Queries) ListAcsSystemsOfAccount(ctx context.Context, connectedAccountI
 			&i.CreatedAt,
 			&i.WakeSeq,
 			&i.DueAt,
+			&i.UnlistedAt,
+			&i.EmptiedAt,
+			&i.WriteRefused,
 		); err != nil {
 			return nil, err
 		}
@@ -580,7 +592,7 @@ func (q *Queries) ListAcsSystemsOfAccount(ctx context.Context, connectedAccountI
 }
 
 const lockAcsSystem = `-- name: LockAcsSystem :one
-select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at from acs_systems where acs_system_id = $1 for no key update
+select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at, unlisted_at, emptied_at, write_refused from acs_systems where acs_system_id = $1 for no key update
 `
 
 // What is decided about the users of a system and what is found on it happen one after another.
@@ -600,6 +612,9 @@ func (q *Queries) LockAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (Acs
 		&i.CreatedAt,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.UnlistedAt,
+		&i.EmptiedAt,
+		&i.WriteRefused,
 	)
 	return i, err
 }
@@ -660,7 +675,7 @@ func (q *Queries) PutAcsEntrance(ctx context.Context, arg PutAcsEntranceParams) 
 }
 
 const readAcsSystem = `-- name: ReadAcsSystem :one
-select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at from acs_systems where acs_system_id = $1
+select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at, unlisted_at, emptied_at, write_refused from acs_systems where acs_system_id = $1
 `
 
 // For those who look after it.
@@ -680,12 +695,16 @@ func (q *Queries) ReadAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (Acs
 		&i.CreatedAt,
 		&i.WakeSeq,
 		&i.DueAt,
+		&i.UnlistedAt,
+		&i.EmptiedAt,
+		&i.WriteRefused,
 	)
 	return i, err
 }
 
 const removeAcsSystem = `-- name: RemoveAcsSystem :exec
-update acs_systems set removed_at = now(), due_at = null, error_message = null, error_at = null where acs_system_id = $1
+update acs_systems set removed_at = now(), due_at = null, error_message = null, error_at = null,
+  write_refused = false, unlisted_at = null, emptied_at = null where acs_system_id = $1
 `
 
 func (q *Queries) RemoveAcsSystem(ctx context.Context, acsSystemID uuid.UUID) error {
@@ -710,23 +729,52 @@ func (q *Queries) ScheduleAcsSystem(ctx context.Context, arg ScheduleAcsSystemPa
 	return err
 }
 
+const setAcsSystemEmptied = `-- name: SetAcsSystemEmptied :exec
+update acs_systems set emptied_at = $1 where acs_system_id = $2
+`
+
+type SetAcsSystemEmptiedParams struct {
+	EmptiedAt   *time.Time
+	AcsSystemID uuid.UUID
+}
+
+func (q *Queries) SetAcsSystemEmptied(ctx context.Context, arg SetAcsSystemEmptiedParams) error {
+	_, err := q.db.Exec(ctx, setAcsSystemEmptied, arg.EmptiedAt, arg.AcsSystemID)
+	return err
+}
+
 const setAcsSystemError = `-- name: SetAcsSystemError :exec
-update acs_systems set error_message = $1, error_at = case when $1::text is not null then now() end
-where acs_system_id = $2
+update acs_systems set error_message = $1, write_refused = $2, error_at = case when $1::text is not null then now() end
+where acs_system_id = $3
 `
 
 type SetAcsSystemErrorParams struct {
 	ErrorMessage *string
+	WriteRefused bool
 	AcsSystemID  uuid.UUID
 }
 
 func (q *Queries) SetAcsSystemError(ctx context.Context, arg SetAcsSystemErrorParams) error {
-	_, err := q.db.Exec(ctx, setAcsSystemError, arg.ErrorMessage, arg.AcsSystemID)
+	_, err := q.db.Exec(ctx, setAcsSystemError, arg.ErrorMessage, arg.WriteRefused, arg.AcsSystemID)
+	return err
+}
+
+const setAcsSystemUnlisted = `-- name: SetAcsSystemUnlisted :exec
+update acs_systems set unlisted_at = $1 where acs_system_id = $2
+`
+
+type SetAcsSystemUnlistedParams struct {
+	UnlistedAt  *time.Time
+	AcsSystemID uuid.UUID
+}
+
+func (q *Queries) SetAcsSystemUnlisted(ctx context.Context, arg SetAcsSystemUnlistedParams) error {
+	_, err := q.db.Exec(ctx, setAcsSystemUnlisted, arg.UnlistedAt, arg.AcsSystemID)
 	return err
 }
 
 const updateAcsSystem = `-- name: UpdateAcsSystem :exec
-update acs_systems set name = $1, time_zone = $2, removed_at = null, wake_seq = wake_seq + 1, due_at = now()
+update acs_systems set name = $1, time_zone = $2, removed_at = null, unlisted_at = null, wake_seq = wake_seq + 1, due_at = now()
 where acs_system_id = $3
 `
 

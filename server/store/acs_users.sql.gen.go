@@ -12,26 +12,54 @@ import (
 	"github.com/google/uuid"
 )
 
+const acsUserDisputed = `-- name: AcsUserDisputed :exec
+update acs_users set disputes = $1, disputed_at = $2, next_attempt_at = $3,
+  error_code = coalesce($4, error_code), error_message = coalesce($5, error_message),
+  error_at = case when $4::text is not null then $2 else error_at end
+where acs_user_id = $6
+`
+
+type AcsUserDisputedParams struct {
+	Disputes      int32
+	DisputedAt    *time.Time
+	NextAttemptAt *time.Time
+	ErrorCode     *string
+	ErrorMessage  *string
+	AcsUserID     uuid.UUID
+}
+
+func (q *Queries) AcsUserDisputed(ctx context.Context, arg AcsUserDisputedParams) error {
+	_, err := q.db.Exec(ctx, acsUserDisputed,
+		arg.Disputes,
+		arg.DisputedAt,
+		arg.NextAttemptAt,
+		arg.ErrorCode,
+		arg.ErrorMessage,
+		arg.AcsUserID,
+	)
+	return err
+}
+
 const acsUserFailed = `-- name: AcsUserFailed :exec
-update acs_users set attempts = attempts + 1, next_attempt_at = now() + $1::interval,
+update acs_users set attempts = attempts + 1, next_attempt_at = $1,
   blocked_gen = case when $2::boolean then $3::bigint else blocked_gen end,
   error_code = $4, error_message = $5, error_at = case when error_code is not distinct from $4 then error_at else now() end
 where acs_user_id = $6 and desired_gen = $3::bigint
 `
 
 type AcsUserFailedParams struct {
-	Pause        time.Duration
-	Blocked      bool
-	Gen          int64
-	ErrorCode    *string
-	ErrorMessage *string
-	AcsUserID    uuid.UUID
+	NextAttemptAt *time.Time
+	Blocked       bool
+	Gen           int64
+	ErrorCode     *string
+	ErrorMessage  *string
+	AcsUserID     uuid.UUID
 }
 
 // A write came to nothing. What was asked for meanwhile is not what was refused.
 func (q *Queries) AcsUserFailed(ctx context.Context, arg AcsUserFailedParams) error {
 	_, err := q.db.Exec(ctx, acsUserFailed,
-		arg.Pause,
+		arg.NextAttemptAt,
 		arg.Blocked,
 		arg.Gen,
 		arg.ErrorCode,
@@ -42,13 +70,14 @@ func (q *Queries) AcsUserFailed(ctx context.Context, arg AcsUserFailedParams) er
 }
 
 const acsUserFound = `-- name: AcsUserFound :exec
-update acs_users set vendor_ref = $1, applied = $2, written_gen = case when $3::boolean then desired_gen else written_gen end,
+update acs_users set vendor_ref = $1, applied = $2, write_at = null,
+  blocked_gen = case when error_code = 'deleted_externally' then 0 else blocked_gen end, written_gen = case when $3::boolean then desired_gen else written_gen end,
   synced_at = case when $3::boolean then now() else synced_at end,
   attempts = case when $3::boolean then 0 else attempts end,
   next_attempt_at = case when $3::boolean then null else next_attempt_at end,
-  error_code = case when $3::boolean then null else error_code end,
-  error_message = case when $3::boolean then null else error_message end,
-  error_at = case when $3::boolean then null else error_at end
+  error_code = case when $3::boolean or error_code = 'deleted_externally' then null else error_code end,
+  error_message = case when $3::boolean or error_code = 'deleted_externally' then null else error_message end,
+  error_at = case when $3::boolean or error_code = 'deleted_externally' then null else error_at end
 where acs_user_id = $4
 `
 
@@ -59,7 +88,7 @@ type AcsUserFoundParams struct {
 	AcsUserID uuid.UUID
 }
 
-// What is on the system, and what of that is as it should be.
+// What is on the system, and what of that is as it should be. Whoever was deleted there and is back is ours again.
 func (q *Queries) AcsUserFound(ctx context.Context, arg AcsUserFoundParams) error {
 	_, err := q.db.Exec(ctx, acsUserFound,
 		arg.VendorRef,
@@ -70,8 +99,79 @@ func (q *Queries) AcsUserFound(ctx context.Context, arg AcsUserFoundParams) erro
 	return err
 }
 
+const acsUserGone = `-- name: AcsUserGone :exec
+insert into acs_users_gone (acs_user_id, acs_system_id, gone_at) values ($1, $2, $3)
+`
+
+type AcsUserGoneParams struct {
+	AcsUserID   uuid.UUID
+	AcsSystemID uuid.UUID
+	GoneAt      time.Time
+}
+
+// One that was deleted is remembered for as long as what was sent for it may still arrive, and much longer.
+func (q *Queries) AcsUserGone(ctx context.Context, arg AcsUserGoneParams) error {
+	_, err := q.db.Exec(ctx, acsUserGone, arg.AcsUserID, arg.AcsSystemID, arg.GoneAt)
+	return err
+}
+
+const acsUserLeavesGroups = `-- name: AcsUserLeavesGroups :one
+update acs_users set group_refs = $1, desired_gen = desired_gen + 1,
+  written_gen = case when written_gen = desired_gen then desired_gen + 1 else written_gen end,
+  blocked_gen = case when blocked_gen = desired_gen and error_code = 'deleted_externally' then desired_gen + 1 else blocked_gen end,
+  attempts = 0, next_attempt_at = null,
+  error_code = case when error_code = 'deleted_externally' then error_code end,
+  error_message = case when error_code = 'deleted_externally' then error_message end,
+  error_at = case when error_code = 'deleted_externally' then error_at end
+where acs_user_id = $2 returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at
+`
+
+type AcsUserLeavesGroupsParams struct {
+	GroupRefs []string
+	AcsUserID uuid.UUID
+}
+
+// Groups are gone from its system. What should be is something else by that: a refusal of what was before says nothing
+// any more, but whoever was deleted there stays away.
+func (q *Queries) AcsUserLeavesGroups(ctx context.Context, arg AcsUserLeavesGroupsParams) (AcsUser, error) {
+	row := q.db.QueryRow(ctx, acsUserLeavesGroups, arg.GroupRefs, arg.AcsUserID)
+	var i AcsUser
+	err := row.Scan(
+		&i.AcsUserID,
+		&i.WorkspaceID,
+		&i.AcsSystemID,
+		&i.UserIdentityID,
+		&i.IsManaged,
+		&i.FullName,
+		&i.EmailAddress,
+		&i.PhoneNumber,
+		&i.StartsAt,
+		&i.EndsAt,
+		&i.IsSuspended,
+		&i.GroupRefs,
+		&i.DeletingAt,
+		&i.VendorRef,
+		&i.Applied,
+		&i.DesiredGen,
+		&i.WrittenGen,
+		&i.BlockedGen,
+		&i.ChangedAt,
+		&i.Attempts,
+		&i.NextAttemptAt,
+		&i.SyncedAt,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.ErrorAt,
+		&i.CreatedAt,
+		&i.WriteAt,
+		&i.Disputes,
+		&i.DisputedAt,
+	)
+	return i, err
+}
+
 const acsUserMissing = `-- name: AcsUserMissing :exec
-update acs_users set vendor_ref = null, applied = null,
+update acs_users set applied = null,
   error_code = case when $1::boolean then 'deleted_externally' else error_code end,
   error_message = case when $1::boolean then $2::text else error_message end,
   error_at = case when $1::boolean then now() else error_at end,
@@ -85,9 +185,24 @@ type AcsUserMissingParams struct {
 	AcsUserID    uuid.UUID
 }
 
-// It is not on the system. Deleted there by somebody, it stays away until it is changed here.
+// It is not on the system. Deleted there by somebody, it stays away until it is changed here, or is back.
 func (q *Queries) AcsUserMissing(ctx context.Context, arg AcsUserMissingParams) error {
 	_, err := q.db.Exec(ctx, acsUserMissing, arg.DeletedThere, arg.ErrorMessage, arg.AcsUserID)
+	return err
+}
+
+const acsUserSent = `-- name: AcsUserSent :exec
+update acs_users set write_at = $1 where acs_user_id = $2
+`
+
+type AcsUserSentParams struct {
+	WriteAt   *time.Time
+	AcsUserID uuid.UUID
+}
+
+// It is about to be sent to its system, which does not have it; or what became of that is known.
+func (q *Queries) AcsUserSent(ctx context.Context, arg AcsUserSentParams) error {
+	_, err := q.db.Exec(ctx, acsUserSent, arg.WriteAt, arg.AcsUserID)
 	return err
 }
 
@@ -153,8 +268,54 @@ func (q *Queries) DeleteAcsUser(ctx context.Context, acsUserID uuid.UUID) error 
 	return err
 }
 
+const findAcsUserByRef = `-- name: FindAcsUserByRef :one
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
+`
+
+type FindAcsUserByRefParams struct {
+	AcsSystemID uuid.UUID
+	VendorRef   *string
+}
+
+func (q *Queries) FindAcsUserByRef(ctx context.Context, arg FindAcsUserByRefParams) (AcsUser, error) {
+	row := q.db.QueryRow(ctx, findAcsUserByRef, arg.AcsSystemID, arg.VendorRef)
+	var i AcsUser
+	err := row.Scan(
+		&i.AcsUserID,
+		&i.WorkspaceID,
+		&i.AcsSystemID,
+		&i.UserIdentityID,
+		&i.IsManaged,
+		&i.FullName,
+		&i.EmailAddress,
+		&i.PhoneNumber,
+		&i.StartsAt,
+		&i.EndsAt,
+		&i.IsSuspended,
+		&i.GroupRefs,
+		&i.DeletingAt,
+		&i.VendorRef,
+		&i.Applied,
+		&i.DesiredGen,
+		&i.WrittenGen,
+		&i.BlockedGen,
+		&i.ChangedAt,
+		&i.Attempts,
+		&i.NextAttemptAt,
+		&i.SyncedAt,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.ErrorAt,
+		&i.CreatedAt,
+		&i.WriteAt,
+		&i.Disputes,
+		&i.DisputedAt,
+	)
+	return i, err
+}
+
 const findAcsUserToLink = `-- name: FindAcsUserToLink :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
   and (lower(email_address) = lower($2::text) or phone_number = $3::text)
 order by is_managed desc, created_at, acs_user_id limit 1 for no key update
 `
@@ -196,12 +357,15 @@ func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkPa
 		&i.ErrorMessage,
 		&i.ErrorAt,
 		&i.CreatedAt,
+		&i.WriteAt,
+		&i.Disputes,
+		&i.DisputedAt,
 	)
 	return i, err
 }
 
 const findAcsUsers = `-- name: FindAcsUsers :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.is_managed = $2 and (u.created_at, u.acs_user_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid is null or u.acs_system_id = $5::uuid)
@@ -289,6 +453,9 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 			&i.AcsUser.ErrorMessage,
 			&i.AcsUser.ErrorAt,
 			&i.AcsUser.CreatedAt,
+			&i.AcsUser.WriteAt,
+			&i.AcsUser.Disputes,
+			&i.AcsUser.DisputedAt,
 			&i.ConnectedAccountID,
 			&i.IdentityFullName,
 			&i.IdentityEmailAddress,
@@ -304,8 +471,31 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 	return items, nil
 }
 
+const forgetAcsUserRef = `-- name: ForgetAcsUserRef :exec
+update acs_users set vendor_ref = null where acs_user_id = $1
+`
+
+func (q *Queries) ForgetAcsUserRef(ctx context.Context, acsUserID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, forgetAcsUserRef, acsUserID)
+	return err
+}
+
+const forgetAcsUsersGone = `-- name: ForgetAcsUsersGone :exec
+delete from acs_users_gone where acs_system_id = $1 and gone_at < $2
+`
+
+type ForgetAcsUsersGoneParams struct {
+	AcsSystemID uuid.UUID
+	Before      time.Time
+}
+
+func (q *Queries) ForgetAcsUsersGone(ctx context.Context, arg ForgetAcsUsersGoneParams) error {
+	_, err := q.db.Exec(ctx, forgetAcsUsersGone, arg.AcsSystemID, arg.Before)
+	return err
+}
+
 const getAcsUser = `-- name: GetAcsUser :one
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.acs_user_id = $2 and u.is_managed = $3
 `
@@ -354,6 +544,9 @@ func (q *Queries) GetAcsUser(ctx context.Context, arg GetAcsUserParams) (GetAcsU
 		&i.AcsUser.ErrorMessage,
 		&i.AcsUser.ErrorAt,
 		&i.AcsUser.CreatedAt,
+		&i.AcsUser.WriteAt,
+		&i.AcsUser.Disputes,
+		&i.AcsUser.DisputedAt,
 		&i.ConnectedAccountID,
 		&i.IdentityFullName,
 		&i.IdentityEmailAddress,
@@ -367,7 +560,7 @@ insert into acs_users (acs_user_id, workspace_id, acs_system_id, user_identity_i
   is_suspended, group_refs, vendor_ref, applied)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
   $11, $12, $13, $14)
-returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at
+returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at
 `
 
 type InsertAcsUserParams struct {
@@ -432,6 +625,9 @@ func (q *Queries) InsertAcsUser(ctx context.Context, arg InsertAcsUserParams) (A
 		&i.ErrorMessage,
 		&i.ErrorAt,
 		&i.CreatedAt,
+		&i.WriteAt,
+		&i.Disputes,
+		&i.DisputedAt,
 	)
 	return i, err
 }
@@ -452,8 +648,37 @@ func (q *Queries) LinkAcsUser(ctx context.Context, arg LinkAcsUserParams) error 
 	return err
 }
 
+const listAcsUsersGone = `-- name: ListAcsUsersGone :many
+select acs_user_id from acs_users_gone where acs_system_id = $1 and acs_user_id = any($2::uuid[])
+`
+
+type ListAcsUsersGoneParams struct {
+	AcsSystemID uuid.UUID
+	Ids         []uuid.UUID
+}
+
+func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGoneParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, listAcsUsersGone, arg.AcsSystemID, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var acs_user_id uuid.UUID
+		if err := rows.Scan(&acs_user_id); err != nil {
+			return nil, err
+		}
+		items = append(items, acs_user_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listAcsUsersOfIdentity = `-- name: ListAcsUsersOfIdentity :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.user_identity_id = $2 and u.is_managed
   and ($3::uuid is null or u.acs_system_id = $3::uuid)
@@ -510,6 +735,9 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 			&i.AcsUser.ErrorMessage,
 			&i.AcsUser.ErrorAt,
 			&i.AcsUser.CreatedAt,
+			&i.AcsUser.WriteAt,
+			&i.AcsUser.Disputes,
+			&i.AcsUser.DisputedAt,
 			&i.ConnectedAccountID,
 			&i.IdentityFullName,
 			&i.IdentityEmailAddress,
@@ -526,7 +754,7 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 }
 
 const lockAcsUser = `-- name: LockAcsUser :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at from acs_users where acs_user_id = $1 for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where acs_user_id = $1 for no key update
 `
 
 func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser, error) {
@@ -559,12 +787,15 @@ func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser
 		&i.ErrorMessage,
 		&i.ErrorAt,
 		&i.CreatedAt,
+		&i.WriteAt,
+		&i.Disputes,
+		&i.DisputedAt,
 	)
 	return i, err
 }
 
 const lockAcsUsersOfSystem = `-- name: LockAcsUsersOfSystem :many
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
 `
 
 func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUID) ([]AcsUser, error) {
@@ -603,6 +834,9 @@ func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUI
 			&i.ErrorMessage,
 			&i.ErrorAt,
 			&i.CreatedAt,
+			&i.WriteAt,
+			&i.Disputes,
+			&i.DisputedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -612,20 +846,6 @@ func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUI
 		return nil, err
 	}
 	return items, nil
-}
-
-const setAcsUserGroups = `-- name: SetAcsUserGroups :exec
-update acs_users set group_refs = $1 where acs_user_id = $2
-`
-
-type SetAcsUserGroupsParams struct {
-	GroupRefs []string
-	AcsUserID uuid.UUID
-}
-
-func (q *Queries) SetAcsUserGroups(ctx context.Context, arg SetAcsUserGroupsParams) error {
-	_, err := q.db.Exec(ctx, setAcsUserGroups, arg.GroupRefs, arg.AcsUserID)
-	return err
 }
 
 const unmanagedAcsUserFound = `-- name: UnmanagedAcsUserFound :exec

@@ -87,6 +87,9 @@ type AcsSystem struct {
 	CreatedAt          time.Time
 	WakeSeq            int64
 	DueAt              *time.Time
+	UnlistedAt         *time.Time
+	EmptiedAt          *time.Time
+	WriteRefused       bool
 }
 
 type AcsUser struct {
@@ -116,6 +119,15 @@ type AcsUser struct {
 	ErrorMessage   *string
 	ErrorAt        *time.Time
 	CreatedAt      time.Time
+	WriteAt        *time.Time
+	Disputes       int32
+	DisputedAt     *time.Time
+}
+
+type AcsUsersGone struct {
+	AcsUserID   uuid.UUID
+	AcsSystemID uuid.UUID
+	GoneAt      time.Time
 }
 
 type ActionAttempt struct {

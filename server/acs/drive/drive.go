@@ -38,10 +38,16 @@ type Driver struct {
 	acs     *acs.Service
 	openers map[string]Opener
 	opt     Options
-	silent  sync.Map // system → since when it does not answer
+	silent  sync.Map // silence → since when
 
 	mu   sync.Mutex
 	open map[uuid.UUID]*opened // by account
+}
+
+// silence is of an account or a system that does not answer, or of a system that answers all but writes.
+type silence struct {
+	id     uuid.UUID
+	writes bool
 }
 
 type opened struct {
@@ -147,7 +153,7 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *work.Lease, account ac
 	systems, err := a.Systems(ctx)
 	switch e := adapter.AsError(err); {
 	case err == nil:
-		d.silent.Delete(account.ID)
+		d.silent.Delete(silence{account.ID, false})
 		found := make([]acs.FoundSystem, len(systems))
 		for i, s := range systems {
 			found[i] = acs.FoundSystem{Ref: string(s.Ref), Name: s.Name, TimeZone: s.TimeZone, Online: s.Online}
@@ -166,7 +172,7 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *work.Lease, account ac
 			return 0, err
 		}
 	case e.Class == adapter.GatewayDown && account.Adapter != access.SandboxAccessAdapter: // what is simulated is down only while we stop
-		if wait := d.patience(account.ID); wait > 0 { // it may be restarting
+		if wait := d.patience(silence{account.ID, false}); wait > 0 { // it may be restarting
 			return wait, d.access.ScheduleAccount(ctx, account.ID, account.Seq, wait)
 		}
 		if err := d.access.RecordAccountUnreachable(ctx, lease, account.ID, e.Message); err != nil {
@@ -180,8 +186,8 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *work.Lease, account ac
 }
 
 // patience is how long what does not answer may go on like that before it is told.
-func (d *Driver) patience(id uuid.UUID) time.Duration {
-	since, _ := d.silent.LoadOrStore(id, time.Now())
+func (d *Driver) patience(of silence) time.Duration {
+	since, _ := d.silent.LoadOrStore(of, time.Now())
 	return d.opt.DownAfter - time.Since(since.(time.Time))
 }
 

@@ -43,7 +43,7 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.Acc
 	if err != nil {
 		return d.failed(ctx, lease, system, err)
 	}
-	d.silent.Delete(system.ID)
+	d.silent.Delete(silence{system.ID, false})
 	users, groups, entrances := describe(content)
 	todo, later, err := d.acs.RecordContent(ctx, lease, system.ID, users, groups, entrances)
 	if err != nil {
@@ -53,10 +53,16 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.Acc
 	if later > 0 {
 		pause = min(pause, later)
 	}
-	for _, w := range todo {
+	for i, w := range todo {
 		again, err := d.do(ctx, lease, a, system, w)
 		if stop, ok := errors.AsType[*stopped](err); ok {
-			return d.failed(ctx, lease, system, stop.cause)
+			switch {
+			case stop.cause == nil && i+1 < len(todo):
+				return soon, nil
+			case stop.cause == nil:
+				return min(pause, again), nil
+			}
+			return d.unwritable(ctx, lease, a, system, stop.cause)
 		}
 		if err != nil {
 			return 0, err
@@ -68,13 +74,17 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.Acc
 	return pause, nil
 }
 
-// stopped says that the rest of a system's writes would fail as well.
+// stopped says that the rest of a system's writes is not to be tried now: they would fail as well, for that cause, or
+// it is better to look first.
 type stopped struct{ cause error }
 
-func (s *stopped) Error() string { return s.cause.Error() }
+func (s *stopped) Error() string { return "the rest of the writes has to wait" }
 
 // do makes one write, and says in how long to look again for it (0: no need).
 func (d *Driver) do(ctx context.Context, lease *work.Lease, a adapter.AccessSystems, system acs.Driven, w acs.Write) (time.Duration, error) {
+	if still, err := d.acs.RecordWriteStarted(ctx, lease, system.ID, w); err != nil || !still {
+		return 0, err
+	}
 	ref, err := adapter.UserRef(w.Ref), error(nil)
 	if w.Delete {
 		err = a.DeleteUser(ctx, adapter.SystemRef(system.Ref), ref)
@@ -85,28 +95,58 @@ func (d *Driver) do(ctx context.Context, lease *work.Lease, a adapter.AccessSyst
 	e := adapter.AsError(err)
 	switch {
 	case err == nil:
-		return 0, d.acs.RecordWritten(ctx, lease, system.ID, w, string(ref))
+		d.silent.Delete(silence{system.ID, true})
+		look, err := d.acs.RecordWritten(ctx, lease, system.ID, w, string(ref))
+		if look {
+			return soon, err
+		}
+		return 0, err
 	case e == nil || ctx.Err() != nil:
 		return 0, err
 	}
 	d.opt.Log.Warn("an access system has not taken a write; it is seen to", "system", system.ID, "user", w.UserID, "class", e.Class, "reason", e.Message)
+	failure := acs.Failure{Message: e.Message, RetryAfter: e.RetryAfter}
 	switch e.Class {
 	case adapter.Offline, adapter.AuthRevoked, adapter.GatewayDown:
 		return 0, &stopped{err}
-	case adapter.Unconfirmed, adapter.NotFound: // what is there now decides; a pause keeps that from going round and round
-		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, acs.Failure{Message: e.Message})
+	case adapter.Unconfirmed: // what is there now decides, and others may have to wait as long for no answer
+		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, failure)
+		if err != nil {
+			return 0, err
+		}
+		return max(again, soon), &stopped{}
+	case adapter.NotFound: // what is there now decides; a pause keeps that from going round and round
+		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, failure)
 		return max(again, soon), err
 	default:
-		forGood := e.Class == adapter.Invalid || e.Class == adapter.NotSupported
-		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, acs.Failure{Message: e.Message, ForGood: forGood, RetryAfter: e.RetryAfter})
-		if forGood && !w.Delete {
+		failure.ForGood = e.Class == adapter.Invalid || e.Class == adapter.NotSupported
+		failure.Answered = failure.ForGood || e.Class == adapter.Full
+		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, failure)
+		if failure.ForGood && !w.Delete {
 			again = 0
 		}
 		return again, err
 	}
 }
 
-// failed records that a system could not be read or written at all, and says when to try again.
+// unwritable records that a system which could be read just now takes no writes, and says when to try again.
+func (d *Driver) unwritable(ctx context.Context, lease *work.Lease, a adapter.AccessSystems, system acs.Driven, cause error) (time.Duration, error) {
+	e := adapter.AsError(cause)
+	switch e.Class {
+	case adapter.AuthRevoked: // of the whole account, or are they good for reading?
+		if _, err := a.Systems(ctx); adapter.ClassOf(err) == adapter.AuthRevoked {
+			return d.failed(ctx, lease, system, cause)
+		}
+	case adapter.GatewayDown:
+		if wait := d.patience(silence{system.ID, true}); wait > 0 {
+			return max(min(wait, time.Second), e.RetryAfter), nil
+		}
+	}
+	d.opt.Log.Warn("an access system takes no writes; it is tried further", "system", system.ID, "error", cause)
+	return max(jittered(d.opt.SystemEvery/10), e.RetryAfter), d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, true)
+}
+
+// failed records that a system could not be read at all, and says when to try again.
 func (d *Driver) failed(ctx context.Context, lease *work.Lease, system acs.Driven, err error) (time.Duration, error) {
 	e := adapter.AsError(err)
 	if e == nil || ctx.Err() != nil {
@@ -117,16 +157,27 @@ func (d *Driver) failed(ctx context.Context, lease *work.Lease, system acs.Drive
 		if err := d.access.RecordAccountRefused(ctx, lease, system.AccountID, e.Message); err != nil {
 			return 0, err
 		}
-	case adapter.NotFound: // the list of its account decides
-		return d.opt.AccountEvery, d.access.Hint(ctx, system.AccountID, "")
+	case adapter.NotFound:
+		listed, again, err := d.acs.RecordAbsent(ctx, lease, system.ID)
+		if err != nil || !listed {
+			return again, err
+		}
+		if _, before := d.silent.Load(silence{system.ID, false}); !before { // does the list of its account show it still?
+			if err := d.access.Hint(ctx, system.AccountID, ""); err != nil {
+				return 0, err
+			}
+		}
+		if wait := d.patience(silence{system.ID, false}); wait > 0 {
+			return min(wait, time.Second), nil
+		}
 	case adapter.Offline:
 	default:
-		if wait := d.patience(system.ID); wait > 0 {
+		if wait := d.patience(silence{system.ID, false}); wait > 0 {
 			return max(min(wait, time.Second), e.RetryAfter), nil
 		}
 	}
 	d.opt.Log.Warn("an access system does not answer; it is tried further", "system", system.ID, "error", err)
-	return max(jittered(d.opt.SystemEvery/10), e.RetryAfter), d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message)
+	return max(jittered(d.opt.SystemEvery/10), e.RetryAfter), d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, false)
 }
 
 // describe puts what an adapter has found into the words of package acs.

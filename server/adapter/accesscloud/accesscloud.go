@@ -14,9 +14,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -89,6 +91,9 @@ func (a *Adapter) Systems(ctx context.Context) ([]adapter.AccessSystem, error) {
 	if err := a.do(ctx, http.MethodGet, "/systems", nil, &got); err != nil {
 		return nil, err
 	}
+	if got.Systems == nil { // all would count as gone
+		return nil, adapter.Errorf(adapter.Transient, "the answer does not tell the systems")
+	}
 	out := make([]adapter.AccessSystem, len(got.Systems))
 	for i, s := range got.Systems {
 		out[i] = adapter.AccessSystem{Ref: adapter.SystemRef(s.ID), Name: s.Name, TimeZone: s.TimeZone, Online: s.Online == nil || *s.Online}
@@ -114,8 +119,8 @@ func (a *Adapter) Look(ctx context.Context, system adapter.SystemRef) (adapter.S
 	if err := a.do(ctx, http.MethodGet, path(system), nil, &got); err != nil {
 		return out, err
 	}
-	if got.Users == nil { // everybody would count as deleted
-		return out, adapter.Errorf(adapter.Transient, "the answer does not tell the users")
+	if got.Users == nil || got.Groups == nil || got.Entrances == nil { // all of them would count as deleted
+		return out, adapter.Errorf(adapter.Transient, "the answer does not tell the users, the groups and the entrances")
 	}
 	for _, u := range got.Users {
 		out.Users = append(out.Users, adapter.AccessUser{Ref: adapter.UserRef(u.ID), Key: u.ExternalID, FullName: u.FullName, Email: u.Email, Phone: u.Phone,
@@ -147,10 +152,13 @@ func (a *Adapter) PutUser(ctx context.Context, system adapter.SystemRef, u adapt
 	return adapter.UserRef(got.ID), nil
 }
 
+// errNoUser is joined to the error of an answer that the system has no such user.
+var errNoUser = errors.New("no such user")
+
 // DeleteUser implements adapter.AccessSystems.
 func (a *Adapter) DeleteUser(ctx context.Context, system adapter.SystemRef, user adapter.UserRef) error {
 	err := a.do(ctx, http.MethodDelete, path(system)+"/users/"+url.PathEscape(string(user)), nil, nil)
-	if adapter.ClassOf(err) == adapter.NotFound {
+	if errors.Is(err, errNoUser) {
 		return nil
 	}
 	return err
@@ -180,7 +188,12 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) e
 		}
 		sent = bytes.NewReader(data)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, a.base+where, sent)
+	var dialing, connected atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { dialing.Store(true); connected.Store(false) }, // again, where a kept connection was dead
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	req, err := http.NewRequestWithContext(traced, method, a.base+where, sent)
 	if err != nil {
 		return adapter.Errorf(adapter.GatewayDown, "the vendor's address is not a valid URL")
 	}
@@ -190,6 +203,9 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) e
 		req.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := a.http.Do(req)
+	if err != nil && dialing.Load() && !connected.Load() { // nothing was sent
+		return a.lost(ctx, adapter.GatewayDown, err)
+	}
 	if err != nil {
 		return a.lost(ctx, doubt, err)
 	}
@@ -214,7 +230,7 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) e
 // lost is the error of a call that got no answer.
 func (a *Adapter) lost(ctx context.Context, doubt adapter.Class, err error) error {
 	failure := a.failure(doubt, "no answer: "+adapter.Reason(err))
-	if doubt == adapter.Transient {
+	if doubt != adapter.Unconfirmed {
 		failure = a.failure(adapter.GatewayDown, "the vendor cannot be reached: "+adapter.Reason(err))
 	}
 	if ctx.Err() != nil {
@@ -273,6 +289,9 @@ func (a *Adapter) refusal(method string, resp *http.Response, data []byte) error
 		e.RetryAfter = min(time.Duration(max(seconds, 0))*time.Second, longestWait)
 	}
 	a.log.Debug("the vendor refused", "method", method, "status", resp.StatusCode, "class", class)
+	if w.ErrorCode == "USER_NOT_FOUND" {
+		return fmt.Errorf("%w: %w", errNoUser, e)
+	}
 	return e
 }
 

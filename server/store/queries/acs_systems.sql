@@ -5,11 +5,12 @@ returning *;
 
 -- name: UpdateAcsSystem :exec
 -- What has come back is due at once.
-update acs_systems set name = @name, time_zone = @time_zone, removed_at = null, wake_seq = wake_seq + 1, due_at = now()
+update acs_systems set name = @name, time_zone = @time_zone, removed_at = null, unlisted_at = null, wake_seq = wake_seq + 1, due_at = now()
 where acs_system_id = @acs_system_id;
 
 -- name: RemoveAcsSystem :exec
-update acs_systems set removed_at = now(), due_at = null, error_message = null, error_at = null where acs_system_id = @acs_system_id;
+update acs_systems set removed_at = now(), due_at = null, error_message = null, error_at = null,
+  write_refused = false, unlisted_at = null, emptied_at = null where acs_system_id = @acs_system_id;
 
 -- name: ListAcsSystemsOfAccount :many
 select * from acs_systems where connected_account_id = @connected_account_id order by created_at, acs_system_id for no key update;
@@ -40,8 +41,14 @@ where s.workspace_id = @workspace_id and s.removed_at is null
   and (sqlc.narg('search')::text is null or strpos(lower(s.name), lower(sqlc.narg('search')::text)) > 0)
 order by s.created_at, s.acs_system_id;
 
+-- name: SetAcsSystemUnlisted :exec
+update acs_systems set unlisted_at = @unlisted_at where acs_system_id = @acs_system_id;
+
+-- name: SetAcsSystemEmptied :exec
+update acs_systems set emptied_at = @emptied_at where acs_system_id = @acs_system_id;
+
 -- name: SetAcsSystemError :exec
-update acs_systems set error_message = @error_message, error_at = case when sqlc.narg('error_message')::text is not null then now() end
+update acs_systems set error_message = @error_message, write_refused = @write_refused, error_at = case when sqlc.narg('error_message')::text is not null then now() end
 where acs_system_id = @acs_system_id;
 
 -- name: WakeAcsSystem :exec

@@ -58,14 +58,15 @@ select * from acs_users where acs_system_id = @acs_system_id and deleting_at is 
 order by is_managed desc, created_at, acs_user_id limit 1 for no key update;
 
 -- name: AcsUserFound :exec
--- What is on the system, and what of that is as it should be.
-update acs_users set vendor_ref = @vendor_ref, applied = @applied, written_gen = case when @as_desired::boolean then desired_gen else written_gen end,
+-- What is on the system, and what of that is as it should be. Whoever was deleted there and is back is ours again.
+update acs_users set vendor_ref = @vendor_ref, applied = @applied, write_at = null,
+  blocked_gen = case when error_code = 'deleted_externally' then 0 else blocked_gen end, written_gen = case when @as_desired::boolean then desired_gen else written_gen end,
   synced_at = case when @as_desired::boolean then now() else synced_at end,
   attempts = case when @as_desired::boolean then 0 else attempts end,
   next_attempt_at = case when @as_desired::boolean then null else next_attempt_at end,
-  error_code = case when @as_desired::boolean then null else error_code end,
-  error_message = case when @as_desired::boolean then null else error_message end,
-  error_at = case when @as_desired::boolean then null else error_at end
+  error_code = case when @as_desired::boolean or error_code = 'deleted_externally' then null else error_code end,
+  error_message = case when @as_desired::boolean or error_code = 'deleted_externally' then null else error_message end,
+  error_at = case when @as_desired::boolean or error_code = 'deleted_externally' then null else error_at end
 where acs_user_id = @acs_user_id;
 
 -- name: UnmanagedAcsUserFound :exec
@@ -74,8 +75,8 @@ update acs_users set full_name = @full_name, email_address = @email_address, pho
 where acs_user_id = @acs_user_id;
 
 -- name: AcsUserMissing :exec
--- It is not on the system. Deleted there by somebody, it stays away until it is changed here.
-update acs_users set vendor_ref = null, applied = null,
+-- It is not on the system. Deleted there by somebody, it stays away until it is changed here, or is back.
+update acs_users set applied = null,
   error_code = case when @deleted_there::boolean then 'deleted_externally' else error_code end,
   error_message = case when @deleted_there::boolean then @error_message::text else error_message end,
   error_at = case when @deleted_there::boolean then now() else error_at end,
@@ -84,7 +85,7 @@ where acs_user_id = @acs_user_id;
 
 -- name: AcsUserFailed :exec
 -- A write came to nothing. What was asked for meanwhile is not what was refused.
-update acs_users set attempts = attempts + 1, next_attempt_at = now() + @pause::interval,
+update acs_users set attempts = attempts + 1, next_attempt_at = @next_attempt_at,
   blocked_gen = case when @blocked::boolean then @gen::bigint else blocked_gen end,
   error_code = @error_code, error_message = @error_message, error_at = case when error_code is not distinct from @error_code then error_at else now() end
 where acs_user_id = @acs_user_id and desired_gen = @gen::bigint;
@@ -99,5 +100,40 @@ where acs_system_id = @acs_system_id and is_managed and error_code is null and b
 -- name: DeleteAcsUser :exec
 delete from acs_users where acs_user_id = @acs_user_id;
 
--- name: SetAcsUserGroups :exec
-update acs_users set group_refs = @group_refs where acs_user_id = @acs_user_id;
+-- name: AcsUserLeavesGroups :one
+-- Groups are gone from its system. What should be is something else by that: a refusal of what was before says nothing
+-- any more, but whoever was deleted there stays away.
+update acs_users set group_refs = @group_refs, desired_gen = desired_gen + 1,
+  written_gen = case when written_gen = desired_gen then desired_gen + 1 else written_gen end,
+  blocked_gen = case when blocked_gen = desired_gen and error_code = 'deleted_externally' then desired_gen + 1 else blocked_gen end,
+  attempts = 0, next_attempt_at = null,
+  error_code = case when error_code = 'deleted_externally' then error_code end,
+  error_message = case when error_code = 'deleted_externally' then error_message end,
+  error_at = case when error_code = 'deleted_externally' then error_at end
+where acs_user_id = @acs_user_id returning *;
+
+-- name: AcsUserSent :exec
+-- It is about to be sent to its system, which does not have it; or what became of that is known.
+update acs_users set write_at = @write_at where acs_user_id = @acs_user_id;
+
+-- name: AcsUserDisputed :exec
+update acs_users set disputes = @disputes, disputed_at = @disputed_at, next_attempt_at = @next_attempt_at,
+  error_code = coalesce(sqlc.narg('error_code'), error_code), error_message = coalesce(sqlc.narg('error_message'), error_message),
+  error_at = case when sqlc.narg('error_code')::text is not null then @disputed_at else error_at end
+where acs_user_id = @acs_user_id;
+
+-- name: FindAcsUserByRef :one
+select * from acs_users where acs_system_id = @acs_system_id and vendor_ref = @vendor_ref for no key update;
+
+-- name: ForgetAcsUserRef :exec
+update acs_users set vendor_ref = null where acs_user_id = @acs_user_id;
+
+-- name: AcsUserGone :exec
+-- One that was deleted is remembered for as long as what was sent for it may still arrive, and much longer.
+insert into acs_users_gone (acs_user_id, acs_system_id, gone_at) values (@acs_user_id, @acs_system_id, @gone_at);
+
+-- name: ForgetAcsUsersGone :exec
+delete from acs_users_gone where acs_system_id = @acs_system_id and gone_at < @before;
+
+-- name: ListAcsUsersGone :many
+select acs_user_id from acs_users_gone where acs_system_id = @acs_system_id and acs_user_id = any(@ids::uuid[]);

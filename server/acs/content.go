@@ -1,0 +1,149 @@
+package acs
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// FoundUser is a user as its system keeps it.
+type FoundUser struct {
+	Ref, Key string // Key is the identifier of the user it was made for; it may be anything
+	Profile
+}
+
+func (f *FoundUser) tidy() {
+	for _, t := range []*string{&f.FullName, &f.Email, &f.Phone} {
+		*t = access.Storable(*t)
+	}
+	f.StartsAt, f.EndsAt = access.OnCalendar(f.StartsAt), access.OnCalendar(f.EndsAt)
+	f.Groups = refsOf(f.Groups)
+}
+
+// RecordContent takes in all that is on a system, and says what there is to do, and in how long there will be more
+// (0: nothing that is known of).
+func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UUID, users []FoundUser, groups []FoundGroup, entrances []FoundEntrance) (todo []Write, later time.Duration, err error) {
+	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r store.AcsSystem) error {
+		todo, later = nil, 0
+		rows, err := tx.LockAcsUsersOfSystem(ctx, id)
+		if err != nil {
+			return err
+		}
+		if later, err = s.doubted(ctx, tx, r, rows, users, groups); err != nil || later > 0 {
+			return err
+		}
+		if err := s.recordParts(ctx, tx, r, groups, entrances); err != nil {
+			return err
+		}
+		there, others, err := match(ctx, tx, rows, users)
+		if err != nil {
+			return err
+		}
+		if todo, err = s.recordOthers(ctx, tx, r, rows, others); err != nil {
+			return err
+		}
+		now := s.access.Now()
+		for _, u := range rows {
+			f, found := there[u.AcsUserID]
+			w, wait, err := s.compare(ctx, tx, r, u, f, found, groups, now)
+			if err != nil {
+				return err
+			}
+			if w != nil {
+				todo = append(todo, *w)
+			}
+			if wait > 0 && (later == 0 || wait < later) {
+				later = wait
+			}
+		}
+		if r.WriteRefused && (len(todo) > 0 || later > 0) { // only a write can show that it is over
+			return nil
+		}
+		return s.reached(ctx, tx, r)
+	})
+	return todo, later, err
+}
+
+// match finds out which of the users on a system are those that are known, and which are others.
+func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []FoundUser) (there map[uuid.UUID]FoundUser, others []FoundUser, err error) {
+	byRef, byKey := map[string]store.AcsUser{}, map[string]uuid.UUID{}
+	for _, u := range rows {
+		if u.VendorRef != nil {
+			byRef[*u.VendorRef] = u
+		}
+		if u.IsManaged {
+			byKey[u.AcsUserID.String()] = u.AcsUserID
+		}
+	}
+	there = map[uuid.UUID]FoundUser{}
+	seen := map[string]bool{}
+	var strange []FoundUser
+	for _, f := range users {
+		if seen[f.Ref] || !keepable(f.Ref) {
+			continue
+		}
+		seen[f.Ref] = true
+		f.tidy()
+		u, known := byRef[f.Ref]
+		switch {
+		case known && (u.Applied != nil || f.Key == u.AcsUserID.String() || desired(u).sameInformation(f.Profile)):
+			there[u.AcsUserID] = f
+		case known: // it was not there any more: its place was given to somebody else
+			if err := tx.ForgetAcsUserRef(ctx, u.AcsUserID); err != nil {
+				return nil, nil, err
+			}
+			strange = append(strange, f)
+		default:
+			strange = append(strange, f)
+		}
+	}
+	for _, f := range strange {
+		id, known := byKey[f.Key]
+		if _, twice := there[id]; known && !twice { // it was made, but nobody heard of it
+			there[id] = f
+			continue
+		}
+		others = append(others, f)
+	}
+	return there, others, nil
+}
+
+// recordOthers keeps those that somebody else has made. What was made for a user that has been deleted since, or that is
+// there already, has arrived late: nobody wants it, and it is to be taken away.
+func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, others []FoundUser) (todo []Write, err error) {
+	var keys []uuid.UUID
+	for _, f := range others {
+		if key, err := uuid.Parse(f.Key); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	var gone []uuid.UUID
+	if keys != nil {
+		if gone, err = tx.ListAcsUsersGone(ctx, store.ListAcsUsersGoneParams{AcsSystemID: r.AcsSystemID, Ids: keys}); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range others {
+		key, err := uuid.Parse(f.Key)
+		if err == nil && (slices.Contains(gone, key) || slices.ContainsFunc(rows, func(u store.AcsUser) bool { return u.AcsUserID == key && u.IsManaged })) {
+			todo = append(todo, Write{UserID: key, Ref: f.Ref, Delete: true, Stray: true})
+			continue
+		}
+		if err := insertFound(ctx, tx, r, f); err != nil {
+			return nil, err
+		}
+	}
+	return todo, nil
+}
+
+func insertFound(ctx context.Context, tx store.Tx, r store.AcsSystem, f FoundUser) error {
+	_, err := tx.InsertAcsUser(ctx, store.InsertAcsUserParams{AcsUserID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID, FullName: f.FullName,
+		EmailAddress: nonEmpty(f.Email), PhoneNumber: nonEmpty(f.Phone), StartsAt: f.StartsAt, EndsAt: f.EndsAt, IsSuspended: f.Suspended,
+		GroupRefs: append([]string{}, f.Groups...), VendorRef: &f.Ref, Applied: mustJSON(f.Profile)})
+	return err
+}

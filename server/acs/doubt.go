@@ -1,0 +1,97 @@
+package acs
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// unlisted notes that the list of its account does not show a system, and has it be looked at: only what is not found
+// there either is gone.
+func (s *Service) unlisted(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
+	if r.UnlistedAt == nil {
+		err := tx.SetAcsSystemUnlisted(ctx, store.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: new(s.access.Now())})
+		if err != nil {
+			return err
+		}
+	}
+	return s.wake(ctx, tx, r.AcsSystemID)
+}
+
+// RecordAbsent notes that a system is not found where it is looked for. One that the list of its account has not shown
+// for a while either is removed, with its users. It says whether the list shows the system, or else in how long to look
+// again (0: it was removed).
+func (s *Service) RecordAbsent(ctx context.Context, h access.Holder, id uuid.UUID) (listed bool, again time.Duration, err error) {
+	err = s.onSystem(ctx, h, id, "record the absence", func(tx store.Tx, r store.AcsSystem) error {
+		if listed = r.UnlistedAt == nil; listed {
+			return nil
+		}
+		if again = r.UnlistedAt.Add(s.access.EmptyDoubt()).Sub(s.access.Now()); again > 0 {
+			return nil
+		}
+		again = 0
+		return s.endSystem(ctx, tx, r)
+	})
+	return listed, again, err
+}
+
+// RecordUnreachable notes that a system does not answer, or with writes that it can be read but not written, and tells
+// that the first time.
+func (s *Service) RecordUnreachable(ctx context.Context, h access.Holder, id uuid.UUID, message string, writes bool) error {
+	return s.onSystem(ctx, h, id, "record the silence", func(tx store.Tx, r store.AcsSystem) error {
+		if err := tx.AcsUsersWait(ctx, store.AcsUsersWaitParams{AcsSystemID: id, ErrorMessage: &message}); err != nil || r.ErrorMessage != nil {
+			return err
+		}
+		err := tx.SetAcsSystemError(ctx, store.SetAcsSystemErrorParams{AcsSystemID: id, ErrorMessage: &message, WriteRefused: writes})
+		if err != nil {
+			return err
+		}
+		return s.emitDisconnected(ctx, tx, r, message)
+	})
+}
+
+// reached tells that a system that did not answer does again.
+func (s *Service) reached(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
+	if r.ErrorMessage == nil {
+		return nil
+	}
+	if err := tx.SetAcsSystemError(ctx, store.SetAcsSystemErrorParams{AcsSystemID: r.AcsSystemID}); err != nil {
+		return err
+	}
+	return s.emitSystem(ctx, tx, "acs_system.connected", r)
+}
+
+// doubted says for how long what was found on a system is not to be believed (0: it is): all users are gone at once,
+// although some are to be there, or all groups, although somebody is in one. Systems are empty for a moment after a
+// restart, and believing them loses what was wanted.
+func (s *Service) doubted(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, users []FoundUser, groups []FoundGroup) (time.Duration, error) {
+	now := s.access.Now()
+	emptied := len(users) == 0 && slices.ContainsFunc(rows, func(u store.AcsUser) bool { return u.Applied != nil && u.DeletingAt == nil }) ||
+		len(groups) == 0 && slices.ContainsFunc(rows, func(u store.AcsUser) bool { return len(u.GroupRefs) > 0 && u.DeletingAt == nil })
+	since := r.EmptiedAt
+	switch {
+	case !emptied && since == nil:
+		return 0, nil
+	case !emptied:
+		return 0, tx.SetAcsSystemEmptied(ctx, store.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID})
+	case since == nil:
+		since = &now
+		if err := tx.SetAcsSystemEmptied(ctx, store.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID, EmptiedAt: since}); err != nil {
+			return 0, err
+		}
+	}
+	return max(since.Add(s.access.EmptyDoubt()).Sub(now), 0), nil
+}
+
+// onItsWay is for how long a user that was sent to its system, and has not shown, may still arrive.
+func (s *Service) onItsWay(u store.AcsUser, now time.Time) time.Duration {
+	if u.WriteAt == nil {
+		return 0
+	}
+	return max(u.WriteAt.Add(s.access.ConfirmTimeout()).Sub(now), 0)
+}
