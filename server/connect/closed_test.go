@@ -27,7 +27,7 @@ func TestPagesAreClosedToOtherSites(t *testing.T) {
 		for name, value := range header {
 			req.Header.Set(name, value)
 		}
-		res, err := http.DefaultClient.Do(req)
+		res, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestPagesAreClosedToOtherSites(t *testing.T) {
 	res := send(http.MethodGet, w.URL+"/nuki", "", nil)
 	for header, want := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self' https://app.example http://other.example:8080; base-uri 'none'; frame-ancestors 'none'",
-		"Referrer-Policy":         "no-referrer", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "X-Frame-Options": "DENY",
+		"Referrer-Policy":         "no-referrer", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "same-origin",
 	} {
 		if got := res.Header.Get(header); got != want {
 			t.Errorf("%s is %q", header, got)
@@ -59,8 +59,66 @@ func TestPagesAreClosedToOtherSites(t *testing.T) {
 	if res := send(http.MethodPost, w.URL+"/nuki?"+good, "", form); res.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a password in the URL: %s", res.Status)
 	}
+	for name, email := range map[string]string{"a control character": "jane%00%40example.com", "no text": "jane%ff%40example.com", "far too much": strings.Repeat("x", 513)} {
+		if res := send(http.MethodPost, w.URL+"/nuki", "password=1234&email="+email, form); res.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %s", name, res.Status)
+		}
+	}
 	if got := now(t, s, w); got.Status != "pending" {
-		t.Errorf("the webview is %s", got.Status)
+		t.Errorf("the webview is %s: what cannot be meant was tried", got.Status)
+	}
+	restored := map[string]string{"Content-Type": form["Content-Type"], "Sec-Fetch-Site": "none"}
+	if res := send(http.MethodPost, w.URL+"/nuki", good, restored); res.StatusCode == http.StatusForbidden {
+		t.Errorf("a form that a person sends again: %s", res.Status)
+	}
+}
+
+// Who asks for the head of a page is told what GET would be, and nothing else.
+func TestHeadIsAnsweredLikeGet(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	choice, single, ended := webview(t, s, nil), webview(t, s, map[string]any{"accepted_providers": []string{"nuki"}}), webview(t, s, nil)
+	res, err := http.Post(ended.URL+"/nuki", "application/x-www-form-urlencoded", strings.NewReader("email=jane%40example.com&password=1234"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	ask := func(method, url string) (*http.Response, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, string(b)
+	}
+	for url, want := range map[string]int{
+		choice.URL: http.StatusOK, choice.URL + "/nuki": http.StatusOK, single.URL: http.StatusSeeOther, ended.URL: http.StatusOK, choice.URL + "/look.css": http.StatusOK,
+		s.URL + "/connect/assets/page.css": http.StatusOK, s.URL + "/connect/assets/icon.svg": http.StatusOK, s.URL + "/connect/assets/none": http.StatusNotFound,
+		choice.URL + "x": http.StatusNotFound, choice.URL + "/none": http.StatusNotFound, choice.URL + "/give_up": http.StatusNotFound,
+	} {
+		head, body := ask(http.MethodHead, url)
+		get, _ := ask(http.MethodGet, url)
+		if head.StatusCode != want || get.StatusCode != want || body != "" {
+			t.Errorf("%s: HEAD is answered %s with %d bytes, GET %s, want %d", url, head.Status, len(body), get.Status, want)
+		}
+		for _, header := range []string{"Content-Type", "Location", "Cache-Control", "Content-Security-Policy", "Referrer-Policy"} {
+			if head.Header.Get(header) != get.Header.Get(header) {
+				t.Errorf("%s: %s is %q for HEAD and %q for GET", url, header, head.Header.Get(header), get.Header.Get(header))
+			}
+		}
+	}
+	if got := now(t, s, choice); got.Status != "pending" {
+		t.Errorf("looking has made the webview %s", got.Status)
 	}
 }
 
@@ -136,7 +194,7 @@ func TestPagesHaveTheLookOfTheirWorkspace(t *testing.T) {
 	}
 	token := w.URL[strings.LastIndex(w.URL, "/")+1:]
 	for page, link := range map[string]string{w.URL: token + "/look.css", w.URL + "/nuki": "../" + token + "/look.css"} {
-		if _, body := read(page); !strings.Contains(body, `href="`+link+`"`) || !strings.Contains(body, "Oak &lt;Rentals&gt;") {
+		if _, body := read(page); !strings.Contains(body, `href="`+link+`"`) || !strings.Contains(body, "<bdi>Oak &lt;Rentals&gt;</bdi>") {
 			t.Errorf("the page is %s", body)
 		}
 	}

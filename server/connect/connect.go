@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
@@ -83,6 +84,7 @@ func New(o Options) http.Handler {
 	}
 	h := &handler{o}
 	router := chi.NewRouter()
+	router.Use(middleware.GetHead) // those who look whether a link is good are told, as who opens it is
 	router.Get("/connect/assets/{file}", asset)
 	router.Get("/connect/{token}", h.onWebview(h.choose))
 	router.Get("/connect/{token}/{vendor}", h.onWebview(h.ask))

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/a-h/templ"
 
@@ -123,7 +125,7 @@ func (h *handler) logIn(v *visit) {
 		h.render(v.w, v.r, http.StatusBadRequest, loginPage(v, vendor, nil, &Refusal{Message: "What was sent could not be read. Enter it again."}))
 		return
 	}
-	if refused := missing(vendor, entered); refused != nil {
+	if refused := amiss(vendor, entered); refused != nil {
 		h.render(v.w, v.r, http.StatusUnprocessableEntity, loginPage(v, vendor, entered, refused))
 		return
 	}
@@ -210,10 +212,21 @@ func read(r *http.Request, vendor Vendor) (map[string]string, error) {
 	return entered, nil
 }
 
-func missing(vendor Vendor, entered map[string]string) *Refusal {
+// longest is how many characters can be entered in a field.
+const longest = 512
+
+// amiss is what is wrong with what was entered, as far as anybody can tell without the vendor. What no keyboard enters is
+// no try.
+func amiss(vendor Vendor, entered map[string]string) *Refusal {
 	for _, f := range vendor.Fields {
-		if entered[f.Name] == "" && !f.Optional {
+		text := entered[f.Name]
+		switch {
+		case text == "" && !f.Optional:
 			return &Refusal{Field: f.Name, Message: "Enter: " + f.Label + "."}
+		case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+			return &Refusal{Field: f.Name, Message: "There is a character in it that cannot be read. Enter again: " + f.Label + "."}
+		case utf8.RuneCountInString(text) > longest:
+			return &Refusal{Field: f.Name, Message: "It is too long. Enter again: " + f.Label + "."}
 		}
 	}
 	return nil

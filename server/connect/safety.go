@@ -19,6 +19,7 @@ func guard(header http.Header) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Robots-Tag", "noindex, nofollow")
 }
@@ -47,7 +48,7 @@ func (h *handler) ownOrigin(r *http.Request) bool {
 		return true
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
-		return site == "same-origin"
+		return site == "same-origin" || site == "none" // of none: the person repeats it, such as by opening a window again
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" || origin == "null" {
