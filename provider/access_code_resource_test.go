@@ -140,6 +140,8 @@ func TestAccessCodeConfigurationIsCheckedBeforeTheServerIsAsked(t *testing.T) {
 		"end only":      {`ends_at = "2030-01-01T00:00:00Z"`, "`ends_at` goes together with `starts_at`, which is not set. Set both"},
 		"no zone":       {"starts_at = \"2030-01-01T00:00:00\"\n  ends_at = \"2030-01-02T00:00:00\"", "is not a time in RFC 3339. Write it with its time zone"},
 		"ends first":    {"starts_at = \"2030-01-01T00:00:00Z\"\n  ends_at = \"2030-01-01T01:00:00+02:00\"", "The code would end before it starts"},
+		"no time":       {"timeouts {\n    create = \"-5m\"\n  }", "`timeouts.create` is \"-5m\", and nothing is done in no time. Set it to how long to wait"},
+		"none at all":   {"timeouts {\n    delete = \"0s\"\n  }", "`timeouts.delete` is \"0s\""},
 		"an empty name": {`name = ""`, "`name` is empty. Give it a name, or leave it out"},
 	}
 	for name, c := range cases {

@@ -108,7 +108,7 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			},
 		},
 		Blocks: map[string]schema.Block{
-			"timeouts": timeouts.Block(ctx, timeouts.Opts{
+			"timeouts": timeoutsBlock(ctx, timeouts.Opts{
 				Create: true, Update: true, Delete: true,
 				CreateDescription: "How long to wait for the lock to take the code, such as `30s` or `10m`. By default `5m`.",
 				UpdateDescription: "How long to wait for a change or a conversion, such as `30s` or `10m`. By default `5m`.",

@@ -86,7 +86,7 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 			},
 		},
 		Blocks: map[string]schema.Block{
-			"timeouts": timeouts.Block(ctx, timeouts.Opts{
+			"timeouts": timeoutsBlock(ctx, timeouts.Opts{
 				Create: true, Update: true, Delete: true,
 				CreateDescription: "How long to wait for the locks to take the code, such as `30s` or `10m`. By default `5m`.",
 				UpdateDescription: "How long to wait for changes, such as `30s` or `10m`. By default `5m`.",

@@ -48,7 +48,7 @@ func (r *exclusiveAccessCodesResource) Schema(ctx context.Context, _ resource.Sc
 			},
 		},
 		Blocks: map[string]schema.Block{
-			"timeouts": timeouts.Block(ctx, timeouts.Opts{
+			"timeouts": timeoutsBlock(ctx, timeouts.Opts{
 				Update:            true,
 				UpdateDescription: "How long to wait for the codes to be off the lock, such as `30s` or `10m`. By default `5m`.",
 			}),

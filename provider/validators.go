@@ -7,13 +7,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // isPIN checks the shape of a PIN. Its error does not repeat the value.
@@ -42,6 +46,33 @@ func (isAtLeastOne) ValidateInt64(_ context.Context, req validator.Int64Request,
 		refuseAt(&resp.Diagnostics, req.Path, "Check the number", fmt.Sprintf(
 			"`%s` is %d. Set it to 1 or more, or leave it out for the default.", req.Path, req.ConfigValue.ValueInt64()))
 	}
+}
+
+// isTimeout checks that each of the timeouts of a block leaves time. What is no duration at all the block itself refuses.
+type isTimeout struct{}
+
+func (isTimeout) Description(context.Context) string             { return "longer than nothing" }
+func (v isTimeout) MarkdownDescription(c context.Context) string { return v.Description(c) }
+
+func (isTimeout) ValidateObject(_ context.Context, req validator.ObjectRequest, resp *validator.ObjectResponse) {
+	for name, value := range req.ConfigValue.Attributes() {
+		text, ok := value.(types.String)
+		if !ok || text.IsNull() || text.IsUnknown() {
+			continue
+		}
+		if d, err := time.ParseDuration(text.ValueString()); err == nil && d <= 0 {
+			at := req.Path.AtName(name)
+			refuseAt(&resp.Diagnostics, at, "Check the timeout", fmt.Sprintf(
+				"`%s` is %q, and nothing is done in no time. Set it to how long to wait, such as `30s` or `10m`, or leave it out for the default.", at, text.ValueString()))
+		}
+	}
+}
+
+// timeoutsBlock is the block of timeouts of a resource.
+func timeoutsBlock(ctx context.Context, opts timeouts.Opts) schema.Block {
+	block := timeouts.Block(ctx, opts).(schema.SingleNestedBlock)
+	block.Validators = append(block.Validators, isTimeout{})
+	return block
 }
 
 // isWebAddress checks that a string is the http or https address of an endpoint.

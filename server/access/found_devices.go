@@ -32,7 +32,10 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 			return err
 		}
 		a, err := tx.LockAccount(ctx, account)
-		if err != nil || a.DeletedAt != nil {
+		if store.IsNoRows(err) || err == nil && a.DeletedAt != nil { // erased or disconnected meanwhile
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		if err := s.accountWorks(ctx, tx, a); err != nil {

@@ -11,12 +11,14 @@ import (
 )
 
 // RetentionLane is the kind of key for which a workspace is looked through for what was kept long enough: secrets
-// that were rotated out, and old events with their deliveries.
+// that were rotated out, old events with their deliveries, client sessions that have ended, and attempts on the
+// workspace itself that have come to nothing.
 const RetentionLane = "retention"
 
 const (
 	oldEventBatch    = 500  // events looked at in one transaction
 	oldDeliveryBatch = 1000 // deliveries removed in one transaction
+	oldSessionBatch  = 1000 // client sessions removed in one transaction
 )
 
 // Dropped is what one batch has come to.
@@ -59,6 +61,35 @@ func (s *Service) DropOld(ctx context.Context, h Holder, workspace uuid.UUID, re
 		return Dropped{}, fmt.Errorf("remove old events of workspace %s: %w", workspace, err)
 	}
 	return d, nil
+}
+
+// DropOldSessions removes client sessions that ended longer ago than the retention: one batch. More is true when there
+// may be others.
+func (s *Service) DropOldSessions(ctx context.Context, h Holder, workspace uuid.UUID, retention time.Duration) (n int64, more bool, err error) {
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := h.Check(ctx, tx); err != nil {
+			return err
+		}
+		n, err = tx.DropClientSessions(ctx, store.DropClientSessionsParams{WorkspaceID: workspace, Retention: retention, MaxRows: oldSessionBatch})
+		return err
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("remove old client sessions of workspace %s: %w", workspace, err)
+	}
+	return n, n == oldSessionBatch, nil
+}
+
+// EndLateAttempts gives up the attempts on a workspace itself that were to have ended by now.
+func (s *Service) EndLateAttempts(ctx context.Context, workspace uuid.UUID) error {
+	message := "The simulated devices have not answered in time. They appear when they do; reset the workspace again if they do not."
+	ended, err := s.db.FailLateWorkspaceAttempts(ctx, store.FailLateWorkspaceAttemptsParams{WorkspaceID: workspace, ErrorType: new("action_attempt_expired"), ErrorMessage: &message})
+	if err != nil {
+		return fmt.Errorf("give up late attempts on workspace %s: %w", workspace, err)
+	}
+	for _, id := range ended {
+		s.waiting.wake(id)
+	}
+	return nil
 }
 
 // DropOldSecrets forgets the secrets that were rotated out and whose overlap has ended.

@@ -76,7 +76,7 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 
 // ResetSandbox begins anew in a sandbox workspace: what is in it is erased, but not its credentials and webhooks, and
 // an account is connected instead of those that it had. Forget is told of these once they are gone for good. The
-// attempt ends when the devices of the new account are there. It fails with Invalid (workspace_not_sandbox).
+// attempt ends when the devices of the new account are there, or fails when they are not in time. It fails with Invalid (workspace_not_sandbox).
 //
 // Whoever works on a device or an account holds its row while he writes, so nothing of what is erased is written again
 // later: what is under way ends before, or finds nothing.
@@ -108,6 +108,9 @@ func (s *Service) ResetSandbox(ctx context.Context, p Principal, anew NewAccount
 		r, err := tx.InsertWorkspaceAttempt(ctx, store.InsertWorkspaceAttemptParams{ActionAttemptID: newID(), WorkspaceID: p.WorkspaceID,
 			ActionType: ResetSandboxWorkspace, Patience: s.opt.AttemptPatience})
 		if err != nil {
+			return err
+		}
+		if err := tx.HastenRetention(ctx, store.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: r.DeadlineAt}); err != nil { // it ends by then
 			return err
 		}
 		a = toAttempt(r)

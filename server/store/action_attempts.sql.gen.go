@@ -12,6 +12,37 @@ import (
 	"github.com/google/uuid"
 )
 
+const failLateWorkspaceAttempts = `-- name: FailLateWorkspaceAttempts :many
+update action_attempts set status = 'error', error_type = $1, error_message = $2, finished_at = now()
+where workspace_id = $3 and device_id is null and status = 'pending' and deadline_at <= now() returning action_attempt_id
+`
+
+type FailLateWorkspaceAttemptsParams struct {
+	ErrorType    *string
+	ErrorMessage *string
+	WorkspaceID  uuid.UUID
+}
+
+func (q *Queries) FailLateWorkspaceAttempts(ctx context.Context, arg FailLateWorkspaceAttemptsParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, failLateWorkspaceAttempts, arg.ErrorType, arg.ErrorMessage, arg.WorkspaceID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var action_attempt_id uuid.UUID
+		if err := rows.Scan(&action_attempt_id); err != nil {
+			return nil, err
+		}
+		items = append(items, action_attempt_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const finishActionAttempt = `-- name: FinishActionAttempt :execrows
 update action_attempts set status = $1, error_type = $2, error_message = $3, finished_at = now()
 where action_attempt_id = $4 and status = 'pending'

@@ -12,6 +12,29 @@ import (
 	"github.com/google/uuid"
 )
 
+const dropClientSessions = `-- name: DropClientSessions :execrows
+delete from client_sessions where client_session_id in (
+  select s.client_session_id from client_sessions s
+  where s.workspace_id = $1 and least(s.expires_at, s.revoked_at) < now() - $2::interval
+  limit $3::integer for update skip locked
+)
+`
+
+type DropClientSessionsParams struct {
+	WorkspaceID uuid.UUID
+	Retention   time.Duration
+	MaxRows     int32
+}
+
+// Those that ended long enough ago, by themselves or because somebody has ended them.
+func (q *Queries) DropClientSessions(ctx context.Context, arg DropClientSessionsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, dropClientSessions, arg.WorkspaceID, arg.Retention, arg.MaxRows)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const dropDeliveries = `-- name: DropDeliveries :execrows
 delete from deliveries where (webhook_id, event_id) in (
   select d.webhook_id, d.event_id from deliveries d
@@ -148,7 +171,8 @@ func (q *Queries) RetentionDue(ctx context.Context, workspaceID uuid.UUID) (bool
 }
 
 const scheduleRetention = `-- name: ScheduleRetention :exec
-update workspaces set retention_due_at = least(now() + $1::interval, (select min(old_secret_until) from webhooks w where w.workspace_id = $2))
+update workspaces set retention_due_at = least(now() + $1::interval, (select min(old_secret_until) from webhooks w where w.workspace_id = $2),
+  (select min(deadline_at) from action_attempts a where a.workspace_id = $2 and a.device_id is null and a.status = 'pending'))
 where workspace_id = $2
 `
 

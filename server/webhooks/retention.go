@@ -36,6 +36,9 @@ func (l retentionLane) Drain(ctx context.Context, lease *work.Lease, workspace u
 	if err := l.access.DropOldAnswers(ctx, workspace); err != nil {
 		return 0, err
 	}
+	if err := l.access.EndLateAttempts(ctx, workspace); err != nil {
+		return 0, err
+	}
 	pause := retentionPause
 	if l.opt.Retention > 0 {
 		pause = min(pause, l.opt.Retention)
@@ -50,8 +53,16 @@ func (l retentionLane) Drain(ctx context.Context, lease *work.Lease, workspace u
 			}
 			events, deliveries = events+d.Events, deliveries+d.Deliveries
 		}
-		if events+deliveries > 0 {
-			l.opt.Log.Info("what was kept long enough is removed", "workspace", workspace, "events", events, "deliveries", deliveries)
+		var sessions int64
+		for more := true; more && !l.stopping.Load(); {
+			n, left, err := l.access.DropOldSessions(ctx, lease, workspace, l.opt.Retention)
+			if err != nil {
+				return 0, err
+			}
+			sessions, more = sessions+n, left
+		}
+		if events+deliveries+sessions > 0 {
+			l.opt.Log.Info("what was kept long enough is removed", "workspace", workspace, "events", events, "deliveries", deliveries, "client_sessions", sessions)
 		}
 	}
 	return 0, l.access.ScheduleRetention(ctx, workspace, pause)

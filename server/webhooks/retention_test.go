@@ -62,6 +62,32 @@ func TestWhatWasKeptLongEnoughIsRemovedAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestClientSessionsThatEndedLongAgoAreRemovedAndNoOthers(t *testing.T) {
+	t.Parallel()
+	o := quick()
+	o.Retention = 30 * 24 * time.Hour
+	b := start(t, o)
+	b.look() // the next look is when it is asked for
+	for key, ended := range map[string]string{"long over": "now() - interval '31 d', null", "over": "now() - interval '29 d', null", "long revoked": "now() + interval '1 d', now() - interval '31 d'",
+		"revoked": "now() + interval '1 d', now() - interval '29 d'", "good": "now() + interval '1 d', null"} {
+		_, err := b.db.Pool.Exec(t.Context(), `insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, expires_at, revoked_at)
+			select gen_random_uuid(), $1, sha256($2::text::bytea), '', $2, `+ended, b.p.WorkspaceID, key)
+		b.must(err)
+	}
+	_, err := b.db.Pool.Exec(t.Context(), `insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, expires_at)
+		select gen_random_uuid(), $1, sha256(n::text::bytea), '', now() - interval '31 d' from generate_series(1, 1200) n`, b.p.WorkspaceID) // more than one batch
+	b.must(err)
+	b.look()
+	for _, key := range []string{"over", "revoked", "good"} {
+		if b.count("client_sessions where user_identifier_key = $1", key) != 1 {
+			t.Errorf("the session that is %s is gone", key)
+		}
+	}
+	if n := b.count("client_sessions"); n != 3 {
+		t.Errorf("%d sessions are left", n)
+	}
+}
+
 func TestManyDeliveriesOfOneEventAreRemovedInBatches(t *testing.T) {
 	t.Parallel()
 	o := quick()

@@ -13,6 +13,10 @@ returning *;
 update action_attempts set status = 'success', finished_at = now()
 where workspace_id = @workspace_id and action_type = @action_type and device_id is null and status = 'pending';
 
+-- name: FailLateWorkspaceAttempts :many
+update action_attempts set status = 'error', error_type = @error_type, error_message = @error_message, finished_at = now()
+where workspace_id = @workspace_id and device_id is null and status = 'pending' and deadline_at <= now() returning action_attempt_id;
+
 -- name: GetActionAttempt :one
 select * from action_attempts a where a.workspace_id = @workspace_id and a.action_attempt_id = @action_attempt_id
   and (sqlc.narg('reach')::uuid[] is null or exists (select 1 from devices d

@@ -7,7 +7,8 @@ order by retention_due_at limit @max_rows::integer;
 select (retention_due_at <= now())::boolean as due from workspaces where workspace_id = @workspace_id;
 
 -- name: ScheduleRetention :exec
-update workspaces set retention_due_at = least(now() + @pause::interval, (select min(old_secret_until) from webhooks w where w.workspace_id = @workspace_id))
+update workspaces set retention_due_at = least(now() + @pause::interval, (select min(old_secret_until) from webhooks w where w.workspace_id = @workspace_id),
+  (select min(deadline_at) from action_attempts a where a.workspace_id = @workspace_id and a.device_id is null and a.status = 'pending'))
 where workspace_id = @workspace_id;
 
 -- name: HastenRetention :exec
@@ -26,6 +27,14 @@ order by created_at, event_id limit @max_rows::integer;
 delete from deliveries where (webhook_id, event_id) in (
   select d.webhook_id, d.event_id from deliveries d
   where d.event_id = any(@event_ids::uuid[]) and d.state <> 'pending' and d.finished_at < now() - @retention::interval
+  limit @max_rows::integer for update skip locked
+);
+
+-- name: DropClientSessions :execrows
+-- Those that ended long enough ago, by themselves or because somebody has ended them.
+delete from client_sessions where client_session_id in (
+  select s.client_session_id from client_sessions s
+  where s.workspace_id = @workspace_id and least(s.expires_at, s.revoked_at) < now() - @retention::interval
   limit @max_rows::integer for update skip locked
 );
 
