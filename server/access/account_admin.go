@@ -72,7 +72,8 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChan
 }
 
 // DisconnectAccount ends an account: its credentials are deleted, its devices are removed, what waits for them ends.
-// On the devices themselves nothing is touched: the codes on them go on opening doors. It fails with NotFound.
+// On the devices themselves nothing is touched: the codes on them go on opening doors. So do those of backup pools, which
+// are taken off when the device is connected again. It fails with NotFound.
 func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		a, err := lockAccount(ctx, tx, id)

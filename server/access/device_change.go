@@ -67,12 +67,16 @@ func (s *Service) changeDevice(ctx context.Context, p Principal, id string, mana
 	})
 }
 
-// manage takes the device into management or gives that up. The codes that are on it stay as they are.
+// manage takes the device into management or gives that up. The codes that are on it stay as they are, except those of
+// its backup pool: nobody is told of these, so nobody else could take them off.
 func (t *deviceTx) manage(ctx context.Context, managed bool) error {
 	event := "device.unmanaged.converted_to_managed"
 	if t.d.IsManaged = managed; !managed {
 		event = "device.converted_to_unmanaged"
 		if err := t.end(ctx, func(store.ActionAttempt) bool { return true }, Failed, "device_unmanaged", "The device is no longer managed."); err != nil {
+			return err
+		}
+		if err := t.dropPool(ctx); err != nil {
 			return err
 		}
 	}
@@ -92,7 +96,8 @@ func deviceUnmanaged() *Error {
 }
 
 // DeleteDevice forgets a device. Nothing is touched on the device itself; while its account still has it, it appears
-// again, as another one. Its codes stay, deletable at once, as those of a device that was removed.
+// again, as another one. Its codes stay, deletable at once, as those of a device that was removed; those of its backup
+// pool are taken off when it appears again.
 // It fails with NotFound.
 func (s *Service) DeleteDevice(ctx context.Context, p Principal, id string) error {
 	var account uuid.UUID

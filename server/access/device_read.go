@@ -30,10 +30,13 @@ type Found struct {
 // device, and keeps the codes of others as unmanaged.
 func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, seq int64, found []Found) error {
 	return s.onDevice(ctx, h, device, "record a read", func(t *deviceTx) error {
-		if t.d.RemovedAt != nil || !t.d.IsManaged { // since the read began
+		if t.d.RemovedAt != nil { // since the read began
 			return nil
 		}
 		read := &reading{deviceTx: t, seen: map[uuid.UUID]bool{}}
+		if !t.d.IsManaged {
+			return read.poolOnly(ctx, seq, found)
+		}
 		for _, f := range found {
 			if err := read.take(ctx, f); err != nil {
 				return err
@@ -232,6 +235,9 @@ func sameSecond(a, b *time.Time) bool {
 
 // foreign keeps a code of somebody else's as an unmanaged one.
 func (r *reading) foreign(ctx context.Context, f Found) error {
+	if left, err := r.leftInPool(ctx, f); err != nil || left {
+		return err
+	}
 	row := store.AccessCode{AccessCodeID: newID(), DeviceID: r.d.DeviceID}
 	r.s.setPIN(&row, f.PIN)
 	c, err := r.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID,

@@ -94,7 +94,7 @@ func (t *deviceTx) breaksRing(c *store.AccessCode) bool {
 func (s *Service) RecordDeleteStarted(ctx context.Context, h Holder, device uuid.UUID, w CodeWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of a removal", func(t *deviceTx) error {
 		c := t.code(w.ID)
-		still = c != nil && t.leaving(c) && t.d.RemovedAt == nil && t.d.IsManaged
+		still = c != nil && t.leaving(c) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
 		if still && t.aside(c) {
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, &t.now, false
 			c.Status = string(StatusSetting)

@@ -74,8 +74,7 @@ func backoff(n int) time.Duration {
 func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w DeviceWork, err error) {
 	err = s.onDevice(ctx, h, id, "look at the codes", func(t *deviceTx) error {
 		if t.d.RemovedAt == nil && !t.d.IsManaged {
-			w = DeviceWork{Device: toDevice(t.d), Seq: t.d.WakeSeq}
-			w.Due, err = t.s.tell(ctx, t.tx, &t.d)
+			w, err = t.lookForPool(ctx)
 			return err
 		}
 		if t.d.RemovedAt != nil {
@@ -368,7 +367,7 @@ func (t *deviceTx) expire(ctx context.Context, c *store.AccessCode) error {
 func (t *deviceTx) deviceGone(ctx context.Context) error {
 	const message = "The device was removed from its vendor account."
 	for _, c := range append([]*store.AccessCode(nil), t.codes...) {
-		if c.RemovingSince != nil || !c.IsManaged {
+		if (c.RemovingSince != nil && !c.InPool) || !c.IsManaged { // a code of the pool is known again, wherever it shows
 			if err := t.gone(ctx, c); err != nil {
 				return err
 			}

@@ -14,10 +14,16 @@ import (
 // backed creates a code that asks for the backup pool.
 func (b *bed) backed(pin string) access.Code {
 	b.Helper()
-	c, _, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin, NativeScheduling: true, EvenIfOffline: true, BackupPool: true,
+	c, _ := b.backedAttempt(pin)
+	return c
+}
+
+func (b *bed) backedAttempt(pin string) (access.Code, access.Attempt) {
+	b.Helper()
+	c, a, err := b.access.CreateCode(b.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: pin, NativeScheduling: true, EvenIfOffline: true, BackupPool: true,
 		StartsAt: time.Now().Format(time.RFC3339), EndsAt: time.Now().Add(5 * time.Hour).Format(time.RFC3339)})
 	b.must(err)
-	return c
+	return c, a
 }
 
 // pool is what there is to do about codes of the pool.

@@ -668,6 +668,88 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 	return i, err
 }
 
+const leftInPool = `-- name: LeftInPool :many
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
+where c.workspace_id = $1 and c.in_pool and (c.access_code_id = $2::uuid or (c.vendor_ref = $3::text and c.name = $4::text))
+  and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null)
+`
+
+type LeftInPoolParams struct {
+	WorkspaceID uuid.UUID
+	Key         uuid.UUID
+	VendorRef   string
+	Name        string
+}
+
+// Codes of the pools of devices that were deleted, or whose accounts were disconnected, which may be that code on a device.
+func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]AccessCode, error) {
+	rows, err := q.db.Query(ctx, leftInPool,
+		arg.WorkspaceID,
+		arg.Key,
+		arg.VendorRef,
+		arg.Name,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AccessCode{}
+	for rows.Next() {
+		var i AccessCode
+		if err := rows.Scan(
+			&i.AccessCodeID,
+			&i.WorkspaceID,
+			&i.DeviceID,
+			&i.IsManaged,
+			&i.Name,
+			&i.PinSealed,
+			&i.PinMac,
+			&i.StartsAt,
+			&i.EndsAt,
+			&i.Status,
+			&i.ExternalModificationAllowed,
+			&i.PreferNativeScheduling,
+			&i.VendorRef,
+			&i.DesiredGen,
+			&i.AppliedGen,
+			&i.AppliedAt,
+			&i.BlockedGen,
+			&i.WriteGen,
+			&i.WriteAt,
+			&i.WriteAccepted,
+			&i.Attempts,
+			&i.NextAttemptAt,
+			&i.RemovingSince,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.ErrorAt,
+			&i.ErrorCodeID,
+			&i.WarningCode,
+			&i.WarningMessage,
+			&i.WarningAt,
+			&i.CreatedAt,
+			&i.WantedAt,
+			&i.AppliedSealed,
+			&i.Disputes,
+			&i.DisputedAt,
+			&i.WriteRef,
+			&i.CommonCodeKey,
+			&i.UsesBackupPool,
+			&i.IsBackup,
+			&i.InPool,
+			&i.PulledBackupCodeID,
+			&i.OfflineKind,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listAccessCodes = `-- name: ListAccessCodes :many
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool, d.auto_lock_enabled, d.auto_lock_delay_seconds, d.hub_disconnected, d.subscription_missing_at, d.reported_time_zone from access_codes c join devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)

@@ -71,3 +71,9 @@ update access_codes set pulled_backup_code_id = null where device_id = @device_i
 -- name: GetAccessCodeByRef :one
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
 where c.device_id = @device_id and c.vendor_ref = @vendor_ref;
+
+-- name: LeftInPool :many
+-- Codes of the pools of devices that were deleted, or whose accounts were disconnected, which may be that code on a device.
+select c.* from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
+where c.workspace_id = @workspace_id and c.in_pool and (c.access_code_id = @key::uuid or (c.vendor_ref = @vendor_ref::text and c.name = @name::text))
+  and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null);

@@ -43,7 +43,8 @@ select (exists (select 1 from action_attempts a where a.device_id = @device_id::
   and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK') and a.started_at is null
   and not exists (select 1 from action_attempts b where b.device_id = @device_id::uuid and b.status = 'pending' and b.started_at is not null
     and (b.action_type = 'CONFIGURE_AUTO_LOCK') = (a.action_type = 'CONFIGURE_AUTO_LOCK')))
-  or exists (select 1 from devices d where d.device_id = @device_id::uuid and (d.removed_at is not null or not d.is_managed)))::boolean as interrupted;
+  or exists (select 1 from devices d where d.device_id = @device_id::uuid and (d.removed_at is not null
+    or (not d.is_managed and not exists (select 1 from access_codes c where c.device_id = d.device_id and c.in_pool)))))::boolean as interrupted;
 
 -- name: StartActionAttempt :exec
 update action_attempts set started_at = @started_at where action_attempt_id = @action_attempt_id;

@@ -1,0 +1,123 @@
+package access
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Nobody is told of the codes of a pool, and they open at any time. So none stays on a device that is given up as long
+// as there is a way to the device, nor once there is one again.
+
+// dropPool takes the whole pool off the device.
+func (t *deviceTx) dropPool(ctx context.Context) error {
+	for _, c := range t.inPool() {
+		if c.RemovingSince != nil {
+			continue
+		}
+		if err := t.expire(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *deviceTx) inPool() (pool []*store.AccessCode) {
+	for _, c := range t.codes {
+		if c.InPool {
+			pool = append(pool, c)
+		}
+	}
+	return pool
+}
+
+// lookForPool is LookAtDevice for a device that is not managed: what is left to do there is to take its pool off.
+func (t *deviceTx) lookForPool(ctx context.Context) (w DeviceWork, err error) {
+	for _, c := range t.inPool() {
+		if err := t.tickCode(ctx, c); err != nil {
+			return w, err
+		}
+	}
+	w = DeviceWork{Device: toDevice(t.d), Seq: t.d.WakeSeq, Failures: int(t.d.Failures)}
+	if w.Due, err = t.s.tell(ctx, t.tx, &t.d); err != nil {
+		return w, err
+	}
+	for _, c := range t.inPool() {
+		one, due, err := t.work(c)
+		if err != nil {
+			return w, err
+		}
+		if due != nil {
+			w.Due = earlier(w.Due, *due)
+		}
+		if one.Action != Nothing {
+			w.Codes = append(w.Codes, one)
+		}
+	}
+	w.ReadNeeded = len(w.Codes) > 0 && t.d.ReadNeeded
+	return w, nil
+}
+
+// poolOnly is RecordRead for a device that is not managed: it finds out which codes of its pool have left it.
+func (r *reading) poolOnly(ctx context.Context, seq int64, found []Found) error {
+	if len(r.inPool()) == 0 {
+		return nil
+	}
+	for _, f := range found {
+		if c := r.owner(f); c != nil && c.InPool {
+			if err := r.take(ctx, f); err != nil {
+				return err
+			}
+		}
+	}
+	doubted := r.doubted(found)
+	for _, c := range r.inPool() {
+		if !r.seen[c.AccessCodeID] && doubted == nil {
+			if err := r.missing(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	return r.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: r.d.DeviceID, WakeSeq: seq, RereadAt: r.again, EmptiedAt: doubted})
+}
+
+// leftInPool takes a code off the device that was in the pool of a device that was given up: of this one, before it has
+// come back as another. It is known by its identifier, where its vendor keeps that, else by its reference, name and PIN.
+func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error) {
+	key, err := uuid.Parse(f.Key)
+	if err != nil && f.PIN == "" {
+		return false, nil
+	}
+	rows, err := r.tx.LeftInPool(ctx, store.LeftInPoolParams{WorkspaceID: r.d.WorkspaceID, Key: key, VendorRef: f.Ref, Name: f.Name})
+	if err != nil {
+		return false, fmt.Errorf("look for a pool that was left: %w", err)
+	}
+	for _, was := range rows {
+		pin, err := r.s.pinOf(was)
+		if err != nil {
+			return false, err
+		}
+		if was.AccessCodeID != key && pin != f.PIN {
+			continue
+		}
+		if err := r.tx.DeleteAccessCode(ctx, was.AccessCodeID); err != nil {
+			return false, err
+		}
+		row := store.AccessCode{AccessCodeID: newID(), DeviceID: r.d.DeviceID}
+		r.s.setPIN(&row, pin)
+		c, err := r.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID,
+			IsManaged: true, Name: was.Name, PinSealed: row.PinSealed, PinMac: row.PinMac, Status: string(StatusSet), PreferNativeScheduling: true,
+			VendorRef: &f.Ref, WantedAt: r.now, IsBackup: true, InPool: true})
+		if err != nil {
+			return false, fmt.Errorf("write down a code of a pool that was left: %w", err)
+		}
+		r.before[c.AccessCodeID] = c
+		r.codes = append(r.codes, &c)
+		r.seen[c.AccessCodeID] = true
+		return true, r.expire(ctx, &c)
+	}
+	return false, nil
+}
