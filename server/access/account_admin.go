@@ -106,6 +106,9 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 		if err := tx.DeleteAccount(ctx, store.DeleteAccountParams{ConnectedAccountID: id, ConfigSealed: s.keys.Seal(accountPlace(id), []byte("{}"))}); err != nil {
 			return err
 		}
+		if err := s.failWaiting(ctx, tx, id); err != nil {
+			return err
+		}
 		if err := s.emit(ctx, tx, "connected_account.deleted", about{workspace: a.WorkspaceID, account: id}); err != nil {
 			return err
 		}

@@ -42,13 +42,19 @@ type NewAccount struct {
 	User        UserIdentifier
 	SeeOnly     bool     // its devices are not managed when they appear
 	Takes       []string // the kinds of devices that are taken from it; nil: locks
+	Unproven    bool     // nothing that was entered says that it is that person's: an account that is there already is left alone
 }
 
 // ConnectAccount adds an account; its devices appear by themselves. It fails with Conflict when the address is
 // connected.
 func (s *Service) ConnectAccount(ctx context.Context, n NewAccount) (uuid.UUID, error) {
 	id := newID()
-	err := s.db.InTx(ctx, func(tx store.Tx) error { return s.connect(ctx, tx, id, n) })
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if _, err := tx.HoldWorkspace(ctx, n.WorkspaceID); err != nil {
+			return err
+		}
+		return s.connect(ctx, tx, id, n)
+	})
 	if store.Violates(err, addressIndex) {
 		return id, s.AddressConnected(ctx, n.Adapter, n.Address, uuid.Nil)
 	}

@@ -114,7 +114,7 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 
 // sessionOfIdentity is the session that a person has who is known by a user identity alone, where that will do.
 func (s *Service) sessionOfIdentity(ctx context.Context, tx store.Tx, p Principal, n NewClientSession, taken IfTaken) (*ClientSession, error) {
-	if taken != GrantIfTaken || n.UserIdentifierKey != "" || len(n.UserIdentityIDs) == 0 {
+	if taken == RefuseIfTaken || n.UserIdentifierKey != "" || len(n.UserIdentityIDs) == 0 {
 		return nil, nil
 	}
 	id, err := uuid.Parse(n.UserIdentityIDs[0])
@@ -131,7 +131,12 @@ func (s *Service) sessionOfIdentity(ctx context.Context, tx store.Tx, p Principa
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.granted(ctx, tx, r, n.Reach)
+	var c ClientSession
+	if taken == GrantIfTaken {
+		c, err = s.granted(ctx, tx, r, n.Reach)
+	} else {
+		c, err = s.readSession(ctx, tx, r)
+	}
 	return &c, err
 }
 

@@ -40,6 +40,9 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 			return err
 		}
 		d, err := tx.LockDevice(ctx, c.DeviceID)
+		if store.IsNoRows(err) { // erased meanwhile, with its codes
+			return codeNotFound(id)
+		}
 		if err != nil {
 			return err
 		}

@@ -257,6 +257,9 @@ func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch C
 		}
 		for _, c := range codes {
 			d, err := tx.LockDevice(ctx, c.DeviceID)
+			if store.IsNoRows(err) { // erased meanwhile, with its codes
+				continue
+			}
 			if err != nil {
 				return err
 			}

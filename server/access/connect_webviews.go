@@ -134,10 +134,18 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 		if err != nil || p.Kind != EndUser {
 			return err
 		}
-		return tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: p.CredentialID, Webviews: []uuid.UUID{r.ConnectWebviewID}})
+		if _, err := tx.LockClientSession(ctx, p.CredentialID); store.IsNoRows(err) {
+			return sessionNotFound("client_session_id", p.CredentialID.String())
+		} else if err != nil {
+			return err
+		}
+		if err := tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: p.CredentialID, Webviews: []uuid.UUID{r.ConnectWebviewID}}); err != nil {
+			return err
+		}
+		return tx.KeepWebviewsOfIdentity(ctx, p.CredentialID)
 	})
 	if err != nil {
-		return Webview{}, fmt.Errorf("create the webview: %w", err)
+		return Webview{}, named(err, "create the webview")
 	}
 	return s.toWebview(ctx, r)
 }
@@ -293,12 +301,22 @@ func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) err
 	if err != nil {
 		return webviewNotFound(id)
 	}
-	n, err := s.db.DeleteConnectWebview(ctx, store.DeleteConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
-	switch {
-	case err != nil:
-		return fmt.Errorf("delete the webview: %w", err)
-	case n == 0:
-		return webviewNotFound(id)
-	}
-	return nil
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		_, err := tx.LockWorkspaceWebview(ctx, store.LockWorkspaceWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+		if store.IsNoRows(err) {
+			return webviewNotFound(id)
+		}
+		if err != nil {
+			return err
+		}
+		// Who reaches its account stays until that is written.
+		if _, err := tx.LockPeopleOfWebview(ctx, parsed); err != nil {
+			return err
+		}
+		if _, err := tx.LockSessionsOfWebview(ctx, parsed); err != nil {
+			return err
+		}
+		return tx.DeleteConnectWebview(ctx, store.DeleteConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
+	})
+	return named(err, "delete the webview")
 }

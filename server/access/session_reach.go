@@ -32,6 +32,20 @@ func (s *Service) granted(ctx context.Context, tx store.Tx, r store.ClientSessio
 
 // grant gives a session what it is to reach besides. It fails with NotFound for what the workspace does not have.
 func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession, more Reach) error {
+	// The person first, as whoever deletes one does.
+	if err := s.identify(ctx, tx, &r, more.UserIdentityIDs); err != nil {
+		return err
+	}
+	if _, err := tx.LockClientSession(ctx, r.ClientSessionID); store.IsNoRows(err) {
+		return sessionNotFound("client_session_id", r.ClientSessionID.String())
+	} else if err != nil {
+		return err
+	}
+	if r.UserIdentityID != nil {
+		if err := tx.SetIdentityOfClientSession(ctx, store.SetIdentityOfClientSessionParams{ClientSessionID: r.ClientSessionID, UserIdentityID: r.UserIdentityID}); err != nil {
+			return err
+		}
+	}
 	accounts, err := tx.AccountsOfWorkspace(ctx, store.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: parseIDs(&more.AccountIDs)})
 	if err != nil {
 		return err
@@ -46,25 +60,25 @@ func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession,
 	if missing := firstMissing(more.WebviewIDs, webviews); missing != "" {
 		return webviewNotFound(missing)
 	}
-	if err := s.identify(ctx, tx, r, more.UserIdentityIDs); err != nil {
+	if err := tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: r.ClientSessionID, Webviews: webviews}); err != nil {
 		return err
 	}
-	if err := tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: r.ClientSessionID, Webviews: webviews}); err != nil {
+	if err := tx.KeepWebviewsOfIdentity(ctx, r.ClientSessionID); err != nil {
 		return err
 	}
 	return tx.GrantAccountsToClientSession(ctx, store.GrantAccountsToClientSessionParams{ClientSessionID: r.ClientSessionID, Accounts: accounts})
 }
 
-// identify says whose a session is. It fails with NotFound for the user identity, and with Invalid where it is
-// another's already.
-func (s *Service) identify(ctx context.Context, tx store.Tx, r store.ClientSession, identities []string) error {
+// identify says whose a session is to be. It fails with NotFound for the user identity, which stays until the
+// transaction ends, and with Invalid where the session is another's already.
+func (s *Service) identify(ctx context.Context, tx store.Tx, r *store.ClientSession, identities []string) error {
 	for _, text := range identities {
 		missing := &Error{Kind: NotFound, Type: "user_identity_not_found", Message: "Could not find a user identity with this user_identity_id.", Data: map[string]any{"user_identity_id": text}}
 		id, err := uuid.Parse(text)
 		if err != nil {
 			return missing
 		}
-		_, err = tx.GetUserIdentity(ctx, store.GetUserIdentityParams{WorkspaceID: r.WorkspaceID, UserIdentityID: id})
+		_, err = tx.HoldUserIdentity(ctx, store.HoldUserIdentityParams{WorkspaceID: r.WorkspaceID, UserIdentityID: id})
 		switch {
 		case store.IsNoRows(err):
 			return missing
@@ -72,9 +86,6 @@ func (s *Service) identify(ctx context.Context, tx store.Tx, r store.ClientSessi
 			return err
 		case r.UserIdentityID != nil && *r.UserIdentityID != id:
 			return invalid("user_identity_id", "The client session is of another user identity. Create one for this user identity")
-		}
-		if err := tx.SetIdentityOfClientSession(ctx, store.SetIdentityOfClientSessionParams{ClientSessionID: r.ClientSessionID, UserIdentityID: &id}); err != nil {
-			return err
 		}
 		r.UserIdentityID = &id
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -143,6 +144,9 @@ func (s *Service) LogIn(ctx context.Context, webview uuid.UUID, provider string,
 
 func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string, n NewAccount) (w Webview, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		if _, err := tx.HoldWorkspace(ctx, n.WorkspaceID); err != nil { // a reset before leaves no webview, one after finds the account
+			return err
+		}
 		// The account first, as whoever records its devices does.
 		a, known, err := s.accountToLogIn(ctx, tx, n)
 		if err != nil {
@@ -209,6 +213,10 @@ func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount)
 	case a.WorkspaceID != n.WorkspaceID: // whose it is is nobody's business here
 		return a, false, &Error{Kind: Conflict, Type: "connected_account_exists", Message: "This account is connected elsewhere on this server. Two would fight over its devices."}
 	}
+	if n.Unproven { // whoever may open a webview would reach, and change, what somebody else has connected
+		return a, false, &Error{Kind: Conflict, Type: "connected_account_exists",
+			Message: "This account is connected already, and nothing that was entered proves that it is yours. Whoever runs this server can change how it is reached."}
+	}
 	if a, err = tx.LockAccount(ctx, a.ConnectedAccountID); err == nil && a.DeletedAt != nil {
 		err = errAgain
 	}
@@ -218,12 +226,29 @@ func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount)
 // connectAnew has an account be reached as n says, and all that waits for it tried again.
 func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a store.ConnectedAccount, n NewAccount) error {
 	id := a.ConnectedAccountID
-	_, err := tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: a.DisplayName, UserIdentifier: mustJSON(n.user()),
-		ConfigSealed: s.keys.Seal(accountPlace(id), n.Config), AddressMac: a.AddressMac})
+	config, err := s.withKept(a, n.Config)
+	if err != nil {
+		return err
+	}
+	_, err = tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: a.DisplayName, UserIdentifier: mustJSON(n.user()),
+		ConfigSealed: s.keys.Seal(accountPlace(id), config), AddressMac: a.AddressMac})
 	if err != nil {
 		return err
 	}
 	return s.wakeWhole(ctx, tx, id)
+}
+
+// withKept adds to how an account is reached from now on what nobody enters at a login, such as a CA or a time zone.
+func (s *Service) withKept(a store.ConnectedAccount, anew json.RawMessage) (json.RawMessage, error) {
+	was, err := s.toAccount(a)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]json.RawMessage{}
+	if json.Unmarshal(was.Config, &all) != nil || json.Unmarshal(anew, &all) != nil { // the errors may quote a secret
+		return nil, fmt.Errorf("read how the account %s is reached", a.ConnectedAccountID)
+	}
+	return mustJSON(all), nil
 }
 
 // describeAsWebview copies what the webview keeps for the account. What the workspace has said since about the devices
@@ -233,10 +258,14 @@ func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uu
 	if err != nil {
 		return err
 	}
-	if a.CustomMetadata, err = changeMetadata(a.CustomMetadata, metadata(w.CustomMetadata)); err != nil {
+	more, err := changeMetadata(a.CustomMetadata, metadata(w.CustomMetadata))
+	switch _, full := asError(err); {
+	case err == nil:
+		a.CustomMetadata = more
+	case !full: // a login does not fail because the account has as much as is kept
 		return err
 	}
-	if w.CustomerKey != nil {
+	if w.CustomerKey != nil && (isNew || a.CustomerKey == nil) {
 		a.CustomerKey = w.CustomerKey
 	}
 	if isNew && w.AcceptedCapabilities != nil {
@@ -255,6 +284,20 @@ func (s *Service) authorizeWaiting(ctx context.Context, tx store.Tx, a store.Con
 	for _, id := range webviews {
 		err := s.emit(ctx, tx, "connect_webview.login_succeeded", about{workspace: a.WorkspaceID, account: a.ConnectedAccountID}.with("connect_webview_id", id))
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failWaiting tells those who wait for the devices of an account that it has ended: they can log in again.
+func (s *Service) failWaiting(ctx context.Context, tx store.Tx, account uuid.UUID) error {
+	webviews, err := tx.FailWaiting(ctx, &account)
+	if err != nil {
+		return err
+	}
+	for _, r := range webviews {
+		if err := s.emit(ctx, tx, "connect_webview.login_failed", aboutWebview(r)); err != nil {
 			return err
 		}
 	}

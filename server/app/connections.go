@@ -88,13 +88,14 @@ type ZWaveJS struct{ zwavejs.Config }
 func (ZWaveJS) Adapter() string                   { return "zwavejs" }
 func (c ZWaveJS) Check(ctx context.Context) error { return zwavejs.Check(ctx, c.Config) }
 
-// Address leaves out the user and the password of a proxy.
+// Address leaves out the user and the password of a proxy, and is the same for the same gateway.
 func (c ZWaveJS) Address() string {
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		return ""
 	}
-	return u.Scheme + "://" + u.Host + strings.TrimRight(u.Path, "/")
+	host := strings.TrimSuffix(strings.ToLower(u.Host), map[string]string{"ws": ":80", "wss": ":443"}[u.Scheme])
+	return u.Scheme + "://" + host + strings.TrimRight(u.Path, "/")
 }
 
 // Zigbee2MQTT is a Zigbee2MQTT behind an MQTT broker.

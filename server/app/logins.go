@@ -2,7 +2,9 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -116,10 +118,13 @@ func (l *logins) LogIn(ctx context.Context, in access.Workspace, vendor string, 
 		return access.NewAccount{}, fmt.Errorf("nobody can log in to %s here", vendor)
 	case vendor == "zwave_js":
 		c := &ZWaveJS{Config: zwavejs.Config{URL: withUser(entered["url"], entered["username"], entered["password"]), Control: l.guard}}
-		return l.logInToGateway(ctx, in, "url", c)
+		stranger := &ZWaveJS{Config: zwavejs.Config{URL: withStranger(c.URL), Control: l.guard}}
+		return l.logInToGateway(ctx, in, "url", c, stranger)
 	default:
 		c := &Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: entered["broker"], Topic: entered["topic"], Username: entered["username"], Password: entered["password"], Control: l.guard}}
-		return l.logInToGateway(ctx, in, "broker", c)
+		stranger := &Zigbee2MQTT{Config: c.Config}
+		stranger.Username, stranger.Password = cmp.Or(c.Username, "stranger"), rand.Text()
+		return l.logInToGateway(ctx, in, "broker", c, stranger)
 	}
 }
 
@@ -178,8 +183,9 @@ type guarded struct {
 	FromWebview bool `json:"from_webview,omitempty"`
 }
 
-// logInToGateway reaches the gateway once. field is where its address was entered.
-func (l *logins) logInToGateway(ctx context.Context, in access.Workspace, field string, c Connection) (n access.NewAccount, err error) {
+// logInToGateway reaches the gateway once. field is where its address was entered; stranger reaches it as somebody who
+// does not know the password: where he is let in, too, whoever has entered one has proven nothing.
+func (l *logins) logInToGateway(ctx context.Context, in access.Workspace, field string, c, stranger Connection) (n access.NewAccount, err error) {
 	err = c.Check(ctx)
 	e := adapter.AsError(err)
 	switch {
@@ -195,7 +201,13 @@ func (l *logins) logInToGateway(ctx context.Context, in access.Workspace, field 
 	if err != nil {
 		return n, err
 	}
-	return access.NewAccount{WorkspaceID: in.ID, Adapter: c.Adapter(), DisplayName: c.Adapter() + " at " + c.Address(), Address: c.Address(), Config: config}, nil
+	return access.NewAccount{WorkspaceID: in.ID, Adapter: c.Adapter(), DisplayName: c.Adapter() + " at " + c.Address(), Address: c.Address(), Config: config,
+		Unproven: !refuses(ctx, stranger)}, nil
+}
+
+func refuses(ctx context.Context, c Connection) bool {
+	e := adapter.AsError(c.Check(ctx))
+	return e != nil && e.Class == adapter.AuthRevoked
 }
 
 // marked is a connection as an account keeps it, as one that somebody has entered on a page.
@@ -223,6 +235,15 @@ func withUser(text, user, password string) string {
 	}
 	u.User = url.UserPassword(user, password)
 	return u.String()
+}
+
+// withStranger is the URL with another password.
+func withStranger(text string) string {
+	user := "stranger"
+	if u, err := url.Parse(text); err == nil {
+		user = cmp.Or(u.User.Username(), user)
+	}
+	return withUser(text, user, rand.Text())
 }
 
 // sentence is a message as a person reads it.

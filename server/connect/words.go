@@ -52,6 +52,12 @@ func shown(f Field, entered string) string {
 	switch {
 	case f.Kind == "password":
 		return ""
+	case f.Kind == "url" && strings.Contains(entered, "@"): // somebody has written a password into it
+		scheme, rest, isURL := strings.Cut(entered, "://")
+		if !isURL {
+			return ""
+		}
+		return scheme + "://" + rest[strings.LastIndex(rest, "@")+1:]
 	case entered != "":
 		return entered
 	}

@@ -121,9 +121,13 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 		return tooManyFailures(after)
 	}
 	p, err := e.authenticate(r.Context(), token, workspaceID)
-	if refused := new(access.Error); err == nil || errors.As(err, &refused) && refused.Kind == access.Unauthorized {
-		e.callers.tried(address, token, err == nil)
+	found := undecided
+	if refused := new(access.Error); err == nil {
+		found = isGood
+	} else if errors.As(err, &refused) && refused.Kind == access.Unauthorized {
+		found = isBad
 	}
+	e.callers.tried(address, token, found)
 	if err != nil {
 		return err
 	}

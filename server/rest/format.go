@@ -53,8 +53,16 @@ func messageOf(check func(string) *access.Error) func(string) string {
 // isUUID accepts the plain form only; the parser would also take braces, a URN and no hyphens.
 func isUUID(s string) bool { return len(s) == 36 && uuid.Validate(s) == nil }
 
-// isDateTime accepts what time.Time reads from JSON, so that a checked request always decodes.
-func isDateTime(s string) bool { return new(time.Time).UnmarshalText([]byte(s)) == nil }
+// isDateTime accepts what time.Time reads from JSON, so that a checked request always decodes, and can write in UTC: a
+// time that is kept is told again.
+func isDateTime(s string) bool {
+	var t time.Time
+	if t.UnmarshalText([]byte(s)) != nil {
+		return false
+	}
+	year := t.UTC().Year()
+	return year >= 1 && year <= 9999
+}
 
 func isEmail(s string) bool {
 	a, err := mail.ParseAddress(s)

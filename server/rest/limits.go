@@ -36,6 +36,7 @@ type caller struct {
 	bucket *rate.Limiter
 	seen   time.Time
 	good   map[[sha256.Size]byte]time.Time // credentials that were good from this address, and when
+	trying map[[sha256.Size]byte]int       // those that are being looked into, and for how many requests
 }
 
 const (
@@ -60,7 +61,7 @@ func (c *callers) get(name string, per rate.Limit, room int) *caller {
 	}
 	k := c.known[name]
 	if k == nil {
-		k = &caller{bucket: rate.NewLimiter(per, room), good: map[[sha256.Size]byte]time.Time{}}
+		k = &caller{bucket: rate.NewLimiter(per, room), good: map[[sha256.Size]byte]time.Time{}, trying: map[[sha256.Size]byte]int{}}
 		c.known[name] = k
 	}
 	k.seen = now
@@ -87,7 +88,8 @@ func (c *callers) prune(now time.Time) {
 	}
 }
 
-// admit says how long an address has to wait before a credential of it is looked into; 0 is not at all.
+// admit says how long an address has to wait before a credential of it is looked into; 0 is not at all, and tried is
+// called then. Until that, the credential counts as one that is not good: many at once are no more than one after another.
 func (c *callers) admit(address, token string) time.Duration {
 	if c.limits.FailuresPerMinute == 0 || address == "" {
 		return 0
@@ -95,10 +97,19 @@ func (c *callers) admit(address, token string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.address(address)
-	if at, ok := k.good[sha256.Sum256([]byte(token))]; ok && c.now().Sub(at) < goodFor {
+	hash := sha256.Sum256([]byte(token))
+	if at, ok := k.good[hash]; ok && c.now().Sub(at) < goodFor {
 		return 0
 	}
-	return wait(k.bucket.TokensAt(c.now()), c.failureRate())
+	others := len(k.trying)
+	if k.trying[hash] > 0 { // the same once more is no other guess
+		others--
+	}
+	if after := wait(k.bucket.TokensAt(c.now())-float64(others), c.failureRate()); after > 0 {
+		return after
+	}
+	k.trying[hash]++
+	return 0
 }
 
 func (c *callers) failureRate() rate.Limit {
@@ -109,8 +120,17 @@ func (c *callers) address(address string) *caller {
 	return c.get("address/"+address, c.failureRate(), failureRoom*c.limits.FailuresPerMinute)
 }
 
-// tried notes whether a credential of an address was good.
-func (c *callers) tried(address, token string, good bool) {
+// verdict is what was found out about a credential.
+type verdict int
+
+const (
+	undecided verdict = iota // it could not be looked into
+	isBad
+	isGood
+)
+
+// tried notes what was found out about a credential of an address.
+func (c *callers) tried(address, token string, v verdict) {
 	if c.limits.FailuresPerMinute == 0 || address == "" {
 		return
 	}
@@ -118,13 +138,31 @@ func (c *callers) tried(address, token string, good bool) {
 	defer c.mu.Unlock()
 	k := c.address(address)
 	hash := sha256.Sum256([]byte(token))
-	switch {
-	case !good:
+	if k.trying[hash]--; k.trying[hash] <= 0 {
+		delete(k.trying, hash)
+	}
+	switch v {
+	case isBad:
 		k.bucket.AllowN(c.now(), 1)
 		delete(k.good, hash)
-	case len(k.good) < mostGood || !k.good[hash].IsZero():
+	case isGood:
+		if _, known := k.good[hash]; !known && len(k.good) >= mostGood {
+			k.forgetOldest()
+		}
 		k.good[hash] = c.now()
 	}
+}
+
+// forgetOldest makes room for another credential that is good.
+func (k *caller) forgetOldest() {
+	var oldest [sha256.Size]byte
+	var since time.Time
+	for hash, at := range k.good {
+		if since.IsZero() || at.Before(since) {
+			oldest, since = hash, at
+		}
+	}
+	delete(k.good, oldest)
 }
 
 // request takes one request of a credential, or says how long it has to wait.

@@ -21,12 +21,12 @@ func TestGuessesOfOneAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{FailuresPerMinute: 6})
 	const here, there = "192.0.2.1", "192.0.2.2"
-	c.tried(here, "good", true)
+	c.tried(here, "good", isGood)
 	for i := range 12 { // twice as many at once
 		if after := c.admit(here, "guess"); after != 0 {
 			t.Fatalf("guess %d waits for %s", i, after)
 		}
-		c.tried(here, "guess", false)
+		c.tried(here, "guess", isBad)
 	}
 	if after := c.admit(here, "another"); after <= 9*time.Second || after > 10*time.Second {
 		t.Errorf("one more waits for %s, want a minute's sixth", after)
@@ -41,9 +41,58 @@ func TestGuessesOfOneAddressAreLimited(t *testing.T) {
 	if after := c.admit(here, "another"); after != 0 {
 		t.Errorf("after that long one waits for %s", after)
 	}
-	c.tried(here, "good", false) // revoked
+	c.tried(here, "good", isBad) // revoked
 	if after := c.admit(here, "good"); after == 0 {
 		t.Error("what is good no more is looked into without end")
+	}
+}
+
+func TestManyGuessesAtOnceAreNoMoreThanOneAfterAnother(t *testing.T) {
+	t.Parallel()
+	c, _ := clocked(Limits{FailuresPerMinute: 6})
+	const here = "192.0.2.1"
+	admitted := 0
+	for i := range 1000 { // all have come before the first is looked into
+		if c.admit(here, strconv.Itoa(i)) == 0 {
+			admitted++
+		}
+		if after := c.admit(here, "0"); after != 0 {
+			t.Fatalf("the same once more waits for %s", after)
+		}
+	}
+	if admitted != 12 {
+		t.Errorf("%d guesses are looked into at once, want 12", admitted)
+	}
+	for i := range 12 {
+		c.tried(here, strconv.Itoa(i), isGood)
+	}
+	for range 1000 {
+		c.tried(here, "0", undecided)
+	}
+	if after := c.admit(here, "another"); after != 0 {
+		t.Errorf("after credentials that were good one waits for %s", after)
+	}
+}
+
+func TestWhatWasGoodLatelyIsKnownHoweverManyThereAre(t *testing.T) {
+	t.Parallel()
+	c, now := clocked(Limits{FailuresPerMinute: 6})
+	const here = "192.0.2.1"
+	for i := range 2 * mostGood {
+		*now = now.Add(time.Second)
+		c.tried(here, strconv.Itoa(i), isGood)
+	}
+	for range 12 {
+		c.tried(here, "guess", isBad)
+	}
+	if after := c.admit(here, strconv.Itoa(2*mostGood-1)); after != 0 {
+		t.Errorf("the last one waits for %s", after)
+	}
+	if after := c.admit(here, "0"); after == 0 {
+		t.Error("more than are kept are known")
+	}
+	if n := len(c.known["address/"+here].good); n != mostGood {
+		t.Errorf("%d are kept", n)
 	}
 }
 
@@ -73,13 +122,13 @@ func TestCallersAreForgotten(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{FailuresPerMinute: 1})
 	for i := range 2 * mostCallers {
-		c.tried(strconv.Itoa(i), "guess", false)
+		c.tried(strconv.Itoa(i), "guess", isBad)
 	}
 	if len(c.known) > mostCallers {
 		t.Errorf("%d are remembered", len(c.known))
 	}
 	*now = now.Add(quietFor + time.Second)
-	c.tried("last", "guess", false)
+	c.tried("last", "guess", isBad)
 	if len(c.known) != 1 {
 		t.Errorf("%d are remembered when all but one are quiet", len(c.known))
 	}

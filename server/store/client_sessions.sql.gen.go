@@ -15,6 +15,7 @@ import (
 const accountsOfWorkspace = `-- name: AccountsOfWorkspace :many
 select connected_account_id from connected_accounts
 where workspace_id = $1 and connected_account_id = any($2::uuid[]) and deleted_at is null
+order by connected_account_id for key share
 `
 
 type AccountsOfWorkspaceParams struct {
@@ -22,7 +23,7 @@ type AccountsOfWorkspaceParams struct {
 	Accounts    []uuid.UUID
 }
 
-// Those of the accounts that the workspace has.
+// Those of the accounts that the workspace has. They stay until what refers to them is written.
 func (q *Queries) AccountsOfWorkspace(ctx context.Context, arg AccountsOfWorkspaceParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, accountsOfWorkspace, arg.WorkspaceID, arg.Accounts)
 	if err != nil {
@@ -247,6 +248,19 @@ func (q *Queries) InsertClientSession(ctx context.Context, arg InsertClientSessi
 	return err
 }
 
+const keepWebviewsOfIdentity = `-- name: KeepWebviewsOfIdentity :exec
+insert into user_identity_webviews (user_identity_id, connect_webview_id)
+select s.user_identity_id, w.connect_webview_id from client_sessions s join client_session_webviews w using (client_session_id) join user_identities u using (user_identity_id)
+where s.client_session_id = $1
+on conflict do nothing
+`
+
+// What a person logs in to by a session of theirs is reached by all of these, and stays so when that session is gone.
+func (q *Queries) KeepWebviewsOfIdentity(ctx context.Context, clientSessionID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, keepWebviewsOfIdentity, clientSessionID)
+	return err
+}
+
 const listClientSessions = `-- name: ListClientSessions :many
 select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at from client_sessions s
 where s.workspace_id = $1 and s.revoked_at is null and s.expires_at > now()
@@ -304,6 +318,18 @@ func (q *Queries) ListClientSessions(ctx context.Context, arg ListClientSessions
 		return nil, err
 	}
 	return items, nil
+}
+
+const lockClientSession = `-- name: LockClientSession :one
+select client_session_id from client_sessions where client_session_id = $1 for no key update
+`
+
+// It stays until it has been granted more.
+func (q *Queries) LockClientSession(ctx context.Context, clientSessionID uuid.UUID) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, lockClientSession, clientSessionID)
+	var client_session_id uuid.UUID
+	err := row.Scan(&client_session_id)
+	return client_session_id, err
 }
 
 const lockEndUser = `-- name: LockEndUser :exec
@@ -417,6 +443,7 @@ func (q *Queries) SetIdentityOfClientSession(ctx context.Context, arg SetIdentit
 
 const webviewsOfWorkspace = `-- name: WebviewsOfWorkspace :many
 select connect_webview_id from connect_webviews where workspace_id = $1 and connect_webview_id = any($2::uuid[])
+order by connect_webview_id for key share
 `
 
 type WebviewsOfWorkspaceParams struct {
@@ -424,7 +451,7 @@ type WebviewsOfWorkspaceParams struct {
 	Webviews    []uuid.UUID
 }
 
-// Those of the webviews that the workspace has.
+// Those of the webviews that the workspace has. They stay until what refers to them is written.
 func (q *Queries) WebviewsOfWorkspace(ctx context.Context, arg WebviewsOfWorkspaceParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, webviewsOfWorkspace, arg.WorkspaceID, arg.Webviews)
 	if err != nil {

@@ -59,8 +59,13 @@ func (q *Queries) BeginLogin(ctx context.Context, arg BeginLoginParams) (int64, 
 	return result.RowsAffected(), nil
 }
 
-const deleteConnectWebview = `-- name: DeleteConnectWebview :execrows
-with kept as (
+const deleteConnectWebview = `-- name: DeleteConnectWebview :exec
+with people as (
+  insert into user_identity_accounts (user_identity_id, connected_account_id)
+  select p.user_identity_id, v.connected_account_id from user_identity_webviews p join connect_webviews v using (connect_webview_id)
+  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null
+  on conflict do nothing),
+kept as (
   insert into client_session_accounts (client_session_id, connected_account_id)
   select p.client_session_id, v.connected_account_id from client_session_webviews p join connect_webviews v using (connect_webview_id)
   where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null
@@ -73,13 +78,54 @@ type DeleteConnectWebviewParams struct {
 	ConnectWebviewID uuid.UUID
 }
 
-// The client sessions that reach an account by it go on doing so.
-func (q *Queries) DeleteConnectWebview(ctx context.Context, arg DeleteConnectWebviewParams) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteConnectWebview, arg.WorkspaceID, arg.ConnectWebviewID)
+// The client sessions and the people that reach an account by it go on doing so.
+func (q *Queries) DeleteConnectWebview(ctx context.Context, arg DeleteConnectWebviewParams) error {
+	_, err := q.db.Exec(ctx, deleteConnectWebview, arg.WorkspaceID, arg.ConnectWebviewID)
+	return err
+}
+
+const failWaiting = `-- name: FailWaiting :many
+update connect_webviews set status = 'failed' where connected_account_id = $1 and status = 'pending'
+returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at
+`
+
+// Those that wait for the devices of an account which is no more.
+func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID) ([]ConnectWebview, error) {
+	rows, err := q.db.Query(ctx, failWaiting, connectedAccountID)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	items := []ConnectWebview{}
+	for rows.Next() {
+		var i ConnectWebview
+		if err := rows.Scan(
+			&i.ConnectWebviewID,
+			&i.WorkspaceID,
+			&i.AcceptedProviders,
+			&i.AcceptedCapabilities,
+			&i.ManageNewDevices,
+			&i.WaitForDevices,
+			&i.RedirectUrl,
+			&i.FailureUrl,
+			&i.CustomMetadata,
+			&i.CustomerKey,
+			&i.Status,
+			&i.SelectedProvider,
+			&i.ConnectedAccountID,
+			&i.LoginAttempts,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.AuthorizedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const findConnectWebviews = `-- name: FindConnectWebviews :many
@@ -276,6 +322,75 @@ func (q *Queries) LockConnectWebview(ctx context.Context, connectWebviewID uuid.
 		&i.AuthorizedAt,
 	)
 	return i, err
+}
+
+const lockPeopleOfWebview = `-- name: LockPeopleOfWebview :many
+select user_identity_id from user_identities u
+where exists (select 1 from user_identity_webviews w where w.user_identity_id = u.user_identity_id and w.connect_webview_id = $1)
+order by user_identity_id for key share
+`
+
+func (q *Queries) LockPeopleOfWebview(ctx context.Context, connectWebviewID uuid.UUID) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, lockPeopleOfWebview, connectWebviewID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var user_identity_id uuid.UUID
+		if err := rows.Scan(&user_identity_id); err != nil {
+			return nil, err
+		}
+		items = append(items, user_identity_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lockSessionsOfWebview = `-- name: LockSessionsOfWebview :many
+select client_session_id from client_sessions s
+where exists (select 1 from client_session_webviews w where w.client_session_id = s.client_session_id and w.connect_webview_id = $1)
+order by client_session_id for key share
+`
+
+func (q *Queries) LockSessionsOfWebview(ctx context.Context, connectWebviewID uuid.UUID) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, lockSessionsOfWebview, connectWebviewID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var client_session_id uuid.UUID
+		if err := rows.Scan(&client_session_id); err != nil {
+			return nil, err
+		}
+		items = append(items, client_session_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lockWorkspaceWebview = `-- name: LockWorkspaceWebview :one
+select connect_webview_id from connect_webviews where workspace_id = $1 and connect_webview_id = $2 for update
+`
+
+type LockWorkspaceWebviewParams struct {
+	WorkspaceID      uuid.UUID
+	ConnectWebviewID uuid.UUID
+}
+
+// Nobody is granted it, and nobody logs in on it, until it is deleted.
+func (q *Queries) LockWorkspaceWebview(ctx context.Context, arg LockWorkspaceWebviewParams) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, lockWorkspaceWebview, arg.WorkspaceID, arg.ConnectWebviewID)
+	var connect_webview_id uuid.UUID
+	err := row.Scan(&connect_webview_id)
+	return connect_webview_id, err
 }
 
 const openConnectWebview = `-- name: OpenConnectWebview :one

@@ -378,6 +378,16 @@ type UserIdentity struct {
 	CreatedAt       time.Time
 }
 
+type UserIdentityAccount struct {
+	UserIdentityID     uuid.UUID
+	ConnectedAccountID uuid.UUID
+}
+
+type UserIdentityWebview struct {
+	UserIdentityID   uuid.UUID
+	ConnectWebviewID uuid.UUID
+}
+
 type Webhook struct {
 	WebhookID           uuid.UUID
 	WorkspaceID         uuid.UUID

@@ -192,6 +192,23 @@ func (q *Queries) GetUserIdentityByKey(ctx context.Context, arg GetUserIdentityB
 	return i, err
 }
 
+const holdUserIdentity = `-- name: HoldUserIdentity :one
+select user_identity_id from user_identities where workspace_id = $1 and user_identity_id = $2 for key share
+`
+
+type HoldUserIdentityParams struct {
+	WorkspaceID    uuid.UUID
+	UserIdentityID uuid.UUID
+}
+
+// It stays until what refers to it is written.
+func (q *Queries) HoldUserIdentity(ctx context.Context, arg HoldUserIdentityParams) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, holdUserIdentity, arg.WorkspaceID, arg.UserIdentityID)
+	var user_identity_id uuid.UUID
+	err := row.Scan(&user_identity_id)
+	return user_identity_id, err
+}
+
 const identityOfSession = `-- name: IdentityOfSession :one
 select user_identity_id from client_sessions where client_session_id = $1
 `

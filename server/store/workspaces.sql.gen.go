@@ -92,6 +92,18 @@ func (q *Queries) GetWorkspace(ctx context.Context, workspaceID uuid.UUID) (GetW
 	return i, err
 }
 
+const holdWorkspace = `-- name: HoldWorkspace :one
+select workspace_id from workspaces where workspace_id = $1 for share
+`
+
+// It is neither changed nor reset meanwhile.
+func (q *Queries) HoldWorkspace(ctx context.Context, workspaceID uuid.UUID) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, holdWorkspace, workspaceID)
+	var workspace_id uuid.UUID
+	err := row.Scan(&workspace_id)
+	return workspace_id, err
+}
+
 const insertCredential = `-- name: InsertCredential :exec
 insert into credentials (credential_id, kind, name, hint, token_hash, expires_at, public_token)
 values ($1, $2, $3, $4, $5, $6, $7)

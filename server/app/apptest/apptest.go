@@ -277,7 +277,7 @@ func (s *Server) send(t testing.TB, method, url, token string, body []byte, out 
 	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := s.http.Do(req)
+	res, err := cmp.Or(s.http, http.DefaultClient).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func (s *Server) Send(t testing.TB, method, path string, header http.Header, bod
 	if body != "" && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := s.http.Do(req)
+	res, err := cmp.Or(s.http, http.DefaultClient).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

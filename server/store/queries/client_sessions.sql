@@ -47,25 +47,38 @@ select s.client_session_id,
     where r.client_session_id = s.client_session_id and d.removed_at is null and d.is_managed)::integer as devices
 from client_sessions s where s.workspace_id = @workspace_id and s.client_session_id = any(@client_session_ids::uuid[]);
 
+-- name: LockClientSession :one
+-- It stays until it has been granted more.
+select client_session_id from client_sessions where client_session_id = @client_session_id for no key update;
+
 -- name: GrantAccountsToClientSession :exec
 insert into client_session_accounts (client_session_id, connected_account_id)
 select @client_session_id, unnest(@accounts::uuid[]) on conflict do nothing;
 
 -- name: AccountsOfWorkspace :many
--- Those of the accounts that the workspace has.
+-- Those of the accounts that the workspace has. They stay until what refers to them is written.
 select connected_account_id from connected_accounts
-where workspace_id = @workspace_id and connected_account_id = any(@accounts::uuid[]) and deleted_at is null;
+where workspace_id = @workspace_id and connected_account_id = any(@accounts::uuid[]) and deleted_at is null
+order by connected_account_id for key share;
 
 -- name: GrantWebviewsToClientSession :exec
 insert into client_session_webviews (client_session_id, connect_webview_id)
 select @client_session_id, unnest(@webviews::uuid[]) on conflict do nothing;
 
 -- name: WebviewsOfWorkspace :many
--- Those of the webviews that the workspace has.
-select connect_webview_id from connect_webviews where workspace_id = @workspace_id and connect_webview_id = any(@webviews::uuid[]);
+-- Those of the webviews that the workspace has. They stay until what refers to them is written.
+select connect_webview_id from connect_webviews where workspace_id = @workspace_id and connect_webview_id = any(@webviews::uuid[])
+order by connect_webview_id for key share;
 
 -- name: SetIdentityOfClientSession :exec
 update client_sessions set user_identity_id = @user_identity_id where client_session_id = @client_session_id;
+
+-- name: KeepWebviewsOfIdentity :exec
+-- What a person logs in to by a session of theirs is reached by all of these, and stays so when that session is gone.
+insert into user_identity_webviews (user_identity_id, connect_webview_id)
+select s.user_identity_id, w.connect_webview_id from client_sessions s join client_session_webviews w using (client_session_id) join user_identities u using (user_identity_id)
+where s.client_session_id = @client_session_id
+on conflict do nothing;
 
 -- name: SeesWebview :one
 select exists (select 1 from client_session_pages where client_session_id = @client_session_id and connect_webview_id = @connect_webview_id) as sees;

@@ -26,9 +26,28 @@ where workspace_id = @workspace_id
 order by created_at, connect_webview_id
 limit @max_rows::integer;
 
--- name: DeleteConnectWebview :execrows
--- The client sessions that reach an account by it go on doing so.
-with kept as (
+-- name: LockWorkspaceWebview :one
+-- Nobody is granted it, and nobody logs in on it, until it is deleted.
+select connect_webview_id from connect_webviews where workspace_id = @workspace_id and connect_webview_id = @connect_webview_id for update;
+
+-- name: LockPeopleOfWebview :many
+select user_identity_id from user_identities u
+where exists (select 1 from user_identity_webviews w where w.user_identity_id = u.user_identity_id and w.connect_webview_id = @connect_webview_id)
+order by user_identity_id for key share;
+
+-- name: LockSessionsOfWebview :many
+select client_session_id from client_sessions s
+where exists (select 1 from client_session_webviews w where w.client_session_id = s.client_session_id and w.connect_webview_id = @connect_webview_id)
+order by client_session_id for key share;
+
+-- name: DeleteConnectWebview :exec
+-- The client sessions and the people that reach an account by it go on doing so.
+with people as (
+  insert into user_identity_accounts (user_identity_id, connected_account_id)
+  select p.user_identity_id, v.connected_account_id from user_identity_webviews p join connect_webviews v using (connect_webview_id)
+  where v.workspace_id = @workspace_id and v.connect_webview_id = @connect_webview_id and v.connected_account_id is not null
+  on conflict do nothing),
+kept as (
   insert into client_session_accounts (client_session_id, connected_account_id)
   select p.client_session_id, v.connected_account_id from client_session_webviews p join connect_webviews v using (connect_webview_id)
   where v.workspace_id = @workspace_id and v.connect_webview_id = @connect_webview_id and v.connected_account_id is not null
@@ -54,3 +73,8 @@ where connect_webview_id = @connect_webview_id;
 update connect_webviews set status = 'authorized', authorized_at = now()
 where connected_account_id = @connected_account_id and status <> 'authorized'
 returning connect_webview_id;
+
+-- name: FailWaiting :many
+-- Those that wait for the devices of an account which is no more.
+update connect_webviews set status = 'failed' where connected_account_id = @connected_account_id and status = 'pending'
+returning *;

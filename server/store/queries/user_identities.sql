@@ -6,6 +6,10 @@ returning *;
 -- name: GetUserIdentity :one
 select * from user_identities where workspace_id = @workspace_id and user_identity_id = @user_identity_id;
 
+-- name: HoldUserIdentity :one
+-- It stays until what refers to it is written.
+select user_identity_id from user_identities where workspace_id = @workspace_id and user_identity_id = @user_identity_id for key share;
+
 -- name: GetUserIdentityByKey :one
 select * from user_identities where workspace_id = @workspace_id and user_identity_key = @user_identity_key::text;
 

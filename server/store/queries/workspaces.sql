@@ -6,6 +6,10 @@ values (@workspace_id, @name, @company_name, @connect_partner_name, @is_sandbox,
 -- Changes of a workspace itself happen one after another; what is in it goes on.
 select * from workspaces where workspace_id = @workspace_id for no key update;
 
+-- name: HoldWorkspace :one
+-- It is neither changed nor reset meanwhile.
+select workspace_id from workspaces where workspace_id = @workspace_id for share;
+
 -- name: UpdateWorkspace :exec
 update workspaces set name = @name, connect_partner_name = @connect_partner_name, is_suspended = @is_suspended,
   is_publishable_key_auth_enabled = @is_publishable_key_auth_enabled, connect_webview_customization = @connect_webview_customization
