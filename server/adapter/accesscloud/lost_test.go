@@ -1,0 +1,34 @@
+package accesscloud_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
+)
+
+// What was never sent has not taken effect; what was sent and not answered may have.
+func TestWriteThatGetsNoAnswer(t *testing.T) {
+	t.Parallel()
+	hangsUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	t.Cleanup(hangsUp.Close)
+	away := httptest.NewServer(nil)
+	away.Close()
+	for url, want := range map[string]adapter.Class{hangsUp.URL: adapter.Unconfirmed, away.URL: adapter.GatewayDown} {
+		a := accesscloud.New(accesscloud.Config{BaseURL: url})
+		if _, err := a.PutUser(t.Context(), "system", adapter.AccessUser{FullName: "Jane Doe"}); adapter.ClassOf(err) != want {
+			t.Errorf("put: %v, want %s", err, want)
+		}
+		if err := a.DeleteUser(t.Context(), "system", "user"); adapter.ClassOf(err) != want {
+			t.Errorf("delete: %v, want %s", err, want)
+		}
+		if _, err := a.Systems(t.Context()); adapter.ClassOf(err) != adapter.GatewayDown {
+			t.Errorf("list: %v", err)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
