@@ -64,7 +64,7 @@ func creationAttributes() map[string]schema.Attribute {
 		},
 		"is_one_time_use": schema.BoolAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "Whether an offline code opens once, within 24 hours of `starts_at`. Its time frame can be left out: then it begins now. By default `false`." + told,
+			MarkdownDescription: "Whether an offline code opens once, within 24 hours of `starts_at`. `ends_at` can be left out, and `starts_at`, too: then it begins now. By default `false`." + told,
 			PlanModifiers:       []planmodifier.Bool{keptOr{false}, countsAtCreation{types.BoolValue(false)}},
 		},
 		"max_time_rounding": schema.StringAttribute{

@@ -103,7 +103,9 @@ func TestServerOneTimeCodeNeedsNoTimeFrame(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Start(t, apptest.WithProfiles("igloohome"))
 	device := srv.Device(t, "igloohome")
-	config := onServer(srv, accessCodeOn(device, "is_offline_access_code = true\n  is_one_time_use = true\n"))
+	const once = "is_offline_access_code = true\n  is_one_time_use = true\n"
+	config := onServer(srv, accessCodeOn(device, once))
+	begins := onServer(srv, accessCodeOn(device, once+strings.SplitAfter(frame(time.Hour, time.Hour), "\n")[0]))
 	play(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: config, ConfigStateChecks: []statecheck.StateCheck{has("type", isText("time_bound")), has("starts_at", knownvalue.Null()), has("is_one_time_use", knownvalue.Bool(true))}},
 		{Config: config, ConfigPlanChecks: plansNothing()},
@@ -111,6 +113,9 @@ func TestServerOneTimeCodeNeedsNoTimeFrame(t *testing.T) {
 		importsAgain(t, srv, device, config),
 		{Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), ConfigStateChecks: []statecheck.StateCheck{has("ends_at", knownvalue.Null())}},
 		{Config: config, ConfigPlanChecks: plansNothing()},
+		{Config: onServer(srv, forgotten)},
+		{Config: begins, ConfigStateChecks: []statecheck.StateCheck{has("starts_at", knownvalue.NotNull()), has("ends_at", knownvalue.Null())}},
+		{Config: begins, ConfigPlanChecks: plansNothing()},
 		{Config: onServer(srv, forgotten)},
 	}})
 }
@@ -266,4 +271,24 @@ func TestAccessCodeSettingsThatRuleEachOtherOutAreRefusedBeforeTheServerIsAsked(
 			}
 		})
 	}
+}
+
+func TestServerDiagnosticsOfCodesSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	device := srv.Device(t, "august")
+	taken := srv.UnmanagedCodes(t, device)[0]
+	account, disconnected := srv.Connect(t, "august")
+	play(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: onServer(srv, accessCodeOn(device, fmt.Sprintf("code = %q", *taken.Code))), ExpectError: says(taken.AccessCodeID, "import it as `<device_id>/<access_code_id>`", "Adopt existing codes")},
+		{Config: onServer(srv, invite("  provider_category = \"nonsense\"\n")), ExpectError: says("provider_category = \"nonsense\"", "consumer_smartlocks")},
+		{
+			PreConfig: func() {
+				srv.Post(t, "/connected_accounts/simulate/disconnect", map[string]any{"connected_account_id": account}, nil)
+			},
+			Config:      onServer(srv, accessCodeOn(disconnected, "timeouts {\n    create = \"3s\"\n  }")),
+			ExpectError: says("account_disconnected", "have its owner log in again", "Then the server sets the code", "terraform untaint"),
+		},
+		{Config: onServer(srv, forgotten)},
+	}})
 }

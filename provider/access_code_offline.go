@@ -65,16 +65,14 @@ func (m *accessCodeModel) fillFrame(code *api.AccessCode) {
 }
 
 // roundedTo says whether the time frame of an offline code is the other's but for rounding. One that opens once may do
-// without.
+// without, or without its end.
 func (m *accessCodeModel) roundedTo(other *accessCodeModel) bool {
-	if m.StartsAt.IsNull() && m.EndsAt.IsNull() {
-		return other.IsOneTimeUse.ValueBool()
-	}
 	step := time.Hour
 	if strings.HasPrefix(m.MaxTimeRounding.ValueString(), "1d") {
 		step += 24 * time.Hour
 	}
-	return near(m.StartsAt, other.StartsAt, step) && near(m.EndsAt, other.EndsAt, step)
+	once := other.IsOneTimeUse.ValueBool()
+	return (once && m.StartsAt.IsNull() || near(m.StartsAt, other.StartsAt, step)) && (once && m.EndsAt.IsNull() || near(m.EndsAt, other.EndsAt, step))
 }
 
 func near(a, b instant, step time.Duration) bool {
@@ -93,7 +91,7 @@ func (m *accessCodeModel) issued() bool {
 // planOffline replaces an offline code that is to be changed, and refuses that for one that was issued: neither would
 // the server do it.
 func (m *accessCodeModel) planOffline(state *accessCodeModel, resp *resource.ModifyPlanResponse) {
-	if m.roundedTo(state) && !m.StartsAt.IsNull() {
+	if m.roundedTo(state) && !m.StartsAt.IsNull() && !m.EndsAt.IsNull() {
 		m.StartsAt, m.EndsAt = state.StartsAt, state.EndsAt
 	}
 	reframed := !m.roundedTo(state)

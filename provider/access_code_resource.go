@@ -182,6 +182,9 @@ func (r *accessCodeResource) waitsForSet(plan *accessCodeModel) bool {
 // creationAdvice is what can be done when the lock has not taken a new code.
 func creationAdvice(err error, id string) string {
 	advice := "The access code " + id + " exists and is marked as tainted: the next apply deletes it and creates another. "
+	if accountIsDisconnected(err) {
+		return logInAgain + "Then the server sets the code. " + advice + "To keep it, run `terraform untaint` on the resource."
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return advice + "If the lock is offline or slow, the server keeps trying: to keep the code, run `terraform untaint` on the resource " +
 			"when it is set. For a lock that always takes longer, raise `timeouts { create }`; for a server whose codes never get to `set`, " +
@@ -192,6 +195,9 @@ func creationAdvice(err error, id string) string {
 
 // changeAdvice is what can be done when the lock has not taken a change.
 func changeAdvice(err error) string {
+	if accountIsDisconnected(err) {
+		return logInAgain + "The change stays with the server, which then makes it: nothing has to be repeated."
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "The change stays with the server, which keeps trying: nothing has to be repeated when the lock is back. " +
 			"For a lock that always takes longer, raise `timeouts { update }`; for a server whose codes never get to `set`, set `wait_for_set = false`."
@@ -206,6 +212,8 @@ func deletionAdvice(err error) string {
 		return letGo + "\n\nIf it is to be replaced only because it is marked as tainted, run `terraform untaint` on the resource instead."
 	case errors.Is(err, errCannotBeDeleted):
 		return "Delete it in the app of the lock, or take it out of Terraform with a removed block and `destroy = false`."
+	case accountIsDisconnected(err):
+		return logInAgain + "Until then the PIN opens the door. The server keeps trying; run Terraform again afterwards."
 	case errors.Is(err, context.DeadlineExceeded):
 		return "The PIN may still open the door. The server keeps trying; run Terraform again when the lock is online. " +
 			"For a lock that always takes longer, raise `timeouts { delete }`."

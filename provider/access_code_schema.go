@@ -70,7 +70,7 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 				Optional: true, CustomType: instantType{},
 				MarkdownDescription: "From when the code opens, in RFC 3339 with a time zone, such as `2026-11-21T15:00:00Z`. Goes together with `ends_at`; " +
 					"without both the code opens always. A code of the future is not on the lock yet when apply ends, but scheduled.",
-				Validators:    []validator.String{goesWith{"ends_at", "Set both, or leave both out for a code that opens always."}},
+				Validators:    []validator.String{goesWithUnless{goesWith{"ends_at", "Set both, or leave both out for a code that opens always."}, "is_one_time_use"}},
 				PlanModifiers: []planmodifier.String{keepsSpelling{}},
 			},
 			"ends_at": schema.StringAttribute{

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,8 +109,23 @@ func withProblems(err error, problems []api.Problem) error {
 	for _, problem := range problems {
 		texts = append(texts, strings.TrimSuffix(problem.Message, ".")+" ("+problem.ErrorCode+")")
 	}
-	return &explained{err.Error() + "; the access code says: " + strings.Join(texts, "; "), err}
+	return &troubled{explained{err.Error() + "; the access code says: " + strings.Join(texts, "; "), err}, problems}
 }
+
+// troubled is an error with what the access code itself says is wrong.
+type troubled struct {
+	explained
+	problems []api.Problem
+}
+
+// accountIsDisconnected says that nothing comes of waiting: somebody has to log in to the lock's account first.
+func accountIsDisconnected(err error) bool {
+	in, ok := errors.AsType[*troubled](err)
+	return ok && slices.ContainsFunc(in.problems, func(p api.Problem) bool { return p.ErrorCode == "account_disconnected" })
+}
+
+// logInAgain is what can be done then.
+const logInAgain = "The account of the lock is disconnected: have its owner log in again, on the page of a deviceaccess_connect_webview or in the console of the server. "
 
 func stillWaiting(status string, err error) error {
 	return &explained{"the access code was still " + status + " when the time was up", err}

@@ -117,7 +117,8 @@ func sameID(kind, got, wanted string) error {
 var parameters = []string{
 	"url", "event_types", "device_id", "name", "starts_at", "ends_at", "is_external_modification_allowed",
 	"device_type", "connected_account_id", "search", "preferred_code_length", "common_code_key", "prefer_native_scheduling",
-	"use_backup_access_code_pool", "is_offline_access_code", "is_one_time_use", "max_time_rounding",
+	"use_backup_access_code_pool", "is_offline_access_code", "is_one_time_use", "max_time_rounding", "accepted_providers", "excluded_providers",
+	"provider_category", "accepted_capabilities", "custom_metadata", "custom_redirect_url", "custom_redirect_failure_url", "customer_key",
 }
 
 // parameterOf is what an error of this type is about, where the server does not name it.
@@ -153,6 +154,8 @@ func nextStep(err error) string {
 		return "Use an API key that may do this. Nothing is taken to be deleted because of this."
 	case api.IsNotFound(err):
 		return "Check the identifier, and that the API key belongs to the workspace it is in."
+	case isOfType(err, "duplicate_access_code"):
+		return "To take over a code that is on the lock already, import it as `<device_id>/<access_code_id>`: see the guide *Adopt existing codes*."
 	case hasWrongID(err):
 		return "Check the identifier: the data sources deviceaccess_devices and deviceaccess_unmanaged_access_codes list those there are."
 	case api.IsNoRoute(err):

@@ -146,6 +146,20 @@ func (v isNotEmpty) refuse(diags *diag.Diagnostics, attribute path.Path) {
 // known, nothing is said.
 type goesWith struct{ other, instead string }
 
+// goesWithUnless is goesWith, but for where a third attribute is true or not known.
+type goesWithUnless struct {
+	goesWith
+	unless string
+}
+
+func (v goesWithUnless) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	var released types.Bool
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root(v.unless), &released)...)
+	if !released.ValueBool() && !released.IsUnknown() {
+		v.goesWith.ValidateString(ctx, req, resp)
+	}
+}
+
 func (v goesWith) Description(context.Context) string           { return "only together with `" + v.other + "`" }
 func (v goesWith) MarkdownDescription(c context.Context) string { return v.Description(c) }
 
