@@ -94,9 +94,12 @@ func (a *Adapter) Systems(ctx context.Context) ([]adapter.AccessSystem, error) {
 	if got.Systems == nil { // all would count as gone
 		return nil, adapter.Errorf(adapter.Transient, "the answer does not tell the systems")
 	}
-	out := make([]adapter.AccessSystem, len(got.Systems))
-	for i, s := range got.Systems {
-		out[i] = adapter.AccessSystem{Ref: adapter.SystemRef(s.ID), Name: s.Name, TimeZone: s.TimeZone, Online: s.Online == nil || *s.Online}
+	out := make([]adapter.AccessSystem, 0, len(got.Systems))
+	for _, s := range got.Systems {
+		if !inPath(s.ID) {
+			continue
+		}
+		out = append(out, adapter.AccessSystem{Ref: adapter.SystemRef(s.ID), Name: s.Name, TimeZone: s.TimeZone, Online: s.Online == nil || *s.Online})
 	}
 	return out, nil
 }
@@ -123,6 +126,9 @@ func (a *Adapter) Look(ctx context.Context, system adapter.SystemRef) (adapter.S
 		return out, adapter.Errorf(adapter.Transient, "the answer does not tell the users, the groups and the entrances")
 	}
 	for _, u := range got.Users {
+		if !inPath(u.ID) {
+			continue
+		}
 		out.Users = append(out.Users, adapter.AccessUser{Ref: adapter.UserRef(u.ID), Key: u.ExternalID, FullName: u.FullName, Email: u.Email, Phone: u.Phone,
 			StartsAt: u.StartsAt, EndsAt: u.EndsAt, Suspended: u.Suspended, Groups: u.Groups})
 	}
@@ -146,7 +152,7 @@ func (a *Adapter) PutUser(ctx context.Context, system adapter.SystemRef, u adapt
 	if err := a.do(ctx, method, where, asked, &got); err != nil {
 		return "", err
 	}
-	if got.ID == "" {
+	if !inPath(got.ID) {
 		return "", adapter.Errorf(adapter.Unconfirmed, "the answer does not name the user")
 	}
 	return adapter.UserRef(got.ID), nil
@@ -168,6 +174,9 @@ func (a *Adapter) DeleteUser(ctx context.Context, system adapter.SystemRef, user
 func (a *Adapter) Disconnect(ctx context.Context) error {
 	return a.do(ctx, http.MethodPost, "/sandbox/account/revoke", struct{}{}, nil)
 }
+
+// inPath says whether an identifier can stand in the path of a request. With one of dots it would be another's path.
+func inPath(id string) bool { return id != "" && id != "." && id != ".." }
 
 func path(system adapter.SystemRef) string { return "/systems/" + url.PathEscape(string(system)) }
 
@@ -210,6 +219,9 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) e
 		return a.lost(ctx, doubt, err)
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusSwitchingProtocols { // the connection is ours now, and no deadline would end the reading of it
+		return adapter.Errorf(doubt, "the vendor answered in another protocol than HTTP")
+	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit+1))
 	switch {
 	case err != nil:
@@ -284,15 +296,35 @@ func (a *Adapter) refusal(method string, resp *http.Response, data []byte) error
 		message = fmt.Sprintf("the vendor answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
 	e := a.failure(class, message)
-	e.RetryAfter = min(time.Duration(max(w.RetryAfterMS, 0))*time.Millisecond, longestWait)
-	if seconds, err := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 64); err == nil && e.RetryAfter == 0 {
-		e.RetryAfter = min(time.Duration(max(seconds, 0))*time.Second, longestWait)
-	}
+	e.RetryAfter = retryAfter(resp, w.RetryAfterMS)
 	a.log.Debug("the vendor refused", "method", method, "status", resp.StatusCode, "class", class)
 	if w.ErrorCode == "USER_NOT_FOUND" {
 		return fmt.Errorf("%w: %w", errNoUser, e)
 	}
 	return e
+}
+
+// retryAfter reads both forms of Retry-After (RFC 9110 section 10.2.3), a date against the answer's own. What the body
+// says is more exact.
+func retryAfter(resp *http.Response, ms int64) time.Duration {
+	wait := time.Duration(min(max(ms, 0), longestWait.Milliseconds())) * time.Millisecond
+	if wait > 0 {
+		return wait
+	}
+	header := resp.Header.Get("Retry-After")
+	seconds, err := strconv.ParseInt(header, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) { // out of range it is the largest there is
+		return time.Duration(min(max(seconds, 0), int64(longestWait/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(header)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return min(max(at.Sub(now), 0), longestWait)
 }
 
 // failure is an error whose message, the vendor's, may be shown: one line, short, without the token.
