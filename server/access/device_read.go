@@ -27,9 +27,10 @@ type Found struct {
 
 // RecordRead takes in what was read from a device; seq is that of the work it was read for. The list must be
 // complete. It finds out which codes are whose, finishes what has shown, notices what was changed at the
-// device, and keeps the codes of others as unmanaged.
+// device, and keeps the codes of others as unmanaged. Of a device that was erased with its workspace meanwhile there is
+// nothing to record.
 func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, seq int64, found []Found) error {
-	return s.onDevice(ctx, h, device, "record a read", func(t *deviceTx) error {
+	err := s.onDevice(ctx, h, device, "record a read", func(t *deviceTx) error {
 		if t.d.RemovedAt != nil { // since the read began
 			return nil
 		}
@@ -63,6 +64,10 @@ func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, se
 		}
 		return t.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: read.again, EmptiedAt: doubted})
 	})
+	if store.IsNoRows(err) {
+		return nil
+	}
+	return err
 }
 
 // reading is the state of one RecordRead.

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
@@ -91,6 +93,8 @@ func TestNothingIsRecordedOfADeviceThatHasLeft(t *testing.T) {
 	if n := len(b.tales("access_code.unmanaged.created")) - before; n > 0 {
 		t.Errorf("%d codes of it are told", n)
 	}
+	// One that was erased with its workspace is not there at all.
+	b.must(b.access.RecordRead(t.Context(), holder{}, uuid.New(), 0, []access.Found{{Ref: "late", PIN: "975310", Confirmed: true}}))
 }
 
 // Where PINs are hidden, a code is known again by its place: by the one it was written to last, and by nobody else's.
