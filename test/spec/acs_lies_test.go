@@ -113,7 +113,9 @@ func TestMomentInWhichAnAccessSystemSeemsEmptyChangesNothing(t *testing.T) {
 			}
 			lie, told := once(retold(c.asked, c.change))
 			l.tells(lie)
-			l.look(1)
+			if status := l.s.Post(t, "/connected_accounts/sync", map[string]any{"connected_account_id": l.y.AccountID}, nil); status != http.StatusOK {
+				t.Fatalf("sync: %d", status)
+			}
 			apptest.Until(t, "the lie is told", told.Load)
 			l.look(2)
 
