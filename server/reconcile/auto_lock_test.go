@@ -21,9 +21,9 @@ func settings(n *atomic.Int32, answer func()) func(http.ResponseWriter, *http.Re
 	}
 }
 
-func (b *bed) autoLock(enabled bool, delay float64) access.Attempt {
+func (b *bed) autoLock(delay float64) access.Attempt {
 	b.Helper()
-	a, err := b.access.ConfigureAutoLock(b.Context(), b.p, b.device, enabled, &delay)
+	a, err := b.access.ConfigureAutoLock(b.Context(), b.p, b.device, true, &delay)
 	b.must(err)
 	return a
 }
@@ -33,7 +33,7 @@ func TestAutoLockWhoseAnswerIsLostIsSentOnce(t *testing.T) {
 	var sent atomic.Int32
 	b := start(t, options{profile: "yale", access: access.Options{BoltPatience: 2 * time.Second},
 		vendor: settings(&sent, func() { panic(http.ErrAbortHandler) })})
-	if a := b.ended(b.autoLock(true, 5)); a.ErrorType != "action_attempt_expired" || sent.Load() != 1 {
+	if a := b.ended(b.autoLock(5)); a.ErrorType != "action_attempt_expired" || sent.Load() != 1 {
 		t.Errorf("%s %s after %d commands", a.Status, a.ErrorType, sent.Load())
 	}
 }
@@ -43,7 +43,7 @@ func TestAutoLockTakesDelaysWithFractions(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "yale"})
 	for _, delay := range []float64{1.5, 4.35, 8.2, 16.1} {
-		b.succeeded(b.autoLock(true, delay))
+		b.succeeded(b.autoLock(delay))
 		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
 		b.must(err)
 		if d.AutoLock == nil || d.AutoLock.Delay != delay {
@@ -72,7 +72,7 @@ func TestAutoLockGoesAheadOfCodes(t *testing.T) {
 	}
 	b.startEngine()
 	<-began
-	a := b.autoLock(true, 5)
+	a := b.autoLock(5)
 	close(asked)
 	b.succeeded(a)
 	if n := codes.Load(); n != 1 {
@@ -92,7 +92,7 @@ func TestCodesArePutWhileASettingIsAwaited(t *testing.T) {
 		}
 		return lose(w, r)
 	}})
-	first, second := b.autoLock(true, 5), b.autoLock(true, 6)
+	first, second := b.autoLock(5), b.autoLock(6)
 	b.until("it is sent", func() bool { return sent.Load() > 0 })
 	_, a := b.create("2580")
 	b.succeeded(a)
@@ -105,7 +105,7 @@ func TestCodesArePutWhileASettingIsAwaited(t *testing.T) {
 func TestAutoLockIsSentByNobodyWhoHasLostTheDevice(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "yale"})
-	a := b.autoLock(true, 5)
+	a := b.autoLock(5)
 	old := b.look().AutoLock
 	if old == nil || old.Attempt != a.ID {
 		t.Fatal("nothing is to be sent")

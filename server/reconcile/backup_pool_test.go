@@ -12,9 +12,9 @@ import (
 )
 
 // backed creates a code that asks for the backup pool.
-func (b *bed) backed(pin string) access.Code {
+func (b *bed) backed() access.Code {
 	b.Helper()
-	c, _ := b.backedAttempt(pin)
+	c, _ := b.backedAttempt("2580")
 	return c
 }
 
@@ -41,7 +41,7 @@ func (b byHand) pool(known ...access.Code) (out []access.CodeWork) {
 func TestPoolThatWasBeingFilledInACrash(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
-	guest := b.backed("2580")
+	guest := b.backed()
 	first := b.pool(guest)
 	if len(first) != 3 || first[0].Action != access.Put || first[0].PIN == "" || first[0].PIN == first[1].PIN {
 		t.Fatalf("%d codes are to be put", len(first))
@@ -75,7 +75,7 @@ func TestPoolThatWasBeingFilledInACrash(t *testing.T) {
 func TestPoolCodeThatVanishesIsPutBack(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
-	guest := b.backed("2580")
+	guest := b.backed()
 	others := []access.Found{}
 	for i, w := range b.pool(guest) {
 		b.begin(w)
@@ -108,7 +108,7 @@ func TestPoolCodeThatVanishesIsPutBack(t *testing.T) {
 func TestPulledCodeOfALockThatWantsItsStartAhead(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "kwikset"})
-	guest := b.backed("2580")
+	guest := b.backed()
 	b.until("a backup code can be pulled", func() bool { return b.code(guest.ID).BackupAvailable })
 	pulled, err := b.access.PullBackupCode(t.Context(), b.p, guest.ID.String())
 	b.must(err)
@@ -235,7 +235,7 @@ func TestCodeThatIsUnmanagedUsesNoBackup(t *testing.T) {
 func TestPoolTriesAnotherPINWhereOneIsRefused(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august"})
-	guest := b.backed("2580")
+	guest := b.backed()
 	refused := b.pool(guest)
 	for _, w := range refused {
 		b.begin(w)
@@ -259,7 +259,7 @@ func TestPoolTriesAnotherPINWhereOneIsRefused(t *testing.T) {
 func TestPoolThatFindsNoPINSaysHowItStands(t *testing.T) {
 	t.Parallel()
 	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
-	guest := b.backed("2580")
+	guest := b.backed()
 	w := b.pool(guest)[0]
 	b.begin(w)
 	b.end(w, access.PutOutcome{Ref: "a", Confirmed: true})
