@@ -347,8 +347,31 @@ func TestRequestsAskForWhatIsConfigured(t *testing.T) {
 		"wait_for_set":                     {"", func(m *accessCodeModel) { m.WaitForSet = types.BoolValue(false) }},
 		"device_id":                        {"", func(m *accessCodeModel) { m.DeviceID = types.StringValue("d2") }}, // makes a new code
 	}
-	if got, want := slices.Sorted(maps.Keys(changes)), configurable(t, "deviceaccess_access_code"); !slices.Equal(got, want) {
-		t.Fatalf("the schema has %q, this test changes %q", want, got)
+	// What a creation alone asks for: to change it makes a new code, or is nothing that the server keeps.
+	creations := map[string]func(*accessCodeModel){
+		"attempt_for_offline_device":  func(m *accessCodeModel) { m.AttemptForOfflineDevice = types.BoolValue(false) },
+		"common_code_key":             func(m *accessCodeModel) { m.CommonCodeKey = types.StringValue("stay-17") },
+		"is_offline_access_code":      func(m *accessCodeModel) { m.IsOfflineAccessCode = types.BoolValue(true) },
+		"is_one_time_use":             func(m *accessCodeModel) { m.IsOneTimeUse = types.BoolValue(true) },
+		"max_time_rounding":           func(m *accessCodeModel) { m.MaxTimeRounding = types.StringValue("1d") },
+		"prefer_native_scheduling":    func(m *accessCodeModel) { m.PreferNativeScheduling = types.BoolValue(true) },
+		"preferred_code_length":       func(m *accessCodeModel) { m.PreferredCodeLength = types.Int64Value(6) },
+		"use_backup_access_code_pool": func(m *accessCodeModel) { m.UseBackupAccessCodePool = types.BoolValue(true) },
+	}
+	tried := slices.AppendSeq(slices.Collect(maps.Keys(changes)), maps.Keys(creations))
+	slices.Sort(tried)
+	if want := configurable(t, "deviceaccess_access_code"); !slices.Equal(tried, want) {
+		t.Fatalf("the schema has %q, this test tries %q", want, tried)
+	}
+	for attribute, configure := range creations {
+		configured := code
+		configure(&configured)
+		if asks(t, configured.createRequest())[attribute] == nil {
+			t.Errorf("a creation does not ask for %s", attribute)
+		}
+		if _, differs := configured.updateRequest(&code); differs {
+			t.Errorf("%s alone asks for an update", attribute)
+		}
 	}
 	for attribute, c := range changes {
 		changed := code
