@@ -175,9 +175,13 @@ func (b *bed) authenticated(f func(ctx context.Context, workspace uuid.UUID, bod
 	}
 }
 
-func (b *bed) floor(path, body string) target { return target{b.bareURL + path, b.key, body} }
+func (b *bed) floor(path, body string) target {
+	return target{url: b.bareURL + path, token: b.key, body: body}
+}
 
-func (b *bed) ours(path, body string) target { return target{b.app.URL + path, b.key, body} }
+func (b *bed) ours(path, body string) target {
+	return target{url: b.app.URL + path, token: b.key, body: body}
+}
 
 func (b *bed) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -10,10 +10,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // target is a request that is repeated.
-type target struct{ url, token, body string }
+type target struct {
+	url, token, body string
+	keyed            bool // each request with an Idempotency-Key of its own
+}
 
 // comparison is what one side does per second, and the other.
 type comparison struct{ floor, ours, ratio []float64 }
@@ -83,6 +88,9 @@ func ask(ctx context.Context, client *http.Client, t target) error {
 	}
 	req.Header.Set("Authorization", "Bearer "+t.token)
 	req.Header.Set("Content-Type", "application/json")
+	if t.keyed {
+		req.Header.Set("Idempotency-Key", uuid.NewString())
+	}
 	res, err := client.Do(req)
 	if err != nil {
 		return err

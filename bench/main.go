@@ -66,13 +66,17 @@ func measureAPI(ctx context.Context, rounds int, length time.Duration, clients i
 		return err
 	}
 	defer b.close()
+	create := b.ours("/webhooks/create", `{"url":"https://example.com/hook"}`)
+	keyed := create
+	keyed.keyed = true
 	fmt.Printf("%d rounds of %s each in turns, %d connections, PostgreSQL with fsync\n\n", rounds, length, clients)
 	for _, c := range []struct {
 		name        string
 		floor, ours target
 	}{
 		{"/devices/list (one device)", b.floor("/select", `{}`), b.ours("/devices/list", `{}`)},
-		{"/webhooks/create", b.floor("/insert", `{"url":"https://example.com/hook"}`), b.ours("/webhooks/create", `{"url":"https://example.com/hook"}`)},
+		{"/webhooks/create", b.floor("/insert", `{"url":"https://example.com/hook"}`), create},
+		{"the same, with a key, to without", create, keyed}, // Idempotency-Key
 	} {
 		result, err := compare(ctx, c.floor, c.ours, rounds, length, clients)
 		if err != nil {
