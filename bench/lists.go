@@ -8,7 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"slices"
+	"os"
 	"strings"
 	"time"
 
@@ -53,45 +53,44 @@ type listBed struct {
 const pageOf = 100
 
 // measureLists compares the first pages of every list with its last ones, in a table of so many rows.
-func measureLists(ctx context.Context, rounds, rows int, only string) error {
-	bed, err := newBed(ctx)
+func measureLists(ctx context.Context, rounds, rows int, only string) (figures []figure, err error) {
+	bed, err := newBed(ctx, 1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer bed.close()
 	b := &listBed{bed: bed}
 	if err := b.prepare(ctx); err != nil {
-		return fmt.Errorf("prepare the rows that are copied: %w", err)
+		return nil, fmt.Errorf("prepare the rows that are copied: %w", err)
 	}
-	fmt.Printf("%d rows in each table, pages of %d, %d rounds of 20 first and 20 last pages in turns\n\n", rows, pageOf, rounds)
+	fmt.Fprintf(os.Stderr, "lists: %d rows in each table, pages of %d, %d rounds of 20 first and 20 last pages in turns\n", rows, pageOf, rounds)
 	for _, l := range b.lists() {
 		if !strings.Contains(l.path, only) {
 			continue
 		}
-		began := time.Now()
 		if err := b.fill(ctx, l, rows); err != nil {
-			return fmt.Errorf("fill %s: %w", l.table, err)
+			return nil, fmt.Errorf("fill %s: %w", l.table, err)
 		}
-		filled := time.Since(began)
 		cursors, walked, err := b.walk(ctx, l)
 		if err != nil {
-			return fmt.Errorf("walk %s: %w", l.path, err)
+			return nil, fmt.Errorf("walk %s: %w", l.path, err)
 		}
 		if walked < rows {
-			return fmt.Errorf("%s: the walk met %d rows of %d", l.path, walked, rows)
+			return nil, fmt.Errorf("%s: the walk met %d rows of %d", l.path, walked, rows)
 		}
 		first, last, err := b.ends(ctx, l, cursors, rounds)
 		if err != nil {
-			return fmt.Errorf("%s: %w", l.path, err)
+			return nil, fmt.Errorf("%s: %w", l.path, err)
 		}
-		ratios := make([]float64, len(first))
+		f := figure{what: fmt.Sprintf("%s: last page of %d rows, to the first", l.path, walked), aim: aim{atMost: 1.2},
+			floor: fmt.Sprintf("%.2f ms", median(first)), ours: fmt.Sprintf("%.2f ms", median(last))}
 		for i := range first {
-			ratios[i] = last[i] / first[i]
+			f.ratios = append(f.ratios, last[i]/first[i])
 		}
-		fmt.Printf("%-30s first %6.2f ms   last %6.2f ms   ratio %.2f (%.2f to %.2f)   filled in %.0f s, walked %d rows\n",
-			l.path, median(first), median(last), median(ratios), slices.Min(ratios), slices.Max(ratios), filled.Seconds(), walked)
+		figures = append(figures, f)
+		progress(f)
 	}
-	return nil
+	return figures, nil
 }
 
 // prepare makes one of each by the API, and copies of a device and an account that no worker looks at.

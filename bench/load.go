@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,21 +15,16 @@ import (
 
 // target is a request that is repeated.
 type target struct {
-	url, token, body string
-	keyed            bool // each request with an Idempotency-Key of its own
+	url, token string
+	bodies     []string // in turns
+	keyed      bool     // each request with an Idempotency-Key of its own
 }
 
-// comparison is what one side does per second, and the other.
+// comparison is what one side does per second, and the other, round by round.
 type comparison struct{ floor, ours, ratio []float64 }
 
-func (c comparison) String() string {
-	return fmt.Sprintf("floor %6.0f/s   ours %6.0f/s   ratio %.2f (%.2f to %.2f)",
-		median(c.floor), median(c.ours), median(c.ratio), slices.Min(c.ratio), slices.Max(c.ratio))
-}
-
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+func (c comparison) figure(what string, a aim) figure {
+	return figure{what: what, floor: fmt.Sprintf("%.0f/s", median(c.floor)), ours: fmt.Sprintf("%.0f/s", median(c.ours)), ratios: c.ratio, aim: a}
 }
 
 // compare measures both in turns, after a warm-up of each.
@@ -57,14 +51,14 @@ func load(ctx context.Context, t target, length time.Duration, clients int) (flo
 	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
-	var n atomic.Int64
+	var n, turn atomic.Int64
 	failed := make(chan error, clients)
 	var wg sync.WaitGroup
 	begin := time.Now()
 	for range clients {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				if err := ask(ctx, client, t); err != nil && ctx.Err() == nil {
+				if err := ask(ctx, client, t, t.bodies[int(turn.Add(1))%len(t.bodies)]); err != nil && ctx.Err() == nil {
 					failed <- err
 					return
 				}
@@ -81,8 +75,8 @@ func load(ctx context.Context, t target, length time.Duration, clients int) (flo
 	}
 }
 
-func ask(ctx context.Context, client *http.Client, t target) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, strings.NewReader(t.body))
+func ask(ctx context.Context, client *http.Client, t target, body string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -96,9 +90,9 @@ func ask(ctx context.Context, client *http.Client, t target) error {
 		return err
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+	answer, err := io.ReadAll(res.Body)
 	if err == nil && res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s: %s", t.url, res.Status, body)
+		return fmt.Errorf("%s answers %s: %s", t.url, res.Status, answer)
 	}
 	return err
 }

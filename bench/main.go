@@ -1,89 +1,115 @@
-// Command bench measures the server against floors on the same machine in the same run, in turns, and prints
-// ratios: absolute figures say more about the machine than about the program.
+// Command bench measures the server and the provider against floors on the same machine in the same run, in turns, and
+// prints one table of ratios: absolute figures say more about the machine than about the program.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime/pprof"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
+// options are those of all parts.
+type options struct {
+	rounds    int
+	length    time.Duration
+	clients   int
+	rows      int
+	list      string
+	sizes     string
+	terraform string
+}
+
+// part is what can be measured by itself.
+type part struct {
+	name    string
+	usual   bool // measured unless others are asked for
+	measure func(context.Context, options) ([]figure, error)
+}
+
+var parts = []part{
+	{"api", true, measureAPI},
+	{"webhooks", true, func(ctx context.Context, o options) ([]figure, error) {
+		return measureWebhooks(ctx, o.rounds, o.length)
+	}},
+	{"terraform", true, measureTerraform},
+	{"lists", false, func(ctx context.Context, o options) ([]figure, error) {
+		return measureLists(ctx, o.rounds, o.rows, o.list)
+	}},
+}
+
 func main() {
-	part := flag.String("part", "api,webhooks", "what is measured: api, webhooks, lists")
-	rows := flag.Int("rows", 1_000_000, "of each table whose list is measured")
-	only := flag.String("list", "", "measure only the lists whose path contains this")
-	rounds := flag.Int("rounds", 7, "how often each side is measured")
-	length := flag.Duration("length", 2*time.Second, "of one measurement")
-	clients := flag.Int("clients", 32, "connections that ask at once")
+	var usual, all []string
+	for _, p := range parts {
+		if all = append(all, p.name); p.usual {
+			usual = append(usual, p.name)
+		}
+	}
+	var o options
+	names := flag.String("part", strings.Join(usual, ","), "what is measured: "+strings.Join(all, ", "))
+	flag.IntVar(&o.rounds, "rounds", 7, "how often each side is measured; Terraform at most 3 times")
+	flag.DurationVar(&o.length, "length", 2*time.Second, "of one measurement")
+	flag.IntVar(&o.clients, "clients", 32, "connections that ask at once")
+	flag.IntVar(&o.rows, "rows", 1_000_000, "of each table whose list is measured")
+	flag.StringVar(&o.list, "list", "", "measure only the lists whose path contains this")
+	flag.StringVar(&o.sizes, "sizes", "200,1000", "how many resources a configuration of Terraform has")
+	flag.StringVar(&o.terraform, "terraform", "terraform", "the command to measure")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of everything to this file")
 	flag.Parse()
 	app.TuneMemory() // as the server does; the floor has it, too
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if *profile != "" {
-		f, err := os.Create(*profile)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-		}
-		defer pprof.StopCPUProfile()
-	}
-	for _, p := range strings.Split(*part, ",") {
-		var err error
-		switch p {
-		case "api":
-			err = measureAPI(ctx, *rounds, *length, *clients)
-		case "webhooks":
-			err = measureWebhooks(ctx, *rounds, *length)
-		case "lists":
-			err = measureLists(ctx, *rounds, *rows, *only)
-		default:
-			err = fmt.Errorf("there is no part %q; there are api, webhooks and lists", p)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			pprof.StopCPUProfile()
-			os.Exit(1)
-		}
+	err := profiled(*profile, func() error { return run(ctx, strings.Split(*names, ","), o) })
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
 	}
 }
 
-// measureAPI measures each operation of the server against the least that chi and pgx need for the same.
-func measureAPI(ctx context.Context, rounds int, length time.Duration, clients int) error {
-	b, err := newBed(ctx)
+func run(ctx context.Context, names []string, o options) error {
+	var figures []figure
+	for _, name := range names {
+		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
+		if i < 0 {
+			return fmt.Errorf("there is no part %q", name)
+		}
+		measured, err := parts[i].measure(ctx, o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		figures = append(figures, measured...)
+	}
+	fmt.Println()
+	return printTable(os.Stdout, figures)
+}
+
+// profiled runs f, with a profile of the processors in a file unless its name is empty.
+func profiled(file string, f func() error) error {
+	if file == "" {
+		return f()
+	}
+	out, err := os.Create(file)
 	if err != nil {
 		return err
 	}
-	defer b.close()
-	create := b.ours("/webhooks/create", `{"url":"https://example.com/hook"}`)
-	keyed := create
-	keyed.keyed = true
-	fmt.Printf("%d rounds of %s each in turns, %d connections, PostgreSQL with fsync\n\n", rounds, length, clients)
-	for _, c := range []struct {
-		name        string
-		floor, ours target
-	}{
-		{"/devices/list (one device)", b.floor("/select", `{}`), b.ours("/devices/list", `{}`)},
-		{"/webhooks/create", b.floor("/insert", `{"url":"https://example.com/hook"}`), create},
-		{"the same, with a key, to without", create, keyed}, // Idempotency-Key
-	} {
-		result, err := compare(ctx, c.floor, c.ours, rounds, length, clients)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
-		}
-		fmt.Printf("%-28s %s\n", c.name, result)
+	if err := pprof.StartCPUProfile(out); err != nil {
+		return errors.Join(err, out.Close())
 	}
-	fmt.Println()
-	return nil
+	err = f()
+	pprof.StopCPUProfile()
+	return errors.Join(err, out.Close())
+}
+
+// progress tells who waits what was found.
+func progress(f figure) {
+	fmt.Fprintf(os.Stderr, "  %s: %s to %s, ratio %.2f\n", f.what, f.floor, f.ours, median(f.ratios))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -17,39 +18,51 @@ const (
 
 // measureWebhooks measures the way of an event from its transaction to its endpoint, against a loop that does the
 // least that could be called the same: a row for the event, the request, a row for the attempt.
-func measureWebhooks(ctx context.Context, rounds int, length time.Duration) error {
+func measureWebhooks(ctx context.Context, rounds int, length time.Duration) ([]figure, error) {
 	b, err := newDeliveryBed(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer b.close()
-	fmt.Printf("An event, from the begin of its transaction to its endpoint: %d rounds in turns, PostgreSQL with fsync, receiver in the same process\n\n", rounds)
+	fmt.Fprintf(os.Stderr, "webhooks: an event, from the begin of its transaction to its endpoint; %d rounds in turns, receiver in the same process\n", rounds)
 	var idle, beside latencies
 	var rate, busyRate comparison
 	if err := b.rounds(ctx, rounds, length, &idle, &rate); err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Printf("%-34s %s\n%-34s %s\n", "one at a time", &idle, "as many as it takes, logged", rate)
 	if err := b.hang(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	if err := b.rounds(ctx, rounds, length, &beside, &busyRate); err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Printf("\nBeside %d endpoints that hang, with %d deliveries queued:\n%-34s %s\n%-34s %s\n\n", hanging, hanging*queued,
-		"one at a time", &beside, "as many as it takes, logged", busyRate)
-	return nil
+	hang := fmt.Sprintf(", beside %d endpoints that hang", hanging)
+	figures := []figure{
+		idle.figure("event to endpoint, one at a time, p50"), rate.figure("events to endpoint, as many as it takes", aim{}),
+		beside.figure("event to endpoint, one at a time, p50" + hang), busyRate.figure("events to endpoint, as many as it takes"+hang, aim{}),
+	}
+	for _, f := range figures {
+		progress(f)
+	}
+	return figures, nil
 }
 
-// latencies are those of one side, and of the other.
-type latencies struct{ floor, ours []time.Duration }
+// latencies are those of one side, and of the other, round by round.
+type latencies struct{ floor, ours [][]time.Duration }
 
-func (l *latencies) String() string {
+func (l *latencies) figure(what string) figure {
 	at := func(v []time.Duration, percent int) float64 {
 		return float64(slices.Sorted(slices.Values(v))[len(v)*percent/100].Microseconds()) / 1000
 	}
-	return fmt.Sprintf("floor p50 %.1f ms, p99 %.1f ms   ours p50 %.1f ms, p99 %.1f ms   ratio of p50 %.1f",
-		at(l.floor, 50), at(l.floor, 99), at(l.ours, 50), at(l.ours, 99), at(l.ours, 50)/at(l.floor, 50))
+	side := func(rounds [][]time.Duration) string {
+		all := slices.Concat(rounds...)
+		return fmt.Sprintf("%.1f ms (p99 %.1f)", at(all, 50), at(all, 99))
+	}
+	f := figure{what: what, floor: side(l.floor), ours: side(l.ours)}
+	for i := range l.ours {
+		f.ratios = append(f.ratios, at(l.ours[i], 50)/at(l.floor[i], 50))
+	}
+	return f
 }
 
 // rounds measures both sides in turns, after a warm-up of each.
@@ -76,7 +89,7 @@ func (b *deliveryBed) rounds(ctx context.Context, rounds int, length time.Durati
 				return err
 			}
 		} else {
-			idle.floor, idle.ours = append(idle.floor, floorIdle...), append(idle.ours, oursIdle...)
+			idle.floor, idle.ours = append(idle.floor, floorIdle), append(idle.ours, oursIdle)
 			rate.floor, rate.ours, rate.ratio = append(rate.floor, floor), append(rate.ours, ours), append(rate.ratio, ours/floor)
 		}
 	}

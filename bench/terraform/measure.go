@@ -1,4 +1,4 @@
-package main
+package terraform
 
 import (
 	"bytes"
@@ -74,12 +74,11 @@ var steps = []struct {
 
 const mostMemory = 120 // MiB
 
-func (b *bed) measure(ctx context.Context, n, rounds int) error {
-	var sides []*side
+func (b *bed) measure(ctx context.Context, n, rounds int) (sides []*side, err error) {
 	for _, name := range []string{floor, peer, ours} {
 		s, err := b.side(ctx, name, n)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		sides = append(sides, s)
 	}
@@ -88,14 +87,13 @@ func (b *bed) measure(ctx context.Context, n, rounds int) error {
 			for _, s := range sides {
 				took, err := s.command(ctx, step.args...)
 				if err != nil {
-					return err
+					return nil, err
 				}
 				s.costs[i] = append(s.costs[i], took)
 			}
 		}
 	}
-	report(n, sides)
-	return nil
+	return sides, nil
 }
 
 // cost is how long a command took, and how much of the processors it, its providers and the server took meanwhile. The

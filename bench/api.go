@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	manyDevices = 5_000
+	locks       = 200 // on which codes are made at once
+)
+
+// measureAPI measures operations of the server against the least that chi and pgx need for the same.
+func measureAPI(ctx context.Context, o options) ([]figure, error) {
+	bed, err := newBed(ctx, locks)
+	if err != nil {
+		return nil, err
+	}
+	defer bed.close()
+	b := &listBed{bed: bed}
+	if err := b.prepare(ctx); err != nil {
+		return nil, err
+	}
+	devices, err := b.ids(ctx, "select device_id::text from devices where device_id <> $1", b.device)
+	if err != nil {
+		return nil, err
+	}
+	code, err := b.ids(ctx, "select access_code_id::text from access_codes where is_managed and workspace_id = $1", b.app.Sandbox.WorkspaceID)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.copies(ctx, "devices", "device_id", "connected_account_id = '"+b.account+"'", `'due_at', null, 'vendor_ref', 'copy/' || n`, manyDevices); err != nil {
+		return nil, err
+	}
+	if _, err := b.pool.Exec(ctx, "vacuum analyze"); err != nil {
+		return nil, err
+	}
+	device := fmt.Sprintf(`{"device_id":%q}`, b.device)
+	accessCode := fmt.Sprintf(`{"access_code_id":%q}`, code[0])
+	const hook = `{"url":"https://example.com/hook"}`
+	var codes []string
+	for _, id := range devices {
+		codes = append(codes, fmt.Sprintf(`{"device_id":%q,"name":"Guest"}`, id))
+	}
+	create := b.ours("/webhooks/create", hook)
+	keyed := create
+	keyed.keyed = true
+	reads, writes := aim{atLeast: 0.6}, aim{atLeast: 0.6}
+	fmt.Fprintf(os.Stderr, "api: %d rounds of %s each in turns, %d connections, PostgreSQL with fsync\n", o.rounds, o.length, o.clients)
+	var figures []figure
+	for _, c := range []struct {
+		what        string
+		aim         aim
+		floor, ours target
+	}{
+		{fmt.Sprintf("/devices/list, 20 of %d devices", manyDevices), reads, b.floor("/devices", "{}"), b.ours("/devices/list", `{"limit":20}`)},
+		{"/devices/get", reads, b.floor("/device", device), b.ours("/devices/get", device)},
+		{"/access_codes/get", reads, b.floor("/code", accessCode), b.ours("/access_codes/get", accessCode)},
+		{"/webhooks/create", writes, b.floor("/hook", hook), create},
+		{"/webhooks/create with an Idempotency-Key, to without", aim{}, create, keyed},
+		{"/access_codes/create, setting it on the simulated lock included", aim{}, b.floor("/new-code", codes...), b.ours("/access_codes/create", codes...)},
+	} {
+		result, err := compare(ctx, c.floor, c.ours, o.rounds, o.length, o.clients)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.what, err)
+		}
+		figures = append(figures, result.figure(c.what, c.aim))
+		progress(figures[len(figures)-1])
+	}
+	return figures, nil
+}
+
+// ids are the first column of what a query finds.
+func (b *bed) ids(ctx context.Context, query string, args ...any) (ids []string, err error) {
+	rows, err := b.pool.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}

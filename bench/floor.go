@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// The rows of the floor: what the answers of the server are made of.
+type (
+	floorDevice struct {
+		DeviceID           uuid.UUID       `json:"device_id"`
+		WorkspaceID        uuid.UUID       `json:"workspace_id"`
+		ConnectedAccountID uuid.UUID       `json:"connected_account_id"`
+		DeviceType         string          `json:"device_type"`
+		Manufacturer       string          `json:"manufacturer"`
+		Model              string          `json:"model"`
+		SerialNumber       string          `json:"serial_number"`
+		Name               string          `json:"name"`
+		Online             bool            `json:"online"`
+		Locked             *bool           `json:"locked"`
+		BatteryLevel       *float64        `json:"battery_level"`
+		Capabilities       json.RawMessage `json:"capabilities"`
+		Flags              []string        `json:"flags"`
+		CustomMetadata     json.RawMessage `json:"custom_metadata"`
+		CreatedAt          time.Time       `json:"created_at"`
+	}
+	floorCode struct {
+		AccessCodeID uuid.UUID  `json:"access_code_id"`
+		WorkspaceID  uuid.UUID  `json:"workspace_id"`
+		DeviceID     uuid.UUID  `json:"device_id"`
+		Name         *string    `json:"name"`
+		PIN          []byte     `json:"code"` // sealed
+		StartsAt     *time.Time `json:"starts_at"`
+		EndsAt       *time.Time `json:"ends_at"`
+		Status       string     `json:"status"`
+		CreatedAt    time.Time  `json:"created_at"`
+	}
+)
+
+const (
+	floorDevices = `select device_id, workspace_id, connected_account_id, device_type, manufacturer, model, serial_number, name, online, locked, battery_level,
+		capabilities, flags, custom_metadata, created_at from devices where workspace_id = $1 `
+	floorCodes = `select access_code_id, workspace_id, device_id, name, pin_sealed, starts_at, ends_at, status, created_at from access_codes where workspace_id = $1 `
+)
+
+// serveFloor runs the least that answers the same questions: chi, pgx, JSON, and a look-up of the credential.
+func (b *bed) serveFloor(ctx context.Context, dsn string) error {
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return err
+	}
+	cfg.MaxConns = connections
+	if b.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
+		return err
+	}
+	if _, err := b.pool.Exec(ctx, `create table bench_hooks (id uuid primary key, workspace_id uuid, url text, created_at timestamptz default now());
+		create table bench_codes (id uuid primary key, workspace_id uuid, device_id uuid, name text, created_at timestamptz default now());
+		create index on bench_codes (workspace_id, created_at, id); create index on bench_codes (device_id)`); err != nil {
+		return err
+	}
+	r := chi.NewRouter()
+	r.Post("/devices", b.authenticated(selects[floorDevice](b, floorDevices+"and removed_at is null and is_managed order by created_at, device_id limit 20")))
+	r.Post("/device", b.authenticated(selects[floorDevice](b, floorDevices+"and device_id = ($2::jsonb ->> 'device_id')::uuid")))
+	r.Post("/code", b.authenticated(selects[floorCode](b, floorCodes+"and access_code_id = ($2::jsonb ->> 'access_code_id')::uuid")))
+	r.Post("/hook", b.authenticated(func(ctx context.Context, workspace uuid.UUID, body []byte) (any, error) {
+		var in struct {
+			URL string `json:"url"`
+		}
+		if err := json.Unmarshal(body, &in); err != nil {
+			return nil, err
+		}
+		id := uuid.Must(uuid.NewV7())
+		_, err := b.pool.Exec(ctx, "insert into bench_hooks (id, workspace_id, url) values ($1, $2, $3)", id, workspace, in.URL)
+		return map[string]any{"id": id, "url": in.URL}, err
+	}))
+	r.Post("/new-code", b.authenticated(func(ctx context.Context, workspace uuid.UUID, body []byte) (any, error) {
+		var in struct {
+			DeviceID uuid.UUID `json:"device_id"`
+			Name     string    `json:"name"`
+		}
+		if err := json.Unmarshal(body, &in); err != nil {
+			return nil, err
+		}
+		id := uuid.Must(uuid.NewV7())
+		_, err := b.pool.Exec(ctx, "insert into bench_codes (id, workspace_id, device_id, name) values ($1, $2, $3, $4)", id, workspace, in.DeviceID, in.Name)
+		return map[string]any{"id": id, "name": in.Name}, err
+	}))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	b.bareURL = "http://" + listener.Addr().String()
+	b.bare = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
+	go b.bare.Serve(listener) //nolint:errcheck // ends with close
+	return nil
+}
+
+// selects answers with the rows of a query; $1 is the workspace, and $2 the request's body where the query has it.
+func selects[T any](b *bed, query string) func(context.Context, uuid.UUID, []byte) (any, error) {
+	return func(ctx context.Context, workspace uuid.UUID, body []byte) (any, error) {
+		args := []any{workspace}
+		if strings.Contains(query, "$2") {
+			args = append(args, body)
+		}
+		rows, err := b.pool.Query(ctx, query, args...)
+		if err != nil {
+			return nil, err
+		}
+		found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+		return map[string]any{"found": found, "ok": true}, err
+	}
+}
+
+func (b *bed) authenticated(f func(ctx context.Context, workspace uuid.UUID, body []byte) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		hash := sha256.Sum256([]byte(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")))
+		var workspace uuid.UUID
+		err := b.pool.QueryRow(r.Context(), `select w.workspace_id from credentials c join credential_workspaces w using (credential_id)
+			where c.token_hash = $1 and c.revoked_at is null`, hash[:]).Scan(&workspace)
+		if err != nil {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		out, err := f(r.Context(), workspace, body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(out) //nolint:errcheck // the load generator counts whole answers
+	}
+}
