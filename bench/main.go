@@ -24,7 +24,7 @@ type options struct {
 	length    time.Duration
 	clients   int
 	rows      int
-	list      string
+	only      string
 	sizes     string
 	terraform string
 }
@@ -43,7 +43,7 @@ var parts = []part{
 	}},
 	{"terraform", true, measureTerraform},
 	{"lists", false, func(ctx context.Context, o options) ([]figure, error) {
-		return measureLists(ctx, o.rounds, o.rows, o.list)
+		return measureLists(ctx, o.rounds, o.rows, o.only)
 	}},
 }
 
@@ -60,7 +60,7 @@ func main() {
 	flag.DurationVar(&o.length, "length", 2*time.Second, "of one measurement")
 	flag.IntVar(&o.clients, "clients", 32, "connections that ask at once")
 	flag.IntVar(&o.rows, "rows", 1_000_000, "of each table whose list is measured")
-	flag.StringVar(&o.list, "list", "", "measure only the lists whose path contains this")
+	flag.StringVar(&o.only, "only", "", "measure only the operations of parts api and lists whose path contains this")
 	flag.StringVar(&o.sizes, "sizes", "200,1000", "how many resources a configuration of Terraform has")
 	flag.StringVar(&o.terraform, "terraform", "terraform", "the command to measure")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of everything to this file")
