@@ -20,6 +20,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secrets"
 )
 
 func TestMain(m *testing.M) { apptest.Main(m) }
@@ -45,7 +46,8 @@ type figures struct {
 
 func walk(t *testing.T, generation string) {
 	lab := install(t, generation)
-	s := apptest.Start(t, apptest.WithProfiles("august", "schlage", "nuki", "smartthings"))
+	var run secrets.Run // of every route, for what it tells in the wrong places
+	s := apptest.Start(t, apptest.WithProfiles("august", "schlage", "nuki", "smartthings"), run.Configure)
 	setting, err := json.Marshal(settingOf(t, s))
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +65,12 @@ func walk(t *testing.T, generation string) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	for _, kind := range []string{"code", "secret", "token", "credential"} {
+		if run.Count(kind) == 0 {
+			t.Errorf("no %s was seen", kind)
+		}
+	}
+	run.Judge(t, s.App, map[string][]byte{"what the client prints": out})
 	var f figures
 	found := regexp.MustCompile(`(?m)^figures: (.*)$`).FindSubmatch(out)
 	if found == nil {

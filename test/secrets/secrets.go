@@ -1,0 +1,219 @@
+// Package secrets learns what is secret from the requests and answers of a run, and looks for it in what the run leaves
+// behind: logs, traces, metrics, a dump of the database, the output of Terraform, refusals.
+package secrets
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// members are those of JSON objects, of requests, answers and forms, whose values are secret.
+var members = map[string]bool{"code": true, "pin": true, "secret": true, "token": true, "api_key": true, "password": true, "client_session_token": true}
+
+// known are words that stand in those members and that everybody may know: the passwords of simulated vendors are shown on
+// their pages.
+var known = map[string]bool{"1234": true}
+
+// shortest is the length of a secret that is looked for. Shorter ones are found by chance wherever there are numbers.
+const shortest = 4
+
+// Ledger has the secrets of a run, and the refusals that it has seen. Its zero value has none.
+type Ledger struct {
+	mu       sync.Mutex
+	secrets  map[string]string // and what each is
+	refusals bytes.Buffer
+}
+
+// Learn adds a secret. It returns false for what is too short, or no secret at all.
+func (l *Ledger) Learn(what, secret string) bool {
+	if len(secret) < shortest || known[secret] {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.secrets == nil {
+		l.secrets = map[string]string{}
+	}
+	if _, there := l.secrets[secret]; !there {
+		l.secrets[secret] = what
+	}
+	return true
+}
+
+// Count is how many secrets of this kind were learned: the name of a member, or "credential".
+func (l *Ledger) Count(what string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, kind := range l.secrets {
+		if kind == what {
+			n++
+		}
+	}
+	return n
+}
+
+// Refusals are the bodies of all answers with a status of 400 and above.
+func (l *Ledger) Refusals() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.refusals.Bytes())
+}
+
+// Watch learns from all requests to a handler and from its answers.
+func (l *Ledger) Watch(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && !strings.HasPrefix(token, publishable) {
+			l.Learn("credential", token)
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		answer := &recorder{ResponseWriter: w, status: http.StatusOK}
+		next.ServeHTTP(answer, r)
+		if answer.status < 400 { // what is refused is no secret of ours: malformed PINs, credentials that are not good
+			l.read(body)
+			l.form(r.URL.RawQuery)
+			if r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" {
+				l.form(string(body))
+			}
+			l.read(answer.body.Bytes())
+			return
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		fmt.Fprintf(&l.refusals, "%s %d %s\n", r.URL.Path, answer.status, answer.body.Bytes())
+	})
+}
+
+// publishable keys are known to everybody.
+const publishable = "seam_pk"
+
+// read learns from a JSON document; anything else has nothing to learn from.
+func (l *Ledger) read(document []byte) {
+	var value any
+	if json.Unmarshal(document, &value) == nil {
+		l.walk("", value)
+	}
+}
+
+func (l *Ledger) walk(name string, value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for member, of := range v {
+			l.walk(member, of)
+		}
+	case []any:
+		for _, of := range v {
+			l.walk(name, of)
+		}
+	case string:
+		if members[name] && !strings.HasPrefix(v, publishable) {
+			l.Learn(name, v)
+		}
+	}
+}
+
+func (l *Ledger) form(encoded string) {
+	values, err := url.ParseQuery(encoded)
+	if err != nil {
+		return
+	}
+	for name, of := range values {
+		for _, v := range of {
+			l.walk(name, v)
+		}
+	}
+}
+
+// Find looks for all secrets, as they are and encoded, and says which kinds were found where, without telling them.
+func (l *Ledger) Find(in []byte) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for secret, what := range l.secrets {
+		for _, form := range forms(secret) {
+			if at := form.in(in); at >= 0 {
+				around := strings.ReplaceAll(string(in[max(0, at-100):min(len(in), at+len(form.text)+60)]), form.text, "<the "+what+">")
+				found = append(found, fmt.Sprintf("a %s of %d characters, %s: …%s…", what, len(secret), form.name, around))
+				break
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// form is how a secret may be written.
+type form struct {
+	name, text string
+	number     bool // digits only: part of a longer number is something else
+}
+
+func forms(secret string) []form {
+	digits := strings.Trim(secret, "0123456789") == ""
+	switch {
+	case digits && len(secret) < 6: // as a value of its own only
+		return []form{{"in quotes", `"` + secret + `"`, false}, {"in quotes", `'` + secret + `'`, false}, {"in escaped quotes", `\"` + secret + `\"`, false}}
+	case digits:
+		return []form{{"as it is", secret, true}}
+	}
+	return []form{
+		{"as it is", secret, false}, {"in hexadecimal", hex.EncodeToString([]byte(secret)), false},
+		{"in base64", base64.RawStdEncoding.EncodeToString([]byte(secret)), false}, {"in base64", base64.RawURLEncoding.EncodeToString([]byte(secret)), false},
+	}
+}
+
+// in is where the form stands, or -1.
+func (f form) in(text []byte) int {
+	for from := 0; ; {
+		at := bytes.Index(text[from:], []byte(f.text))
+		if at < 0 {
+			return -1
+		}
+		at += from
+		end := at + len(f.text)
+		if !f.number || !continues(text, at-1) && !continues(text, end) {
+			return at
+		}
+		from = end
+	}
+}
+
+// continues says whether the byte there makes a number a part of something longer: of an identifier, a time, a duration.
+func continues(text []byte, at int) bool {
+	if at < 0 || at >= len(text) {
+		return false
+	}
+	c := text[at]
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '.' || c == '-' || c >= 0x80
+}
+
+type recorder struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(data []byte) (int, error) {
+	r.body.Write(data)
+	return r.ResponseWriter.Write(data)
+}
+
+// Unwrap is for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -1,0 +1,82 @@
+package secrets
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+const (
+	token  = "seam_test1234_abcdefghijklmnopqrstuvwx"
+	secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+)
+
+// asked is a ledger that has seen some requests.
+func asked(t *testing.T) *Ledger {
+	t.Helper()
+	l := &Ledger{}
+	s := httptest.NewServer(l.Watch(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/refused" {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		body, _ := io.ReadAll(r.Body)
+		io.WriteString(w, `{"webhook":{"secret":"`+secret+`","asked":`+string(body)+`}}`)
+	})))
+	t.Cleanup(s.Close)
+	for path, body := range map[string]string{"/made": `{"codes":[{"code":"48151623"},{"code":"1628"}]}`, "/refused": `{"code":"90909090"}`, "/later?code=77665544": `{}`} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	return l
+}
+
+func TestWhatIsTold(t *testing.T) {
+	t.Parallel()
+	l := asked(t)
+	for told, n := range map[string]int{
+		"code=48151623 of the guest":                      1,
+		`{"pin":"48151623"}`:                              1,
+		"{\\\"pin\\\":\\\"1628\\\"}":                      1,
+		"values ('1628', 1)":                              1,
+		"Authorization: Bearer " + token:                  1,
+		"the secret is " + secret + " and " + token:       2,
+		`'\x` + hex.EncodeToString([]byte(secret)) + "'":  1,
+		base64.StdEncoding.EncodeToString([]byte(secret)): 1,
+		"page_cursor of ?code=77665544":                   1,
+		"at 10:00:00.48151623, took 1628 ms at :1628":     0,
+		"0190-48151623-4815162300":                        0,
+		"was refused: 90909090":                           0,
+		"":                                                0,
+	} {
+		if found := l.Find([]byte(told)); len(found) != n {
+			t.Errorf("%q tells %q, expected %d", told, found, n)
+		}
+	}
+	if refusals := string(l.Refusals()); !strings.Contains(refusals, "/refused 400") || strings.Contains(refusals, "/made") {
+		t.Errorf("the refusals are %s", refusals)
+	}
+	if l.Count("code") != 3 || l.Count("credential") != 1 || l.Count("secret") != 1 {
+		t.Errorf("%d codes, %d credentials and %d secrets were learned", l.Count("code"), l.Count("credential"), l.Count("secret"))
+	}
+}
+
+func TestWhatIsFoundIsNotTold(t *testing.T) {
+	t.Parallel()
+	for _, found := range asked(t).Find([]byte("so " + secret + " is")) {
+		if strings.Contains(found, secret) || !strings.Contains(found, "so <the secret> is") {
+			t.Errorf("the finding is %s", found)
+		}
+	}
+}
