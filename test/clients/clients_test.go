@@ -20,7 +20,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secrets"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
 )
 
 func TestMain(m *testing.M) { apptest.Main(m) }
@@ -46,7 +46,7 @@ type figures struct {
 
 func walk(t *testing.T, generation string) {
 	lab := install(t, generation)
-	var run secrets.Run // of every route, for what it tells in the wrong places
+	var run leaks.Run // of every route, for what it tells in the wrong places
 	s := apptest.Start(t, apptest.WithProfiles("august", "schlage", "nuki", "smartthings"), run.Configure)
 	setting, err := json.Marshal(settingOf(t, s))
 	if err != nil {

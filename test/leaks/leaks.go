@@ -1,6 +1,6 @@
-// Package secrets learns what is secret from the requests and answers of a run, and looks for it in what the run leaves
+// Package leaks learns what is secret from the requests and answers of a run, and looks for it in what the run leaves
 // behind: logs, traces, metrics, a dump of the database, the output of Terraform, refusals.
-package secrets
+package leaks
 
 import (
 	"bytes"
