@@ -100,9 +100,19 @@ func (s *Service) DropOldSecrets(ctx context.Context, workspace uuid.UUID) error
 	return nil
 }
 
-// ScheduleRetention has the workspace looked through after a pause, or when the overlap of a rotated secret ends.
+// ScheduleRetention has the workspace looked through after a pause, or when the overlap of a rotated secret or the time of
+// an attempt on the workspace ends. It waits for changes of the workspace first: they may ask for an earlier look.
 func (s *Service) ScheduleRetention(ctx context.Context, workspace uuid.UUID, pause time.Duration) error {
-	if err := s.db.ScheduleRetention(ctx, store.ScheduleRetentionParams{WorkspaceID: workspace, Pause: pause}); err != nil {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		if _, err := tx.LockWorkspace(ctx, workspace); err != nil {
+			if store.IsNoRows(err) {
+				return nil // it was deleted
+			}
+			return err
+		}
+		return tx.ScheduleRetention(ctx, store.ScheduleRetentionParams{WorkspaceID: workspace, Pause: pause})
+	})
+	if err != nil {
 		return fmt.Errorf("schedule the retention of workspace %s: %w", workspace, err)
 	}
 	return nil
