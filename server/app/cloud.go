@@ -18,6 +18,7 @@ type CloudConfig struct {
 	Database
 	Listen     string // host:port; port 0 takes a free one
 	Sandboxing Sandboxing
+	Wrap       func(http.Handler) http.Handler // around everything; nil: nothing
 	Log        *slog.Logger
 }
 
@@ -53,7 +54,11 @@ func StartCloud(ctx context.Context, c CloudConfig) (_ *Cloud, err error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], cloud.sandbox.Handler()))
-	cloud.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+	var handler http.Handler = mux
+	if c.Wrap != nil {
+		handler = c.Wrap(handler)
+	}
+	cloud.http = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug)}
 	go func() { cloud.served <- cloud.http.Serve(listener) }()
 	return cloud, nil

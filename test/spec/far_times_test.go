@@ -59,7 +59,7 @@ func TestVendorMaySayForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, err := url.Parse(s.URL + "/sandbox/cloud")
+	to, err := url.Parse(s.CloudURL())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -338,6 +338,9 @@ func (s *Server) Send(t testing.TB, method, path string, header http.Header, bod
 // Bearer is the header of a credential.
 func Bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
+// CloudURL is where the simulated cloud is, whichever server has it.
+func (s *Server) CloudURL() string { return s.cloud + "/sandbox/cloud" }
+
 // Again starts another instance of the server on the same database, as after a restart.
 func (s *Server) Again(t testing.TB) *Server {
 	t.Helper()

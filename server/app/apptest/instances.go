@@ -24,7 +24,7 @@ func (s *Server) runAll(t testing.TB, c app.Config) {
 		s.run(t, c)
 		return
 	}
-	cloud, err := app.StartCloud(t.Context(), app.CloudConfig{Database: c.Database, Listen: "127.0.0.1:0", Sandboxing: c.Sandboxing, Log: c.Log})
+	cloud, err := app.StartCloud(t.Context(), app.CloudConfig{Database: c.Database, Listen: "127.0.0.1:0", Sandboxing: c.Sandboxing, Wrap: c.Wrap, Log: c.Log})
 	if err != nil {
 		t.Fatalf("start the simulated cloud: %v", err)
 	}
