@@ -45,13 +45,20 @@ type (
 		EndsAt       *time.Time `json:"ends_at"`
 		Status       string     `json:"status"`
 		CreatedAt    time.Time  `json:"created_at"`
+
+		// What a code can do, and what is wrong with it, is told by its device.
+		Online       bool            `json:"online"`
+		RemovedAt    *time.Time      `json:"removed_at"`
+		Capabilities json.RawMessage `json:"capabilities"`
+		AccountError json.RawMessage `json:"account_error"`
 	}
 )
 
 const (
 	floorDevices = `select device_id, workspace_id, connected_account_id, device_type, manufacturer, model, serial_number, name, online, locked, battery_level,
 		capabilities, flags, custom_metadata, created_at from devices where workspace_id = $1 `
-	floorCodes = `select access_code_id, workspace_id, device_id, name, pin_sealed, starts_at, ends_at, status, created_at from access_codes where workspace_id = $1 `
+	floorCodes = `select access_code_id, c.workspace_id, device_id, c.name, pin_sealed, starts_at, ends_at, status, c.created_at,
+		online, removed_at, capabilities, account_error from access_codes c join devices d using (device_id) where c.workspace_id = $1 `
 )
 
 // serveFloor runs the least that answers the same questions: chi, pgx, JSON, and a look-up of the credential.
