@@ -26,6 +26,7 @@ const (
 type bed struct {
 	cluster *cluster
 	app     *app.App
+	handler http.Handler // of the server
 	pool    *pgxpool.Pool
 	bare    *http.Server
 	bareURL string
@@ -80,6 +81,7 @@ func newBed(ctx context.Context, locks int) (_ *bed, err error) {
 	dsn := b.cluster.DSN("postgres")
 	b.app, err = app.Start(ctx, app.Config{
 		Database: app.Database{DatabaseURL: dsn, DataDir: b.cluster.dir, MaxConns: connections}, Listen: "127.0.0.1:0", Sandbox: true,
+		Wrap:       func(h http.Handler) http.Handler { b.handler = h; return h },
 		Sandboxing: app.Sandboxing{Profiles: []string{"august"}, LocksPerProfile: locks}, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), // as logged in production
 	})
 	if err != nil {

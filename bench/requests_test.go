@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// unread is a ResponseWriter that costs nothing.
+type unread struct {
+	header http.Header
+	status int
+}
+
+func (u *unread) Header() http.Header       { return u.header }
+func (*unread) Write(b []byte) (int, error) { return len(b), nil }
+func (u *unread) WriteHeader(status int)    { u.status = status }
+
+// BenchmarkRequest is what a request takes of the server, from its handler to the database and back, without the network.
+// `make benchstat` compares it with an older version: allocations are to be looked at, times depend on the machine.
+func BenchmarkRequest(b *testing.B) {
+	bed, err := newBed(b.Context(), 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(bed.close)
+	list := &listBed{bed: bed}
+	if err := list.prepare(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	if err := list.copies(b.Context(), "devices", "device_id", "connected_account_id = '"+list.account+"'", `'due_at', null, 'vendor_ref', 'copy/' || n`, 100); err != nil {
+		b.Fatal(err)
+	}
+	codes, err := bed.ids(b.Context(), "select access_code_id::text from access_codes where is_managed")
+	if err != nil || len(codes) == 0 {
+		b.Fatalf("%d codes: %v", len(codes), err)
+	}
+	for _, bench := range []struct{ path, body string }{
+		{"/devices/get", fmt.Sprintf(`{"device_id":%q}`, list.device)},
+		{"/devices/list", `{"limit":20}`},
+		{"/access_codes/get", fmt.Sprintf(`{"access_code_id":%q}`, codes[0])},
+		{"/access_codes/list", fmt.Sprintf(`{"device_id":%q}`, list.device)},
+		{"/webhooks/create", `{"url":"https://example.com/hook"}`},
+		{"/user_identities/create", `{"full_name":"Jane"}`},
+	} {
+		b.Run(strings.ReplaceAll(bench.path[1:], "/", "_"), func(b *testing.B) {
+			r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, bench.path, http.NoBody)
+			r.Header.Set("Authorization", "Bearer "+bed.key)
+			r.Header.Set("Content-Type", "application/json")
+			r.ContentLength = int64(len(bench.body))
+			b.ReportAllocs()
+			for b.Loop() {
+				w := &unread{header: http.Header{}, status: http.StatusOK}
+				again := r.WithContext(b.Context())
+				again.Body = readCloser{strings.NewReader(bench.body)}
+				bed.handler.ServeHTTP(w, again)
+				if w.status != http.StatusOK {
+					b.Fatalf("%s answers %d", bench.path, w.status)
+				}
+			}
+		})
+	}
+}
+
+type readCloser struct{ *strings.Reader }
+
+func (readCloser) Close() error { return nil }
