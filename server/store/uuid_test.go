@@ -1,0 +1,48 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+func TestIdentifiersAreReadWithoutBeingWrittenAsText(t *testing.T) {
+	t.Parallel()
+	m := pgtype.NewMap()
+	registerUUID(m)
+	want, got := uuid.New(), uuid.Nil
+	if plan, ok := m.PlanScan(pgtype.UUIDOID, pgtype.BinaryFormatCode, &got).(uuidBytes); !ok {
+		t.Errorf("an identifier is read by %T", plan)
+	}
+	if err := m.Scan(pgtype.UUIDOID, pgtype.BinaryFormatCode, want[:], &got); err != nil || got != want {
+		t.Errorf("%s is read as %s: %v", want, got, err)
+	}
+	if err := m.Scan(pgtype.UUIDOID, pgtype.BinaryFormatCode, want[:15], &got); err == nil {
+		t.Error("15 bytes are an identifier")
+	}
+}
+
+func TestIdentifiersOfAllShapesAreRead(t *testing.T) {
+	t.Parallel()
+	db, err := Open(t.Context(), storetest.New(t), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	want := uuid.New()
+	var one, none uuid.UUID
+	var some, nobody *uuid.UUID
+	var many []uuid.UUID
+	var anything any
+	err = db.Pool.QueryRow(t.Context(), "select $1::uuid, null::uuid, $1::uuid, null::uuid, array[$1::uuid, $1::uuid], $1::uuid", want).
+		Scan(&one, &none, &some, &nobody, &many, &anything)
+	if err != nil || one != want || none != uuid.Nil || some == nil || *some != want || nobody != nil || len(many) != 2 || many[1] != want {
+		t.Errorf("%s is read as %s, %s, %v, %v, %v: %v", want, one, none, some, nobody, many, err)
+	}
+	if id, ok := anything.(uuid.UUID); !ok || id != want {
+		t.Errorf("%s is read as %v", want, anything)
+	}
+}
