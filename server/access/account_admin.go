@@ -60,6 +60,7 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChan
 		if err != nil || n == 0 {
 			return err
 		}
+		tx.Concerns(a.WorkspaceID)
 		return s.waker.Wake(ctx, tx, AccountLane, id)
 	})
 	if store.Violates(err, addressIndex) {

@@ -33,6 +33,7 @@ type Principal struct {
 	WorkspaceID  uuid.UUID // zero where the request names none
 	CredentialID uuid.UUID
 	Kind         CredentialKind
+	Name         string      // of the credential; client sessions have none
 	Suspended    bool        // the workspace is
 	Reach        []uuid.UUID // the accounts that it sees, with what belongs to them; nil: all of the workspace
 	Customer     string      // of a client session that reaches the accounts of a customer
@@ -204,7 +205,7 @@ func (s *Service) Authenticate(ctx context.Context, token, workspaceID string) (
 		return Principal{}, &Error{Kind: Unauthorized, Type: invalidPublishableKey,
 			Message: "The workspace takes no publishable keys. Switch them on with /workspaces/update and is_publishable_key_auth_enabled true."}
 	}
-	p := Principal{CredentialID: r.CredentialID, Kind: CredentialKind(r.Kind), Suspended: r.Suspended}
+	p := Principal{CredentialID: r.CredentialID, Kind: CredentialKind(r.Kind), Name: r.Name, Suspended: r.Suspended}
 	if r.WorkspaceID != nil {
 		p.WorkspaceID = *r.WorkspaceID
 	}
@@ -265,12 +266,19 @@ func (s *Service) ListCredentials(ctx context.Context) ([]Credential, error) {
 
 // RevokeCredential ends a credential at once. It fails with NotFound, also for one that is revoked already.
 func (s *Service) RevokeCredential(ctx context.Context, id uuid.UUID) error {
-	n, err := s.db.RevokeCredential(ctx, id)
-	if err != nil {
-		return fmt.Errorf("revoke the credential %s: %w", id, err)
-	}
-	if n == 0 {
-		return &Error{Kind: NotFound, Type: "credential_not_found", Message: "There is no such credential that is not revoked yet."}
-	}
-	return nil
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		n, err := tx.RevokeCredential(ctx, id)
+		if err == nil && n == 0 {
+			err = &Error{Kind: NotFound, Type: "credential_not_found", Message: "There is no such credential that is not revoked yet."}
+		}
+		if err != nil {
+			return err
+		}
+		workspaces, err := tx.ListWorkspacesOfCredential(ctx, id)
+		for _, w := range workspaces {
+			tx.Concerns(w.Workspace.WorkspaceID)
+		}
+		return err
+	})
+	return named(err, "revoke the credential")
 }

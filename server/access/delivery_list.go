@@ -192,6 +192,7 @@ func (s *Service) onWebhook(ctx context.Context, p Principal, webhook uuid.UUID,
 		if err != nil {
 			return err
 		}
+		tx.Concerns(p.WorkspaceID)
 		return do(tx, w)
 	})
 }

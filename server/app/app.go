@@ -78,6 +78,8 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 			err = errors.Join(err, closeWithin(ctx, a.Stop)) // also without the database that it may want for that
 		}
 	}()
+	asked := ctx // what is done because of the command; the rest goes on by itself
+	ctx = access.Unasked(ctx)
 	// The address first: it is the likeliest to be refused, and vendors are told it.
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
 	if err != nil {
@@ -152,7 +154,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		a.metering.start()
 	}
 	if c.Sandbox {
-		if err := a.Sandbox.ensureWorkspace(ctx); err != nil {
+		if err := a.Sandbox.ensureWorkspace(asked); err != nil {
 			return nil, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
@@ -102,7 +103,8 @@ func New(o Options) http.Handler {
 func (h *handler) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		seen := &answer{ResponseWriter: w, status: http.StatusOK}
+		seen := &answer{ResponseWriter: w, status: http.StatusOK, request: access.NewID()}
+		seen.Header().Set("Seam-Request-Id", seen.request.String())
 		guard(seen.Header())
 		defer func() {
 			thrown := recover()
@@ -116,7 +118,7 @@ func (h *handler) observe(next http.Handler) http.Handler {
 				h.Observe("connect", seen.status, took)
 			}
 			h.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("method", r.Method), slog.String("route", "/connect"), slog.Int("status", seen.status),
-				slog.Duration("duration", took), slog.String("connect_webview_id", seen.webview))
+				slog.Duration("duration", took), slog.String("connect_webview_id", seen.webview), slog.String("request_id", seen.request.String()))
 			if thrown != nil {
 				panic(thrown)
 			}
@@ -135,6 +137,7 @@ type answer struct {
 	http.ResponseWriter
 	status  int
 	webview string
+	request uuid.UUID
 }
 
 func (a *answer) WriteHeader(status int) {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/a-h/templ"
+	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
@@ -162,7 +163,11 @@ func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[
 	account, err := h.Vendors.LogIn(limited, v.workspace, vendor.Name, entered)
 	var webview access.Webview
 	if err == nil {
-		webview, err = h.Access.LogIn(ctx, v.webview.ID, vendor.Name, account)
+		var request uuid.UUID
+		if seen, ok := v.w.(*answer); ok {
+			request = seen.request
+		}
+		webview, err = h.Access.LogIn(access.ActingOnPage(ctx, v.webview, request, "/connect"), v.webview.ID, vendor.Name, account)
 	}
 	if err == nil {
 		return webview, nil

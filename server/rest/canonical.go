@@ -34,7 +34,7 @@ func (e *edge) canonical(next http.Handler) http.Handler {
 			e.fail(w, r, err)
 			return
 		}
-		request := *r // the log needs the method as it came
+		request := *r.WithContext(x.acting(r.Context())) // the log needs the method as it came
 		request.Method = http.MethodPost
 		request.ContentLength = int64(len(body))
 		request.Body = &canonicalBody{*bytes.NewReader(body)}

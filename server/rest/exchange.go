@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,6 +47,42 @@ func exchangeOf(ctx context.Context) *exchange {
 
 // principal is who makes the request; zero in public operations.
 func principal(ctx context.Context) access.Principal { return exchangeOf(ctx).principal }
+
+// acting is the context for what the request does, which the audit log tells of.
+func (x *exchange) acting(ctx context.Context) context.Context {
+	if x.operation.public {
+		return ctx
+	}
+	id, _ := uuid.Parse(x.id)
+	return access.Acting(ctx, access.Act{Principal: x.principal, RequestID: id, Operation: x.operation.path, Named: func() []access.Subject {
+		return subjects(nil, x.params)
+	}})
+}
+
+// subjects are the identifiers that parameters hold, besides those in found.
+func subjects(found []access.Subject, params map[string]any) []access.Subject {
+	add := func(kind string, value any) {
+		text, _ := value.(string)
+		if id, err := uuid.Parse(text); err == nil && access.IsSubject(kind) {
+			found = append(found, access.Subject{Kind: kind, ID: id})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		switch value := params[name].(type) {
+		case string:
+			add(name, value)
+		case []any:
+			for _, one := range value {
+				if inner, ok := one.(map[string]any); ok {
+					found = subjects(found, inner)
+				} else {
+					add(strings.TrimSuffix(name, "s"), one)
+				}
+			}
+		}
+	}
+	return found
+}
 
 // Unwrap lets http.ResponseController reach the writer of the server.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }

@@ -29,6 +29,16 @@ func inputsOfAccessSystems(t *testing.T, s *apptest.Server) map[string]func() in
 	}
 	named := func() in { return in{"acs_user_id": user()} }
 	member := func() in { return in{"acs_user_id": user(), "acs_access_group_id": group} }
+	joined := func() in {
+		of := member()
+		must(t, s, "/acs/users/add_to_access_group", "", of)
+		return of
+	}
+	suspended := func() in {
+		one := named()
+		must(t, s, "/acs/users/suspend", "", one)
+		return one
+	}
 	belongs := func() in {
 		of := in{"acs_user_id": user(), "user_identity_id": person()}
 		must(t, s, "/user_identities/add_acs_user", "", of)
@@ -47,11 +57,11 @@ func inputsOfAccessSystems(t *testing.T, s *apptest.Server) map[string]func() in
 		},
 		"/acs/users/delete":                         named,
 		"/acs/users/suspend":                        named,
-		"/acs/users/unsuspend":                      named,
+		"/acs/users/unsuspend":                      suspended,
 		"/acs/users/add_to_access_group":            member,
-		"/acs/users/remove_from_access_group":       member,
+		"/acs/users/remove_from_access_group":       joined,
 		"/acs/users/list_accessible_entrances":      named,
-		"/acs/users/revoke_access_to_all_entrances": named,
+		"/acs/users/revoke_access_to_all_entrances": func() in { return in{"acs_user_id": joined()["acs_user_id"]} },
 		"/acs/users/unmanaged/get":                  func() in { return in{"acs_user_id": found} },
 		"/acs/users/unmanaged/list":                 func() in { return in{"limit": 1} },
 		"/acs/access_groups/get":                    func() in { return in{"acs_access_group_id": group} },

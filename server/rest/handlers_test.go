@@ -123,11 +123,11 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 	}
 	inputs := map[string]func() in{
 		"/client_sessions/create":        user,
-		"/client_sessions/get_or_create": func() in { return in{"user_identifier_key": "user 1", "connected_account_ids": []any{account}} },
+		"/client_sessions/get_or_create": func() in { return in{"user_identifier_key": user()["user_identifier_key"], "connected_account_ids": []any{account}} },
 		"/client_sessions/get":           ended,
 		"/client_sessions/list":          func() in { return nil },
 		"/client_sessions/grant_access": func() in {
-			return in{"client_session_id": ended()["client_session_id"], "connected_account_ids": []any{account}}
+			return in{"client_session_id": ended()["client_session_id"], "connect_webview_ids": []any{webview()}}
 		},
 		"/client_sessions/revoke":        ended,
 		"/client_sessions/delete":        ended,
@@ -217,6 +217,7 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 		},
 	}
 	maps.Copy(inputs, inputsOfAccessSystems(t, s))
+	made := map[string][]access.Subject{}
 	final := []string{"/devices/simulate/disconnect_from_hub", "/devices/simulate/disconnect", "/devices/simulate/remove", "/connected_accounts/simulate/disconnect", "/connected_accounts/delete", "/workspaces/reset_sandbox"}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
 		input, known := inputs[path]
@@ -234,6 +235,7 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 			}
 			status, out := repeated(t, s, op, method, path, input())
 			conforms(t, method+" "+path, op, status, out)
+			made[path] = append(made[path], idsIn(out)...)
 		}
 	}
 	for _, path := range final {
@@ -244,6 +246,7 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 	if status, _ := call(t, s, http.MethodPost, "/devices/get", in{"device_id": device}); status != http.StatusNotFound {
 		t.Errorf("a removed device: status %d", status)
 	}
+	isAudited(t, s, doc, made)
 }
 
 // repeated is call, twice with one key where the operation takes one: the answers are the same.

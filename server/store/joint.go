@@ -11,9 +11,12 @@ import (
 // joint is a transaction that everything joins which is done with its context. It is for one goroutine at a time, as
 // its connection is.
 type joint struct {
-	pool *pgxpool.Pool
-	tx   pgx.Tx // nil: it has ended, and what is done with its context stands for itself
-	then []func()
+	pool   *pgxpool.Pool
+	conn   *pgxpool.Conn
+	tx     pgx.Tx // nil: it has ended, and what is done with its context stands for itself
+	then   []func()
+	act    *Act
+	change *change
 }
 
 type jointKey struct{}
@@ -33,15 +36,21 @@ func jointOf(ctx context.Context, pool *pgxpool.Pool) *joint {
 func (db *DB) InOne(ctx context.Context, f func(context.Context) error) error {
 	var after error // of what was done past CommitOne: that must not be done again
 	err := untangled(ctx, func() (err error) {
-		tx, err := db.Pool.Begin(ctx)
+		conn, err := db.Pool.Acquire(ctx)
 		if err != nil {
 			return err
 		}
-		j := &joint{pool: db.Pool, tx: tx}
+		tx, err := conn.Begin(ctx)
+		if err != nil {
+			conn.Release()
+			return err
+		}
+		j := &joint{pool: db.Pool, conn: conn, tx: tx, act: actOf(ctx), change: &change{}}
 		defer func() {
 			if j.tx != nil { // also when f panics
 				j.tx = nil
 				_ = tx.Rollback(ctx)
+				conn.Release()
 			}
 		}()
 		err = f(context.WithValue(ctx, jointKey{}, j))
@@ -74,10 +83,11 @@ func Apart(ctx context.Context) context.Context {
 }
 
 func (j *joint) commit(ctx context.Context) error {
-	tx, then := j.tx, j.then
-	if err := tx.Commit(ctx); err != nil {
+	then := j.then
+	if err := commit(ctx, j.conn.Conn(), j.tx, j.act, j.change); err != nil {
 		return err
 	}
+	j.conn.Release()
 	j.tx, j.then = nil, nil
 	for _, f := range then {
 		f()
@@ -86,32 +96,61 @@ func (j *joint) commit(ctx context.Context) error {
 }
 
 func (j *joint) part(ctx context.Context, db *DB, f func(Tx) error) error {
-	before := len(j.then)
-	err := pgx.BeginFunc(ctx, j.tx, func(tx pgx.Tx) error { return f(Tx{db.WithTx(tx), tx, &j.then}) })
+	then, changed := len(j.then), *j.change
+	err := pgx.BeginFunc(ctx, j.tx, func(tx pgx.Tx) error { return f(in(tx, j.act, j.change, &j.then)) })
 	if err != nil {
-		j.then = j.then[:before]
+		j.then, *j.change = j.then[:then], changed
 	}
 	return err
 }
 
 // joining sends queries to the transaction that their context has them join, or else to the pool.
-type joining struct{ pool *pgxpool.Pool }
+type joining struct{ db *DB }
 
 func (q joining) to(ctx context.Context) DBTX {
-	if j := jointOf(ctx, q.pool); j != nil {
-		return j.tx
+	j := jointOf(ctx, q.db.Pool)
+	switch {
+	case j == nil:
+		return q.db.Pool
+	case j.act != nil:
+		return watched{j.tx, j.change}
 	}
-	return q.pool
+	return j.tx
+}
+
+// asked is the act that a statement outside of any transaction changes something for; nil: none, or it changes nothing.
+func (q joining) asked(ctx context.Context, sql string) (*Act, *statement) {
+	act := actOf(ctx)
+	if act == nil || jointOf(ctx, q.db.Pool) != nil {
+		return nil, nil
+	}
+	if s := statementOf(sql); s.writes {
+		return act, s
+	}
+	return nil, nil
 }
 
 func (q joining) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if act, s := q.asked(ctx, sql); act != nil {
+		return q.db.audited(ctx, act, s, sql, args)
+	}
 	return q.to(ctx).Exec(ctx, sql, args...)
 }
 
 func (q joining) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if act, _ := q.asked(ctx, sql); act != nil {
+		return nil, errUnaudited
+	}
 	return q.to(ctx).Query(ctx, sql, args...)
 }
 
 func (q joining) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	if act, _ := q.asked(ctx, sql); act != nil {
+		return refusedRow{}
+	}
 	return q.to(ctx).QueryRow(ctx, sql, args...)
 }
+
+type refusedRow struct{}
+
+func (refusedRow) Scan(...any) error { return errUnaudited }

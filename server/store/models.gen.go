@@ -148,6 +148,20 @@ type ActionAttempt struct {
 	ToldAt          *time.Time
 }
 
+type AuditLog struct {
+	AuditID      uuid.UUID
+	At           time.Time
+	WorkspaceID  *uuid.UUID
+	ActorKind    string
+	ActorID      *uuid.UUID
+	ActorName    string
+	RequestID    *uuid.UUID
+	Operation    string
+	SubjectKinds []string
+	SubjectIds   []uuid.UUID
+	Outcome      string
+}
+
 type ClientSession struct {
 	ClientSessionID   uuid.UUID
 	WorkspaceID       uuid.UUID

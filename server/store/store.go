@@ -64,8 +64,9 @@ func Open(ctx context.Context, dsn string, maxConns int32) (*DB, error) {
 		pool.Close()
 		return nil, fmt.Errorf("connect to the database: %w", err)
 	}
-	joining := joining{pool}
-	return &DB{Queries: New(joining), PlannedAnew: New(plannedAnew{joining}), Beside: New(beside), Pool: pool, beside: beside}, nil
+	db := &DB{Beside: New(beside), Pool: pool, beside: beside}
+	db.Queries, db.PlannedAnew = New(joining{db}), New(plannedAnew{joining{db}})
+	return db, nil
 }
 
 // Close ends all connections, once they are given back.
@@ -77,8 +78,17 @@ func (db *DB) Close() {
 // Tx is one transaction.
 type Tx struct {
 	*Queries
-	Tx   pgx.Tx
-	then *[]func()
+	Tx     pgx.Tx
+	then   *[]func()
+	change *change
+}
+
+// in are the queries of a transaction. Those of an act are watched, for the audit log.
+func in(tx pgx.Tx, act *Act, c *change, then *[]func()) Tx {
+	if act == nil {
+		return Tx{New(tx), tx, then, c}
+	}
+	return Tx{New(watched{tx, c}), tx, then, c}
 }
 
 // Then has f called once the transaction is committed, and never if it is not.
@@ -97,7 +107,7 @@ func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 	var then []func()
 	err := untangled(ctx, func() error {
 		then = nil
-		return pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error { return f(Tx{db.WithTx(tx), tx, &then}) })
+		return db.transact(ctx, func(tx pgx.Tx, act *Act, c *change) error { return f(in(tx, act, c, &then)) })
 	})
 	if err != nil {
 		return err
@@ -106,6 +116,32 @@ func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 		f()
 	}
 	return nil
+}
+
+// transact runs f in a transaction, with what it changes written to the audit log.
+func (db *DB) transact(ctx context.Context, f func(pgx.Tx, *Act, *change) error) error {
+	conn, err := db.Pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	ended := false
+	defer func() {
+		if !ended { // also when f panics
+			_ = tx.Rollback(ctx)
+		}
+	}()
+	act, c := actOf(ctx), &change{}
+	if err := f(tx, act, c); err != nil {
+		return err
+	}
+	err = commit(ctx, conn.Conn(), tx, act, c)
+	ended = err == nil
+	return err
 }
 
 // untangled runs a transaction, and again when it and another have waited for each other.

@@ -29,7 +29,7 @@ func (q *Queries) EraseWorkspace(ctx context.Context, workspaceID uuid.UUID) err
 }
 
 const findCredential = `-- name: FindCredential :one
-select c.credential_id, c.kind, w.workspace_id, coalesce(s.is_suspended, false) as suspended,
+select c.credential_id, c.kind, c.name, w.workspace_id, coalesce(s.is_suspended, false) as suspended,
   coalesce(s.is_publishable_key_auth_enabled, false) as publishable_keys
 from credentials c left join credential_workspaces w on w.credential_id = c.credential_id
   and (w.workspace_id = $1::uuid or (c.kind in ('api_key', 'publishable_key') and $1::uuid is null))
@@ -45,6 +45,7 @@ type FindCredentialParams struct {
 type FindCredentialRow struct {
 	CredentialID    uuid.UUID
 	Kind            string
+	Name            string
 	WorkspaceID     *uuid.UUID
 	Suspended       bool
 	PublishableKeys bool
@@ -57,6 +58,7 @@ func (q *Queries) FindCredential(ctx context.Context, arg FindCredentialParams) 
 	err := row.Scan(
 		&i.CredentialID,
 		&i.Kind,
+		&i.Name,
 		&i.WorkspaceID,
 		&i.Suspended,
 		&i.PublishableKeys,

@@ -39,6 +39,9 @@ func (l retentionLane) Drain(ctx context.Context, lease *work.Lease, workspace u
 	if err := l.access.EndLateAttempts(ctx, workspace); err != nil {
 		return 0, err
 	}
+	if err := l.dropAudit(ctx); err != nil {
+		return 0, err
+	}
 	pause := retentionPause
 	if l.opt.Retention > 0 {
 		pause = min(pause, l.opt.Retention)

@@ -24,14 +24,15 @@ import (
 
 // Options of a Deliverer. The zero value is for production.
 type Options struct {
-	AllowPrefixes []netip.Prefix  // addresses that are sent to although they are not public
-	Timeout       time.Duration   // how long an endpoint may take to answer; 0: 15 s
-	Schedule      []time.Duration // pauses between attempts; nil: those of spec/contract.md section 7
-	ProbePause    time.Duration   // how long an endpoint that keeps failing is left alone at first, later up to 60 times that; 0: 1 s
-	DisableAfter  time.Duration   // how long an endpoint may do nothing but fail; 0: five days
-	Turn          time.Duration   // after which an endpoint that is busy all the time lets others have its place; 0: five minutes
-	Retention     time.Duration   // how long events are kept, and deliveries that have come to rest; 0: for ever
-	Log           *slog.Logger
+	AllowPrefixes  []netip.Prefix  // addresses that are sent to although they are not public
+	Timeout        time.Duration   // how long an endpoint may take to answer; 0: 15 s
+	Schedule       []time.Duration // pauses between attempts; nil: those of spec/contract.md section 7
+	ProbePause     time.Duration   // how long an endpoint that keeps failing is left alone at first, later up to 60 times that; 0: 1 s
+	DisableAfter   time.Duration   // how long an endpoint may do nothing but fail; 0: five days
+	Turn           time.Duration   // after which an endpoint that is busy all the time lets others have its place; 0: five minutes
+	AuditRetention time.Duration   // how long entries of the audit log are kept; 0: for ever
+	Retention      time.Duration   // how long events are kept, and deliveries that have come to rest; 0: for ever
+	Log            *slog.Logger
 
 	// Observe is told of each attempt: delivered, retry, given_up or gone, and how long it took. nil: nobody.
 	Observe func(outcome string, took time.Duration)

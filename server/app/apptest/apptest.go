@@ -56,6 +56,8 @@ type Server struct {
 type Request struct {
 	Method, Path string
 	Status       int
+	ID           string // seam-request-id
+	Replayed     bool   // it was answered as another one before
 }
 
 // Option changes how Start runs the server.
@@ -199,7 +201,7 @@ func (s *Server) record(next http.Handler) http.Handler {
 		if !internal(r.URL.Path) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.requests = append(s.requests, Request{r.Method, r.URL.Path, seen.status})
+			s.requests = append(s.requests, Request{r.Method, r.URL.Path, seen.status, w.Header().Get("Seam-Request-Id"), w.Header().Get("Idempotency-Replayed") == "true"})
 		}
 	})
 }

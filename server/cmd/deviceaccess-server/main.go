@@ -7,10 +7,13 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"os/user"
+	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 )
 
@@ -34,7 +37,7 @@ func command() *cli.Command {
 		Version: version,
 		Description: "Without a database URL the server keeps a private PostgreSQL in its data directory.\n" +
 			"Every flag can be given as the environment variable shown beside it.",
-		Commands:                  []*cli.Command{serveCommand(), accountsCommand(), keysCommand(), webhooksCommand(), workspacesCommand(), sandboxCommand(), migrateCommand(), backupCommand(), restoreCommand()},
+		Commands:                  []*cli.Command{serveCommand(), accountsCommand(), keysCommand(), auditCommand(), webhooksCommand(), workspacesCommand(), sandboxCommand(), migrateCommand(), backupCommand(), restoreCommand()},
 		ExitErrHandler:            func(context.Context, *cli.Command, error) {}, // main prints it once
 		DisableSliceFlagSeparator: true,
 	})
@@ -63,9 +66,19 @@ func strict(c *cli.Command) *cli.Command {
 		if c.Args().Len() > known {
 			return fmt.Errorf("%q is too much; %s --help shows what it takes", c.Args().Get(known), c.FullName())
 		}
-		return act(ctx, c)
+		_, words, _ := strings.Cut(c.FullName(), " ")
+		return act(access.ActingByCommand(ctx, username(), words), c)
 	}
 	return c
+}
+
+// username is who has given the command, for the audit log.
+func username() string {
+	u, err := user.Current()
+	if err != nil {
+		return fmt.Sprint(os.Getuid())
+	}
+	return u.Username
 }
 
 // env names the environment variable of a flag.

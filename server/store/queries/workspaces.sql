@@ -51,7 +51,7 @@ insert into credential_workspaces (credential_id, workspace_id) values (@credent
 
 -- name: FindCredential :one
 -- The workspace is the one asked for if the credential may enter it; a key enters its own unasked.
-select c.credential_id, c.kind, w.workspace_id, coalesce(s.is_suspended, false) as suspended,
+select c.credential_id, c.kind, c.name, w.workspace_id, coalesce(s.is_suspended, false) as suspended,
   coalesce(s.is_publishable_key_auth_enabled, false) as publishable_keys
 from credentials c left join credential_workspaces w on w.credential_id = c.credential_id
   and (w.workspace_id = sqlc.narg('workspace_id')::uuid or (c.kind in ('api_key', 'publishable_key') and sqlc.narg('workspace_id')::uuid is null))

@@ -1,0 +1,156 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// The audit log tells who has changed what. Package store writes it: one entry for each act that has changed something,
+// in the transaction of the change. What the server does by itself, and what it finds on devices, is told by events.
+
+// Kinds of actors besides those of credentials.
+const (
+	ByPage        = "connect_webview" // a person who has a connect webview's link
+	ByCommandLine = "command_line"
+)
+
+// Act is who does what, for the audit log.
+type Act struct {
+	Principal Principal
+	RequestID uuid.UUID
+	Operation string // a path of the contract
+	Named     func() []Subject
+}
+
+// Subject is something that is changed, by the kind and the value of its identifier.
+type Subject = store.Subject
+
+// IsSubject says whether identifiers of that name are told of in the audit log.
+func IsSubject(name string) bool { return store.IsSubject(name) }
+
+// Acting is the context for what a request does.
+func Acting(ctx context.Context, a Act) context.Context {
+	return store.Acting(ctx, &store.Act{ActorKind: string(a.Principal.Kind), ActorID: a.Principal.CredentialID, ActorName: a.Principal.Name, RequestID: a.RequestID,
+		Operation: a.Operation, WorkspaceID: a.Principal.WorkspaceID, Named: a.Named})
+}
+
+// ActingOnPage is the context for what a person does who logs in on a webview.
+func ActingOnPage(ctx context.Context, w Webview, request uuid.UUID, operation string) context.Context {
+	return store.Acting(ctx, &store.Act{ActorKind: ByPage, ActorID: w.ID, RequestID: request, Operation: operation, WorkspaceID: w.WorkspaceID})
+}
+
+// ActingByCommand is the context for what a command does that a user of this machine has given.
+func ActingByCommand(ctx context.Context, user, command string) context.Context {
+	return store.Acting(ctx, &store.Act{ActorKind: ByCommandLine, ActorName: user, Operation: command})
+}
+
+// Unasked is the context for what nobody has asked for.
+func Unasked(ctx context.Context) context.Context { return store.Acting(ctx, nil) }
+
+// AuditEntry is one act.
+type AuditEntry struct {
+	ID          uuid.UUID
+	At          time.Time
+	WorkspaceID *uuid.UUID // nil: the whole installation
+	ActorKind   string
+	ActorID     *uuid.UUID
+	ActorName   string
+	RequestID   *uuid.UUID
+	Operation   string
+	Subjects    []Subject
+	Outcome     string // done; begun: the action attempt among the subjects tells how it ended
+}
+
+// AuditFilter says which entries are wanted; zero fields are no condition.
+type AuditFilter struct {
+	Since, Until time.Time
+	WorkspaceID  *uuid.UUID
+	Actor        string // its kind, identifier or name
+	Operation    string // or how it begins
+	RequestID    *uuid.UUID
+	SubjectID    *uuid.UUID
+	OldestFirst  bool
+}
+
+const auditPage = 500
+
+// Ends of all times, for conditions that are none.
+var (
+	longAgo = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
+	never   = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// Audit walks through the audit log, a page at a time. For administration only.
+func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry, error] {
+	if f.Since.IsZero() {
+		f.Since = longAgo
+	}
+	if f.Until.IsZero() {
+		f.Until = never
+	}
+	at := Position{At: f.Until}
+	if f.OldestFirst {
+		at.At = f.Since.Add(-time.Microsecond)
+		at.ID = uuid.Max
+	}
+	return func(yield func(AuditEntry, error) bool) {
+		for {
+			rows, err := s.auditPage(ctx, f, at)
+			if err != nil {
+				yield(AuditEntry{}, fmt.Errorf("read the audit log: %w", err))
+				return
+			}
+			for _, r := range rows {
+				if !yield(toAuditEntry(r), nil) {
+					return
+				}
+				at = Position{r.At, r.AuditID}
+			}
+			if len(rows) < auditPage {
+				return
+			}
+		}
+	}
+}
+
+func (s *Service) auditPage(ctx context.Context, f AuditFilter, at Position) ([]store.AuditLog, error) {
+	if f.OldestFirst {
+		return s.db.PlannedAnew.AuditAfter(ctx, store.AuditAfterParams{AfterAt: at.At, AfterID: at.ID, Until: f.Until, WorkspaceID: f.WorkspaceID,
+			Actor: f.Actor, Operation: f.Operation, RequestID: f.RequestID, SubjectID: f.SubjectID, MaxRows: auditPage})
+	}
+	return s.db.PlannedAnew.AuditBefore(ctx, store.AuditBeforeParams{BeforeAt: at.At, BeforeID: at.ID, Since: f.Since, WorkspaceID: f.WorkspaceID,
+		Actor: f.Actor, Operation: f.Operation, RequestID: f.RequestID, SubjectID: f.SubjectID, MaxRows: auditPage})
+}
+
+func toAuditEntry(r store.AuditLog) AuditEntry {
+	e := AuditEntry{ID: r.AuditID, At: r.At, WorkspaceID: r.WorkspaceID, ActorKind: r.ActorKind, ActorID: r.ActorID, ActorName: r.ActorName,
+		RequestID: r.RequestID, Operation: r.Operation, Outcome: r.Outcome, Subjects: make([]Subject, len(r.SubjectIds))}
+	for i, id := range r.SubjectIds {
+		e.Subjects[i] = Subject{Kind: r.SubjectKinds[i], ID: id}
+	}
+	return e
+}
+
+const oldAuditBatch = 1000 // entries removed in one transaction
+
+// DropOldAudit removes entries of the audit log that are older than the retention, of all workspaces, until none is left
+// or goOn says no.
+func (s *Service) DropOldAudit(ctx context.Context, retention time.Duration, goOn func() bool) (dropped int64, err error) {
+	for goOn() {
+		n, err := s.db.DropAuditEntries(ctx, store.DropAuditEntriesParams{Retention: retention, MaxRows: oldAuditBatch})
+		dropped += n
+		if err != nil {
+			return dropped, fmt.Errorf("remove old entries of the audit log: %w", err)
+		}
+		if n < oldAuditBatch {
+			break
+		}
+	}
+	return dropped, nil
+}

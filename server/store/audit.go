@@ -1,0 +1,243 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Act is what somebody does: a request or a command. Each transaction that is made with its context, and that changes
+// something, carries an entry of the audit log: both are there after a crash, or neither. All transactions of an act have
+// one entry together, or one for each workspace that they name where the act is in none.
+type Act struct {
+	ActorKind   string
+	ActorID     uuid.UUID // zero: it has none
+	ActorName   string
+	RequestID   uuid.UUID // zero: it is no request
+	Operation   string
+	WorkspaceID uuid.UUID        // zero: those that are named by what is changed
+	Named       func() []Subject // what the request names; nil: nothing
+
+	mu       sync.Mutex
+	entries  map[uuid.UUID]uuid.UUID // by workspace
+	subjects []Subject               // of what is committed
+	begun    bool
+}
+
+// Subject is something that was changed.
+type Subject struct {
+	Kind string // such as device_id
+	ID   uuid.UUID
+}
+
+// maxSubjects is how many of them an entry names.
+const maxSubjects = 1000
+
+type actKey struct{}
+
+// Acting is the context for what an act does; nil: for what nobody has asked for.
+func Acting(ctx context.Context, a *Act) context.Context { return context.WithValue(ctx, actKey{}, a) }
+
+func actOf(ctx context.Context) *Act {
+	a, _ := ctx.Value(actKey{}).(*Act)
+	return a
+}
+
+// change is what a transaction has changed so far.
+type change struct {
+	wrote      bool
+	begun      bool
+	subjects   []Subject
+	workspaces []uuid.UUID
+}
+
+func (c *change) name(kind string, id uuid.UUID) {
+	if kind == workspaceID {
+		if !slices.Contains(c.workspaces, id) {
+			c.workspaces = append(c.workspaces, id)
+		}
+		return
+	}
+	if one := (Subject{kind, id}); len(c.subjects) < maxSubjects && !slices.Contains(c.subjects, one) {
+		c.subjects = append(c.subjects, one)
+	}
+}
+
+func (c *change) saw(s *statement, args []any) {
+	c.wrote, c.begun = true, c.begun || s.begins
+	s.named(args, c.name)
+}
+
+// entriesFor are the entries of the audit log that tell of the act with this change, and what to do once they are
+// committed.
+func (a *Act) entriesFor(c *change) (entries []PutAuditEntryParams, committed func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := change{subjects: slices.Clone(a.subjects)}
+	if a.Named != nil {
+		for _, s := range a.Named() {
+			all.name(s.Kind, s.ID)
+		}
+	}
+	for _, s := range c.subjects {
+		all.name(s.Kind, s.ID)
+	}
+	entry := PutAuditEntryParams{ActorKind: a.ActorKind, ActorID: given(a.ActorID), ActorName: a.ActorName, RequestID: given(a.RequestID), Operation: a.Operation,
+		SubjectKinds: make([]string, len(all.subjects)), SubjectIds: make([]uuid.UUID, len(all.subjects)), Outcome: "done"}
+	for i, s := range all.subjects {
+		entry.SubjectKinds[i], entry.SubjectIds[i] = s.Kind, s.ID
+	}
+	if a.begun || c.begun {
+		entry.Outcome = "begun"
+	}
+	workspaces := []uuid.UUID{a.WorkspaceID}
+	if a.WorkspaceID == uuid.Nil && len(c.workspaces) > 0 {
+		workspaces = c.workspaces
+	}
+	if a.entries == nil {
+		a.entries = map[uuid.UUID]uuid.UUID{}
+	}
+	for _, w := range workspaces {
+		if a.entries[w] == uuid.Nil {
+			a.entries[w] = uuid.Must(uuid.NewV7())
+		}
+		entry.AuditID, entry.WorkspaceID = a.entries[w], given(w)
+		entries = append(entries, entry)
+	}
+	return entries, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.subjects, a.begun = all.subjects, a.begun || c.begun
+	}
+}
+
+func given(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+	return &id
+}
+
+// commit ends a transaction; the entries of the act go along with the commit.
+func commit(ctx context.Context, conn *pgx.Conn, tx pgx.Tx, act *Act, c *change) error {
+	if act == nil || !c.wrote {
+		return tx.Commit(ctx)
+	}
+	entries, committed := act.entriesFor(c)
+	batch := &pgx.Batch{}
+	for _, e := range entries {
+		batch.Queue(putAuditEntry, e.args()...)
+	}
+	batch.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
+		if tag.String() == "ROLLBACK" {
+			return pgx.ErrTxCommitRollback
+		}
+		return nil
+	})
+	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
+		return err
+	}
+	committed()
+	return nil
+}
+
+func (e PutAuditEntryParams) args() []any {
+	return []any{e.AuditID, e.WorkspaceID, e.ActorKind, e.ActorID, e.ActorName, e.RequestID, e.Operation, e.SubjectKinds, e.SubjectIds, e.Outcome}
+}
+
+// watched are the queries of a transaction that an act makes.
+type watched struct {
+	DBTX
+	change *change
+}
+
+func (w watched) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	tag, err := w.DBTX.Exec(ctx, sql, args...)
+	if s := statementOf(sql); err == nil && s.writes && (s.compound || tag.RowsAffected() > 0) {
+		w.change.saw(s, args)
+	}
+	return tag, err
+}
+
+func (w watched) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if s := statementOf(sql); s.writes {
+		w.change.saw(s, args)
+	}
+	return w.DBTX.Query(ctx, sql, args...)
+}
+
+func (w watched) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	row := w.DBTX.QueryRow(ctx, sql, args...)
+	if s := statementOf(sql); s.writes {
+		return watchedRow{row, func() { w.change.saw(s, args) }}
+	}
+	return row
+}
+
+// watchedRow tells of a change once it is known that it has changed a row.
+type watchedRow struct {
+	pgx.Row
+	saw func()
+}
+
+func (r watchedRow) Scan(dest ...any) error {
+	err := r.Row.Scan(dest...)
+	if err == nil {
+		r.saw()
+	}
+	return err
+}
+
+// audited runs a statement that is a transaction of its own, with the entry of the audit log in it: one statement, such
+// that it takes no longer. There is no entry when no row is changed.
+func (db *DB) audited(ctx context.Context, act *Act, s *statement, sql string, args []any) (tag pgconn.CommandTag, err error) {
+	c := &change{}
+	c.saw(s, args)
+	entries, committed := act.entriesFor(c)
+	if !s.alone || len(entries) != 1 {
+		err = db.InTx(ctx, func(tx Tx) error {
+			tag, err = tx.db.Exec(ctx, sql, args...)
+			return err
+		})
+		return tag, err
+	}
+	if tag, err = db.Pool.Exec(ctx, withEntry(sql, len(args)), append(slices.Clip(args), entries[0].args()...)...); err == nil && tag.RowsAffected() > 0 {
+		committed()
+	}
+	return tag, err
+}
+
+var withEntries sync.Map // text → text
+
+// withEntry is a statement of n arguments that also puts an entry, whose arguments follow.
+func withEntry(sql string, n int) string {
+	if known, ok := withEntries.Load(sql); ok {
+		return known.(string)
+	}
+	types := []string{"uuid", "uuid", "text", "uuid", "text", "uuid", "text", "text[]", "uuid[]", "text"} // of putAuditEntry
+	for i, t := range types {
+		types[i] = fmt.Sprintf("$%d::%s", n+i+1, t)
+	}
+	head, rest, _ := strings.Cut(putAuditEntry, "values (")
+	_, tail, _ := strings.Cut(rest, ")\n")
+	whole := "with change as (\n" + strings.TrimRight(sql, "\n; ") + "\nreturning 1)\n" + head + "select " + strings.Join(types, ", ") + "\nwhere exists (select from change)\n" + tail
+	withEntries.Store(sql, whole)
+	return whole
+}
+
+// errUnaudited is of a change that would stand in no audit log.
+var errUnaudited = errors.New("a change that somebody asks for and that returns rows has to be made in a transaction")
+
+// Concerns says which workspaces a change is in, where its statements do not name them.
+func (tx Tx) Concerns(workspaces ...uuid.UUID) {
+	for _, w := range workspaces {
+		tx.change.name(workspaceID, w)
+	}
+}

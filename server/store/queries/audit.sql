@@ -1,0 +1,32 @@
+-- name: PutAuditEntry :exec
+-- A request that goes on to change more after a first transaction adds to its entry.
+insert into audit_log (audit_id, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome)
+values (@audit_id, sqlc.narg('workspace_id'), @actor_kind, sqlc.narg('actor_id'), @actor_name, sqlc.narg('request_id'), @operation, @subject_kinds, @subject_ids, @outcome)
+on conflict (audit_id) do update set subject_kinds = excluded.subject_kinds, subject_ids = excluded.subject_ids, outcome = excluded.outcome;
+
+-- name: AuditBefore :many
+-- The newest first.
+select * from audit_log
+where (at, audit_id) < (@before_at::timestamptz, @before_id::uuid) and at >= @since::timestamptz
+  and (sqlc.narg('workspace_id')::uuid is null or workspace_id = sqlc.narg('workspace_id'))
+  and (@actor::text = '' or @actor in (actor_kind, actor_name, actor_id::text))
+  and starts_with(operation, @operation::text)
+  and (sqlc.narg('request_id')::uuid is null or request_id = sqlc.narg('request_id'))
+  and (sqlc.narg('subject_id')::uuid is null or subject_ids @> array[sqlc.narg('subject_id')::uuid])
+order by at desc, audit_id desc limit @max_rows;
+
+-- name: AuditAfter :many
+-- The oldest first.
+select * from audit_log
+where (at, audit_id) > (@after_at::timestamptz, @after_id::uuid) and at < @until::timestamptz
+  and (sqlc.narg('workspace_id')::uuid is null or workspace_id = sqlc.narg('workspace_id'))
+  and (@actor::text = '' or @actor in (actor_kind, actor_name, actor_id::text))
+  and starts_with(operation, @operation::text)
+  and (sqlc.narg('request_id')::uuid is null or request_id = sqlc.narg('request_id'))
+  and (sqlc.narg('subject_id')::uuid is null or subject_ids @> array[sqlc.narg('subject_id')::uuid])
+order by at, audit_id limit @max_rows;
+
+-- name: DropAuditEntries :execrows
+-- Several may do so at once: they pass over what others remove.
+delete from audit_log where audit_id in (
+  select a.audit_id from audit_log a where a.at < now() - @retention::interval order by a.at, a.audit_id limit @max_rows for update skip locked);

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+// What queries change is read from their text. Every query that is written as one that changes something is found to, with
+// what it names, and none of the others is.
+func TestEveryQueryIsReadRightly(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.sql.gen.go")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	query := regexp.MustCompile("(?s)\nconst \\w+ = `(-- name: (\\w+) [^`]*)`")
+	begins := regexp.MustCompile(`(?m)^\s*(insert into|update|delete from) (\w+)|as (?:materialized )?\(\s*(insert into|update|delete from) (\w+)`)
+	found, named := 0, 0
+	for _, file := range files {
+		b, err := os.ReadFile(filepath.Clean(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range query.FindAllStringSubmatch(string(b), -1) {
+			text, name := m[1], m[2]
+			want := false
+			for _, w := range begins.FindAllStringSubmatch(text, -1) {
+				table := w[2] + w[4]
+				want = want || table != "audit_log" && table != "idempotency_keys" && table != "leases" && table != "server_keys"
+			}
+			s := statementOf(text)
+			if s.writes != want {
+				t.Errorf("%s: writes is %v, want %v", name, s.writes, want)
+			}
+			if s.writes {
+				found++
+			}
+			if len(s.ids) > 0 {
+				named++
+			}
+			if s.begins != (name == "InsertActionAttempt" || name == "InsertWorkspaceAttempt") {
+				t.Errorf("%s: begins is %v", name, s.begins)
+			}
+		}
+	}
+	if found < 80 || named < 70 {
+		t.Errorf("%d queries change something, %d say what", found, named)
+	}
+}
+
+func TestWhatAStatementNames(t *testing.T) {
+	t.Parallel()
+	code, device, workspace := uuid.New(), uuid.New(), uuid.New()
+	for name, c := range map[string]struct {
+		sql  string
+		args []any
+		want string
+	}{
+		"inserted":           {insertAccessCode, append([]any{code, workspace, device}, make([]any, 40)...), "access_code_id workspace_id device_id"},
+		"by a condition":     {deleteAccessCode, []any{code}, "access_code_id"},
+		"absent":             {"-- name: X :exec\nupdate devices set nickname = $1 where device_id = $2", []any{"x", (*uuid.UUID)(nil)}, ""},
+		"a pointer":          {"update devices set nickname = coalesce($1, lower('a,b')) where device_id = $2", []any{"x", &device}, "device_id"},
+		"a list":             {"delete from devices where device_id = any($1::uuid[])", []any{[]uuid.UUID{device, code}}, "device_id device_id"},
+		"values with commas": {"insert into devices (name, device_id)\nvalues (coalesce($1, lower('a,b')), $2::uuid)", []any{"x", device}, "device_id"},
+		"an upsert":          {"insert into webhooks (webhook_id, url) values ($1, $2) on conflict (webhook_id) do update set url = $2", []any{device, "x"}, "webhook_id"},
+		"what is no subject": {"insert into events (event_id, device_id) values ($1, $2)", []any{code, device}, "device_id"},
+		"locked":             {"select * from devices where device_id = $1 for no key update of d", []any{device}, ""},
+		"not told of":        {"delete from leases where device_id = $1", []any{device}, ""},
+	} {
+		var got []string
+		statementOf(c.sql).named(c.args, func(kind string, _ uuid.UUID) { got = append(got, kind) })
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+}
