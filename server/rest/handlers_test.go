@@ -122,10 +122,12 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	inputs := map[string]func() in{
-		"/client_sessions/create":        user,
-		"/client_sessions/get_or_create": func() in { return in{"user_identifier_key": user()["user_identifier_key"], "connected_account_ids": []any{account}} },
-		"/client_sessions/get":           ended,
-		"/client_sessions/list":          func() in { return nil },
+		"/client_sessions/create": user,
+		"/client_sessions/get_or_create": func() in {
+			return in{"user_identifier_key": user()["user_identifier_key"], "connected_account_ids": []any{account}}
+		},
+		"/client_sessions/get":  ended,
+		"/client_sessions/list": func() in { return nil },
 		"/client_sessions/grant_access": func() in {
 			return in{"client_session_id": ended()["client_session_id"], "connect_webview_ids": []any{webview()}}
 		},

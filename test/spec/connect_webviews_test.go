@@ -213,6 +213,17 @@ func TestLoginOnAWebviewConnectsAnAccount(t *testing.T) {
 	if !got.LoginSuccessful || got.AuthorizedAt == nil || got.ConnectedAccountID == nil {
 		t.Fatalf("%+v", got)
 	}
+	var told []access.AuditEntry
+	for e, err := range s.App.Access.Audit(t.Context(), access.AuditFilter{Actor: access.ByPage}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		told = append(told, e)
+	}
+	if len(told) != 1 || told[0].ActorID.String() != w.ConnectWebviewID || told[0].RequestID == nil || told[0].WorkspaceID.String() != s.WorkspaceID ||
+		!slices.ContainsFunc(told[0].Subjects, func(x access.Subject) bool { return x.ID.String() == *got.ConnectedAccountID }) {
+		t.Errorf("the audit log tells of the login: %+v", told)
+	}
 	about := map[string]any{"connect_webview_id": w.ConnectWebviewID}
 	var devices api.UnmanagedDevicesResponse
 	if s.Post(t, "/devices/unmanaged/list", about, &devices); len(devices.Devices) != 1 || devices.Devices[0].ConnectedAccountID != *got.ConnectedAccountID {
