@@ -3,7 +3,6 @@ package access
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
@@ -24,19 +23,12 @@ type DeliveryFilter struct {
 // bounds are the identifiers that those of the events are between.
 func (f DeliveryFilter) bounds() (after, before uuid.UUID) {
 	if before = uuid.Max; !f.Until.IsZero() {
-		before = firstID(f.Until)
+		before = store.FirstID(f.Until)
 	}
 	if !f.Since.IsZero() {
-		after = firstID(f.Since)
+		after = store.FirstID(f.Since)
 	}
 	return after, before
-}
-
-// firstID is less than every identifier made at that time or later, and more than those made before (RFC 9562: 48 bits
-// of milliseconds come first). It is none itself.
-func firstID(t time.Time) (id uuid.UUID) {
-	binary.BigEndian.PutUint64(id[:8], uint64(max(t.UnixMilli(), 0))<<16)
-	return id
 }
 
 func (f DeliveryFilter) states() (out []string) {
@@ -151,6 +143,9 @@ func (s *Service) ReplayDeliveries(ctx context.Context, p Principal, webhook uui
 	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w store.Webhook) error {
 		if w.DisabledAt != nil {
 			return &Error{Kind: Conflict, Type: "webhook_disabled", Message: "The webhook is disabled: " + text(w.DisabledReason)}
+		}
+		if err := tx.AwaitPartitions(ctx); err != nil {
+			return err
 		}
 		n, err := tx.ReplayDeliveries(ctx, store.ReplayDeliveriesParams{WebhookID: webhook, EventIds: ids, States: f.states()})
 		if err != nil || n == 0 {

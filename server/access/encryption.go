@@ -201,7 +201,20 @@ func (s *Service) resealAll(ctx context.Context, current byte, tell func(Rotatio
 
 // reseal goes through a column once.
 func (s *Service) reseal(ctx context.Context, column store.SealedColumn, current byte, total int64, tell func(Rotation)) error {
+	parts, err := s.db.Parts(ctx, column)
+	if err != nil {
+		return err
+	}
 	progress := Rotation{Column: column.String(), Total: total}
+	for _, part := range parts {
+		if err := s.resealPart(ctx, part, current, &progress, tell); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) resealPart(ctx context.Context, column store.SealedColumn, current byte, progress *Rotation, tell func(Rotation)) error {
 	for block := int64(0); ; {
 		was, next, err := s.db.SealedByOthers(ctx, column, current, block)
 		if err != nil {
@@ -219,7 +232,7 @@ func (s *Service) reseal(ctx context.Context, column store.SealedColumn, current
 			return err
 		}
 		progress.Done += int64(len(was))
-		tell(progress)
+		tell(*progress)
 		if next == 0 {
 			return nil
 		}

@@ -267,6 +267,7 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 	if f.Nothing {
 		return nil, nil
 	}
+	arg.SinceID, arg.UntilID = store.EventIDs(arg.Since, arg.Until)
 	rows, err := s.db.PlannedAnew.ListEvents(ctx, arg)
 	if err != nil {
 		return nil, fmt.Errorf("list the events: %w", err)

@@ -28,16 +28,24 @@ type Dropped struct {
 	More               bool     // there is a next batch
 }
 
-// DropOld removes events older than the retention, and deliveries that came to rest longer ago than that, with their
+// DropOld removes, one by one, events older than the retention that do not go with their partition, and deliveries that came to rest longer ago than that, with their
 // attempts: one batch, of the events after a position. Never a delivery that is pending, nor an event that a delivery
 // is left of.
 func (s *Service) DropOld(ctx context.Context, h Holder, workspace uuid.UUID, retention time.Duration, after Position) (d Dropped, err error) {
 	d.Last = after
+	now, err := s.db.Moment(ctx)
+	if err != nil {
+		return Dropped{}, err
+	}
+	before, err := s.db.RowsGoBefore(ctx, now.Add(-retention), retention)
+	if err != nil {
+		return Dropped{}, err
+	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		old, err := tx.OldEvents(ctx, store.OldEventsParams{WorkspaceID: workspace, Retention: retention, AfterAt: after.At, AfterID: after.ID, MaxRows: oldEventBatch})
+		old, err := tx.OldEvents(ctx, store.OldEventsParams{WorkspaceID: workspace, Retention: retention, Before: before, AfterAt: after.At, AfterID: after.ID, MaxRows: oldEventBatch})
 		if err != nil || len(old) == 0 {
 			return err
 		}
@@ -61,6 +69,52 @@ func (s *Service) DropOld(ctx context.Context, h Holder, workspace uuid.UUID, re
 		return Dropped{}, fmt.Errorf("remove old events of workspace %s: %w", workspace, err)
 	}
 	return d, nil
+}
+
+// Kept is what has become of the partitions of events.
+type Kept struct {
+	Made, Dropped []string
+	Left          []string // old, and something in them is owed: what is not goes one by one
+}
+
+// analyzePartitions is how often the partitions are counted as a whole.
+const analyzePartitions = 24 * time.Hour
+
+// KeepPartitions makes the partitions of events that are needed soon, and drops those that were kept for longer than the
+// retention; 0: for ever.
+func (s *Service) KeepPartitions(ctx context.Context, retention time.Duration) (k Kept, err error) {
+	now, err := s.db.Moment(ctx)
+	if err != nil {
+		return k, err
+	}
+	made, err := s.db.MakePartitions(ctx, now, PartitionWidth(retention))
+	if k.Made = partitionNames(made); err != nil {
+		return k, err
+	}
+	if retention > 0 {
+		dropped, left, err := s.db.DropPartitions(ctx, now.Add(-retention))
+		if k.Dropped, k.Left = partitionNames(dropped), partitionNames(left); err != nil {
+			return k, err
+		}
+	}
+	return k, s.db.AnalyzePartitions(ctx, analyzePartitions)
+}
+
+func partitionNames(all []store.Partition) (names []string) {
+	for _, p := range all {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// PartitionWidth is how much time one partition is for. There are some four to six at a time, because each costs every list
+// a look and every plan of a query its part; for ever there is one more each quarter.
+func PartitionWidth(retention time.Duration) time.Duration {
+	const quarter = 91 * store.Day
+	if retention == 0 {
+		return quarter
+	}
+	return min(max((retention / 4).Truncate(store.Day), store.Day), quarter)
 }
 
 // DropOldSessions removes client sessions that ended longer ago than the retention: one batch. More is true when there

@@ -102,8 +102,10 @@ func (s *Service) ResetSandbox(ctx context.Context, p Principal, anew NewAccount
 				return err
 			}
 		}
-		if err := tx.EraseWorkspace(ctx, p.WorkspaceID); err != nil {
-			return err
+		for _, erase := range []func(context.Context, uuid.UUID) error{tx.EraseWorkspace, tx.EraseDeliveries, tx.EraseDeliveryAttempts} {
+			if err := erase(ctx, p.WorkspaceID); err != nil {
+				return err
+			}
 		}
 		r, err := tx.InsertWorkspaceAttempt(ctx, store.InsertWorkspaceAttemptParams{ActionAttemptID: newID(), WorkspaceID: p.WorkspaceID,
 			ActionType: ResetSandboxWorkspace, Patience: s.opt.AttemptPatience})

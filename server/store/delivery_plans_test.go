@@ -17,12 +17,13 @@ func TestOperationOfDeliveriesReadsNoWholeTable(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
 	ctx := t.Context()
+	partition(t, db, 360*store.Day, 100*store.Day)
 	if _, err := db.Pool.Exec(ctx, `
 		insert into workspaces (workspace_id, name, is_sandbox, retention_due_at) select gen_random_uuid(), 'w' || i, true, now() + interval '1 h' from generate_series(1, 3000) i;
 		insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed, due_at)
 			select gen_random_uuid(), workspace_id, '', '{*}', '', case when random() < 0.05 then now() end from workspaces;
 		insert into events (event_id, workspace_id, event_type, payload, created_at, fanned_out_at)
-			select gen_random_uuid(), w.workspace_id, 'x', '{}', now() - i * interval '1 h', now() from workspaces w, generate_series(1, case when w.name in ('w1', 'w2', 'w3') then 8000 else 3 end) i;
+			select `+madeAt("now() - i * interval '1 h'")+`, w.workspace_id, 'x', '{}', now() - i * interval '1 h', now() from workspaces w, generate_series(1, case when w.name in ('w1', 'w2', 'w3') then 8000 else 3 end) i;
 		insert into deliveries (webhook_id, event_id, state, next_attempt_at, finished_at)
 			select w.webhook_id, e.event_id, s.state, case when s.state = 'pending' then now() end, case when s.state <> 'pending' then e.created_at end
 			from events e join webhooks w on w.workspace_id = e.workspace_id,
@@ -88,7 +89,7 @@ func TestOperationOfDeliveriesReadsNoWholeTable(t *testing.T) {
 				t.Errorf("%s: the plan reads a whole table:\n%s", name, plan)
 			}
 		}
-		if !strings.Contains(plan, c.index) || strings.Contains(plan, "Sort") && name != "drop deliveries" {
+		if !strings.Contains(plan, c.index) || strings.Contains(plan, "Sort  (") && name != "drop deliveries" {
 			t.Errorf("%s: the plan sorts, or does without %s:\n%s", name, c.index, plan)
 		}
 	}

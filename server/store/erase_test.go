@@ -23,7 +23,7 @@ func TestErasureForgetsNoTable(t *testing.T) {
 			select c.conrelid from pg_constraint c join gone on c.confrelid = gone.id where c.contype = 'f' and c.confdeltype = 'c'
 		)
 		select t.relname from pg_class t join pg_attribute a on a.attrelid = t.oid
-		where t.relkind = 'r' and t.relnamespace = current_schema()::regnamespace and a.attname = 'workspace_id' and t.oid not in (select id from gone)`, erased)
+		where t.relkind in ('r', 'p') and not t.relispartition and t.relnamespace = current_schema()::regnamespace and a.attname = 'workspace_id' and t.oid not in (select id from gone)`, erased)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,15 +16,16 @@ func TestEventsOfASubjectAreFoundInItsIndex(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
 	ctx := t.Context()
+	partition(t, db, 300*store.Day, 0)
 	workspace := uuid.New()
 	if err := db.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: workspace, Name: "w"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Pool.Exec(ctx, `
 		insert into events (event_id, workspace_id, event_type, payload, created_at)
-			select gen_random_uuid(), workspace_id, 'x', case when i % 10 > 0 then '{}' else jsonb_build_object('connect_webview_id', i::text, 'customer_key', i::text,
+			select `+madeAt("now() - i * interval '2 h'")+`, workspace_id, 'x', case when i % 10 > 0 then '{}' else jsonb_build_object('connect_webview_id', i::text, 'customer_key', i::text,
 				'user_identity_id', i::text, 'acs_system_id', i::text, 'acs_user_id', i::text, 'acs_access_group_id', i::text, 'acs_entrance_id', i::text) end,
-				now() + i * interval '1 s' from workspaces, generate_series(1, 3000) i;
+				now() - i * interval '2 h' from workspaces, generate_series(1, 3000) i;
 		analyze events`); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestEventsOfASubjectAreFoundInItsIndex(t *testing.T) {
 		"events_of_acs_access_groups": {AcsAccessGroupID: one},
 		"events_of_acs_entrances":     {AcsEntranceID: one},
 	} {
-		arg.WorkspaceID, arg.Until, arg.MaxRows = workspace, time.Now().Add(time.Hour), 100
+		arg.WorkspaceID, arg.Until, arg.UntilID, arg.MaxRows = workspace, time.Now().Add(time.Hour), uuid.Max, 100
 		plan := explain(t, db, true, func(q *store.Queries) error {
 			_, err := q.ListEvents(ctx, arg)
 			return err

@@ -89,8 +89,21 @@ func (e *explainer) explain(ctx context.Context, sql string, args []any) error {
 	if err != nil {
 		return fmt.Errorf("explain: %w", err)
 	}
-	e.plans.WriteString(strings.Join(lines, "\n") + "\n")
-	return nil
+	plan, err := e.whole(ctx, strings.Join(lines, "\n"))
+	e.plans.WriteString(plan + "\n")
+	return err
+}
+
+// whole names partitions, and their indexes, as what they are parts of.
+func (e *explainer) whole(ctx context.Context, plan string) (string, error) {
+	rows, err := e.db.Pool.Query(ctx, "select c.relname, p.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_class p on p.oid = i.inhparent order by length(c.relname) desc")
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	var part, of string
+	_, err = pgx.ForEachRow(rows, []any{&part, &of}, func() error { names = append(names, part, of); return nil })
+	return strings.NewReplacer(names...).Replace(plan), err
 }
 
 // literal writes a parameter as text of SQL.

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // goose speaks database/sql
 	"github.com/pressly/goose/v3"
@@ -56,7 +55,25 @@ func Migrate(ctx context.Context, dsn string) error {
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}
-	return migrateRiver(ctx, dsn)
+	if err := migrateRiver(ctx, dsn); err != nil {
+		return err
+	}
+	return firstPartitions(ctx, dsn)
+}
+
+// firstPartitions are for what happens before a server looks after them, which knows for how long events are to be kept.
+func firstPartitions(ctx context.Context, dsn string) error {
+	db, err := Open(ctx, dsn, 1)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	now, err := db.Moment(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = db.MakePartitions(ctx, now, 7*Day)
+	return err
 }
 
 // migrateRiver brings up the tables of the job queue, which come with its own library.
@@ -97,8 +114,7 @@ func SchemaVersion(ctx context.Context, dsn string) (version int64, err error) {
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has been read from
 	err = conn.QueryRow(ctx, "select coalesce(max(version_id), 0) from goose_db_version where is_applied").Scan(&version)
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.Code == "42P01" || err == nil && version == 0 { // no such table
+	if isNoTable(err) || err == nil && version == 0 {
 		return 0, ErrNoSchema
 	}
 	if err != nil {

@@ -124,12 +124,6 @@ type AcsUser struct {
 	DisputedAt     *time.Time
 }
 
-type AcsUsersGone struct {
-	AcsUserID   uuid.UUID
-	AcsSystemID uuid.UUID
-	GoneAt      time.Time
-}
-
 type ActionAttempt struct {
 	ActionAttemptID uuid.UUID
 	WorkspaceID     uuid.UUID
@@ -175,26 +169,6 @@ type ClientSession struct {
 	RevokedAt         *time.Time
 }
 
-type ClientSessionAccount struct {
-	ClientSessionID    uuid.UUID
-	ConnectedAccountID uuid.UUID
-}
-
-type ClientSessionPage struct {
-	ClientSessionID  uuid.UUID
-	ConnectWebviewID uuid.UUID
-}
-
-type ClientSessionReach struct {
-	ClientSessionID    uuid.UUID
-	ConnectedAccountID uuid.UUID
-}
-
-type ClientSessionWebview struct {
-	ClientSessionID  uuid.UUID
-	ConnectWebviewID uuid.UUID
-}
-
 type ConnectWebview struct {
 	ConnectWebviewID     uuid.UUID
 	WorkspaceID          uuid.UUID
@@ -238,23 +212,6 @@ type ConnectedAccount struct {
 	UserIdentifier       []byte
 }
 
-type Credential struct {
-	CredentialID uuid.UUID
-	Kind         string
-	Name         string
-	Hint         string
-	TokenHash    []byte
-	CreatedAt    time.Time
-	ExpiresAt    *time.Time
-	RevokedAt    *time.Time
-	PublicToken  *string
-}
-
-type CredentialWorkspace struct {
-	CredentialID uuid.UUID
-	WorkspaceID  uuid.UUID
-}
-
 type DataKey struct {
 	KeyID      int16
 	Wrapped    []byte
@@ -262,17 +219,6 @@ type DataKey struct {
 	CreatedAt  time.Time
 	RetiredAt  *time.Time
 	ResealedAt *time.Time
-}
-
-type Delivery struct {
-	WebhookID     uuid.UUID
-	EventID       uuid.UUID
-	State         string
-	Attempts      int32
-	Step          int32
-	NextAttemptAt *time.Time
-	CreatedAt     time.Time
-	FinishedAt    *time.Time
 }
 
 type DeliveryAttempt struct {
@@ -358,30 +304,6 @@ type IdempotencyKey struct {
 	CreatedAt        time.Time
 }
 
-type Lease struct {
-	Key       string
-	Holder    uuid.UUID
-	Fence     int64
-	HeldUntil time.Time
-}
-
-type LockOperation struct {
-	DeviceID  uuid.UUID
-	Operation string
-	SeenAt    time.Time
-}
-
-type PublishableKey struct {
-	WorkspaceID uuid.UUID
-	PublicToken *string
-}
-
-type ServerKey struct {
-	Name      string
-	Sealed    []byte
-	CreatedAt time.Time
-}
-
 type UserIdentity struct {
 	UserIdentityID  uuid.UUID
 	WorkspaceID     uuid.UUID
@@ -390,16 +312,6 @@ type UserIdentity struct {
 	PhoneNumber     *string
 	FullName        *string
 	CreatedAt       time.Time
-}
-
-type UserIdentityAccount struct {
-	UserIdentityID     uuid.UUID
-	ConnectedAccountID uuid.UUID
-}
-
-type UserIdentityWebview struct {
-	UserIdentityID   uuid.UUID
-	ConnectWebviewID uuid.UUID
 }
 
 type Webhook struct {

@@ -33,6 +33,19 @@ func SealedColumns() []SealedColumn {
 	}
 }
 
+// Parts are the column in each table that holds rows: in its own, or in every partition of it.
+func (db *DB) Parts(ctx context.Context, c SealedColumn) ([]SealedColumn, error) {
+	rows, err := db.Pool.Query(ctx, "select relid::regclass::text from pg_partition_tree($1::regclass) where isleaf order by 1", c.table)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (part SealedColumn, err error) {
+		part = c
+		err = r.Scan(&part.table)
+		return part, err
+	})
+}
+
 // Sealed is the content of a column in one row.
 type Sealed struct {
 	Row    string // where it is: for Reseal alone
@@ -47,10 +60,13 @@ func (db *DB) CountSealedByOthers(ctx context.Context, c SealedColumn, key byte)
 }
 
 // SealedByOthers reads rows, as they are stored from a block of the table on, that another key than this one has
-// sealed. It returns from which block to go on; 0 is the end.
+// sealed. It returns from which block to go on; 0 is the end, also of a partition that has been dropped meanwhile.
+// The column is one of Parts: blocks are those of one table.
 func (db *DB) SealedByOthers(ctx context.Context, c SealedColumn, key byte, block int64) (rows []Sealed, next int64, err error) {
 	var blocks int64
-	if err := db.Pool.QueryRow(ctx, "select pg_relation_size($1::regclass) / current_setting('block_size')::bigint", c.table).Scan(&blocks); err != nil {
+	if err := db.Pool.QueryRow(ctx, "select pg_relation_size($1::regclass) / current_setting('block_size')::bigint", c.table).Scan(&blocks); isNoTable(err) {
+		return nil, 0, nil
+	} else if err != nil {
 		return nil, 0, err
 	}
 	const some = 64 // blocks of 8 KiB
@@ -64,6 +80,9 @@ func (db *DB) SealedByOthers(ctx context.Context, c SealedColumn, key byte, bloc
 		err = r.Scan(&s.Row, &s.Place, &s.Sealed)
 		return s, err
 	})
+	if isNoTable(err) {
+		return nil, 0, nil
+	}
 	if next = block + some; next >= blocks {
 		next = 0
 	}
@@ -95,5 +114,8 @@ func (db *DB) Reseal(ctx context.Context, c SealedColumn, was, now []Sealed) err
 	_, err := db.Pool.Exec(ctx, fmt.Sprintf(`update %[1]s t set %[2]s = n.after
 		from unnest($2::bytea[], $3::bytea[]) n(before, after) where t.ctid = any($1::text[]::tid[]) and t.%[2]s = n.before`,
 		c.table, c.column), ids, before, after)
+	if isNoTable(err) {
+		return nil
+	}
 	return err
 }

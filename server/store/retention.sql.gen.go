@@ -12,6 +12,16 @@ import (
 	"github.com/google/uuid"
 )
 
+const awaitPartitions = `-- name: AwaitPartitions :exec
+select pg_advisory_xact_lock_shared(hashtextextended('partitions', 0))
+`
+
+// Until the transaction ends no partition is dropped.
+func (q *Queries) AwaitPartitions(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, awaitPartitions)
+	return err
+}
+
 const dropClientSessions = `-- name: DropClientSessions :execrows
 delete from client_sessions where client_session_id in (
   select s.client_session_id from client_sessions s
@@ -35,12 +45,17 @@ func (q *Queries) DropClientSessions(ctx context.Context, arg DropClientSessions
 	return result.RowsAffected(), nil
 }
 
-const dropDeliveries = `-- name: DropDeliveries :execrows
-delete from deliveries where (webhook_id, event_id) in (
+const dropDeliveries = `-- name: DropDeliveries :one
+with old as (
   select d.webhook_id, d.event_id from deliveries d
   where d.event_id = any($1::uuid[]) and d.state <> 'pending' and d.finished_at < now() - $2::interval
   limit $3::integer for update skip locked
+), log as (
+  delete from delivery_attempts a using old where a.webhook_id = old.webhook_id and a.event_id = old.event_id and a.event_id = any($1::uuid[])
+), gone as (
+  delete from deliveries d using old where d.webhook_id = old.webhook_id and d.event_id = old.event_id and d.event_id = any($1::uuid[]) returning 1
 )
+select count(*)::bigint from gone
 `
 
 type DropDeliveriesParams struct {
@@ -52,16 +67,15 @@ type DropDeliveriesParams struct {
 // What is pending stays, and what has come to rest only lately, such as after a replay. What somebody else is about is
 // left for the next time: two who lock several wait for each other.
 func (q *Queries) DropDeliveries(ctx context.Context, arg DropDeliveriesParams) (int64, error) {
-	result, err := q.db.Exec(ctx, dropDeliveries, arg.EventIds, arg.Retention, arg.MaxRows)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	row := q.db.QueryRow(ctx, dropDeliveries, arg.EventIds, arg.Retention, arg.MaxRows)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const dropEvents = `-- name: DropEvents :execrows
 delete from events e where e.event_id = any($1::uuid[])
-and not exists (select 1 from deliveries d where d.event_id = e.event_id)
+and not exists (select 1 from deliveries d where d.event_id = e.event_id and d.event_id = any($1::uuid[]))
 `
 
 func (q *Queries) DropEvents(ctx context.Context, eventIds []uuid.UUID) (int64, error) {
@@ -113,14 +127,22 @@ func (q *Queries) HastenRetention(ctx context.Context, arg HastenRetentionParams
 }
 
 const oldEvents = `-- name: OldEvents :many
-select event_id, created_at from events
-where workspace_id = $1 and created_at < now() - $2::interval and fanned_out_at is not null
-  and (created_at, event_id) > ($3::timestamptz, $4::uuid)
-order by created_at, event_id limit $5::integer
+select o.event_id, o.created_at from (
+  (select e.event_id, e.created_at from events e
+    where e.workspace_id = $1 and e.event_id < $2::uuid and e.created_at < now() - $3::interval and e.fanned_out_at is not null
+      and (e.created_at, e.event_id) > ($4::timestamptz, $5::uuid)
+    order by e.created_at, e.event_id limit $6::integer)
+  union all
+  (select r.event_id, r.created_at from events_rest r
+    where r.workspace_id = $1 and r.event_id >= $2::uuid and r.created_at < now() - $3::interval and r.fanned_out_at is not null
+      and (r.created_at, r.event_id) > ($4::timestamptz, $5::uuid)
+    order by r.created_at, r.event_id limit $6::integer)
+) o order by o.created_at, o.event_id limit $6::integer
 `
 
 type OldEventsParams struct {
 	WorkspaceID uuid.UUID
+	Before      uuid.UUID
 	Retention   time.Duration
 	AfterAt     time.Time
 	AfterID     uuid.UUID
@@ -132,10 +154,11 @@ type OldEventsRow struct {
 	CreatedAt time.Time
 }
 
-// What webhooks have not been given yet stays.
+// Those that do not go with their partition: made before an identifier, or in none. What webhooks have not been given yet stays.
 func (q *Queries) OldEvents(ctx context.Context, arg OldEventsParams) ([]OldEventsRow, error) {
 	rows, err := q.db.Query(ctx, oldEvents,
 		arg.WorkspaceID,
+		arg.Before,
 		arg.Retention,
 		arg.AfterAt,
 		arg.AfterID,

@@ -162,10 +162,17 @@ func untangled(ctx context.Context, run func() error) error {
 const ( // PostgreSQL, appendix A
 	deadlockDetected = "40P01"
 	lockNotAvailable = "55P03"
+	undefinedTable   = "42P01"
 )
 
 // IsNoRows says whether a query for one row found none.
 func IsNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
+
+// isNoTable says whether a statement was about a table that there is not (any more).
+func isNoTable(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == undefinedTable
+}
 
 // Violates says whether a statement was refused by the constraint or unique index of that name.
 func Violates(err error, constraint string) bool {

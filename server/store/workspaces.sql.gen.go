@@ -12,9 +12,31 @@ import (
 	"github.com/google/uuid"
 )
 
+const eraseDeliveries = `-- name: EraseDeliveries :exec
+delete from deliveries d using webhooks w where w.workspace_id = $1 and d.webhook_id = w.webhook_id
+and not exists (select 1 from events e where e.event_id = d.event_id)
+`
+
+// Those whose events are erased. A statement of its own: it sees what was made until the last event was.
+func (q *Queries) EraseDeliveries(ctx context.Context, workspaceID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, eraseDeliveries, workspaceID)
+	return err
+}
+
+const eraseDeliveryAttempts = `-- name: EraseDeliveryAttempts :exec
+delete from delivery_attempts a using webhooks w where w.workspace_id = $1 and a.webhook_id = w.webhook_id
+and not exists (select 1 from deliveries d where d.webhook_id = a.webhook_id and d.event_id = a.event_id)
+`
+
+// Those whose deliveries are erased.
+func (q *Queries) EraseDeliveryAttempts(ctx context.Context, workspaceID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, eraseDeliveryAttempts, workspaceID)
+	return err
+}
+
 const eraseWorkspace = `-- name: EraseWorkspace :exec
 with accounts as (delete from connected_accounts a where a.workspace_id = $1), -- with their devices, codes and systems
-  told as (delete from events e where e.workspace_id = $1), -- with their deliveries
+  told as (delete from events e where e.workspace_id = $1), -- EraseDeliveries is next
   attempts as (delete from action_attempts t where t.workspace_id = $1 and t.device_id is not null),
   webviews as (delete from connect_webviews v where v.workspace_id = $1),
   answers as (delete from idempotency_keys i where i.workspace_id = $1),

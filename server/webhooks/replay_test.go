@@ -28,7 +28,8 @@ func (b *bed) emitAt(at time.Time, eventType string) uuid.UUID {
 		with e as (insert into events (event_id, workspace_id, event_type, payload, occurred_at, created_at, fanned_out_at)
 			select $2, workspace_id, event_type, payload, $3, $3, $3 from events where event_id = $1 returning event_id),
 		d as (insert into deliveries (webhook_id, event_id, state, finished_at, created_at)
-			select webhook_id, (select event_id from e), 'failed', $3, $3 from deliveries where event_id = $1)
+			select webhook_id, (select event_id from e), 'failed', $3, $3 from deliveries where event_id = $1),
+		gone as (delete from deliveries where event_id = $1)
 		delete from events where event_id = $1`, id, past, at)
 	b.must(err)
 	return past

@@ -75,7 +75,7 @@ func New(a *access.Service, opt Options) *Deliverer {
 
 // Lanes are the kinds of work that an engine has to be given.
 func (d *Deliverer) Lanes() []work.Lane {
-	return []work.Lane{outboxLane{d}, endpointLane{d}, retentionLane{d}}
+	return []work.Lane{outboxLane{d}, endpointLane{d}, retentionLane{d}, &partitionLane{Deliverer: d}}
 }
 
 // Quiesce begins nothing new from now on, so that an engine has an end of the work in hand to wait for.

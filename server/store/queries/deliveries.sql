@@ -35,8 +35,15 @@ returning webhook_id, (due_at <= now())::boolean as due;
 select exists (select 1 from events where workspace_id = @workspace_id and fanned_out_at is null) as due;
 
 -- name: DueOutboxes :many
-select workspace_id from workspaces w
-where exists (select 1 from events e where e.workspace_id = w.workspace_id and e.fanned_out_at is null)
+-- It goes from one workspace that has such events to the next: those that have none cost nothing, nor does how many one has.
+with recursive waiting as (
+  (select e.workspace_id from events e where e.fanned_out_at is null order by e.workspace_id limit 1)
+  union all
+  select (select e.workspace_id from events e where e.fanned_out_at is null and e.workspace_id > w.workspace_id order by e.workspace_id limit 1)
+  from waiting w where w.workspace_id is not null
+)
+select w.workspace_id::uuid as workspace_id from waiting w
+where w.workspace_id is not null
 and not exists (select 1 from leases l where l.key = 'outbox:' || w.workspace_id::text and l.held_until > now())
 limit @max_rows::integer;
 

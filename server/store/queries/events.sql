@@ -16,9 +16,9 @@ select * from events where workspace_id = @workspace_id and device_id = @device_
 order by created_at desc limit 1;
 
 -- name: ListEvents :many
--- To be planned anew.
+-- To be planned anew. The bounds of identifiers leave out partitions.
 select * from events where workspace_id = @workspace_id
-  and created_at >= @since::timestamptz and created_at < @until::timestamptz
+  and created_at >= @since::timestamptz and created_at < @until::timestamptz and event_id >= @since_id::uuid and event_id <= @until_id::uuid
   and (sqlc.narg('event_ids')::uuid[] is null or event_id = any(sqlc.narg('event_ids')::uuid[]))
   and (sqlc.narg('event_types')::text[] is null or event_type = any(sqlc.narg('event_types')::text[]))
   and (sqlc.narg('device_ids')::uuid[] is null or device_id = any(sqlc.narg('device_ids')::uuid[]))

@@ -15,20 +15,32 @@ where workspace_id = @workspace_id;
 update workspaces set retention_due_at = least(retention_due_at, @at::timestamptz) where workspace_id = @workspace_id;
 
 -- name: OldEvents :many
--- What webhooks have not been given yet stays.
-select event_id, created_at from events
-where workspace_id = @workspace_id and created_at < now() - @retention::interval and fanned_out_at is not null
-  and (created_at, event_id) > (@after_at::timestamptz, @after_id::uuid)
-order by created_at, event_id limit @max_rows::integer;
+-- Those that do not go with their partition: made before an identifier, or in none. What webhooks have not been given yet stays.
+select o.event_id, o.created_at from (
+  (select e.event_id, e.created_at from events e
+    where e.workspace_id = @workspace_id and e.event_id < @before::uuid and e.created_at < now() - @retention::interval and e.fanned_out_at is not null
+      and (e.created_at, e.event_id) > (@after_at::timestamptz, @after_id::uuid)
+    order by e.created_at, e.event_id limit @max_rows::integer)
+  union all
+  (select r.event_id, r.created_at from events_rest r
+    where r.workspace_id = @workspace_id and r.event_id >= @before::uuid and r.created_at < now() - @retention::interval and r.fanned_out_at is not null
+      and (r.created_at, r.event_id) > (@after_at::timestamptz, @after_id::uuid)
+    order by r.created_at, r.event_id limit @max_rows::integer)
+) o order by o.created_at, o.event_id limit @max_rows::integer;
 
--- name: DropDeliveries :execrows
+-- name: DropDeliveries :one
 -- What is pending stays, and what has come to rest only lately, such as after a replay. What somebody else is about is
 -- left for the next time: two who lock several wait for each other.
-delete from deliveries where (webhook_id, event_id) in (
+with old as (
   select d.webhook_id, d.event_id from deliveries d
   where d.event_id = any(@event_ids::uuid[]) and d.state <> 'pending' and d.finished_at < now() - @retention::interval
   limit @max_rows::integer for update skip locked
-);
+), log as (
+  delete from delivery_attempts a using old where a.webhook_id = old.webhook_id and a.event_id = old.event_id and a.event_id = any(@event_ids::uuid[])
+), gone as (
+  delete from deliveries d using old where d.webhook_id = old.webhook_id and d.event_id = old.event_id and d.event_id = any(@event_ids::uuid[]) returning 1
+)
+select count(*)::bigint from gone;
 
 -- name: DropClientSessions :execrows
 -- Those that ended long enough ago, by themselves or because somebody has ended them.
@@ -40,4 +52,8 @@ delete from client_sessions where client_session_id in (
 
 -- name: DropEvents :execrows
 delete from events e where e.event_id = any(@event_ids::uuid[])
-and not exists (select 1 from deliveries d where d.event_id = e.event_id);
+and not exists (select 1 from deliveries d where d.event_id = e.event_id and d.event_id = any(@event_ids::uuid[]));
+
+-- name: AwaitPartitions :exec
+-- Until the transaction ends no partition is dropped.
+select pg_advisory_xact_lock_shared(hashtextextended('partitions', 0));

@@ -25,12 +25,22 @@ select from devices where workspace_id = @workspace_id order by device_id for up
 -- name: EraseWorkspace :exec
 -- Everything in it but its credentials and webhooks, and attempts that were made on itself.
 with accounts as (delete from connected_accounts a where a.workspace_id = @workspace_id), -- with their devices, codes and systems
-  told as (delete from events e where e.workspace_id = @workspace_id), -- with their deliveries
+  told as (delete from events e where e.workspace_id = @workspace_id), -- EraseDeliveries is next
   attempts as (delete from action_attempts t where t.workspace_id = @workspace_id and t.device_id is not null),
   webviews as (delete from connect_webviews v where v.workspace_id = @workspace_id),
   answers as (delete from idempotency_keys i where i.workspace_id = @workspace_id),
   people as (delete from user_identities u where u.workspace_id = @workspace_id)
 delete from client_sessions s where s.workspace_id = @workspace_id;
+
+-- name: EraseDeliveries :exec
+-- Those whose events are erased. A statement of its own: it sees what was made until the last event was.
+delete from deliveries d using webhooks w where w.workspace_id = @workspace_id and d.webhook_id = w.webhook_id
+and not exists (select 1 from events e where e.event_id = d.event_id);
+
+-- name: EraseDeliveryAttempts :exec
+-- Those whose deliveries are erased.
+delete from delivery_attempts a using webhooks w where w.workspace_id = @workspace_id and a.webhook_id = w.webhook_id
+and not exists (select 1 from deliveries d where d.webhook_id = a.webhook_id and d.event_id = a.event_id);
 
 -- name: GetWorkspace :one
 select sqlc.embed(w), k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) where w.workspace_id = @workspace_id;
