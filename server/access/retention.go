@@ -114,7 +114,7 @@ func PartitionWidth(retention time.Duration) time.Duration {
 	if retention == 0 {
 		return quarter
 	}
-	return min(max((retention / 4).Truncate(store.Day), store.Day), quarter)
+	return min(max((retention/4).Truncate(store.Day), store.Day), quarter)
 }
 
 // DropOldSessions removes client sessions that ended longer ago than the retention: one batch. More is true when there

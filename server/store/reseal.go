@@ -35,7 +35,8 @@ func SealedColumns() []SealedColumn {
 
 // Parts are the column in each table that holds rows: in its own, or in every partition of it.
 func (db *DB) Parts(ctx context.Context, c SealedColumn) ([]SealedColumn, error) {
-	rows, err := db.Pool.Query(ctx, "select relid::regclass::text from pg_partition_tree($1::regclass) where isleaf order by 1", c.table)
+	rows, err := db.Pool.Query(ctx, `select relid::regclass::text from pg_partition_tree($1::regclass) where isleaf
+		union all select relname from pg_class where oid = $1::regclass and relkind = 'r' order by 1`, c.table)
 	if err != nil {
 		return nil, err
 	}
