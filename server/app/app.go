@@ -16,6 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs/drive"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connect"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
@@ -29,6 +30,10 @@ type Config struct {
 	PublicURL  string // how clients reach it; empty: as they have called it
 	TrustProxy bool   // X-Forwarded-Proto, -Host and -For come from a proxy of ours
 	Limits     rest.Limits
+
+	// Connections is how many clients may hold at once; 0: crowd.Connections.
+	Connections int
+
 	Sandbox    bool // make sure that there is a sandbox workspace with simulated devices
 	Sandboxing Sandboxing
 	Connecting Connecting
@@ -42,6 +47,15 @@ type Config struct {
 
 	MetricsListen string // host:port of the metrics; empty: there are none
 }
+
+// What a client may take: see docs/design/limits.md, and package crowd for how many there may be.
+const (
+	headerWithin  = 10 * time.Second // from the first byte
+	requestWithin = 60 * time.Second // header and body
+	answerWithin  = 60 * time.Second // to work on a request, and to send a short answer
+	idleFor       = 2 * time.Minute
+	maxHeader     = 64 << 10
+)
 
 // App is a running server.
 type App struct {
@@ -85,8 +99,8 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; another address is chosen with --listen", c.Listen, err)
 	}
-	a.http = &http.Server{ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, WriteTimeout: 60 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug)}
+	a.http = &http.Server{ReadHeaderTimeout: headerWithin, ReadTimeout: requestWithin, WriteTimeout: answerWithin,
+		IdleTimeout: idleFor, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug)}
 	a.URL = "http://" + reachable(listener.Addr())
 	unused := listener
 	defer func() {
@@ -131,18 +145,19 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
+	clients := crowd.New(crowd.Limits{Connections: c.Connections, Proxied: c.TrustProxy, Address: func(r *http.Request) string { return rest.AddressOf(r, c.TrustProxy) }})
 	mux := http.NewServeMux()
 	mux.Handle(vendorsPath, a.vendors)
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
 	mux.Handle(rest.ConnectPath, connect.New(connect.Options{Access: a.Access, Vendors: newLogins(a.Sandbox, a.URL, c.Connecting), PublicURL: c.PublicURL,
 		TrustForwarded: c.TrustProxy, Log: c.Log, Observe: observeRequest}))
 	mux.Handle("/", api)
-	a.http.Handler = mux
+	a.http.Handler = clients.Limit(mux)
 	if c.Wrap != nil {
-		a.http.Handler = c.Wrap(mux)
+		a.http.Handler = c.Wrap(a.http.Handler)
 	}
 	unused = nil
-	go func() { a.served <- a.http.Serve(listener) }()
+	go func() { a.served <- clients.Serve(a.http, listener) }()
 	if err := a.engine.Start(ctx); err != nil {
 		a.engine = nil
 		return nil, err

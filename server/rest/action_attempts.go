@@ -8,6 +8,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 )
 
 func (h *handlers) GetActionAttempt(ctx context.Context, r GetActionAttemptRequestObject) (GetActionAttemptResponseObject, error) {
@@ -51,8 +52,14 @@ func (h *handlers) attempted(ctx context.Context, attempt access.Attempt, err er
 // syncWithin is how long a request with sync waits for its attempt to end.
 const syncWithin = 10 * time.Second
 
-// settled waits until an attempt has ended, but not for long: then it is returned as it stands.
+// settled waits until an attempt has ended, but not for long, nor where too many wait: then it is returned as it stands.
 func (h *handlers) settled(ctx context.Context, attempt access.Attempt) (access.Attempt, error) {
+	who := principal(ctx).CredentialID
+	if !h.waits.enter(who) {
+		return attempt, nil
+	}
+	defer h.waits.leave(who)
+	crowd.Rest(ctx)
 	return h.access.AwaitAttempt(ctx, principal(ctx), attempt, syncWithin)
 }
 

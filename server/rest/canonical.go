@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 )
 
 // maxBody is how many bytes the body of a request may have.
@@ -85,6 +87,9 @@ func readBody(x *exchange, r *http.Request) (map[string]any, error) {
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 			return nil, tooLarge
 		}
+		if errors.Is(err, crowd.ErrBusy) {
+			return nil, tooBusy()
+		}
 		return nil, invalidJSON("Could not read the body to its end")
 	}
 	raw := bytes.TrimSpace(buffer.Bytes())
@@ -108,6 +113,9 @@ func parseBody(raw []byte) (map[string]any, error) {
 	if !utf8.Valid(raw) {
 		return nil, invalidJSON("The body is not UTF-8")
 	}
+	if problem := excess(raw); problem != "" {
+		return nil, invalidJSON(problem)
+	}
 	var body any
 	if err := json.Unmarshal(raw, &body); err != nil {
 		// The decoder's own message quotes from the body, which may hold a PIN.
@@ -124,6 +132,39 @@ func parseBody(raw []byte) (map[string]any, error) {
 	default:
 		return nil, invalid([]issue{{message: "Expected object, received " + typeOf(body)}})
 	}
+}
+
+// The most that is read into memory, where a value of one byte takes fifty.
+const (
+	maxValues = 20_000 // of a body, and members of its objects
+	maxDepth  = 64
+)
+
+// excess says what of a body is too much, if it is JSON at all; empty: nothing.
+func excess(raw []byte) string {
+	values, depth, quoted := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return fmt.Sprintf("The body is nested more than %d deep", maxDepth)
+			}
+			values++
+		case c == '}' || c == ']':
+			depth--
+		case c == ',':
+			values++
+		}
+		if values > maxValues {
+			return fmt.Sprintf("The body has more than %d values; split it", maxValues)
+		}
+	}
+	return ""
 }
 
 func invalidJSON(message string) *failure {

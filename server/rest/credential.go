@@ -116,7 +116,7 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	address := addressOf(r, e.trustForwarded)
+	address := AddressOf(r, e.trustForwarded)
 	if after := e.callers.admit(address, token); after > 0 {
 		return tooManyFailures(after)
 	}

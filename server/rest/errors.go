@@ -90,15 +90,19 @@ func failureOfDomain(err *access.Error) *failure {
 const required = "Required"
 
 // invalid is the failure of a request that violates the contract.
+const mostIssues = 100
+
 func invalid(issues []issue) *failure {
+	all := len(issues)
+	issues = issues[:min(all, mostIssues)]
 	f := &failure{status: http.StatusBadRequest, kind: invalidInput, issues: issues}
 	sentences := make([]string, len(issues))
 	for i, issue := range issues {
 		sentences[i] = sentence(issue)
 	}
 	f.message = strings.Join(sentences, ", ")
-	if len(issues) > 1 {
-		f.message = fmt.Sprintf("%d Input Errors: %s", len(issues), f.message)
+	if all > 1 {
+		f.message = fmt.Sprintf("%d Input Errors: %s", all, f.message)
 	}
 	return f
 }

@@ -20,6 +20,7 @@ type handlers struct {
 	simulator Simulator
 	pager     pager
 	logger    *slog.Logger
+	waits     waits
 }
 
 var _ StrictServerInterface = (*handlers)(nil)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 )
 
 // Limits bound what callers may ask of one instance. A zero field is no limit.
@@ -201,9 +203,19 @@ func tooManyRequests(after time.Duration) *failure {
 	return tooMany(after, "Too many requests have come with this credential; try again after the time in the header Retry-After")
 }
 
-// addressOf is where a request comes from: the network of 64 bits where that is how addresses are given out. Behind a
-// proxy of ours it is what the proxy says last: what is before that anybody can write.
-func addressOf(r *http.Request, trustForwarded bool) string {
+// tooBusy is for whoever has asked for so much at once that the turn of a request has not come.
+func tooBusy() *failure {
+	return tooMany(time.Second, "Too many requests of this address are being worked on, or their answers are not read; read them, and send fewer at once")
+}
+
+// inTurn works on requests in turn.
+func (e *edge) inTurn(next http.Handler) http.Handler {
+	return crowd.InTurn(next, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.fail(w, r, tooBusy()) }))
+}
+
+// AddressOf is where a request comes from: the network of 64 bits where that is how addresses are given out. Behind a
+// proxy of ours it is what the proxy says last: what is before that anybody can write. Empty where that cannot be told.
+func AddressOf(r *http.Request, trustForwarded bool) string {
 	text := r.RemoteAddr
 	if forwarded := r.Header.Values("X-Forwarded-For"); trustForwarded && len(forwarded) > 0 {
 		last := forwarded[len(forwarded)-1]

@@ -188,7 +188,7 @@ func TestAddressesAreThoseThatAreGivenOut(t *testing.T) {
 		if test.forwarded != "" {
 			r.Header.Set("X-Forwarded-For", test.forwarded)
 		}
-		if got := addressOf(r, test.trust); got != test.want {
+		if got := AddressOf(r, test.trust); got != test.want {
 			t.Errorf("%s: %q", fmt.Sprint(test), got)
 		}
 	}

@@ -108,7 +108,7 @@ func newEdge(handlers StrictServerInterface, authenticate authenticate, o Option
 		return nil, err
 	}
 	router := chi.NewRouter()
-	router.Use(e.observe, cors, e.canonical)
+	router.Use(e.observe, cors, e.inTurn, e.canonical)
 	router.NotFound(e.notFound)
 	router.MethodNotAllowed(e.notFound) // for methods that HTTP does not have; the others never come here
 	router.HandleFunc("/openapi.json", document)

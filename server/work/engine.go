@@ -45,6 +45,7 @@ type Engine struct {
 	slots     map[string]chan struct{} // lane → bounds those at work
 	pauses    *pauses                  // of keys that fail
 	mu        sync.Mutex
+	inHand    map[string]int  // lane → how many of looking
 	looking   map[wakeUp]bool // keys that somebody here looks at or waits for a slot to look at; true: asked for again meanwhile
 }
 
@@ -53,6 +54,7 @@ const (
 	drainTimeout = 10 * time.Minute // after which a holder is cut off: lanes end their drains long before
 	batch        = 1000             // keys woken by one sweep
 	fetchers     = 100              // jobs taken up at once
+	mostInHand   = 2000             // keys of a lane that are looked at or wait for that: the sweep finds those that are too many
 )
 
 // NewEngine makes an engine for lanes, which must all have different names. From Start on, what waker wakes of
@@ -74,7 +76,7 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{waker: waker, db: waker.db, opt: opt, holder: uuid.New(), lanes: map[string]Lane{},
-		slots: map[string]chan struct{}{}, pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}}
+		slots: map[string]chan struct{}{}, pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, inHand: map[string]int{}}
 	queues := map[string]river.QueueConfig{}
 	for _, l := range lanes {
 		e.lanes[l.Name()] = l
@@ -245,14 +247,16 @@ func (e *Engine) here(w wakeUp) {
 		e.looking[w] = true
 		return
 	}
-	e.begin(w)
+	if e.inHand[w.Lane] < mostInHand {
+		e.begin(w)
+	}
 }
 
 // found has a key looked at that the sweep has found, unless that is being done or it rests.
 func (e *Engine) found(w wakeUp) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if _, ok := e.looking[w]; !ok && e.sweeping.Err() == nil && !e.pauses.rests(w) {
+	if _, ok := e.looking[w]; !ok && e.sweeping.Err() == nil && e.inHand[w.Lane] < mostInHand && !e.pauses.rests(w) {
 		e.begin(w)
 	}
 }
@@ -260,6 +264,7 @@ func (e *Engine) found(w wakeUp) {
 // begin looks at a key; with e.mu held.
 func (e *Engine) begin(w wakeUp) {
 	e.looking[w] = false
+	e.inHand[w.Lane]++
 	e.running.Go(func() {
 		for e.inTurn(w) {
 			continue
@@ -286,6 +291,7 @@ func (e *Engine) inTurn(w wakeUp) (again bool) {
 		return true
 	}
 	delete(e.looking, w)
+	e.inHand[w.Lane]--
 	return false
 }
 

@@ -48,7 +48,8 @@ var (
 // New makes an adapter; nothing is sent.
 func New(c Config) *Adapter {
 	if c.HTTP == nil {
-		c.HTTP = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute}}
+		c.HTTP = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute,
+			MaxResponseHeaderBytes: adapter.AnswerHeader, TLSHandshakeTimeout: 10 * time.Second}}
 	}
 	client := *c.HTTP
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is the vendor's alone
@@ -72,21 +73,32 @@ type wireSystem struct {
 }
 
 type wireUser struct {
-	ID         string     `json:"user_id,omitempty"`
-	ExternalID string     `json:"external_id,omitempty"`
-	FullName   string     `json:"full_name"`
-	Email      string     `json:"email,omitempty"`
-	Phone      string     `json:"phone,omitempty"`
-	StartsAt   *time.Time `json:"starts_at"`
-	EndsAt     *time.Time `json:"ends_at"`
-	Suspended  bool       `json:"suspended"`
-	Groups     []string   `json:"group_ids"`
+	ID         string               `json:"user_id,omitempty"`
+	ExternalID string               `json:"external_id,omitempty"`
+	FullName   string               `json:"full_name"`
+	Email      string               `json:"email,omitempty"`
+	Phone      string               `json:"phone,omitempty"`
+	StartsAt   *time.Time           `json:"starts_at"`
+	EndsAt     *time.Time           `json:"ends_at"`
+	Suspended  bool                 `json:"suspended"`
+	Groups     adapter.List[string] `json:"group_ids"`
+}
+
+type wireGroup struct {
+	ID        string               `json:"group_id"`
+	Name      string               `json:"name"`
+	Entrances adapter.List[string] `json:"entrance_ids"`
+}
+
+type wireEntrance struct {
+	ID   string `json:"entrance_id"`
+	Name string `json:"name"`
 }
 
 // Systems implements adapter.AccessSystems.
 func (a *Adapter) Systems(ctx context.Context) ([]adapter.AccessSystem, error) {
 	var got struct {
-		Systems []wireSystem `json:"systems"`
+		Systems adapter.List[wireSystem] `json:"systems"`
 	}
 	if err := a.do(ctx, http.MethodGet, "/systems", nil, &got); err != nil {
 		return nil, err
@@ -107,16 +119,9 @@ func (a *Adapter) Systems(ctx context.Context) ([]adapter.AccessSystem, error) {
 // Look implements adapter.AccessSystems.
 func (a *Adapter) Look(ctx context.Context, system adapter.SystemRef) (adapter.SystemContent, error) {
 	var got struct {
-		Users  []wireUser `json:"users"`
-		Groups []struct {
-			ID        string   `json:"group_id"`
-			Name      string   `json:"name"`
-			Entrances []string `json:"entrance_ids"`
-		} `json:"groups"`
-		Entrances []struct {
-			ID   string `json:"entrance_id"`
-			Name string `json:"name"`
-		} `json:"entrances"`
+		Users     adapter.List[wireUser]     `json:"users"`
+		Groups    adapter.List[wireGroup]    `json:"groups"`
+		Entrances adapter.List[wireEntrance] `json:"entrances"`
 	}
 	var out adapter.SystemContent
 	if err := a.do(ctx, http.MethodGet, path(system), nil, &got); err != nil {
@@ -181,7 +186,7 @@ func inPath(id string) bool { return id != "" && id != "." && id != ".." }
 func path(system adapter.SystemRef) string { return "/systems/" + url.PathEscape(string(system)) }
 
 // answerLimit bounds what is read of an answer; 10 000 users take about 4 MB.
-const answerLimit = 32 << 20
+const answerLimit = 16 << 20
 
 // do makes a call and decodes its answer into out, which may be nil.
 func (a *Adapter) do(ctx context.Context, method, where string, body, out any) error {
@@ -222,21 +227,23 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) e
 	if resp.StatusCode == http.StatusSwitchingProtocols { // the connection is ours now, and no deadline would end the reading of it
 		return adapter.Errorf(doubt, "the vendor answered in another protocol than HTTP")
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit+1))
+	var found error
+	err = adapter.ReadAnswer(ctx, resp.Body, answerLimit, func(data []byte) error {
+		switch {
+		case resp.StatusCode/100 != 2:
+			found = a.refusal(method, resp, data)
+		case out != nil && json.Unmarshal(data, out) != nil:
+			found = adapter.Errorf(doubt, "the answer is not the JSON that was expected")
+		}
+		return nil
+	})
 	switch {
+	case errors.Is(err, adapter.ErrLarge):
+		return adapter.Errorf(doubt, "the answer is larger than %d MiB, or has too many parts", answerLimit>>20)
 	case err != nil:
 		return a.lost(ctx, doubt, err)
-	case len(data) > answerLimit:
-		return adapter.Errorf(doubt, "the answer is larger than %d MiB", answerLimit>>20)
-	case resp.StatusCode/100 != 2:
-		return a.refusal(method, resp, data)
-	case out == nil:
-		return nil
 	}
-	if err := json.Unmarshal(data, out); err != nil {
-		return adapter.Errorf(doubt, "the answer is not the JSON that was expected")
-	}
-	return nil
+	return found
 }
 
 // lost is the error of a call that got no answer.

@@ -68,7 +68,9 @@ func New(c Config) *Adapter {
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if client.Transport == nil {
-		client.Transport = http.DefaultTransport.(*http.Transport).Clone()
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.MaxResponseHeaderBytes = adapter.AnswerHeader
+		client.Transport = transport
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -88,7 +90,7 @@ func New(c Config) *Adapter {
 // Devices implements adapter.Adapter. Hubs and bridges are left out.
 func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 	var got struct {
-		Locks *[]wireLock `json:"locks"`
+		Locks *adapter.List[wireLock] `json:"locks"`
 	}
 	if err := a.do(ctx, call{method: http.MethodGet, path: "/locks", account: true}, &got); err != nil {
 		return nil, err
@@ -158,8 +160,8 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 		path += "?refresh=true"
 	}
 	var got struct {
-		Codes *[]wireCode `json:"access_codes"`
-		Stale bool        `json:"stale"`
+		Codes *adapter.List[wireCode] `json:"access_codes"`
+		Stale bool                    `json:"stale"`
 	}
 	if err := a.do(ctx, call{method: http.MethodGet, path: path}, &got); err != nil {
 		return adapter.Codes{}, err

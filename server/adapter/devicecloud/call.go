@@ -39,21 +39,24 @@ func (a *Adapter) do(ctx context.Context, c call, out any) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols { // the connection is ours now, and no deadline would end the reading of it
 		return adapter.Errorf(c.doubt(), "the vendor answered in another protocol than HTTP")
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit+1))
+	var found error
+	err = adapter.ReadAnswer(ctx, resp.Body, answerLimit, func(data []byte) error {
+		switch {
+		case resp.StatusCode/100 != 2:
+			found = a.classify(c, resp, data)
+		case out == nil || len(data) == 0 && c.writes():
+		case json.Unmarshal(data, out) != nil: // its error may quote a PIN
+			found = adapter.Errorf(c.doubt(), "the answer is not the JSON that was expected")
+		}
+		return nil
+	})
 	switch {
+	case errors.Is(err, adapter.ErrLarge):
+		return adapter.Errorf(c.doubt(), "the answer is larger than %d MiB, or has too many parts", answerLimit>>20)
 	case err != nil:
 		return a.lost(ctx, c, true, err)
-	case len(data) > answerLimit:
-		return adapter.Errorf(c.doubt(), "the answer is larger than %d MiB", answerLimit>>20)
-	case resp.StatusCode/100 != 2:
-		return a.classify(c, resp, data)
-	case out == nil || len(data) == 0 && c.writes():
-		return nil
 	}
-	if err := json.Unmarshal(data, out); err != nil {
-		return adapter.Errorf(c.doubt(), "the answer is not the JSON that was expected") // err may quote a PIN
-	}
-	return nil
+	return found
 }
 
 func (a *Adapter) send(ctx context.Context, c call) (*http.Response, error) {

@@ -1,7 +1,10 @@
 package devicecloud
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -31,29 +34,44 @@ func (l wireLock) ref() adapter.DeviceRef { return adapter.DeviceRef(cmp.Or(l.Lo
 
 // wireCapabilities may lack any of its fields; package sandbox documents them.
 type wireCapabilities struct {
-	Provider        string `json:"provider"`
-	DeviceType      string `json:"device_type"`
-	Lock            *bool  `json:"remote_lock"`
-	Unlock          *bool  `json:"remote_unlock"`
-	OnlineCodes     *bool  `json:"online_codes"`
-	OfflineCodes    *bool  `json:"offline_codes"`
-	ListCodes       *bool  `json:"list_codes"`
-	DeleteUnmanaged *bool  `json:"delete_any_code"`
-	ModifyInPlace   *bool  `json:"modify_codes"`
-	PINVisible      *bool  `json:"pin_visible"`
-	ProviderPIN     *bool  `json:"provider_pin"`
-	NativeSchedule  *bool  `json:"native_schedule"`
-	Convert         string `json:"convert"`
-	CodeLengths     []int  `json:"code_lengths"`
-	MaxCodes        int    `json:"max_codes"`
-	Constraints     []struct {
-		Type      string `json:"constraint_type"`
-		MinLength int    `json:"min_length"`
-		MaxLength int    `json:"max_length"`
-	} `json:"constraints"`
-	AutoLock *bool  `json:"auto_lock"`
-	Confirm  string `json:"confirm"`
-	MinGapMS int    `json:"min_write_gap_ms"`
+	Provider        string                       `json:"provider"`
+	DeviceType      string                       `json:"device_type"`
+	Lock            *bool                        `json:"remote_lock"`
+	Unlock          *bool                        `json:"remote_unlock"`
+	OnlineCodes     *bool                        `json:"online_codes"`
+	OfflineCodes    *bool                        `json:"offline_codes"`
+	ListCodes       *bool                        `json:"list_codes"`
+	DeleteUnmanaged *bool                        `json:"delete_any_code"`
+	ModifyInPlace   *bool                        `json:"modify_codes"`
+	PINVisible      *bool                        `json:"pin_visible"`
+	ProviderPIN     *bool                        `json:"provider_pin"`
+	NativeSchedule  *bool                        `json:"native_schedule"`
+	Convert         string                       `json:"convert"`
+	CodeLengths     lengths                      `json:"code_lengths"`
+	MaxCodes        int                          `json:"max_codes"`
+	Constraints     adapter.List[wireConstraint] `json:"constraints"`
+	AutoLock        *bool                        `json:"auto_lock"`
+	Confirm         string                       `json:"confirm"`
+	MinGapMS        int                          `json:"min_write_gap_ms"`
+}
+
+type wireConstraint struct {
+	Type      string `json:"constraint_type"`
+	MinLength int    `json:"min_length"`
+	MaxLength int    `json:"max_length"`
+}
+
+// lengths are those that a PIN may have.
+type lengths []int
+
+const mostLengths = 32
+
+// UnmarshalJSON fails for more than there can be.
+func (l *lengths) UnmarshalJSON(data []byte) error {
+	if bytes.Count(data, []byte(",")) >= mostLengths {
+		return errors.New("a lock has too many lengths of codes")
+	}
+	return json.Unmarshal(data, (*[]int)(l))
 }
 
 type wireAutoLock struct {
@@ -115,7 +133,7 @@ func (w wireCapabilities) caps() adapter.Caps {
 	if w.Confirm == string(adapter.ConfirmSync) {
 		c.Confirm = adapter.ConfirmSync
 	}
-	for _, k := range w.Constraints {
+	for _, k := range w.Constraints[:min(len(w.Constraints), mostLengths)] {
 		c.Constraints = append(c.Constraints, adapter.Constraint{Kind: k.Type, MinLength: k.MinLength, MaxLength: k.MaxLength})
 	}
 	return c

@@ -61,7 +61,7 @@ func (b *bridge) missing(topic string) *absence {
 // receive takes in a message. It is called one after another, in the order of their arrival.
 func (a *Adapter) receive(topic string, payload []byte, retained bool) {
 	topic, ok := strings.CutPrefix(topic, a.config.Topic+"/")
-	if !ok {
+	if !ok || !sane(payload) {
 		return
 	}
 	a.mu.Lock()
@@ -75,7 +75,7 @@ func (a *Adapter) receive(topic string, payload []byte, retained bool) {
 	case "bridge/state":
 		a.bridgeState(isOnline(payload), retained)
 	case "bridge/devices":
-		var devices []wireDevice
+		var devices adapter.List[wireDevice]
 		if json.Unmarshal(payload, &devices) == nil {
 			a.bridgeDevices(devices)
 		}
@@ -91,7 +91,7 @@ func (a *Adapter) receive(topic string, payload []byte, retained bool) {
 	default:
 		if name, ok := strings.CutSuffix(topic, "/availability"); ok {
 			a.reached(name, payload)
-		} else if l := a.named(topic); l != nil && len(payload) > 0 {
+		} else if l := a.named(topic); l != nil && len(payload) > 0 && len(payload) <= mostState {
 			a.published(l, payload)
 		}
 	}

@@ -50,7 +50,7 @@ func dial(ctx context.Context, c Config, receive func(topic string, payload []by
 	}
 	s := &session{topic: c.Topic, ended: make(chan struct{})}
 	s.client = paho.NewClient(paho.ClientConfig{
-		ClientID: "deviceaccess-" + rand.Text(), Conn: packets.NewThreadSafeConn(conn), PacketTimeout: packetWithin,
+		ClientID: "deviceaccess-" + rand.Text(), Conn: packets.NewThreadSafeConn(&measured{Conn: conn}), PacketTimeout: packetWithin,
 		OnClientError:      func(err error) { s.end(err) },
 		OnServerDisconnect: func(*paho.Disconnect) { s.end(errors.New("the broker has closed the connection")) },
 		OnPublishReceived: []func(paho.PublishReceived) (bool, error){func(m paho.PublishReceived) (bool, error) {

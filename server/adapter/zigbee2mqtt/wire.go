@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
 // wireDevice is one of bridge/devices (zigbee2mqtt.io, guide "MQTT topics and messages").
@@ -17,7 +19,7 @@ type wireDevice struct {
 	Network   int    `json:"network_address"`
 	Endpoints map[string]struct {
 		Clusters struct {
-			Input []string `json:"input"`
+			Input adapter.List[string] `json:"input"`
 		} `json:"clusters"`
 	} `json:"endpoints"`
 	Definition *struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -24,7 +25,7 @@ const (
 	dialWithin = 10 * time.Second
 	pingEvery  = 15 * time.Second // the server never pings: only we notice a connection that is half open
 	pongWithin = 5 * time.Second
-	frameLimit = 64 << 20 // the first answer is the whole network, about 40 kB for each lock
+	frameLimit = 16 << 20 // the first answer is the whole network, about 40 kB for each lock
 )
 
 // session is one connection to the gateway.
@@ -81,15 +82,29 @@ func refused(response *http.Response, err error) *adapter.Error {
 }
 
 func (s *session) receive(ctx context.Context, m *message) error {
-	_, data, err := s.conn.Read(ctx)
+	_, frame, err := s.conn.Reader(ctx)
 	if err != nil {
 		return err
 	}
-	if json.Unmarshal(data, m) != nil {
-		return errors.New("the gateway has sent a frame that is not as expected") // it may hold a PIN
+	err = adapter.ReadAnswer(ctx, arriving{frame, s.conn}, frameLimit, func(data []byte) error {
+		if json.Unmarshal(data, m) != nil {
+			return errors.New("the gateway has sent a frame that is not as expected") // it may hold a PIN
+		}
+		return nil
+	})
+	if errors.Is(err, adapter.ErrLarge) {
+		return errors.New("the gateway has sent a frame that is too large")
 	}
-	return nil
+	return err
 }
+
+// arriving is a frame. To close it ends the connection.
+type arriving struct {
+	io.Reader
+	conn *websocket.Conn
+}
+
+func (a arriving) Close() error { return a.conn.CloseNow() }
 
 // initialize agrees on the schema; what the gateway shows of its clients is named after us.
 func (s *session) initialize(ctx context.Context) error {

@@ -101,14 +101,18 @@ type wireNode struct {
 		Manufacturer string `json:"manufacturer"`
 		Label        string `json:"label"`
 	} `json:"deviceConfig"`
-	Endpoints []struct {
-		Index          int `json:"index"`
-		CommandClasses []struct {
-			ID      int `json:"id"`
-			Version int `json:"version"`
-		} `json:"commandClasses"`
-	} `json:"endpoints"`
-	Values []wireValue `json:"values"`
+	Endpoints adapter.List[wireEndpoint] `json:"endpoints"`
+	Values    adapter.List[wireValue]    `json:"values"`
+}
+
+type wireEndpoint struct {
+	Index          int                     `json:"index"`
+	CommandClasses adapter.List[wireClass] `json:"commandClasses"`
+}
+
+type wireClass struct {
+	ID      int `json:"id"`
+	Version int `json:"version"`
 }
 
 // unknown says whether the gateway has yet to find out what the node is.

@@ -143,7 +143,7 @@ func (a *Adapter) serve(ctx context.Context) error {
 	}
 	var listing struct {
 		State struct {
-			Nodes []*wireNode `json:"nodes"`
+			Nodes adapter.List[*wireNode] `json:"nodes"`
 		} `json:"state"`
 	}
 	if err := s.call(ctx, "start_listening", nil, &listing); err != nil {

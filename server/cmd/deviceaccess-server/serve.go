@@ -16,6 +16,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 )
@@ -35,6 +36,8 @@ func serveCommand() *cli.Command {
 				Usage: "`NUMBER` of requests with bad credentials from one address that are looked into, twice as many at once; 0: all"},
 			&cli.IntFlag{Name: "requests-per-second", Sources: env("DEVICEACCESS_REQUESTS_PER_SECOND"), Category: "Server", Validator: notNegative[int],
 				Usage: "`NUMBER` of requests of one credential that are answered, twice as many at once; 0: all"},
+			&cli.IntFlag{Name: "client-connections", Sources: env("DEVICEACCESS_CLIENT_CONNECTIONS"), Value: crowd.Connections, Category: "Server", Validator: atLeast(16),
+				Usage: "`NUMBER` of connections that clients hold at once; whoever has most gives way to others, those first that have been idle longest"},
 			&cli.StringFlag{Name: "ready-file", Sources: env("DEVICEACCESS_READY_FILE"), Category: "Server",
 				Usage: "once requests are answered, write {\"url\",\"api_key\",\"workspace_id\"} to `FILE`, readable by its owner only"},
 			&cli.DurationFlag{Name: "attempt-timeout", Sources: env("DEVICEACCESS_ATTEMPT_TIMEOUT"), Value: 10 * time.Minute, Category: "Server",
@@ -120,6 +123,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 		Access:        access.Options{AttemptPatience: c.Duration("attempt-timeout"), OfflineDebounce: max(c.Duration("offline-debounce"), 1)},
 		Webhooks:      webhooks.Options{AllowPrefixes: allow, Retention: c.Duration("delivery-retention"), AuditRetention: c.Duration("audit-retention")},
 		Connecting:    app.Connecting{Gateways: c.Bool("connect-gateways"), AllowPrefixes: gateways},
+		Connections:   c.Int("client-connections"),
 		Limits:        rest.Limits{FailuresPerMinute: c.Int("auth-failures-per-minute"), RequestsPerSecond: c.Int("requests-per-second")},
 		MetricsListen: c.String("metrics-listen"), Log: log,
 	})

@@ -1,0 +1,128 @@
+package adapter
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// What all vendors together may have the server keep of answers that are being read. Small ones are free.
+const (
+	smallAnswer  = 64 << 10
+	middleAnswer = 1 << 20
+	largeWithin  = 10 * time.Second // for the rest of an answer that is not small
+	mostObjects  = 100_000          // of an answer: each takes some hundred bytes once it is read
+)
+
+var (
+	middles = make(chan struct{}, 8)
+	larges  = make(chan struct{}, 1)
+)
+
+// AnswerHeader is how many bytes the header of an answer may have.
+const AnswerHeader = 32 << 10
+
+// ErrLarge is the failure of reading an answer that is larger than it may be.
+var ErrLarge = errors.New("the answer is too large")
+
+// ReadAnswer reads an answer of at most limit bytes, and has decode take it in before others of its size are read: a
+// vendor that sends much keeps nobody waiting for longer than the time bound, and the memory of the server small.
+// It fails with ErrLarge, as the reader does, as ctx does, and as decode does.
+func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte) error) error {
+	var buffer bytes.Buffer
+	read := func(most int) (whole bool, err error) {
+		most = min(most, limit)
+		_, err = buffer.ReadFrom(io.LimitReader(r, int64(most+1-buffer.Len())))
+		switch {
+		case err != nil:
+			return false, err
+		case buffer.Len() > limit:
+			return false, ErrLarge
+		}
+		return buffer.Len() <= most, nil
+	}
+	whole, err := read(smallAnswer)
+	if err == nil && !whole {
+		var done func()
+		if done, err = enter(ctx, middles); err != nil {
+			return err
+		}
+		defer done()
+		ends := endAfter(r, largeWithin)
+		if whole, err = read(middleAnswer); err == nil && !whole {
+			ends()
+			if done, err = enter(ctx, larges); err != nil {
+				return err
+			}
+			defer done()
+			ends = endAfter(r, largeWithin)
+			_, err = read(limit)
+		}
+		ends()
+	}
+	if err != nil {
+		return err
+	}
+	if bytes.Count(buffer.Bytes(), []byte("{")) > mostObjects {
+		return ErrLarge
+	}
+	return decode(buffer.Bytes())
+}
+
+func enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
+	select {
+	case room <- struct{}{}:
+		return func() { <-room }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for the large answers of others: %w", ctx.Err())
+	}
+}
+
+// endAfter closes r, where that is possible, unless what it returns is called before.
+func endAfter(r io.Reader, d time.Duration) (stop func()) {
+	c, ok := r.(io.Closer)
+	if !ok {
+		return func() {}
+	}
+	t := time.AfterFunc(d, func() { c.Close() }) //nolint:errcheck // whoever reads is told
+	return func() { t.Stop() }
+}
+
+// List is a list in an answer with fewer elements than take much memory: each is larger in memory than the few bytes
+// that it may be written with.
+type List[T any] []T
+
+// MostListed is how many elements a List has at most.
+const MostListed = 50_000
+
+// UnmarshalJSON fails for a list that is too long, and for one that holds null.
+func (l *List[T]) UnmarshalJSON(data []byte) error {
+	*l = nil
+	d := json.NewDecoder(bytes.NewReader(data))
+	begin, err := d.Token()
+	if err != nil || begin == nil {
+		return err
+	}
+	if begin != json.Delim('[') {
+		return &json.UnmarshalTypeError{Value: "value", Offset: d.InputOffset()}
+	}
+	*l = List[T]{}
+	for d.More() {
+		if len(*l) == MostListed {
+			return fmt.Errorf("the list has more than %d elements", MostListed)
+		}
+		var v *T
+		if err := d.Decode(&v); err != nil {
+			return err
+		}
+		if v == nil {
+			return errors.New("the list has an element that is null")
+		}
+		*l = append(*l, *v)
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package crowd
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+type connKey struct{}
+
+// place is where connections come from.
+type place struct{ conns map[*conn]struct{} }
+
+// conn is a connection. Its state is what it would lose if it were closed.
+type conn struct {
+	net.Conn
+	crowd *Crowd
+	place string
+	state atomic.Int32
+	since atomic.Int64 // nanoseconds
+	once  sync.Once
+
+	header int    // bytes since the last request; read by the server's one reader
+	head   *visit // where these are many
+}
+
+const (
+	waiting int32 = iota // for a request, or for the rest of its header
+	asking               // its body is being received
+	reading              // its answer is being sent
+	working
+)
+
+func (n *conn) becomes(state int32) {
+	n.since.Store(time.Now().UnixNano())
+	n.state.Store(state)
+}
+
+// Read counts what is received of a header, which the server keeps until it has all of it.
+func (n *conn) Read(b []byte) (int, error) {
+	got, err := n.Conn.Read(b)
+	if n.state.Load() != waiting {
+		return got, err
+	}
+	if n.header += got; n.header > ignored {
+		if n.head == nil {
+			n.head = n.crowd.enroll(n.place, n)
+		}
+		n.head.hold(got, false)
+	}
+	return got, err
+}
+
+// read is the end of a header.
+func (n *conn) read() {
+	n.header = 0
+	if n.head != nil {
+		n.head.leave()
+		n.head = nil
+	}
+}
+
+// is follows the server, to which a connection is active once a header has arrived.
+func (n *conn) is(state http.ConnState) {
+	switch state {
+	case http.StateNew, http.StateIdle:
+		n.becomes(waiting)
+	case http.StateActive:
+		n.read()
+		n.becomes(working)
+	case http.StateHijacked, http.StateClosed:
+		n.read()
+	}
+}
+
+// Close may come from both the server and whoever has to make room.
+func (n *conn) Close() error {
+	n.once.Do(func() {
+		n.crowd.mu.Lock()
+		defer n.crowd.mu.Unlock()
+		n.crowd.forget(n)
+	})
+	return n.Conn.Close()
+}
+
+// CloseWrite lets the server tell what is wrong with a request whose rest it does not read.
+func (n *conn) CloseWrite() error {
+	if half, ok := n.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// forget takes a connection out; with c.mu held.
+func (c *Crowd) forget(n *conn) {
+	delete(c.conns, n)
+	if p := c.places[n.place]; p != nil {
+		if delete(p.conns, n); len(p.conns) == 0 {
+			delete(c.places, n.place)
+		}
+	}
+}
+
+type listener struct {
+	net.Listener
+	crowd *Crowd
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		n, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if n := l.crowd.enter(n); n != nil {
+			return n, nil
+		}
+	}
+}
+
+// enter takes a connection in. Where there are too many others give way to it; nil: nobody could.
+func (c *Crowd) enter(inner net.Conn) net.Conn {
+	n := &conn{Conn: inner, crowd: c, place: addressOf(inner.RemoteAddr().String())}
+	n.becomes(waiting)
+	if tcp, ok := inner.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(unsent) // the system's choice is as good, until somebody does not read
+	}
+	c.mu.Lock()
+	p := c.places[n.place]
+	if p == nil {
+		p = &place{conns: map[*conn]struct{}{}}
+		c.places[n.place] = p
+	}
+	var out []*conn
+	if !c.limits.Proxied && len(p.conns) >= c.limits.Connections/2 {
+		out = p.yield()
+	}
+	if len(out) == 0 && len(c.conns) >= c.limits.Connections {
+		out = c.largest().yield()
+	}
+	for _, old := range out {
+		old.once.Do(func() { c.forget(old) })
+	}
+	tooMany := len(c.conns) >= c.limits.Connections || !c.limits.Proxied && len(p.conns) >= c.limits.Connections/2
+	if !tooMany {
+		c.places[n.place] = p // which may have been forgotten
+		p.conns[n], c.conns[n] = struct{}{}, struct{}{}
+	} else if len(p.conns) == 0 {
+		delete(c.places, n.place)
+	}
+	c.mu.Unlock()
+	c.close(out)
+	if tooMany {
+		c.shed.Add(1)
+		inner.Close() //nolint:errcheck // nothing was said
+		return nil
+	}
+	return n
+}
+
+func (c *Crowd) close(out []*conn) {
+	c.shed.Add(int64(len(out)))
+	for _, n := range out {
+		n.Conn.Close() //nolint:errcheck // it is given up
+	}
+}
+
+// largest is the place that has most connections; with c.mu held.
+func (c *Crowd) largest() (most *place) {
+	for _, p := range c.places {
+		if most == nil || len(p.conns) > len(most.conns) {
+			most = p
+		}
+	}
+	return most
+}
+
+// yield chooses which of a place's connections give way: those that have waited longest for a request, else those that
+// take longest over sending one or over reading an answer. What is worked on stays.
+func (p *place) yield() []*conn {
+	var idle, slow []*conn
+	for n := range p.conns {
+		switch n.state.Load() {
+		case waiting:
+			idle = append(idle, n)
+		case asking, reading:
+			slow = append(slow, n)
+		}
+	}
+	out := idle
+	if len(out) == 0 {
+		out = slow
+	}
+	slices.SortFunc(out, func(a, b *conn) int { return int(a.since.Load() - b.since.Load()) })
+	return out[:min(len(out), max(1, min(len(p.conns)/16, batch)))]
+}

@@ -1,0 +1,253 @@
+package hostile
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const attackerVariable = "DEVICEACCESS_HOSTILE_ATTACKER"
+
+// Target is whom the attackers attack, with a credential that is good: the worst are customers.
+type Target struct{ URL, Key, Device string }
+
+// places are where the attackers listen.
+type places struct{ Cloud, Broker string }
+
+// order is what the attackers are told, one a line; told is what they answer.
+type order struct {
+	Aim   *Target `json:",omitempty"`
+	Begin string  `json:",omitempty"`
+	Cease bool    `json:",omitempty"`
+}
+
+type told struct {
+	Note        string
+	Connections int
+	Problem     string
+}
+
+// attackers are a process of their own.
+type attackers struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+	at  places
+}
+
+func startAttackers(ctx context.Context) (*attackers, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	a := &attackers{cmd: exec.CommandContext(ctx, exe)}
+	a.cmd.Env = append(os.Environ(), attackerVariable+"=1", "GOMAXPROCS=1")
+	a.cmd.Stderr = os.Stderr
+	out, err := a.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if a.in, err = a.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := a.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the attackers: %w", err)
+	}
+	a.out = bufio.NewScanner(out)
+	if !a.out.Scan() || json.Unmarshal(a.out.Bytes(), &a.at) != nil {
+		a.end()
+		return nil, errors.New("the attackers do not say where they listen: does the program call hostile.Main first?")
+	}
+	return a, nil
+}
+
+func (a *attackers) tell(o order) (t told, err error) {
+	b, err := json.Marshal(o)
+	if err != nil {
+		return t, err
+	}
+	if _, err := a.in.Write(append(b, '\n')); err != nil {
+		return t, fmt.Errorf("tell the attackers: %w", err)
+	}
+	if !a.out.Scan() {
+		return t, errors.New("the attackers have ended")
+	}
+	if err := json.Unmarshal(a.out.Bytes(), &t); err != nil {
+		return t, err
+	}
+	if t.Problem != "" {
+		return t, errors.New(t.Problem)
+	}
+	return t, nil
+}
+
+func (a *attackers) aim(t Target) error {
+	_, err := a.tell(order{Aim: &t})
+	return err
+}
+
+func (a *attackers) begin(name string) (note string, err error) {
+	t, err := a.tell(order{Begin: name})
+	return t.Note, err
+}
+
+// cease ends all attacks and says how many connections they had.
+func (a *attackers) cease() (connections int, err error) {
+	t, err := a.tell(order{Cease: true})
+	return t.Connections, err
+}
+
+func (a *attackers) end() {
+	_ = a.in.Close() // they end with it
+	_ = a.cmd.Process.Kill()
+	_ = a.cmd.Wait()
+}
+
+// front is the attackers' process.
+type front struct {
+	Target
+	ctx    context.Context // of the attacks that there are
+	cancel context.CancelFunc
+	all    sync.WaitGroup
+	angry  atomic.Bool // the clouds and gateways misbehave
+	held   atomic.Int64
+	most   atomic.Int64
+	room   int // how many connections the limit of open files leaves
+}
+
+func attack() {
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19) // the processors are the server's
+	f := &front{}
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
+		limit.Cur = limit.Max
+		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) // what cannot be raised is told with the attack
+		_ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
+	}
+	f.room = int(min(limit.Cur, 1<<20)) - 100
+	web, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // until the process ends
+	if err == nil {
+		var broker net.Listener
+		if broker, err = net.Listen("tcp", "127.0.0.1:0"); err == nil { //nolint:noctx // until the process ends
+			go f.brokers(broker)
+			go http.Serve(web, f.clouds()) //nolint:errcheck,gosec // until the process ends
+			answer(places{"http://" + web.Addr().String(), broker.Addr().String()})
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	f.reset()
+	for orders := bufio.NewScanner(os.Stdin); orders.Scan(); {
+		var o order
+		if err := json.Unmarshal(orders.Bytes(), &o); err != nil {
+			answer(told{Problem: err.Error()})
+			continue
+		}
+		answer(f.obey(o))
+	}
+}
+
+func answer(v any) {
+	b, _ := json.Marshal(v) //nolint:errchkjson // our own
+	os.Stdout.Write(append(b, '\n'))
+}
+
+func (f *front) reset() {
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.angry.Store(false)
+	f.most.Store(0)
+}
+
+func (f *front) obey(o order) told {
+	switch {
+	case o.Aim != nil:
+		f.Target = *o.Aim
+	case o.Cease:
+		most := f.most.Load()
+		f.cancel()
+		f.all.Wait()
+		f.reset()
+		return told{Connections: int(most)}
+	case attacks[o.Begin] == nil:
+		return told{Problem: "there is no attack " + o.Begin}
+	default:
+		return told{Note: attacks[o.Begin](f)}
+	}
+	return told{}
+}
+
+// dial opens a connection from one of many addresses, none of them the healthy client's.
+func (f *front) dial(n int) (net.Conn, error) {
+	return f.dialWith(n, 0)
+}
+
+func (f *front) dialWith(n, buffer int) (net.Conn, error) {
+	d := net.Dialer{Timeout: 10 * time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+n%16))}}
+	if buffer > 0 {
+		d.Control = func(_, _ string, c syscall.RawConn) error {
+			return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, buffer) })
+		}
+	}
+	c, err := d.DialContext(f.ctx, "tcp", f.host())
+	if err != nil {
+		return nil, err
+	}
+	for n := f.held.Add(1); ; {
+		most := f.most.Load()
+		if n <= most || f.most.CompareAndSwap(most, n) {
+			break
+		}
+	}
+	ended := context.AfterFunc(f.ctx, func() { c.Close() })
+	return &counted{Conn: c, gone: sync.OnceFunc(func() { f.held.Add(-1); ended() })}, nil
+}
+
+// counted is a connection that is counted until it is closed.
+type counted struct {
+	net.Conn
+	gone func()
+}
+
+func (c *counted) Close() error {
+	c.gone()
+	return c.Conn.Close()
+}
+
+func (f *front) host() string { return f.URL[len("http://"):] }
+
+// many has n go on at once, each until the attack ends: whoever has ended begins again after a pause.
+func (f *front) many(n int, pause time.Duration, one func(n int)) {
+	ctx := f.ctx
+	for i := range n {
+		f.all.Go(func() {
+			for ctx.Err() == nil {
+				one(i)
+				f.rest(ctx, pause)
+			}
+		})
+	}
+}
+
+func (f *front) rest(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,230 @@
+package hostile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+)
+
+// bed is the server, who attacks it and who must not notice.
+type bed struct {
+	Options
+	server   *server
+	healthy  *healthy
+	attacker *attackers
+	accounts []string      // connected_account_id of what is hostile
+	clouds   bool          // they are connected
+	usual    time.Duration // how long a healthy request takes
+	stop     func()
+}
+
+func open(ctx context.Context, o Options) (_ *bed, err error) {
+	b := &bed{Options: o}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	if b.Log == nil {
+		b.Log = new(bytes.Buffer)
+	}
+	if b.attacker, err = startAttackers(ctx); err != nil {
+		return nil, err
+	}
+	if b.server, err = startServer(ctx, b.Options); err != nil {
+		return nil, err
+	}
+	r := b.server.ready
+	if err := b.fill(ctx); err != nil {
+		return nil, err
+	}
+	if b.healthy, err = newHealthy(ctx, r.URL, r.APIKey); err != nil {
+		return nil, err
+	}
+	if err := b.attacker.aim(Target{URL: r.URL, Key: r.APIKey, Device: b.healthy.device}); err != nil {
+		return nil, err
+	}
+	working, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() { b.healthy.work(working); close(done) }()
+	b.stop = func() { cancel(); <-done }
+	b.pause(ctx, 2*time.Second) // until all is warm
+	b.healthy.figures()
+	return b, nil
+}
+
+func (b *bed) close() {
+	if b.stop != nil {
+		b.stop()
+	}
+	if b.healthy != nil {
+		b.healthy.endpoint.Close() //nolint:errcheck // nothing is lost
+		b.healthy.client.CloseIdleConnections()
+	}
+	if b.attacker != nil {
+		b.attacker.end()
+	}
+	if b.server != nil {
+		b.server.kill()
+	}
+}
+
+// fill makes lists that are worth asking for.
+func (b *bed) fill(ctx context.Context) error {
+	db, err := pgx.Connect(ctx, b.DSN)
+	if err != nil {
+		return err
+	}
+	defer db.Close(ctx) //nolint:errcheck // read only from here
+	_, err = db.Exec(ctx, `insert into events (event_id, workspace_id, event_type, payload, fanned_out_at, created_at)
+		select gen_random_uuid(), $1, 'device.connected', jsonb_build_object('device_id', gen_random_uuid(), 'note', repeat('x', 4000)), now(), now() - n * interval '1 second'
+		from generate_series(1, 1000) n`, b.server.ready.Workspace)
+	if err != nil {
+		return fmt.Errorf("fill the list of events: %w", err)
+	}
+	return nil
+}
+
+func (b *bed) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// try measures the calm before, the attack, and the calm after it.
+func (b *bed) try(ctx context.Context, s scenario) (Row, error) {
+	row := Row{Name: s.name}
+	for _, name := range s.attacks {
+		if name == "device-clouds" || name == "gateways" || name == "access-clouds" {
+			if err := b.connect(ctx); err != nil {
+				return row, err
+			}
+		}
+	}
+	if err := b.calm(ctx, &row); err != nil {
+		return row, err
+	}
+	b.server.forgetPeak()
+	for _, name := range s.attacks {
+		note, err := b.attacker.begin(name)
+		if err != nil {
+			return row, err
+		}
+		row.Note = strings.TrimPrefix(row.Note+"; "+note, "; ")
+		if err := b.provoke(ctx, name); err != nil {
+			return row, err
+		}
+	}
+	before, worked := b.healthy.figures() // while they begin
+	begin, used := time.Now(), b.server.processor()
+	row.Under, row.Worked = b.healthy.window(ctx, b.Window)
+	row.Processor = (b.server.processor() - used).Seconds() / time.Since(begin).Seconds()
+	row.Worked += worked
+	row.Under.OK += before.OK
+	row.Under.Failed += before.Failed
+	row.Under.Failures = append(row.Under.Failures, before.Failures...)
+	var err error
+	if row.Connections, err = b.attacker.cease(); err != nil {
+		return row, err
+	}
+	if row.Peak, err = b.server.peak(); err != nil {
+		return row, errors.Join(err, b.server.alive())
+	}
+	return row, errors.Join(ctx.Err(), b.server.alive())
+}
+
+// calm measures how long healthy requests take when nobody attacks, once what came before is over.
+func (b *bed) calm(ctx context.Context, row *Row) error {
+	if !b.Compare {
+		return nil
+	}
+	b.healthy.figures()
+	for end := time.Now().Add(patience); ; {
+		f, _ := b.healthy.window(ctx, b.Window/2)
+		if b.usual == 0 || f.P50 < 2*b.usual || time.Now().After(end) {
+			break
+		}
+	}
+	row.Calm, _ = b.healthy.window(ctx, b.Window)
+	if b.usual == 0 {
+		b.usual = row.Calm.P50
+	}
+	return ctx.Err()
+}
+
+// connect makes accounts at the hostile clouds and gateways, which behave until they are told otherwise.
+func (b *bed) connect(ctx context.Context) error {
+	if b.clouds {
+		return nil
+	}
+	b.clouds = true
+	admin, err := app.OpenAdmin(ctx, app.Database{DatabaseURL: b.DSN, DataDir: filepath.Join(b.Dir, "data")}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer admin.Close(ctx) //nolint:errcheck // what was done is done
+	workspace := uuid.MustParse(b.server.ready.Workspace)
+	at := b.attacker.at
+	var all []app.Connection
+	for _, how := range misbehaviours {
+		all = append(all, app.DeviceCloud{BaseURL: at.Cloud + "/locks-of/" + how.name, Token: "t"}, app.AccessCloud{BaseURL: at.Cloud + "/doors-of/" + how.name, Token: "t"})
+	}
+	for _, how := range floods {
+		all = append(all, app.ZWaveJS{Config: zwavejs.Config{URL: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/gateway/" + how}})
+		all = append(all, app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: "mqtt://" + at.Broker, Topic: how}})
+	}
+	for _, c := range all {
+		id, err := admin.Connect(ctx, workspace, "hostile", c)
+		if err != nil {
+			return fmt.Errorf("connect %s: %w", c.Address(), err)
+		}
+		b.accounts = append(b.accounts, id.String())
+	}
+	return nil
+}
+
+// provoke has the server speak to what is hostile at once, which it would do by and by.
+func (b *bed) provoke(ctx context.Context, name string) error {
+	switch name {
+	case "device-clouds", "gateways", "access-clouds":
+		for _, id := range b.accounts {
+			if err := post(ctx, http.DefaultClient, b.server.ready.URL+"/connected_accounts/sync", b.server.ready.APIKey, map[string]string{"connected_account_id": id}, nil); err != nil {
+				return err
+			}
+		}
+	case "endpoints":
+		for n := range endpointsTried {
+			url := fmt.Sprintf("%s/endpoint/%s/%d", b.attacker.at.Cloud, misbehaviours[n%len(misbehaviours)].name, n)
+			if err := post(ctx, http.DefaultClient, b.server.ready.URL+"/webhooks/create", b.server.ready.APIKey, map[string]any{"url": url}, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const endpointsTried = 200
+
+// Main makes a process that was started as one of attackers be that, and never returns then. Programs and tests that
+// call Run call it first.
+func Main() {
+	if os.Getenv(attackerVariable) != "" {
+		attack()
+		os.Exit(0)
+	}
+}

@@ -1,0 +1,65 @@
+package hostile_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/hostile"
+)
+
+func TestMain(m *testing.M) {
+	hostile.Main()
+	storetest.Main(m, store.Migrate, store.MigrationsVersion())
+}
+
+// Memory is no timing: its limit holds however busy the machine is. HOSTILE_WINDOW lengthens the attacks, HOSTILE_ONLY
+// chooses some by parts of their names.
+func TestAttacksTakeNeitherMemoryNorHealthyRequests(t *testing.T) {
+	t.Parallel()
+	window := time.Second
+	if text := os.Getenv("HOSTILE_WINDOW"); text != "" {
+		var err error
+		if window, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	program, err := hostile.Build(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	rows, err := hostile.Run(t.Context(), hostile.Options{Program: program, DSN: storetest.New(t), Dir: dir, Window: window, Only: os.Getenv("HOSTILE_ONLY"), Log: log, Out: lines{t}})
+	if err != nil {
+		b, _ := os.ReadFile(log.Name())
+		t.Fatalf("%v\nthe server's log ends with\n%s", err, b[max(0, len(b)-4000):])
+	}
+	for _, r := range rows {
+		if r.Peak > hostile.MostMemory {
+			t.Errorf("%s: the server holds %.0f MiB, more than %d", r.Name, r.Peak, hostile.MostMemory)
+		}
+		if r.Under.Failed > 0 {
+			t.Errorf("%s: %d healthy requests have failed: %s", r.Name, r.Under.Failed, strings.Join(r.Under.Failures, "; "))
+		}
+		if r.Under.OK == 0 {
+			t.Errorf("%s: no healthy request was answered", r.Name)
+		}
+	}
+}
+
+// lines are what goes on, in the log of a test.
+type lines struct{ testing.TB }
+
+func (l lines) Write(b []byte) (int, error) {
+	l.Log(strings.TrimSpace(string(b)))
+	return len(b), nil
+}
