@@ -45,6 +45,7 @@ var parts = []part{
 	{"lists", false, func(ctx context.Context, o options) ([]figure, error) {
 		return measureLists(ctx, o.rounds, o.rows, o.only)
 	}},
+	{"hostile", false, measureHostile},
 }
 
 func main() {

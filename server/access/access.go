@@ -213,8 +213,12 @@ func nonEmpty(s string) *string {
 	return &s
 }
 
-// storable is a vendor's text without what Postgres takes in no text.
+// mostText is how many bytes of a vendor's text are kept.
+const mostText = 1000
+
+// storable is a vendor's text without what Postgres takes in no text, and without what is beyond any name.
 func storable(s string) string {
+	s = s[:min(len(s), mostText)]
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 

@@ -43,7 +43,7 @@ func newClient(allow []netip.Prefix, resolver *net.Resolver) *http.Client {
 			DialContext:            dialer.DialContext,
 			ForceAttemptHTTP2:      true,
 			DisableCompression:     true, // a short body stays short
-			MaxResponseHeaderBytes: 64 << 10,
+			MaxResponseHeaderBytes: 16 << 10,
 			MaxIdleConns:           1024,
 			MaxIdleConnsPerHost:    healthyWidth,
 			IdleConnTimeout:        90 * time.Second,

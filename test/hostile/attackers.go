@@ -29,12 +29,14 @@ type places struct{ Cloud, Broker string }
 type order struct {
 	Aim   *Target `json:",omitempty"`
 	Begin string  `json:",omitempty"`
+	Hits  bool    `json:",omitempty"` // how often has the server spoken to who misbehaves?
 	Cease bool    `json:",omitempty"`
 }
 
 type told struct {
 	Note        string
 	Connections int
+	Hits        int
 	Problem     string
 }
 
@@ -102,6 +104,11 @@ func (a *attackers) begin(name string) (note string, err error) {
 	return t.Note, err
 }
 
+func (a *attackers) hits() (n int, err error) {
+	t, err := a.tell(order{Hits: true})
+	return t.Hits, err
+}
+
 // cease ends all attacks and says how many connections they had.
 func (a *attackers) cease() (connections int, err error) {
 	t, err := a.tell(order{Cease: true})
@@ -123,6 +130,7 @@ type front struct {
 	angry  atomic.Bool // the clouds and gateways misbehave
 	held   atomic.Int64
 	most   atomic.Int64
+	hits   atomic.Int64
 	room   int // how many connections the limit of open files leaves
 }
 
@@ -169,12 +177,15 @@ func (f *front) reset() {
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.angry.Store(false)
 	f.most.Store(0)
+	f.hits.Store(0)
 }
 
 func (f *front) obey(o order) told {
 	switch {
 	case o.Aim != nil:
 		f.Target = *o.Aim
+	case o.Hits:
+		return told{Hits: int(f.hits.Load())}
 	case o.Cease:
 		most := f.most.Load()
 		f.cancel()

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,6 +26,7 @@ type bed struct {
 	server   *server
 	healthy  *healthy
 	attacker *attackers
+	mu       sync.Mutex
 	accounts []string      // connected_account_id of what is hostile
 	clouds   bool          // they are connected
 	usual    time.Duration // how long a healthy request takes
@@ -129,6 +130,9 @@ func (b *bed) try(ctx context.Context, s scenario) (Row, error) {
 		if err := b.provoke(ctx, name); err != nil {
 			return row, err
 		}
+		if err := b.met(ctx, name); err != nil {
+			return row, err
+		}
 	}
 	before, worked := b.healthy.figures() // while they begin
 	begin, used := time.Now(), b.server.processor()
@@ -188,37 +192,66 @@ func (b *bed) connect(ctx context.Context) error {
 		all = append(all, app.ZWaveJS{Config: zwavejs.Config{URL: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/gateway/" + how}})
 		all = append(all, app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: "mqtt://" + at.Broker, Topic: how}})
 	}
-	for _, c := range all {
-		id, err := admin.Connect(ctx, workspace, "hostile", c)
+	return abreast(len(all), func(n int) error {
+		id, err := admin.Connect(ctx, workspace, "hostile", all[n])
 		if err != nil {
-			return fmt.Errorf("connect %s: %w", c.Address(), err)
+			return fmt.Errorf("connect %s: %w", all[n].Address(), err)
 		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		b.accounts = append(b.accounts, id.String())
+		return nil
+	})
+}
+
+// met waits until the server has spoken to many of those who misbehave.
+func (b *bed) met(ctx context.Context, name string) error {
+	wanted := map[string]int{"device-clouds": len(misbehaviours), "access-clouds": len(misbehaviours), "gateways": len(floods), "endpoints": b.Endpoints}[name]
+	return until(ctx, "the server speaks to "+name, func() (bool, error) {
+		hits, err := b.attacker.hits()
+		return hits >= wanted, err
+	})
+}
+
+// abreast does n things, some at once, and fails as the first of them that fails.
+func abreast(n int, one func(int) error) error {
+	const atOnce = 8
+	var all sync.WaitGroup
+	failed := make(chan error, atOnce)
+	for worker := range atOnce {
+		all.Go(func() {
+			for i := worker; i < n; i += atOnce {
+				if err := one(i); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
 	}
-	return nil
+	all.Wait()
+	close(failed)
+	return <-failed
 }
 
 // provoke has the server speak to what is hostile at once, which it would do by and by.
 func (b *bed) provoke(ctx context.Context, name string) error {
 	switch name {
 	case "device-clouds", "gateways", "access-clouds":
-		for _, id := range b.accounts {
-			if err := post(ctx, http.DefaultClient, b.server.ready.URL+"/connected_accounts/sync", b.server.ready.APIKey, map[string]string{"connected_account_id": id}, nil); err != nil {
-				return err
-			}
+		db, err := pgx.Connect(ctx, b.DSN)
+		if err != nil {
+			return err
 		}
+		defer db.Close(ctx) //nolint:errcheck // what was done is done
+		_, err = db.Exec(ctx, "update connected_accounts set wake_seq = wake_seq + 1, due_at = now() where connected_account_id = any($1)", b.accounts)
+		return err
 	case "endpoints":
-		for n := range endpointsTried {
+		return abreast(b.Endpoints, func(n int) error {
 			url := fmt.Sprintf("%s/endpoint/%s/%d", b.attacker.at.Cloud, misbehaviours[n%len(misbehaviours)].name, n)
-			if err := post(ctx, http.DefaultClient, b.server.ready.URL+"/webhooks/create", b.server.ready.APIKey, map[string]any{"url": url}, nil); err != nil {
-				return err
-			}
-		}
+			return post(ctx, b.healthy.client, b.server.ready.URL+"/webhooks/create", b.server.ready.APIKey, map[string]any{"url": url}, nil)
+		})
 	}
 	return nil
 }
-
-const endpointsTried = 200
 
 // Main makes a process that was started as one of attackers be that, and never returns then. Programs and tests that
 // call Run call it first.

@@ -71,6 +71,7 @@ func (f *front) clouds() http.Handler {
 		case part[1] == "gateway":
 			f.gateway(w, r, part[2])
 		case f.angry.Load() && by[part[2]].answer != nil:
+			f.hits.Add(1)
 			by[part[2]].answer(f, w, r)
 		default:
 			w.Header().Set("Content-Type", "application/json")

@@ -49,6 +49,7 @@ func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
 }
 
 func (f *front) flood(ctx context.Context, c *websocket.Conn, how, result string, send func(string) error) {
+	f.hits.Add(1)
 	block := strings.Repeat("a", 64<<10)
 	switch how {
 	case "endless-frame":
@@ -139,12 +140,13 @@ func (f *front) publish(c net.Conn, how string) {
 		_, err := c.Write(publication(topic, []byte(text), len(text)))
 		return err
 	}
-	if whole(how+"/bridge/state", `{"state":"online"}`) != nil || whole(devices, `[]`) != nil {
+	if whole(how+"/bridge/state", `{"state":"online"}`) != nil || whole(how+"/bridge/info", `{"config":{}}`) != nil || whole(devices, `[]`) != nil {
 		return
 	}
 	for !f.angry.Load() {
 		<-time.After(50 * time.Millisecond)
 	}
+	f.hits.Add(1)
 	ctx := f.ctx
 	switch how {
 	case "endless-frame":

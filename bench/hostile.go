@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/hostile"
+)
+
+func init() { hostile.Main() } //nolint:gochecknoinits // this program may have been started as one of the attackers
+
+// measureHostile attacks the server, and compares what its healthy clients notice with the calm before each attack.
+func measureHostile(ctx context.Context, o options) (_ []figure, err error) {
+	c, err := newCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	dir := filepath.Join(c.dir, "hostile")
+	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // nothing of it is secret but the master key, which is made 0600
+		return nil, err
+	}
+	program, err := hostile.Build(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	fmt.Printf("each attack for %s, and the calm before it; the attackers have the lowest priority\n\n%s\n", o.length, hostile.Header)
+	rows, err := hostile.Run(ctx, hostile.Options{Program: program, DSN: c.DSN("postgres"), Dir: dir, Window: o.length, Compare: true, Endpoints: 200,
+		Only: o.only, Log: log, Out: os.Stdout})
+	if err != nil {
+		return nil, err
+	}
+	failed := 0
+	for _, r := range rows {
+		failed += r.Under.Failed
+		if r.Peak > hostile.MostMemory {
+			err = fmt.Errorf("%s: the server held %.0f MiB, more than %d", r.Name, r.Peak, hostile.MostMemory)
+		}
+	}
+	if err == nil && failed > 0 {
+		err = fmt.Errorf("%d healthy requests have failed", failed)
+	}
+	return nil, err
+}

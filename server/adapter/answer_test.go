@@ -1,0 +1,85 @@
+package adapter_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+func TestAnswersAreReadAsFarAsTheyMayBe(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		size, limit int
+		want        error
+	}{
+		"nothing": {0, 10, nil}, "all that may be": {10, 10, nil}, "one more": {11, 10, adapter.ErrLarge},
+		"small": {64 << 10, 8 << 20, nil}, "more than small": {64<<10 + 1, 8 << 20, nil}, "middle": {1 << 20, 8 << 20, nil},
+		"large": {1<<20 + 1, 8 << 20, nil}, "the largest": {8 << 20, 8 << 20, nil}, "too large": {8<<20 + 1, 8 << 20, adapter.ErrLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := -1
+			err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", test.size)), test.limit, func(b []byte) error { got = len(b); return nil })
+			if !errors.Is(err, test.want) || test.want == nil && got != test.size {
+				t.Errorf("%d bytes of %d: %v", got, test.size, err)
+			}
+		})
+	}
+}
+
+func TestEndlessAnswersEnd(t *testing.T) {
+	t.Parallel()
+	err := adapter.ReadAnswer(t.Context(), endless{}, 2<<20, func([]byte) error { return nil })
+	if !errors.Is(err, adapter.ErrLarge) {
+		t.Error(err)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }
+
+// One large answer is being read; another does not wait for ever.
+func TestLargeAnswersWaitForOneAnother(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("a", 2<<20)
+	err := adapter.ReadAnswer(t.Context(), strings.NewReader(large), 8<<20, func([]byte) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, w := io.Pipe()
+		go func() {
+			io.WriteString(w, large[:1<<20+1]) //nolint:errcheck // to a reader that ends
+			cancel()
+		}()
+		err := adapter.ReadAnswer(ctx, r, 8<<20, func([]byte) error { return nil })
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the other is read meanwhile: %v", err)
+		}
+		return adapter.ReadAnswer(t.Context(), strings.NewReader("{}"), 8<<20, func([]byte) error { return nil }) // small ones are
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestListsHaveFewElementsAndNoneThatIsNothing(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		`null`: 0, `[]`: 0, `[1,2]`: 2, `[` + strings.Repeat("1,", adapter.MostListed-1) + `1]`: adapter.MostListed,
+		`[` + strings.Repeat("1,", adapter.MostListed) + `1]`: -1, `[1,null]`: -1, `{}`: -1, `"a"`: -1, `[1,"a"]`: -1, `[1`: -1,
+	} {
+		var got adapter.List[int]
+		err := json.Unmarshal([]byte(text), &got)
+		if (err != nil) != (want < 0) || err == nil && len(got) != want {
+			t.Errorf("%.20s…: %d elements, %v", text, len(got), err)
+		}
+	}
+	err := adapter.ReadAnswer(t.Context(), strings.NewReader("["+strings.Repeat("{},", 100_001)), 8<<20, func([]byte) error { return nil })
+	if !errors.Is(err, adapter.ErrLarge) {
+		t.Errorf("too many objects: %v", err)
+	}
+}

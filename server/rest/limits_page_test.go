@@ -1,0 +1,43 @@
+package rest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/design/limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		fmt.Sprintf("| a body | %d MiB |", maxBody>>20),
+		fmt.Sprintf("| JSON in a body | %d values, %d deep |", maxValues, maxDepth),
+		fmt.Sprintf("| errors of one request that are told | %d |", mostIssues),
+		fmt.Sprintf("| requests with `sync` that wait | %d, of one credential %d |", mostWaits, mostWaitsEach),
+	} {
+		if !strings.Contains(string(page), line) {
+			t.Errorf("docs/design/limits.md does not say %q", line)
+		}
+	}
+}
+
+func TestFewRequestsWaitAtOnce(t *testing.T) {
+	t.Parallel()
+	var w waits
+	for n := range mostWaitsEach + 1 {
+		if got := w.enter(workspaceA); got != (n < mostWaitsEach) {
+			t.Fatalf("the wait %d of a credential: %v", n, got)
+		}
+	}
+	if !w.enter(workspaceB) {
+		t.Error("another may not wait")
+	}
+	w.leave(workspaceA)
+	if !w.enter(workspaceA) {
+		t.Error("nobody may wait after one that has ended")
+	}
+}
