@@ -22,6 +22,14 @@ func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
 		return
 	}
 	defer c.CloseNow() //nolint:errcheck // whatever was on its way
+	if !f.angry.Load() { // it misbehaves to whoever comes again
+		go func() {
+			for !f.angry.Load() && f.rest(r.Context(), 50*time.Millisecond) {
+				continue
+			}
+			c.CloseNow() //nolint:errcheck // whatever was on its way
+		}()
+	}
 	send := func(text string) error { return c.Write(ctx, websocket.MessageText, []byte(text)) }
 	if send(`{"type":"version","homeId":7,"driverVersion":"15","serverVersion":"3","minSchemaVersion":0,"maxSchemaVersion":44}`) != nil {
 		return
