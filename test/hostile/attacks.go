@@ -6,8 +6,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -38,25 +36,23 @@ func (f *front) drip(c net.Conn, text string) {
 	}
 }
 
-// opened has n connections made quickly, and kept by hold.
-func (f *front) opened(n int, again time.Duration, hold func(n int, c net.Conn)) (open int) {
+// opened has n connections made and kept by hold; whoever is thrown out comes again after a while. It returns when most
+// are there, or when the server is too busy to take more soon.
+func (f *front) opened(n int, again time.Duration, hold func(n int, c net.Conn)) {
 	const abreast = 32
-	var made atomic.Int64
-	var first sync.WaitGroup
 	ctx := f.ctx
 	next := make(chan int)
+	made := make(chan struct{})
 	for range abreast {
-		first.Go(func() {
+		f.all.Go(func() {
 			for i := range next {
 				c, err := f.dial(i)
-				if err != nil {
-					continue
-				}
-				made.Add(1)
 				f.all.Go(func() {
-					defer c.Close()
-					hold(i, c)
-					for ctx.Err() == nil && f.rest(ctx, again) { // whoever is thrown out comes again
+					if err == nil {
+						hold(i, c)
+						c.Close()
+					}
+					for ctx.Err() == nil && f.rest(ctx, again) {
 						if c, err := f.dial(i); err == nil {
 							hold(i, c)
 							c.Close()
@@ -66,12 +62,22 @@ func (f *front) opened(n int, again time.Duration, hold func(n int, c net.Conn))
 			}
 		})
 	}
-	for i := range n {
-		next <- i
+	f.all.Go(func() {
+		defer close(made)
+		defer close(next)
+		for i := range n {
+			select {
+			case next <- i:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	const enough = 20 * time.Second
+	select {
+	case <-made:
+	case <-time.After(enough):
 	}
-	close(next)
-	first.Wait()
-	return int(made.Load())
 }
 
 func (f *front) wait(c net.Conn) {
