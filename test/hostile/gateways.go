@@ -21,7 +21,7 @@ func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
 	if err != nil {
 		return
 	}
-	defer c.CloseNow() //nolint:errcheck // whatever was on its way
+	defer c.CloseNow()   //nolint:errcheck // whatever was on its way
 	if !f.angry.Load() { // it misbehaves to whoever comes again
 		go func() {
 			for !f.angry.Load() && f.rest(r.Context(), 50*time.Millisecond) {
