@@ -61,6 +61,7 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 		{"/devices/get", reads, b.floor("/device", device), b.ours("/devices/get", device)},
 		{"/access_codes/get", reads, b.floor("/code", accessCode), b.ours("/access_codes/get", accessCode)},
 		{"/webhooks/create", writes, b.floor("/hook", hook), create},
+		{"/webhooks/create, to a floor that has an audit log, too", aim{}, b.floor("/logged-hook", hook), create},
 		{"/webhooks/create with an Idempotency-Key, to without", aim{}, create, keyed},
 		{"/access_codes/create, setting it on the simulated lock included", aim{}, b.floor("/new-code", codes...), b.ours("/access_codes/create", codes...)},
 	} {

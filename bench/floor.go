@@ -72,6 +72,8 @@ func (b *bed) serveFloor(ctx context.Context, dsn string) error {
 		return err
 	}
 	if _, err := b.pool.Exec(ctx, `create table bench_hooks (id uuid primary key, workspace_id uuid, url text, created_at timestamptz default now());
+		create table bench_audit (id uuid primary key, workspace_id uuid, at timestamptz default now(), operation text, subject_ids uuid[]);
+		create index on bench_audit using gin (subject_ids);
 		create table bench_codes (id uuid primary key, workspace_id uuid, device_id uuid, name text, created_at timestamptz default now());
 		create index on bench_codes (workspace_id, created_at, id); create index on bench_codes (device_id)`); err != nil {
 		return err
@@ -80,17 +82,9 @@ func (b *bed) serveFloor(ctx context.Context, dsn string) error {
 	r.Post("/devices", b.authenticated(selects[floorDevice](b, floorDevices+"and removed_at is null and is_managed order by created_at, device_id limit 20")))
 	r.Post("/device", b.authenticated(selects[floorDevice](b, floorDevices+"and device_id = ($2::jsonb ->> 'device_id')::uuid")))
 	r.Post("/code", b.authenticated(selects[floorCode](b, floorCodes+"and access_code_id = ($2::jsonb ->> 'access_code_id')::uuid")))
-	r.Post("/hook", b.authenticated(func(ctx context.Context, workspace uuid.UUID, body []byte) (any, error) {
-		var in struct {
-			URL string `json:"url"`
-		}
-		if err := json.Unmarshal(body, &in); err != nil {
-			return nil, err
-		}
-		id := uuid.Must(uuid.NewV7())
-		_, err := b.pool.Exec(ctx, "insert into bench_hooks (id, workspace_id, url) values ($1, $2, $3)", id, workspace, in.URL)
-		return map[string]any{"id": id, "url": in.URL}, err
-	}))
+	r.Post("/hook", b.authenticated(b.inserts("insert into bench_hooks (id, workspace_id, url) values ($1, $2, $3)")))
+	r.Post("/logged-hook", b.authenticated(b.inserts(`with log as (insert into bench_audit (id, workspace_id, operation, subject_ids) values (gen_random_uuid(), $2, '/hook', array[$1::uuid]))
+		insert into bench_hooks (id, workspace_id, url) values ($1, $2, $3)`)))
 	r.Post("/new-code", b.authenticated(func(ctx context.Context, workspace uuid.UUID, body []byte) (any, error) {
 		var in struct {
 			DeviceID uuid.UUID `json:"device_id"`
@@ -111,6 +105,21 @@ func (b *bed) serveFloor(ctx context.Context, dsn string) error {
 	b.bare = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
 	go b.bare.Serve(listener) //nolint:errcheck // ends with close
 	return nil
+}
+
+// inserts makes a webhook by a statement: $1 is its identifier, $2 the workspace, $3 the URL.
+func (b *bed) inserts(statement string) func(context.Context, uuid.UUID, []byte) (any, error) {
+	return func(ctx context.Context, workspace uuid.UUID, body []byte) (any, error) {
+		var in struct {
+			URL string `json:"url"`
+		}
+		if err := json.Unmarshal(body, &in); err != nil {
+			return nil, err
+		}
+		id := uuid.Must(uuid.NewV7())
+		_, err := b.pool.Exec(ctx, statement, id, workspace, in.URL)
+		return map[string]any{"id": id, "url": in.URL}, err
+	}
 }
 
 // selects answers with the rows of a query; $1 is the workspace, and $2 the request's body where the query has it.
