@@ -88,7 +88,7 @@ func endAfter(r io.Reader, d time.Duration) (stop func()) {
 	if !ok {
 		return func() {}
 	}
-	t := time.AfterFunc(d, func() { c.Close() }) //nolint:errcheck // whoever reads is told
+	t := time.AfterFunc(d, func() { c.Close() }) // whoever reads is told
 	return func() { t.Stop() }
 }
 

@@ -52,7 +52,7 @@ func TestLargeAnswersWaitForOneAnother(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, w := io.Pipe()
 		go func() {
-			io.WriteString(w, large[:1<<20+1]) //nolint:errcheck // to a reader that ends
+			io.WriteString(w, large[:1<<20+1]) // to a reader that ends
 			cancel()
 		}()
 		err := adapter.ReadAnswer(ctx, r, 8<<20, func([]byte) error { return nil })

@@ -95,7 +95,7 @@ func (j *joint) commit(ctx context.Context) error {
 	return nil
 }
 
-func (j *joint) part(ctx context.Context, db *DB, f func(Tx) error) error {
+func (j *joint) part(ctx context.Context, f func(Tx) error) error {
 	then, changed := len(j.then), *j.change
 	err := pgx.BeginFunc(ctx, j.tx, func(tx pgx.Tx) error { return f(in(tx, j.act, j.change, &j.then)) })
 	if err != nil {

@@ -173,16 +173,16 @@ func newPartition(from time.Time, width time.Duration) *Partition {
 
 // makePartition makes tables and then lets them in, so that the locks which others would wait for are taken last.
 func makePartition(ctx context.Context, tx pgx.Tx, p Partition) error {
-	var make, join strings.Builder
+	var create, join strings.Builder
 	for _, of := range partitioned {
-		fmt.Fprintf(&make, "create table %s (like %s including all);\n", p.table(of), of)
+		fmt.Fprintf(&create, "create table %s (like %s including all);\n", p.table(of), of)
 		from, to := FirstID(p.From), FirstID(p.To)
 		fmt.Fprintf(&join, `lock table %[1]s_rest in access exclusive mode;
 			with odd as (delete from %[1]s_rest where event_id >= '%[3]s' and event_id < '%[4]s' returning *) insert into %[2]s select * from odd;
 			alter table %[1]s attach partition %[2]s for values from ('%[3]s') to ('%[4]s');
 			`, of, p.table(of), from, to)
 	}
-	_, err := tx.Exec(ctx, make.String()+join.String())
+	_, err := tx.Exec(ctx, create.String()+join.String())
 	return err
 }
 

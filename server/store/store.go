@@ -102,7 +102,7 @@ const deadlocks = 5
 // Within InOne it is a part of that transaction: it is rolled back alone, but committed, and run again, with the whole.
 func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 	if j := jointOf(ctx, db.Pool); j != nil {
-		return j.part(ctx, db, f)
+		return j.part(ctx, f)
 	}
 	var then []func()
 	err := untangled(ctx, func() error {

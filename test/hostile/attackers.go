@@ -169,8 +169,8 @@ func attack() {
 }
 
 func answer(v any) {
-	b, _ := json.Marshal(v) //nolint:errchkjson // our own
-	os.Stdout.Write(append(b, '\n'))
+	b, _ := json.Marshal(v)          //nolint:errchkjson // our own
+	os.Stdout.Write(append(b, '\n')) //nolint:errcheck // whoever commands it is told by its end
 }
 
 func (f *front) reset() {
@@ -222,7 +222,7 @@ func (f *front) dialWith(n, buffer int) (net.Conn, error) {
 			break
 		}
 	}
-	ended := context.AfterFunc(f.ctx, func() { c.Close() })
+	ended := context.AfterFunc(f.ctx, func() { c.Close() }) //nolint:errcheck // it is given up
 	return &counted{Conn: c, gone: sync.OnceFunc(func() { f.held.Add(-1); ended() })}, nil
 }
 

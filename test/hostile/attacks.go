@@ -50,12 +50,12 @@ func (f *front) opened(n int, again time.Duration, hold func(n int, c net.Conn))
 				f.all.Go(func() {
 					if err == nil {
 						hold(i, c)
-						c.Close()
+						c.Close() //nolint:errcheck // it may be closed already
 					}
 					for ctx.Err() == nil && f.rest(ctx, again) {
 						if c, err := f.dial(i); err == nil {
 							hold(i, c)
-							c.Close()
+							c.Close() //nolint:errcheck // it may be closed already
 						}
 					}
 				})
@@ -151,7 +151,7 @@ func endlessBodies(f *front) string {
 		if err != nil {
 			return
 		}
-		defer c.Close()
+		defer c.Close() //nolint:errcheck // it may be closed already
 		path := []string{"/devices/list", "/health", "/sandbox/cloud/locks", "/connect/x"}[n%4]
 		if n%2 == 0 {
 			fmt.Fprint(c, f.head(path, "Content-Length: 8000000000\r\n\r\n"))
@@ -179,7 +179,7 @@ func headerFlood(f *front) string {
 		if err != nil {
 			return
 		}
-		defer c.Close()
+		defer c.Close()                                          //nolint:errcheck // it may be closed already
 		io.WriteString(c, "GET /health HTTP/1.1\r\nHost: x\r\n") //nolint:errcheck // shows next
 		for range 1000 {
 			if _, err := io.WriteString(c, line); err != nil {
@@ -197,7 +197,7 @@ func http2(f *front) string {
 		if err != nil {
 			return
 		}
-		defer c.Close()
+		defer c.Close()                                                                           //nolint:errcheck // it may be closed already
 		io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00") //nolint:errcheck // shows next
 		for id := byte(1); id < 100; id += 2 {
 			if _, err := c.Write([]byte{0, 0, 1, 1, 5, 0, 0, 0, id, 0x82, 0, 0, 4, 3, 0, 0, 0, 0, id, 0, 0, 0, 8}); err != nil { // headers, and a reset
@@ -226,7 +226,7 @@ func badJSON(f *front) string {
 		if err != nil {
 			return
 		}
-		defer c.Close()
+		defer c.Close() //nolint:errcheck // it may be closed already
 		for i, body := range bodies {
 			path := []string{"/devices/list", "/health", "/access_codes/create"}[(n+i)%3]
 			if _, err := fmt.Fprint(c, f.head(path, fmt.Sprintf("Content-Length: %d\r\nConnection: close\r\n\r\n", len(body))), body); err != nil {
@@ -236,7 +236,7 @@ func badJSON(f *front) string {
 			if c, err = f.dial(n); err != nil {
 				return
 			}
-			defer c.Close()
+			defer c.Close() //nolint:errcheck // it may be closed already
 		}
 	})
 	return ""
@@ -259,7 +259,7 @@ func pipelining(f *front) string {
 		if err != nil {
 			return
 		}
-		defer c.Close()
+		defer c.Close() //nolint:errcheck // it may be closed already
 		for f.ctx.Err() == nil {
 			if _, err := io.WriteString(c, request); err != nil {
 				return
@@ -276,7 +276,7 @@ func neverRead(f *front) string {
 		if err != nil {
 			return
 		}
-		defer c.Close()
+		defer c.Close() //nolint:errcheck // it may be closed already
 		path, body := "/events/list", `{"limit":500,"since":"2000-01-01"}`
 		if n%10 == 9 {
 			path = "/openapi.json"
@@ -295,7 +295,7 @@ func waits(f *front) string {
 		if err != nil {
 			return
 		}
-		defer c.Close()
+		defer c.Close() //nolint:errcheck // it may be closed already
 		path := []string{"/locks/unlock_door", "/locks/lock_door"}[n%2]
 		fmt.Fprint(c, f.head(path, fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body)), body))
 		if n%2 == 0 {
@@ -313,7 +313,7 @@ func guesses(f *front) string {
 		if err != nil {
 			return
 		}
-		defer c.Close()
+		defer c.Close() //nolint:errcheck // it may be closed already
 		for i := range 50 {
 			fmt.Fprintf(c, "POST /devices/list HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer seam_test_%d_%d\r\nContent-Length: 0\r\n\r\n", n, i)
 			if _, err := c.Read(make([]byte, 4096)); err != nil || !f.rest(f.ctx, 50*time.Millisecond) {
@@ -332,7 +332,7 @@ func pushes(f *front) string {
 		if err != nil {
 			return
 		}
-		defer c.Close()
+		defer c.Close() //nolint:errcheck // it may be closed already
 		path := []string{"/vendors/0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12/" + strings.Repeat("0", 32), "/vendors/x/y", "/sandbox/cloud/login", "/sandbox/cloud/locks"}[n%4]
 		fmt.Fprint(c, f.head(path, fmt.Sprintf("Content-Length: %d\r\nConnection: close\r\n\r\n", len(body)), body))
 		f.wait(c)

@@ -121,7 +121,7 @@ func raw(begin, more string, pause time.Duration) func(*front, http.ResponseWrit
 		if err != nil {
 			return
 		}
-		defer c.Close()
+		defer c.Close() //nolint:errcheck // it may be closed already
 		_, err = io.WriteString(c, begin)
 		for err == nil && pause >= 0 && f.rest(ctx, max(pause, time.Millisecond/5)) {
 			_, err = io.WriteString(c, more)
@@ -150,5 +150,5 @@ var zipped = sync.OnceValue(func() []byte {
 
 func bomb(_ *front, w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Encoding", "gzip")
-	w.Write(zipped()) //nolint:errcheck // it may be cut off
+	w.Write(zipped()) // it may be cut off
 }

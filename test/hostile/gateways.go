@@ -105,7 +105,7 @@ func (f *front) brokers(l net.Listener) {
 }
 
 func (f *front) broker(c net.Conn) {
-	defer c.Close()
+	defer c.Close() //nolint:errcheck // it may be closed already
 	r := bufio.NewReader(c)
 	for {
 		kind, err := r.ReadByte()

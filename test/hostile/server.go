@@ -44,7 +44,7 @@ const patience = 3 * time.Minute
 func startServer(ctx context.Context, o Options) (*server, error) {
 	file := filepath.Join(o.Dir, "ready.json")
 	s := &server{ended: make(chan struct{})}
-	s.cmd = exec.Command(o.Program, "serve", "--sandbox", "--sandbox-locks", "2", "--sandbox-speed", "50", "--listen", "127.0.0.1:0", "--ready-file", file, //nolint:gosec // just built
+	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), o.Program, "serve", "--sandbox", "--sandbox-locks", "2", "--sandbox-speed", "50", "--listen", "127.0.0.1:0", "--ready-file", file, //nolint:gosec // just built
 		"--data-dir", filepath.Join(o.Dir, "data"), "--database-url", o.DSN, "--allow-webhook-prefix", "127.0.0.0/8", "--log-level", "warn")
 	s.cmd.Stdout, s.cmd.Stderr = o.Log, o.Log
 	if err := s.cmd.Start(); err != nil {

@@ -24,7 +24,7 @@ type Run struct {
 
 // Configure has a server watched, with the fullest log: it is an option of apptest.Start.
 func (r *Run) Configure(c *app.Config) {
-	r.database = c.Database.DatabaseURL
+	r.database = c.DatabaseURL
 	c.MetricsListen = "127.0.0.1:0"
 	c.Log = slog.New(slog.NewJSONHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	inner := c.Wrap
