@@ -15,8 +15,8 @@ import (
 
 // The limits unless a Crowd is told otherwise. docs/design/limits.md explains them.
 const (
-	Connections = 4096     // of all clients together
-	Held        = 32 << 20 // bytes of bodies that are being received and of answers that are not read yet
+	Connections = 2048     // of all clients together
+	Held        = 16 << 20 // bytes of bodies that are being received and of answers that are not read yet
 	Turns       = 16       // requests that are worked on at once
 )
 

@@ -40,7 +40,7 @@ type healthy struct {
 
 func newHealthy(ctx context.Context, url, key string) (*healthy, error) {
 	h := &healthy{url: url, key: key, begun: map[string]time.Time{}, told: map[string]bool{},
-		client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
+		client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

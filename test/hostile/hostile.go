@@ -73,8 +73,8 @@ var scenarios = []scenario{
 	{"clouds of access systems", []string{"access-clouds"}},
 	{"webhook endpoints", []string{"endpoints"}},
 	{"pushes and the simulated cloud", []string{"pushes"}},
-	{"all at once", []string{"slow-headers", "slow-bodies", "silent", "idle", "endless-bodies", "header-flood", "json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "guesses",
-		"device-clouds", "gateways", "access-clouds", "endpoints", "pushes"}},
+	{"all at once", []string{"device-clouds", "gateways", "access-clouds", "endpoints", "slow-headers", "slow-bodies", "silent", "idle", "endless-bodies", "header-flood",
+		"json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "guesses", "pushes"}},
 }
 
 // Run tries one attack after another. It fails where they could not be tried; what they did is in the rows.

@@ -39,7 +39,7 @@ func Build(ctx context.Context, dir string) (string, error) {
 }
 
 // patience is enough for a machine that is busy otherwise.
-const patience = 3 * time.Minute
+const patience = 8 * time.Minute
 
 func startServer(ctx context.Context, o Options) (*server, error) {
 	file := filepath.Join(o.Dir, "ready.json")
