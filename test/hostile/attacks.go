@@ -105,7 +105,7 @@ func slowBodies(f *front) string {
 // heldBodies send all of a body but its end.
 func heldBodies(f *front) string {
 	most := []byte(`{"search":"` + strings.Repeat("a", 1000_000))
-	f.opened(600, time.Second, func(_ int, c net.Conn) {
+	f.opened(600, 5*time.Second, func(_ int, c net.Conn) {
 		fmt.Fprint(c, f.head("/devices/list", fmt.Sprintf("Content-Length: %d\r\n\r\n", len(most)+100)))
 		if _, err := c.Write(most); err == nil {
 			f.wait(c)
