@@ -2101,7 +2101,7 @@ type HealthResponse struct {
 	// Msg In words.
 	Msg string `json:"msg"`
 
-	// Ok Whether every part works.
+	// Ok Whether no part is down.
 	Ok bool `json:"ok"`
 
 	// ServiceHealthStatuses By part.

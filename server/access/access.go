@@ -114,9 +114,6 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 // Now is the time by the clock that the rules go by.
 func (s *Service) Now() time.Time { return s.opt.Now() }
 
-// Health asks the database for a sign of life.
-func (s *Service) Health(ctx context.Context) (time.Time, error) { return s.db.Ping(ctx) }
-
 // ServerKey is a key of 32 bytes that all instances share, made when it is first asked for.
 func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	if key, ok := s.serverKeys.Load(name); ok {

@@ -45,6 +45,9 @@ type Config struct {
 	Wrap       func(http.Handler) http.Handler // around everything; nil: nothing
 	Log        *slog.Logger
 
+	Health    HealthOptions
+	StopAfter time.Duration // how long requests are still taken, while /health says that the server stops
+
 	MetricsListen string // host:port of the metrics; empty: there are none
 }
 
@@ -75,6 +78,8 @@ type App struct {
 	driver   *drive.Driver
 	http     *http.Server
 	served   chan error
+	health   *health
+	config   Config
 	log      *slog.Logger
 }
 
@@ -86,7 +91,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	c.Access.Log, c.Reconcile.Log, c.Webhooks.Log, c.Work.Log = c.Log, c.Log, c.Log, c.Log
 	c.Access.RefusedAddress = c.Webhooks.Refuses
 	c.Access.Providers = c.Connecting.providers
-	a := &App{log: c.Log, served: make(chan error, 1)}
+	a := &App{log: c.Log, config: c, served: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, closeWithin(ctx, a.Stop)) // also without the database that it may want for that
@@ -118,6 +123,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if a.vendors, err = newVendors(ctx, a.Access, a.Sandbox, a.URL, c.PublicURL, c.Connecting, c.Log); err != nil {
 		return nil, err
 	}
+	a.health = newHealth(a.Access, c.Health, c.Log)
 	if a.metering, err = a.newMetering(ctx, c.MetricsListen, c.Log); err != nil {
 		return nil, err
 	}
@@ -141,7 +147,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := rest.NewHandler(rest.Options{Access: a.Access, ACS: a.ACS, Simulator: simulator{r, a.Sandbox}, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Limits: c.Limits, Logger: c.Log, Observe: observeRequest})
+	api, err := rest.NewHandler(rest.Options{Access: a.Access, ACS: a.ACS, Simulator: simulator{r, a.Sandbox}, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Limits: c.Limits, Health: a.health.now, Logger: c.Log, Observe: observeRequest})
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +171,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err := a.delivery.start(ctx); err != nil {
 		return nil, err
 	}
+	a.health.engines.Store(&[]*work.Engine{a.engine, a.delivery.engine})
 	if a.metering != nil {
 		a.metering.start()
 	}
@@ -179,10 +186,19 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 // Failed is closed, or carries why, when the server cannot go on.
 func (a *App) Failed() <-chan error { return a.db.failed(a.served) }
 
-// Stop ends the server: no new requests, those in hand to their end, the work in hand, the database last.
+// Stop ends the server: it says so to those who ask for its health, for as long as StopAfter; then no new requests, those in hand to their end, the work in hand, the database last.
 // When ctx ends, the rest is cut off.
 func (a *App) Stop(ctx context.Context) error {
 	var errs []error
+	if a.health != nil {
+		a.health.stopping.Store(true)
+	}
+	if a.health != nil && a.config.StopAfter > 0 && len(a.served) == 0 {
+		select {
+		case <-time.After(a.config.StopAfter):
+		case <-ctx.Done():
+		}
+	}
 	if a.http != nil && a.http.Handler != nil {
 		if err := a.http.Shutdown(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("wait for the requests in hand: %w", err), a.http.Close())

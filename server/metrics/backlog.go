@@ -14,7 +14,8 @@ import (
 // Sources are what is asked when metrics are.
 type Sources struct {
 	Backlog func(context.Context) (access.Backlog, error)
-	Busy    func() map[string]int // keys that this process works on, by lane
+	Health  func() map[string]float64 // by part: 0 it is well, 1 something is late, 2 it is down
+	Busy    func() map[string]int     // keys that this process works on, by lane
 	Log     *slog.Logger
 }
 
@@ -46,11 +47,12 @@ var (
 	oldest    = describe("outbox_oldest_seconds", "For how long the oldest of these events waits.")
 	jobs      = describe("jobs_available", "Wake-ups in the queue that nobody has taken, by lane. Counted to 100,000.", "lane")
 	busy      = describe("keys_busy", "Keys that this process works on, by lane.", "lane")
+	health    = describe("health", "What /health says of each part: 0 it is well, 1 something is late, 2 it is down.", "part")
 	up        = describe("database_up", "Whether the database told what waits: 1 or 0.")
 )
 
 func (b *backlog) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{pending, oldestDue, disabled, outbox, oldest, jobs, busy, up} {
+	for _, d := range []*prometheus.Desc{pending, oldestDue, disabled, outbox, oldest, jobs, busy, health, up} {
 		out <- d
 	}
 }
@@ -61,6 +63,9 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	}
 	for lane, n := range b.Busy() {
 		gauge(busy, float64(n), lane)
+	}
+	for part, status := range b.Health() {
+		gauge(health, status, part)
 	}
 	now, err := b.ask()
 	if err != nil {

@@ -85,13 +85,13 @@ func TestServerTellsHowItDoes(t *testing.T) {
 func TestDatabaseIsAskedRarelyAndMayFail(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	m := metrics.New(metrics.Sources{Log: slog.New(slog.DiscardHandler), Busy: func() map[string]int { return map[string]int{"device": 2} },
+	m := metrics.New(metrics.Sources{Log: slog.New(slog.DiscardHandler), Health: func() map[string]float64 { return map[string]float64{"database": 2} }, Busy: func() map[string]int { return map[string]int{"device": 2} },
 		Backlog: func(context.Context) (access.Backlog, error) { asked.Add(1); return access.Backlog{}, errors.New("no") }})
 	s := httptest.NewServer(m.Handler())
 	defer s.Close()
 	for range 5 {
 		told := scrape(t, s.URL+"/metrics")
-		if !strings.Contains(told, "deviceaccess_database_up 0") || !strings.Contains(told, `deviceaccess_keys_busy{lane="device"} 2`) || strings.Contains(told, "deviceaccess_outbox_events 0") {
+		if !strings.Contains(told, "deviceaccess_database_up 0") || !strings.Contains(told, `deviceaccess_keys_busy{lane="device"} 2`) || !strings.Contains(told, `deviceaccess_health{part="database"} 2`) || strings.Contains(told, "deviceaccess_outbox_events 0") {
 			t.Fatalf("without the database:\n%s", told)
 		}
 	}

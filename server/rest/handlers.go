@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"time"
@@ -21,6 +22,7 @@ type handlers struct {
 	pager     pager
 	logger    *slog.Logger
 	waits     waits
+	health    func(context.Context) Health // nil: nobody knows
 }
 
 var _ StrictServerInterface = (*handlers)(nil)

@@ -38,6 +38,8 @@ type Options struct {
 
 	Limits Limits
 
+	Health func(context.Context) Health // how the server is; nil: nobody knows
+
 	Logger *slog.Logger // nil: none
 
 	// Observe is told of each request: its operation, a path of the contract or "unknown", and its status. nil: nobody.
@@ -77,7 +79,7 @@ func NewHandler(o Options) (http.Handler, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &handlers{access: o.Access, acs: o.ACS, simulator: o.Simulator, pager: pager, logger: o.Logger}
+	h := &handlers{access: o.Access, acs: o.ACS, simulator: o.Simulator, pager: pager, logger: o.Logger, health: o.Health}
 	return newEdge(h, o.Access.Authenticate, o, h.once)
 }
 

@@ -59,6 +59,31 @@ func (q *Queries) CountPending(ctx context.Context, most int32) (CountPendingRow
 	return i, err
 }
 
+const lateness = `-- name: Lateness :one
+select
+  coalesce(extract(epoch from now() - (select d.due_at from devices d where d.due_at <= now()
+    and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now()) order by d.due_at limit 1)), 0)::double precision as devices,
+  coalesce((select max(extract(epoch from now() - d.next_attempt_at)) from webhooks w
+    join lateral (select d.next_attempt_at from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' order by d.next_attempt_at limit 1) d on true
+    where w.due_at <= now() and w.consecutive_failures = 0 and d.next_attempt_at <= now()), 0)::double precision as deliveries,
+  coalesce(extract(epoch from now() - (select min(e.created_at) from events e where e.fanned_out_at is null)), 0)::double precision as events
+`
+
+type LatenessRow struct {
+	Devices    float64
+	Deliveries float64
+	Events     float64
+}
+
+// For how long what nobody works on has been due, in seconds: devices, deliveries to endpoints that work, and events that webhooks
+// have not been given.
+func (q *Queries) Lateness(ctx context.Context) (LatenessRow, error) {
+	row := q.db.QueryRow(ctx, lateness)
+	var i LatenessRow
+	err := row.Scan(&i.Devices, &i.Deliveries, &i.Events)
+	return i, err
+}
+
 const oldestDue = `-- name: OldestDue :one
 select coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures > 0), 0)::double precision as failing,
   coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures = 0), 0)::double precision as healthy

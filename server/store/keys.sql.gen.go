@@ -7,6 +7,7 @@ package store
 
 import (
 	"context"
+
 	"time"
 )
 
@@ -110,17 +111,6 @@ func (q *Queries) LockRotation(ctx context.Context) (bool, error) {
 	var locked bool
 	err := row.Scan(&locked)
 	return locked, err
-}
-
-const ping = `-- name: Ping :one
-select now()::timestamptz as now
-`
-
-func (q *Queries) Ping(ctx context.Context) (time.Time, error) {
-	row := q.db.QueryRow(ctx, ping)
-	var now time.Time
-	err := row.Scan(&now)
-	return now, err
 }
 
 const retireDataKeys = `-- name: RetireDataKeys :exec

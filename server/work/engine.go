@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,6 +45,7 @@ type Engine struct {
 	timers    sync.Map                 // wakeUp → *time.Timer
 	slots     map[string]chan struct{} // lane → bounds those at work
 	pauses    *pauses                  // of keys that fail
+	swept     atomic.Int64             // when a sweep of all lanes has last come to its end, in ns since 1970; 0: never
 	mu        sync.Mutex
 	inHand    map[string]int  // lane → how many of looking
 	looking   map[wakeUp]bool // keys that somebody here looks at or waits for a slot to look at; true: asked for again meanwhile
@@ -117,6 +119,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	for name := range e.lanes {
 		e.waker.engines.Store(name, e)
 	}
+	e.swept.Store(time.Now().UnixNano()) // it has its time for the first one
 	e.running.Go(e.sweep)
 	return nil
 }
@@ -149,6 +152,14 @@ func (e *Engine) Stop(ctx context.Context) error {
 		return fmt.Errorf("stop the job queue: %w", err)
 	}
 	return nil
+}
+
+// Turned is when this engine has last looked through all its lanes for what is due; zero: never.
+func (e *Engine) Turned() time.Time {
+	if at := e.swept.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
 }
 
 // Busy counts the keys that this engine works on, by lane.
@@ -302,15 +313,20 @@ func (e *Engine) sweep() {
 			return
 		case <-time.After(e.opt.Sweep/2 + rand.N(e.opt.Sweep)): // instances out of step
 		}
+		good := true
 		for name, lane := range e.lanes {
 			ids, err := lane.Sweep(e.sweeping, batch+e.pauses.count(name)) // those that rest do not keep others out
 			if err != nil && e.sweeping.Err() == nil {
 				e.opt.Log.Error("sweep failed; it is repeated", "lane", name, "error", err)
 				e.pauses.end(name) // what has failed may have failed for the same reason, and is tried when that is over
 			}
+			good = good && err == nil
 			for _, id := range ids {
 				e.found(wakeUp{name, id})
 			}
+		}
+		if good {
+			e.swept.Store(time.Now().UnixNano())
 		}
 	}
 }

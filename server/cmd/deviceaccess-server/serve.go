@@ -46,6 +46,8 @@ func serveCommand() *cli.Command {
 				Usage: "`TIME` that a device has to be offline until device.disconnected tells of it; one that comes back before was never gone"},
 			&cli.DurationFlag{Name: "shutdown-timeout", Sources: env("DEVICEACCESS_SHUTDOWN_TIMEOUT"), Value: 20 * time.Second, Category: "Server",
 				Usage: "`TIME` that requests and work in hand have to end when the server stops"},
+			&cli.DurationFlag{Name: "shutdown-delay", Sources: env("DEVICEACCESS_SHUTDOWN_DELAY"), Category: "Server", Validator: notNegative[time.Duration],
+				Usage: "`TIME` for which a server that stops still takes requests, while /health says 503: what a balancer needs to notice"},
 			allowFlag(),
 			&cli.BoolFlag{Name: "connect-gateways", Sources: env("DEVICEACCESS_CONNECT_GATEWAYS"), Category: "Server",
 				Usage: "let whoever is sent a connect webview of a workspace with real locks connect a gateway of theirs; without it only accounts connect does"},
@@ -125,7 +127,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 		Connecting:    app.Connecting{Gateways: c.Bool("connect-gateways"), AllowPrefixes: gateways},
 		Connections:   c.Int("client-connections"),
 		Limits:        rest.Limits{FailuresPerMinute: c.Int("auth-failures-per-minute"), RequestsPerSecond: c.Int("requests-per-second")},
-		MetricsListen: c.String("metrics-listen"), Log: log,
+		MetricsListen: c.String("metrics-listen"), StopAfter: c.Duration("shutdown-delay"), Log: log,
 	})
 	if err != nil {
 		return err
@@ -143,7 +145,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 			log.Error("cannot go on", "error", err)
 		}
 	}
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Duration("shutdown-timeout"))
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Duration("shutdown-delay")+c.Duration("shutdown-timeout"))
 	defer cancel()
 	err = errors.Join(err, a.Stop(stopping))
 	log.Info("stopped")

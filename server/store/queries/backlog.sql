@@ -21,3 +21,14 @@ where w.due_at <= now() and d.next_attempt_at <= now();
 
 -- name: CountDisabledWebhooks :one
 select count(*)::bigint from webhooks where disabled_at is not null;
+
+-- name: Lateness :one
+-- For how long what nobody works on has been due, in seconds: devices, deliveries to endpoints that work, and events that webhooks
+-- have not been given.
+select
+  coalesce(extract(epoch from now() - (select d.due_at from devices d where d.due_at <= now()
+    and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now()) order by d.due_at limit 1)), 0)::double precision as devices,
+  coalesce((select max(extract(epoch from now() - d.next_attempt_at)) from webhooks w
+    join lateral (select d.next_attempt_at from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' order by d.next_attempt_at limit 1) d on true
+    where w.due_at <= now() and w.consecutive_failures = 0 and d.next_attempt_at <= now()), 0)::double precision as deliveries,
+  coalesce(extract(epoch from now() - (select min(e.created_at) from events e where e.fanned_out_at is null)), 0)::double precision as events;

@@ -4,9 +4,6 @@ select sealed from server_keys where name = @name;
 -- name: InsertServerKey :exec
 insert into server_keys (name, sealed) values (@name, @sealed) on conflict do nothing;
 
--- name: Ping :one
-select now()::timestamptz as now;
-
 -- name: ListDataKeys :many
 select * from data_keys order by created_at, key_id;
 

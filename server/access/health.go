@@ -1,0 +1,38 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Condition is how the database is.
+type Condition struct {
+	At       time.Time
+	ReadOnly bool // it takes no writes
+	Outdated bool // it lacks a migration that this program needs
+}
+
+// Condition asks the database how it is, and fails where it does not answer, or refuses a write that it should take.
+func (s *Service) Condition(ctx context.Context) (Condition, error) {
+	c, err := s.db.Condition(ctx)
+	return Condition{At: c.At, ReadOnly: c.ReadOnly, Outdated: err == nil && c.Schema < store.NewestSchema()}, err
+}
+
+// Lateness is for how long what nobody works on has been due, in all workspaces.
+type Lateness struct {
+	Devices    time.Duration
+	Deliveries time.Duration // to endpoints that work
+	Events     time.Duration // that webhooks have not been given
+}
+
+// Lateness asks what waits.
+func (s *Service) Lateness(ctx context.Context) (Lateness, error) {
+	r, err := s.db.Beside.Lateness(ctx)
+	if err != nil {
+		return Lateness{}, fmt.Errorf("ask what is late: %w", err)
+	}
+	return Lateness{Devices: seconds(r.Devices), Deliveries: seconds(r.Deliveries), Events: seconds(r.Events)}, nil
+}

@@ -1,0 +1,145 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// HealthOptions say what /health goes by. The zero value is for production.
+type HealthOptions struct {
+	Stalled        time.Duration // when the work of this server counts as standing still; 0: 30 s
+	LateDevices    time.Duration // when a device that nobody works on is late; 0: 3 min, for one that fails is left alone for up to 90 s
+	LateDeliveries time.Duration // when what is to be sent to an endpoint that works is late; 0: 1 min
+}
+
+const (
+	healthKept   = time.Second     // what was found counts for so long, that asking often costs the database nothing
+	healthWithin = 2 * time.Second // the database answers in this time, or it is down
+)
+
+// health is how this server is.
+type health struct {
+	opt      HealthOptions
+	access   *access.Service
+	engines  atomic.Pointer[[]*work.Engine] // nil: they do not run yet
+	stopping atomic.Bool
+	log      *slog.Logger
+
+	mu    sync.Mutex
+	asked time.Time
+	last  rest.Health
+	told  map[string]api.ServiceHealthStatus
+}
+
+func newHealth(a *access.Service, opt HealthOptions, log *slog.Logger) *health {
+	opt.Stalled = cmp.Or(opt.Stalled, 30*time.Second)
+	opt.LateDevices = cmp.Or(opt.LateDevices, 3*time.Minute)
+	opt.LateDeliveries = cmp.Or(opt.LateDeliveries, time.Minute)
+	return &health{opt: opt, access: a, log: log, told: map[string]api.ServiceHealthStatus{}}
+}
+
+// now finds out how the server is, unless that was just found. Those who ask at the same time share an answer.
+func (h *health) now(context.Context) rest.Health {
+	if h.stopping.Load() { // whatever was found before
+		return rest.Health{Parts: []api.ServiceHealth{{Service: "server", Status: api.Down, Description: "The server is being stopped."}}}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.asked.IsZero() || time.Since(h.asked) >= healthKept {
+		ctx, cancel := context.WithTimeout(context.Background(), healthWithin) // also for those who ask after the first one has hung up
+		defer cancel()
+		h.last = h.find(ctx)
+		h.asked = time.Now()
+		h.tell(h.last)
+	}
+	return h.last
+}
+
+func (h *health) find(ctx context.Context) rest.Health {
+	condition, err := h.access.Condition(ctx)
+	database := api.ServiceHealth{Service: "database", Status: api.Healthy, Description: "The database answers and takes writes."}
+	switch {
+	case err != nil:
+		h.log.Debug("the database is not well", "error", err)
+		database.Status, database.Description = api.Down, "The database does not answer, or takes no writes; the log says why."
+	case condition.ReadOnly:
+		database.Status, database.Description = api.Down, "The database takes no writes: it is a standby, or was told so."
+	case condition.Outdated:
+		database.Status, database.Description = api.Down, "The database is older than this server, which migrates it when it starts."
+	}
+	parts := []api.ServiceHealth{{Service: "server", Status: api.Healthy, Description: "The server takes requests."}, database, h.work()}
+	return rest.Health{At: condition.At, Parts: append(parts, h.late(ctx, err == nil)...)}
+}
+
+// work says whether the engines of this server turn.
+func (h *health) work() api.ServiceHealth {
+	part := api.ServiceHealth{Service: "work", Status: api.Healthy, Description: "This server looks for work."}
+	engines := h.engines.Load()
+	if engines == nil {
+		part.Status, part.Description = api.Down, "This server has not begun to work yet."
+		return part
+	}
+	for _, e := range *engines {
+		if time.Since(e.Turned()) > h.opt.Stalled {
+			part.Status, part.Description = api.Down, "This server has not looked for work for a while; the log says why. Others take its work over."
+		}
+	}
+	return part
+}
+
+// late says whether work is done in time, by whichever server. What is late does not make any of them useless.
+func (h *health) late(ctx context.Context, answers bool) []api.ServiceHealth {
+	devices := api.ServiceHealth{Service: "devices", Status: api.Healthy, Description: "Devices are worked on in time."}
+	deliveries := api.ServiceHealth{Service: "deliveries", Status: api.Healthy, Description: "Events are delivered in time."}
+	var found access.Lateness
+	var err error
+	if answers {
+		found, err = h.access.Lateness(ctx)
+	}
+	if !answers || err != nil {
+		devices.Status, devices.Description = api.Degraded, "It is not known whether devices wait."
+		deliveries.Status, deliveries.Description = api.Degraded, "It is not known whether deliveries wait."
+		return []api.ServiceHealth{devices, deliveries}
+	}
+	if found.Devices > h.opt.LateDevices {
+		devices.Status, devices.Description = api.Degraded, "Devices wait for longer than they should; the log says which work fails."
+	}
+	if max(found.Deliveries, found.Events) > h.opt.LateDeliveries {
+		deliveries.Status, deliveries.Description = api.Degraded, "Deliveries wait for longer than they should; the metrics say for how long."
+	}
+	return []api.ServiceHealth{devices, deliveries}
+}
+
+// tell writes to the log what has changed since it was last found.
+func (h *health) tell(now rest.Health) {
+	for _, p := range now.Parts {
+		was := cmp.Or(h.told[p.Service], api.Healthy)
+		if p.Status == was {
+			continue
+		}
+		h.told[p.Service] = p.Status
+		level := slog.LevelWarn
+		if p.Status == api.Healthy {
+			level = slog.LevelInfo
+		}
+		h.log.Log(context.Background(), level, "health has changed", "part", p.Service, "status", string(p.Status), "was", string(was), "description", p.Description)
+	}
+}
+
+// figures are what the metrics say of each part.
+func (h *health) figures() map[string]float64 {
+	out := map[string]float64{}
+	for _, p := range h.now(context.Background()).Parts {
+		out[p.Service] = map[api.ServiceHealthStatus]float64{api.Healthy: 0, api.Degraded: 1, api.Down: 2}[p.Status]
+	}
+	return out
+}

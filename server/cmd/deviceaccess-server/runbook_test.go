@@ -1,0 +1,116 @@
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v3"
+)
+
+const runbook = "../../../docs/guides/runbook.md"
+
+func runbookText(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile(runbook)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// What somebody types at night is there: commands and flags, each that the runbook names.
+func TestTheRunbookNamesCommandsThatThereAre(t *testing.T) {
+	t.Parallel()
+	text := runbookText(t)
+	lines := regexp.MustCompile(`(?m)^deviceaccess-server (.*)$`).FindAllStringSubmatch(text, -1)
+	lines = append(lines, regexp.MustCompile("`((?:webhooks|accounts|keys|serve|audit) [^`]*)`").FindAllStringSubmatch(text, -1)...)
+	if len(lines) < 15 {
+		t.Fatalf("only %d commands are found", len(lines))
+	}
+	for _, l := range lines {
+		c := command()
+		words := strings.Fields(l[1])
+		for len(words) > 0 && c.Command(words[0]) != nil {
+			c, words = c.Command(words[0]), words[1:]
+		}
+		if c.Action == nil || len(c.Commands) > 0 {
+			t.Errorf("%q is no command", l[1])
+		}
+		for _, word := range words {
+			name, isFlag := strings.CutPrefix(word, "--")
+			if isFlag && name != "help" && !slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
+				t.Errorf("%q: there is no flag --%s", l[1], name)
+			}
+		}
+	}
+	serve := command().Command("serve")
+	for _, m := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(text, -1) {
+		known := func(c *cli.Command) bool {
+			return slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), m[1]) })
+		}
+		if !known(serve) && m[1] != "without-key" {
+			t.Errorf("serve has no flag --%s", m[1])
+		}
+	}
+}
+
+// Each metric of the runbook is served, and each that is served is in it. Alerts are made of them.
+func TestTheRunbookNamesMetricsThatThereAre(t *testing.T) {
+	t.Parallel()
+	text := runbookText(t)
+	p := newProgram(t)
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String() // which nobody else has by the time it is used
+	l.Close()                    //nolint:errcheck // nothing was served
+	r, _ := p.serve("--metrics-listen", address)
+	told := ""
+	name := regexp.MustCompile(`deviceaccess_[a-z_]+`)
+	p.until("all metrics are there", func() bool {
+		p.post(r, r.APIKey, "/devices/list", "{}", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		told = string(b)
+		return err == nil && strings.Contains(told, "deviceaccess_health{")
+	})
+	for _, n := range name.FindAllString(text, -1) {
+		if n != "deviceaccess_" && !strings.Contains(told, "\n"+n) && n != "deviceaccess_jobs_available" && !strings.HasPrefix(n, "deviceaccess_webhook_attempt_seconds") { // these are there once there is something to tell
+			t.Errorf("%s is not served", n)
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (deviceaccess_[a-z_]+)`).FindAllStringSubmatch(told, -1) {
+		if !strings.Contains(text, "`"+m[1]) {
+			t.Errorf("%s is not in the runbook", m[1])
+		}
+	}
+	_, block, _ := strings.Cut(text, "```yaml\n")
+	block, _, _ = strings.Cut(block, "```")
+	rules := regexp.MustCompile(`(?m)^  - alert: (\w+)\n    expr: (.+)\n(?:    for: \d+m\n)?    labels: \{severity: (?:page|ticket)\}\n    annotations: \{summary: [^,]+, runbook: ([^}]+)\}\n`).FindAllStringSubmatch(block, -1)
+	if len(rules) < 5 || len(rules) != strings.Count(block, "alert:") {
+		t.Fatalf("%d of %d alerts can be read", len(rules), strings.Count(block, "alert:"))
+	}
+	for _, r := range rules {
+		if !name.MatchString(r[2]) || strings.Count(r[2], "(") != strings.Count(r[2], ")") || strings.Count(r[2], "{") != strings.Count(r[2], "}") {
+			t.Errorf("the alert %s is made of %s", r[1], r[2])
+		}
+		if !strings.Contains(text, "\n## "+r[3]) {
+			t.Errorf("%s refers to %q, which is no part of the runbook", r[1], r[3])
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package rest_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+// health asks for it as a balancer does, without a credential.
+func health(t *testing.T, url string) (status int, parts map[string]api.ServiceHealth) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/health", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil
+	}
+	defer res.Body.Close()
+	var out api.HealthResponse
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	parts = map[string]api.ServiceHealth{}
+	for _, p := range out.ServiceHealthStatuses {
+		parts[p.Service] = p
+	}
+	if out.Ok != (res.StatusCode == http.StatusOK) {
+		t.Errorf("status %d with %+v", res.StatusCode, out)
+	}
+	return res.StatusCode, parts
+}
+
+// Each part is made ill, is told of, and gets well again.
+func TestHealthMeansIt(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.New(t)
+	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
+		c.DatabaseURL = dsn
+		c.Health = app.HealthOptions{Stalled: 3 * time.Second, LateDevices: 300 * time.Millisecond, LateDeliveries: 300 * time.Millisecond}
+	})
+	admin, name := elsewhere(t, dsn)
+	sql := func(text string, args ...any) {
+		t.Helper()
+		if _, err := admin.Exec(t.Context(), text, args...); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	apart := func() { // ends the connections of the server, which opens new ones
+		sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", strings.Trim(name, `"`))
+	}
+	inside := func(do func(ctx context.Context, conn *pgx.Conn)) {
+		t.Helper()
+		conn, err := pgx.Connect(t.Context(), dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(context.WithoutCancel(t.Context()))
+		do(t.Context(), conn)
+	}
+	run := func(texts ...string) func() {
+		return func() {
+			t.Helper()
+			inside(func(ctx context.Context, conn *pgx.Conn) {
+				for _, text := range texts {
+					if _, err := conn.Exec(ctx, text); err != nil {
+						t.Fatalf("%s: %v", text, err)
+					}
+				}
+			})
+		}
+	}
+	var release func()
+	locked := func(text string) func() { // until release is called
+		return func() {
+			ready, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			release = func() { close(end); <-ended }
+			go func() {
+				defer close(ended)
+				conn, err := pgx.Connect(context.WithoutCancel(t.Context()), dsn)
+				if err != nil {
+					t.Error(err)
+					close(ready)
+					return
+				}
+				defer conn.Close(context.WithoutCancel(t.Context()))
+				if _, err := conn.Exec(context.WithoutCancel(t.Context()), "begin; "+text); err != nil {
+					t.Error(err)
+				}
+				close(ready)
+				<-end
+			}()
+			<-ready
+		}
+	}
+	unlock := func() { release() }
+	hook := must(t, s, "/webhooks/create", "webhook", in{"url": "https://127.0.0.1:1/x", "event_types": []string{"device.disconnected"}})["webhook_id"].(string)
+	device := s.Device(t, "august")
+	for _, c := range []struct {
+		name       string
+		part       string
+		want       api.ServiceHealthStatus
+		ill, cured func()
+	}{
+		{"read-only", "database", api.Down, func() { sql("alter database " + name + " set default_transaction_read_only = on"); apart() },
+			func() { sql("alter database " + name + " reset default_transaction_read_only"); apart() }},
+		{"gone", "database", api.Down, func() { sql("alter database " + name + " allow_connections false"); apart() }, func() { sql("alter database " + name + " allow_connections true") }},
+		{"refuses writes", "database", api.Down, run("alter table leases add constraint full_disk check (key <> 'health') not valid"), run("alter table leases drop constraint full_disk")},
+		{"an older backup", "database", api.Down, run("update goose_db_version set is_applied = false where version_id = (select max(version_id) from goose_db_version)"), run("update goose_db_version set is_applied = true")},
+		{"the work stands still", "work", api.Down, locked("lock table acs_systems in access exclusive mode"), unlock},
+		{"a device that nobody gets to", "devices", api.Degraded,
+			run("alter table leases add constraint nobody check (key not like 'device:%') not valid", "update devices set due_at = now()"), run("alter table leases drop constraint nobody")},
+		{"events that nobody takes", "deliveries", api.Degraded, func() {
+			locked("select from webhooks where webhook_id = '" + hook + "' for update")()
+			if status, out := call(t, s, http.MethodPost, "/devices/simulate/disconnect", in{"device_id": device}); status != http.StatusOK {
+				t.Errorf("disconnect the device: %v", out)
+			}
+		}, unlock},
+	} {
+		apptest.Until(t, "all is well before "+c.name, func() bool {
+			status, parts := health(t, s.URL)
+			for _, p := range parts {
+				if p.Status != api.Healthy {
+					return false
+				}
+			}
+			return status == http.StatusOK && len(parts) == 5
+		})
+		c.ill()
+		apptest.Until(t, c.name+" is told", func() bool {
+			status, parts := health(t, s.URL)
+			want := http.StatusOK
+			if c.want == api.Down {
+				want = http.StatusServiceUnavailable
+			}
+			return parts[c.part].Status == c.want && status == want
+		})
+		c.cured()
+		apptest.Until(t, c.name+" is over", func() bool {
+			_, parts := health(t, s.URL)
+			return parts[c.part].Status == api.Healthy
+		})
+	}
+}
+
+// A balancer is told before anything is refused.
+func TestAServerThatStopsSaysSoFirst(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.StopAfter = time.Minute })
+	if status, _ := health(t, s.App.URL); status != http.StatusOK {
+		t.Fatalf("status %d", status)
+	}
+	stopping, cut := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.App.Stop(stopping) }()
+	apptest.Until(t, "the server says that it stops", func() bool {
+		status, parts := health(t, s.App.URL)
+		return status == http.StatusServiceUnavailable && parts["server"].Status == api.Down
+	})
+	if status, _ := call(t, &apptest.Server{URL: s.App.URL, APIKey: s.APIKey}, http.MethodPost, "/devices/list", in{}); status != http.StatusOK {
+		t.Errorf("meanwhile requests are answered with %d", status)
+	}
+	cut()
+	<-stopped
+	if status, _ := health(t, s.App.URL); status != 0 {
+		t.Errorf("afterwards somebody answers with %d", status)
+	}
+}
+
+// Who asks often costs the database no more than who asks once a second.
+func TestHealthCannotBeUsedToLoadTheDatabase(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.New(t)
+	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.DatabaseURL = dsn })
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	begin := time.Now()
+	for range 300 {
+		if status, _ := health(t, s.App.URL); status != http.StatusOK {
+			t.Fatalf("status %d", status)
+		}
+	}
+	var asked int
+	if err := conn.QueryRow(t.Context(), "select coalesce(max(fence), 0) from leases where key = 'health'").Scan(&asked); err != nil {
+		t.Fatal(err)
+	}
+	if most := int(time.Since(begin)/time.Second) + 1; asked < 1 || asked > most {
+		t.Errorf("300 questions were passed on to the database %d times, want at most %d", asked, most)
+	}
+}
+
+// elsewhere is a connection to another database of the same server, and the name of that of dsn.
+func elsewhere(t *testing.T, dsn string) (*pgx.Conn, string) {
+	t.Helper()
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := cfg.Database
+	cfg.Database = "postgres"
+	conn, err := pgx.ConnectConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn, pgx.Identifier{name}.Sanitize()
+}

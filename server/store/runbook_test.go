@@ -1,0 +1,28 @@
+package store_test
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+// What the runbook has somebody ask the database can be asked.
+func TestTheRunbookAsksWhatTheDatabaseKnows(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/guides/runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, storetest.New(t))
+	queries := regexp.MustCompile(`-c "([^"]+)"|`+"`(select [^`]+)`").FindAllSubmatch(text, -1)
+	if len(queries) < 3 {
+		t.Fatalf("only %d queries are found", len(queries))
+	}
+	for _, q := range queries {
+		if _, err := db.Pool.Exec(t.Context(), string(q[1])+string(q[2])); err != nil {
+			t.Errorf("%s%s: %v", q[1], q[2], err)
+		}
+	}
+}
