@@ -72,9 +72,19 @@ var schemeNames = map[string]string{
 // sessionHeaders are where clients send the token of a client session beside or instead of Authorization.
 var sessionHeaders = []string{"Client-Session-Token", "Seam-Client-Session-Token"}
 
+// credentialHeaders are all that say who asks, and where.
+var credentialHeaders = append([]string{"Authorization", "Seam-Publishable-Key", "Seam-Workspace"}, sessionHeaders...)
+
 // credentialOf reads the credential from the headers. Headers that are present but empty count as absent, because the
-// Go SDK always sends all of them.
+// Go SDK always sends all of them. One that comes twice and says two things is refused: of these a proxy before the
+// server may have believed the other.
 func credentialOf(header http.Header) (token, workspaceID string, err error) {
+	for _, name := range credentialHeaders {
+		if values := header.Values(name); len(values) > 1 && slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
+			return "", "", &failure{status: http.StatusBadRequest, kind: "conflicting_credentials",
+				message: fmt.Sprintf("The header %s comes with different values; send it once", strings.ToLower(name))}
+		}
+	}
 	scheme, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") {
