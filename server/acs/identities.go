@@ -100,7 +100,7 @@ func (s *Service) GetIdentity(ctx context.Context, p access.Principal, id, key s
 			return Identity{}, fmt.Errorf("read whose session it is: %w", err)
 		}
 		if !same(own, &r.UserIdentityID) {
-			return Identity{}, notFound("user_identity", "user_identity_id", id)
+			return Identity{}, noIdentity(id, key)
 		}
 	}
 	return describeOne(ctx, s.db.Queries, r)
@@ -110,9 +110,8 @@ func findIdentity(ctx context.Context, q *store.Queries, p access.Principal, id,
 	if (id == "") == (key == "") {
 		return r, access.Invalidf("", "Must specify either user_identity_id or user_identity_key")
 	}
-	missing := notFound("user_identity", "user_identity_key", key)
+	missing := noIdentity(id, key)
 	if id != "" {
-		missing = notFound("user_identity", "user_identity_id", id)
 		parsed, bad := uuid.Parse(id)
 		if bad != nil {
 			return r, missing
@@ -128,6 +127,15 @@ func findIdentity(ctx context.Context, q *store.Queries, p access.Principal, id,
 		return r, fmt.Errorf("read the user identity: %w", err)
 	}
 	return r, nil
+}
+
+// noIdentity is what is said of an identity that is not there, or of which it must not be told that it is: by what it
+// was asked for.
+func noIdentity(id, key string) error {
+	if id != "" {
+		return notFound("user_identity", "user_identity_id", id)
+	}
+	return notFound("user_identity", "user_identity_key", key)
 }
 
 // keep has an identity that was found not end before tx does. It fails with NotFound.
