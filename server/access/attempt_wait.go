@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -52,7 +53,7 @@ func (w *waiting) wake(id uuid.UUID) {
 
 // AwaitAttempt waits until an attempt has ended, but not longer than within: then it is returned as it stands. What
 // ends it in this process wakes those who wait; that another instance has ended it is seen by looking now and then.
-// It fails with NotFound, and when ctx ends.
+// It fails with NotFound, with Unauthorized when the credential is not good any more by then, and when ctx ends.
 func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, within time.Duration) (Attempt, error) {
 	if a.Status != Pending {
 		return a, nil
@@ -66,7 +67,12 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 	defer enough.Stop()
 	look := time.NewTicker(s.opt.AttemptEvery)
 	defer look.Stop()
-	for {
+	for waited := false; ; waited = true {
+		if waited {
+			if err := s.stillGood(ctx, p); err != nil {
+				return a, err
+			}
+		}
 		got, err := s.GetAttempt(ctx, p, a.ID.String()) // it may have ended before anybody waited
 		if err != nil || got.Status != Pending {
 			return got, err
@@ -75,9 +81,25 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 		case <-ended:
 		case <-look.C:
 		case <-enough.C:
-			return got, nil
+			return got, s.stillGood(ctx, p)
 		case <-ctx.Done():
 			return got, ctx.Err()
 		}
 	}
+}
+
+// stillGood fails with Unauthorized when the credential of a request that waits was revoked or has ended meanwhile: it is
+// told nothing more.
+func (s *Service) stillGood(ctx context.Context, p Principal) error {
+	if p.CredentialID == uuid.Nil { // it is the server itself that asks
+		return nil
+	}
+	good, err := s.db.CredentialIsGood(ctx, p.CredentialID)
+	if err != nil {
+		return fmt.Errorf("look whether the credential is still good: %w", err)
+	}
+	if !good {
+		return &Error{Kind: Unauthorized, Type: "unauthorized", Message: "This credential was revoked, or has ended, while the request waited."}
+	}
+	return nil
 }

@@ -76,6 +76,19 @@ func (q *Queries) AuthenticateClientSession(ctx context.Context, tokenHash []byt
 	return i, err
 }
 
+const credentialIsGood = `-- name: CredentialIsGood :one
+select (exists (select 1 from credentials c where c.credential_id = $1 and c.revoked_at is null and (c.expires_at is null or c.expires_at > now()))
+  or exists (select 1 from client_sessions s where s.client_session_id = $1 and s.revoked_at is null and s.expires_at > now()))::boolean as good
+`
+
+// Whichever kind it is of.
+func (q *Queries) CredentialIsGood(ctx context.Context, credentialID uuid.UUID) (bool, error) {
+	row := q.db.QueryRow(ctx, credentialIsGood, credentialID)
+	var good bool
+	err := row.Scan(&good)
+	return good, err
+}
+
 const deleteClientSession = `-- name: DeleteClientSession :one
 delete from client_sessions where workspace_id = $1 and client_session_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at
 `

@@ -88,3 +88,8 @@ update client_sessions set revoked_at = coalesce(revoked_at, now()) where worksp
 
 -- name: DeleteClientSession :one
 delete from client_sessions where workspace_id = @workspace_id and client_session_id = @client_session_id returning *;
+
+-- name: CredentialIsGood :one
+-- Whichever kind it is of.
+select (exists (select 1 from credentials c where c.credential_id = @credential_id and c.revoked_at is null and (c.expires_at is null or c.expires_at > now()))
+  or exists (select 1 from client_sessions s where s.client_session_id = @credential_id and s.revoked_at is null and s.expires_at > now()))::boolean as good;
