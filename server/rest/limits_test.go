@@ -158,7 +158,11 @@ func TestTooManyRequestsAreToldWhenToTryAgain(t *testing.T) {
 	}
 	statuses := map[int]int{}
 	for range 20 {
-		statuses[b.send(t, request{method: "POST", path: "/devices/list"}).status]++
+		res := b.send(t, request{method: "POST", path: "/devices/list"})
+		statuses[res.status]++
+		if after := res.header.Get("Retry-After"); (after == "1") != (res.status == 429) {
+			t.Errorf("%d, to be tried again after %q s", res.status, after)
+		}
 	}
 	if statuses[200] < 2 || statuses[429] == 0 {
 		t.Errorf("many at once: %v", statuses)

@@ -1,0 +1,226 @@
+package access_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
+
+// question is what the database is asked.
+type question struct {
+	sql  string
+	args []any
+}
+
+// overheard is a database with somebody who listens.
+type overheard struct {
+	store.DBTX
+	mu    sync.Mutex
+	asked []question
+}
+
+func (o *overheard) hear(sql string, args []any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.asked = append(o.asked, question{sql, args})
+}
+
+func (o *overheard) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	o.hear(sql, args)
+	return o.DBTX.Exec(ctx, sql, args...)
+}
+
+func (o *overheard) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	o.hear(sql, args)
+	return o.DBTX.Query(ctx, sql, args...)
+}
+
+func (o *overheard) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	o.hear(sql, args)
+	return o.DBTX.QueryRow(ctx, sql, args...)
+}
+
+// keyring is a workspace with a good credential of each kind, and one that was revoked.
+type keyring struct {
+	*access.Service
+	db            *store.DB
+	heard         *overheard
+	workspace     uuid.UUID
+	good, revoked map[string]string // by kind
+}
+
+func newKeyring(t testing.TB) *keyring {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := store.Open(t.Context(), storetest.New(t), 4)
+	must(err)
+	t.Cleanup(db.Close)
+	keys, err := seal.New(seal.NewMaster())
+	must(err)
+	k := &keyring{db: db, heard: &overheard{DBTX: db.Pool}, good: map[string]string{}, revoked: map[string]string{}}
+	db.Queries = store.New(k.heard)
+	k.Service = access.New(db, keys, nil, access.Options{})
+	w, err := k.CreateWorkspace(t.Context(), "Keys", "", true)
+	must(err)
+	k.workspace = w.ID
+	for _, kind := range []access.CredentialKind{access.APIKey, access.PAT, access.ConsoleSession, access.PublishableKey} {
+		for _, tokens := range []map[string]string{k.good, k.revoked} {
+			token, c, err := k.IssueCredential(t.Context(), access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{w.ID}})
+			must(err)
+			tokens[string(kind)] = token
+			if _, revoked := k.revoked[string(kind)]; revoked {
+				must(k.RevokeCredential(t.Context(), c.ID))
+			}
+		}
+	}
+	for _, tokens := range []map[string]string{k.good, k.revoked} {
+		c, err := k.CreateClientSession(t.Context(), access.Principal{WorkspaceID: w.ID}, access.NewClientSession{}, access.RefuseIfTaken)
+		must(err)
+		tokens[string(access.EndUser)] = c.Token
+		if _, revoked := k.revoked[string(access.EndUser)]; revoked {
+			_, err := db.RevokeClientSession(t.Context(), store.RevokeClientSessionParams{WorkspaceID: w.ID, ClientSessionID: c.ID})
+			must(err)
+		}
+	}
+	return k
+}
+
+// wrong are tokens that are not good, by how wrong they are. The beginning of a token tells its kind, and is no secret.
+func wrong(good, revoked string) map[string]string {
+	other := func(i int) string {
+		b := []byte(good)
+		if b[i]++; b[i] > 'z' || b[i] == ':' || b[i] == '[' {
+			b[i] = '2'
+		}
+		return string(b)
+	}
+	secret := strings.LastIndexAny(good, "_.") + 1 // which it begins with
+	nothing := good[:secret] + strings.Repeat("2", len(good)-secret)
+	return map[string]string{
+		"its first byte is another": other(secret), "its last byte is another": other(len(good) - 2), "all of it is": nothing,
+		"too short": good[:len(good)-1], "half": good[:secret+(len(good)-secret)/2], "too long": good + "2", "of another length by far": good + strings.Repeat("2", 4000), "revoked": revoked,
+	}
+}
+
+// However wrong a token is, the same is done: all of it is hashed, and one question is asked, whether there is a row with
+// this hash. Nothing compares the token, or a part of it, with anything, so there is nothing to be measured. Console
+// sessions are signed: those that are forged are refused without any question.
+func TestTokensAreLookedUpByTheHashOfTheWhole(t *testing.T) {
+	t.Parallel()
+	k := newKeyring(t)
+	if _, err := k.Authenticate(t.Context(), k.good["console_session"], ""); err != nil { // reads the key that signs, once
+		t.Fatal(err)
+	}
+	ask := func(token string) ([]question, error) {
+		k.heard.asked = nil
+		_, err := k.Authenticate(t.Context(), token, "")
+		return k.heard.asked, err
+	}
+	for kind, good := range k.good {
+		asked, err := ask(good)
+		if err != nil || len(asked) != 1 {
+			t.Fatalf("a good %s: %v, %d questions", kind, err, len(asked))
+		}
+		for name, token := range wrong(good, k.revoked[kind]) {
+			got, err := ask(token)
+			var refused *access.Error
+			if !errors.As(err, &refused) || refused.Kind != access.Unauthorized {
+				t.Errorf("%s, %s: %v", kind, name, err)
+			}
+			if kind == "console_session" && name != "revoked" {
+				if len(got) != 0 {
+					t.Errorf("a forged %s, %s: asks %v", kind, name, got)
+				}
+				continue
+			}
+			hash := sha256.Sum256([]byte(token))
+			if len(got) != 1 || got[0].sql != asked[0].sql || len(got[0].args) != len(asked[0].args) {
+				t.Errorf("%s, %s: %v is asked, and %v of the good one", kind, name, got, asked)
+				continue
+			}
+			hashes := 0
+			for _, arg := range got[0].args {
+				if raw, is := arg.([]byte); is && bytes.Equal(raw, hash[:]) {
+					hashes++
+				} else if strings.Contains(fmt.Sprint(arg), token[:13]) {
+					t.Errorf("%s, %s: a part of it is asked for", kind, name)
+				}
+			}
+			if hashes != 1 {
+				t.Errorf("%s, %s: its hash is not what is asked for: %v", kind, name, got[0].args)
+			}
+		}
+	}
+}
+
+// The database does not know tokens, apart from publishable keys, which everybody does; those of client sessions are
+// sealed beside their hash.
+func TestTokensAreNotKept(t *testing.T) {
+	t.Parallel()
+	k := newKeyring(t)
+	for kind, token := range k.good {
+		var known int
+		err := k.db.Pool.QueryRow(t.Context(), `select (select count(*) from credentials c where c::text like '%' || $1 || '%')
+			+ (select count(*) from client_sessions s where s::text like '%' || $1 || '%')`, token[:len(token)-4]).Scan(&known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if public := kind == "publishable_key"; (known > 0) != public {
+			t.Errorf("%d rows have the token of a %s", known, kind)
+		}
+	}
+}
+
+// BenchmarkWrongKeys measures how long it takes to refuse a token, by how wrong it is, each in turn with all others so
+// that what else the machine does is the same for all. The metrics are ratios of medians to that of a token of which
+// nothing is right.
+func BenchmarkWrongKeys(b *testing.B) {
+	k := newKeyring(b)
+	for _, kind := range slices.Sorted(maps.Keys(k.good)) {
+		b.Run(kind, func(b *testing.B) {
+			tokens := wrong(k.good[kind], k.revoked[kind])
+			names := slices.Sorted(maps.Keys(tokens))
+			took := map[string][]time.Duration{}
+			for b.Loop() {
+				for _, name := range names {
+					start := time.Now()
+					_, _ = k.Authenticate(b.Context(), tokens[name], "")
+					took[name] = append(took[name], time.Since(start))
+				}
+				k.heard.asked = nil
+			}
+			median := func(name string) float64 {
+				slices.Sort(took[name])
+				return float64(took[name][len(took[name])/2])
+			}
+			for _, name := range names {
+				b.ReportMetric(median(name)/median("all of it is"), strings.ReplaceAll(name, " ", "_"))
+			}
+			b.ReportMetric(median("all of it is"), "ns/refusal")
+		})
+	}
+}
