@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
@@ -168,7 +170,7 @@ func (s *Server) await(n int) {
 }
 
 func (s *Server) principal() access.Principal {
-	return access.Principal{WorkspaceID: s.App.Sandbox.WorkspaceID}
+	return access.Principal{WorkspaceID: uuid.MustParse(s.WorkspaceID)}
 }
 
 // Until waits for a condition, and fails the test when it does not come about.

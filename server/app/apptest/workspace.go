@@ -1,0 +1,78 @@
+package apptest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// Workspace is the same server as whoever has a key of another workspace, a new sandbox without devices, knows it.
+func (s *Server) Workspace(t testing.TB, name string) *Server {
+	t.Helper()
+	w, err := s.App.Access.CreateWorkspace(t.Context(), name, "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := &Server{t: s.t, URL: s.URL, WorkspaceID: w.ID.String(), App: s.App, config: s.config, cloud: s.cloud, http: s.http, devices: map[string]string{}}
+	other.APIKey, _ = s.Credential(t, access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
+	return other
+}
+
+// Credential issues a credential, for the workspace unless it says for which.
+func (s *Server) Credential(t testing.TB, n access.NewCredential) (token string, c access.Credential) {
+	t.Helper()
+	if n.WorkspaceIDs == nil {
+		n.WorkspaceIDs = []uuid.UUID{uuid.MustParse(s.WorkspaceID)}
+	}
+	token, c, err := s.App.Access.IssueCredential(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token, c
+}
+
+// Row is a row of the database: its columns, as JSON has them.
+type Row map[string]any
+
+// Rows reads the whole database, by table. It is for tests that look for what nobody may touch.
+func (s *Server) Rows(t testing.TB) map[string][]Row {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background()) //nolint:errcheck // nothing is lost
+	names, err := conn.Query(t.Context(), "select table_name::text from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := pgx.CollectRows(names, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]Row{}
+	for _, table := range tables {
+		found, err := conn.Query(t.Context(), fmt.Sprintf("select to_jsonb(t)::text from %s t order by 1", pgx.Identifier{table}.Sanitize()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts, err := pgx.CollectRows(found, pgx.RowTo[string])
+		if err != nil {
+			t.Fatalf("read %s: %v", table, err)
+		}
+		for _, text := range texts {
+			row := Row{}
+			if err := json.Unmarshal([]byte(text), &row); err != nil {
+				t.Fatal(err)
+			}
+			out[table] = append(out[table], row)
+		}
+	}
+	return out
+}

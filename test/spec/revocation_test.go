@@ -1,0 +1,148 @@
+package spec_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+)
+
+// Whatever ends a credential, or what it reaches, counts at every instance by the time that it is answered: no instance
+// remembers who was good.
+func TestRevocationCountsAtOnceAtEveryInstance(t *testing.T) {
+	t.Parallel()
+	first := apptest.Start(t, apptest.WithProfiles("august"))
+	instances := []*apptest.Server{first, first.Again(t), first.Again(t)}
+	account, device := first.Connect(t, "nuki")
+	customers, theirs := first.Connect(t, "tedee")
+	madeBy(t, first, "/connected_accounts/update", "", params{"connected_account_id": customers, "customer_key": "acme"})
+	revoke := func(c access.Credential) func() {
+		return func() {
+			if err := first.App.Access.RevokeCredential(t.Context(), c.ID); err != nil { // as `deviceaccess-server keys revoke` does
+				t.Fatal(err)
+			}
+		}
+	}
+	in := func(token string) http.Header {
+		return http.Header{"Authorization": {"Bearer " + token}, "Seam-Workspace": {first.WorkspaceID}}
+	}
+	post := func(path string, in params) func() { return func() { madeBy(t, first, path, "", in) } }
+	reached := params{"connected_account_ids": []string{account}}
+	issue := func(kind access.CredentialKind) (string, access.Credential) {
+		return first.Credential(t, access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{uuid.MustParse(first.WorkspaceID)}})
+	}
+	key, keyIs := issue(access.APIKey)
+	pat, patIs := issue(access.PAT)
+	console, consoleIs := issue(access.ConsoleSession)
+	public, publicIs := issue(access.PublishableKey)
+	another, _ := issue(access.PublishableKey)
+	revoked, deleted, stays := session(t, first, reached), session(t, first, reached), session(t, first, reached)
+	customer := session(t, first, params{"customer_key": "acme"})
+	opened, given := webview(t, first, params{}), webview(t, first, params{})
+	sees := session(t, first, params{"connect_webview_ids": []string{given.ConnectWebviewID}})
+
+	for _, c := range []struct {
+		name   string
+		header http.Header
+		path   string
+		in     params
+		end    func()
+		want   string
+	}{
+		{"an API key is revoked", in(key), "/devices/list", params{}, revoke(keyIs), "401 unauthorized"},
+		{"a PAT is revoked", in(pat), "/devices/list", params{}, revoke(patIs), "401 unauthorized"},
+		{"a console session is revoked", in(console), "/devices/list", params{}, revoke(consoleIs), "401 unauthorized"},
+		{"a publishable key is revoked", http.Header{"Seam-Publishable-Key": {public}}, "/client_sessions/get_or_create", params{"user_identifier_key": "jane"}, revoke(publicIs), "401 invalid_publishable_key"},
+		{"publishable keys are switched off", http.Header{"Seam-Publishable-Key": {another}}, "/client_sessions/get_or_create", params{"user_identifier_key": "jane"},
+			post("/workspaces/update", params{"is_publishable_key_auth_enabled": false}), "401 invalid_publishable_key"},
+		{"a client session is revoked", in(revoked.Token), "/devices/get", params{"device_id": device}, post("/client_sessions/revoke", params{"client_session_id": revoked.ClientSessionID}), "401 client_session_revoked"},
+		{"a client session is deleted", in(deleted.Token), "/devices/get", params{"device_id": device}, post("/client_sessions/delete", params{"client_session_id": deleted.ClientSessionID}), "401 client_session_not_found"},
+		{"an account becomes another customer's", in(customer.Token), "/devices/get", params{"device_id": theirs},
+			post("/connected_accounts/update", params{"connected_account_id": customers, "customer_key": "another"}), "404 device_not_found"},
+		{"a webview is deleted", in(sees.Token), "/connect_webviews/get", params{"connect_webview_id": given.ConnectWebviewID},
+			post("/connect_webviews/delete", params{"connect_webview_id": given.ConnectWebviewID}), "404 connect_webview_not_found"},
+		{"an account is deleted", in(stays.Token), "/devices/get", params{"device_id": device}, post("/connected_accounts/delete", params{"connected_account_id": account}), "404 device_not_found"},
+		{"the workspace is suspended", in(first.APIKey), "/devices/list", params{}, post("/workspaces/update", params{"is_suspended": true}), "403 workspace_suspended"},
+	} {
+		answers := func(want string) {
+			t.Helper()
+			for i, s := range instances {
+				var f failure
+				res := s.Send(t, http.MethodPost, c.path, c.header, string(mustJSON(t, c.in)), &f)
+				if got := fmt.Sprint(res.StatusCode, " ", f.Error.Type); got != want {
+					t.Errorf("%s: instance %d answers %s, want %s", c.name, i, got, want)
+				}
+			}
+		}
+		answers("200 ")
+		c.end()
+		answers(c.want)
+	}
+	// The pages of a workspace that is suspended, and of a webview that is deleted, are shown by none.
+	for i, s := range instances {
+		for name, page := range map[string]string{"suspended": opened.URL, "deleted": given.URL} {
+			path := page[len(first.URL):]
+			if res := s.Send(t, http.MethodGet, path, nil, "", nil); res.StatusCode != http.StatusNotFound {
+				t.Errorf("instance %d shows the page that is %s: %s", i, name, res.Status)
+			}
+		}
+	}
+}
+
+// A request that waits for its attempt is told nothing of it when its credential is revoked meanwhile, whichever
+// instance revokes it.
+func TestRequestThatWaitsIsRefusedWhenItsCredentialIsRevoked(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	other := s.Again(t)
+	device := s.Device(t, "august")
+	var d struct {
+		Device struct {
+			Account string `json:"connected_account_id"`
+		} `json:"device"`
+	}
+	s.Post(t, "/devices/get", params{"device_id": device}, &d)
+	jane := session(t, s, params{"connected_account_ids": []string{d.Device.Account}})
+	pat, is := s.Credential(t, access.NewCredential{Kind: access.PAT})
+	g := s.Gate(t, "before update", "action_attempts", "new.status <> 'pending'")
+	for name, c := range map[string]struct {
+		header http.Header
+		revoke func()
+	}{
+		"a client session": {apptest.Bearer(jane.Token), func() {
+			madeBy(t, other, "/client_sessions/revoke", "", params{"client_session_id": jane.ClientSessionID})
+		}},
+		"a PAT": {http.Header{"Authorization": {"Bearer " + pat}, "Seam-Workspace": {s.WorkspaceID}}, func() {
+			if err := other.App.Access.RevokeCredential(t.Context(), is.ID); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		answered := make(chan string)
+		go func() {
+			var f failure
+			res := s.Send(t, http.MethodPost, "/locks/lock_door", c.header, string(mustJSON(t, params{"device_id": device, "sync": true})), &f)
+			answered <- fmt.Sprint(res.StatusCode, " ", f.Error.Type)
+		}()
+		g.Await(1, "action_attempts")
+		c.revoke()
+		if got := <-answered; got != "401 unauthorized" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	g.Open()
+}
+
+func mustJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
