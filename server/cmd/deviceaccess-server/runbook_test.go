@@ -70,7 +70,7 @@ func TestTheRunbookNamesMetricsThatThereAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := l.Addr().String() // which nobody else has by the time it is used
-	l.Close()                    //nolint:errcheck // nothing was served
+	l.Close()                    // nothing was served
 	r, _ := p.serve("--metrics-listen", address)
 	told := ""
 	name := regexp.MustCompile(`deviceaccess_[a-z_]+`)
