@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -21,7 +20,6 @@ type conn struct {
 	place string
 	state atomic.Int32
 	since atomic.Int64 // nanoseconds
-	once  sync.Once
 
 	header int    // bytes since the last request; read by the server's one reader
 	head   *visit // where these are many
@@ -78,11 +76,9 @@ func (n *conn) is(state http.ConnState) {
 
 // Close may come from both the server and whoever has to make room.
 func (n *conn) Close() error {
-	n.once.Do(func() {
-		n.crowd.mu.Lock()
-		defer n.crowd.mu.Unlock()
-		n.crowd.forget(n)
-	})
+	n.crowd.mu.Lock()
+	n.crowd.forget(n)
+	n.crowd.mu.Unlock()
 	return n.Conn.Close()
 }
 
@@ -94,7 +90,7 @@ func (n *conn) CloseWrite() error {
 	return nil
 }
 
-// forget takes a connection out; with c.mu held.
+// forget takes a connection out, if it has not been already; with c.mu held.
 func (c *Crowd) forget(n *conn) {
 	delete(c.conns, n)
 	if p := c.places[n.place]; p != nil {
@@ -142,7 +138,7 @@ func (c *Crowd) enter(inner net.Conn) net.Conn {
 		out = c.largest().yield()
 	}
 	for _, old := range out {
-		old.once.Do(func() { c.forget(old) })
+		c.forget(old)
 	}
 	tooMany := len(c.conns) >= c.limits.Connections || !c.limits.Proxied && len(p.conns) >= c.limits.Connections/2
 	if !tooMany {

@@ -281,3 +281,35 @@ func TestTurnsGoToWhoeverHasFewest(t *testing.T) {
 		t.Errorf("afterwards %d turns are free, %d callers are known, %d bytes held", c.free, len(c.callers), c.held)
 	}
 }
+
+// Connections end while others make room for new ones: neither waits for the other.
+func TestConnectionsThatEndWhileOthersComeStopNobody(t *testing.T) {
+	t.Parallel()
+	c := New(Limits{Connections: 16, Proxied: true})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var all sync.WaitGroup
+		for range 32 {
+			all.Go(func() {
+				for range 3000 {
+					inner, far := net.Pipe()
+					if n := c.enter(inner); n != nil {
+						n.Close()
+					}
+					far.Close()
+				}
+			})
+		}
+		all.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("those who come and those who go wait for each other")
+	}
+	if c.mu.Lock(); len(c.conns)+len(c.places) > 0 {
+		t.Errorf("%d connections of %d places are left", len(c.conns), len(c.places))
+	}
+	c.mu.Unlock()
+}

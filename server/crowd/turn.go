@@ -185,7 +185,7 @@ func (v *visit) hold(n int, unread bool) {
 	if c.held > c.limits.Held {
 		if slow := c.heaviest(); slow != nil && slow.conn != nil {
 			out = append(out, slow.conn)
-			slow.conn.once.Do(func() { c.forget(slow.conn) })
+			c.forget(slow.conn)
 			slow.letGo(slow.held) // it is freed in a moment
 		}
 	}
