@@ -7,7 +7,7 @@ import (
 
 // memory is how much the runtime holds before it collects as often as it takes to hold no more. With the program itself
 // it is well below the 256 MiB that no client, vendor or endpoint can have the server pass.
-const memory = 184 << 20
+const memory = 144 << 20
 
 // TuneMemory lets the garbage collector run less often than it would by itself: what the server keeps is a few
 // megabytes, so that it would otherwise be collected hundreds of times a second under load. As it nears what the

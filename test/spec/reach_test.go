@@ -331,8 +331,8 @@ func (r *reach) carriedOut(t *testing.T) {
 				}
 				for _, p := range named {
 					own := r.mine(c)
-					if make := r.spare.fresh[o.path]; make != nil {
-						maps.Copy(own, make(t))
+					if create := r.spare.fresh[o.path]; create != nil {
+						maps.Copy(own, create(t))
 					}
 					body := r.body(t, o, p, own, own)
 					if p.in != "" {
