@@ -53,6 +53,9 @@ type scenario struct {
 	attacks []string
 }
 
+// AllAtOnce is the name of the last attack, which is all others together.
+const AllAtOnce = "all at once"
+
 // scenarios are all there are, in the order in which they are tried.
 var scenarios = []scenario{
 	{"headers, a byte a second", []string{"slow-headers"}},
@@ -73,7 +76,7 @@ var scenarios = []scenario{
 	{"clouds of access systems", []string{"access-clouds"}},
 	{"webhook endpoints", []string{"endpoints"}},
 	{"pushes and the simulated cloud", []string{"pushes"}},
-	{"all at once", []string{"device-clouds", "gateways", "access-clouds", "endpoints", "slow-headers", "slow-bodies", "silent", "idle", "endless-bodies", "header-flood",
+	{AllAtOnce, []string{"device-clouds", "gateways", "access-clouds", "endpoints", "slow-headers", "slow-bodies", "silent", "idle", "endless-bodies", "header-flood",
 		"json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "guesses", "pushes"}},
 }
 
