@@ -56,9 +56,17 @@ func (b *bed) dial(from string) net.Conn {
 
 func (b *bed) until(what string, ok func() bool) {
 	b.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+	until(b, what, ok)
+}
+
+// until waits for a condition, and fails the test when it does not come about.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); !ok(); <-tick.C {
 		if time.Now().After(deadline) {
-			b.Fatalf("waited in vain: %s", what)
+			t.Fatalf("waited in vain: %s", what)
 		}
 	}
 }
@@ -256,18 +264,14 @@ func TestTurnsGoToWhoeverHasFewest(t *testing.T) {
 		defer c.mu.Unlock()
 		return c.callers[who] != nil && len(c.callers[who].queue) > 0
 	}
-	for !queued("greedy") {
-		time.Sleep(time.Millisecond)
-	}
+	until(t, "the greedy one waits", func() bool { return queued("greedy") })
 	one, two := comes("modest"), comes("modest")
 	if err := one.take(ctx); err != nil { // three quarters are the most of one
 		t.Fatal(err)
 	}
 	second := make(chan error)
 	go func() { second <- two.take(ctx) }()
-	for !queued("modest") {
-		time.Sleep(time.Millisecond)
-	}
+	until(t, "the modest one waits", func() bool { return queued("modest") })
 	greedy[0].done()
 	if err := <-second; err != nil {
 		t.Errorf("the turn went to whoever had more: %v", err)
