@@ -68,12 +68,17 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 		if !strings.Contains(c.what, o.only) {
 			continue
 		}
-		result, err := compare(ctx, c.floor, c.ours, o.rounds, o.length, o.clients)
+		result, err := b.compare(ctx, c.floor, c.ours, o)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.what, err)
 		}
 		figures = append(figures, result.figure(c.what, c.aim))
 		progress(figures[len(figures)-1])
+		for i, cost := range result.costOurs {
+			if cost != "" {
+				fmt.Fprintf(os.Stderr, "    floor: %s\n    ours:  %s\n", result.costFloor[i], cost)
+			}
+		}
 	}
 	return figures, nil
 }

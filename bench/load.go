@@ -21,28 +21,55 @@ type target struct {
 }
 
 // comparison is what one side does per second, and the other, round by round.
-type comparison struct{ floor, ours, ratio []float64 }
+type comparison struct {
+	floor, ours, ratio  []float64
+	costFloor, costOurs []string // of a request, where asked for
+}
 
 func (c comparison) figure(what string, a aim) figure {
 	return figure{what: what, floor: fmt.Sprintf("%.0f/s", median(c.floor)), ours: fmt.Sprintf("%.0f/s", median(c.ours)), ratios: c.ratio, aim: a}
 }
 
 // compare measures both in turns, after a warm-up of each.
-func compare(ctx context.Context, floor, ours target, rounds int, length time.Duration, clients int) (c comparison, err error) {
-	for i := range rounds + 1 {
-		f, err := load(ctx, floor, length, clients)
+func (b *bed) compare(ctx context.Context, floor, ours target, o options) (c comparison, err error) {
+	for i := range o.rounds + 1 {
+		f, floorCost, err := b.measured(ctx, floor, o)
 		if err != nil {
 			return c, err
 		}
-		o, err := load(ctx, ours, length, clients)
+		v, oursCost, err := b.measured(ctx, ours, o)
 		if err != nil {
 			return c, err
 		}
 		if i > 0 {
-			c.floor, c.ours, c.ratio = append(c.floor, f), append(c.ours, o), append(c.ratio, o/f)
+			c.floor, c.ours, c.ratio = append(c.floor, f), append(c.ours, v), append(c.ratio, v/f)
+			c.costFloor, c.costOurs = append(c.costFloor, floorCost), append(c.costOurs, oursCost)
 		}
 	}
 	return c, nil
+}
+
+// measured is load, with what a request takes where that is asked for.
+func (b *bed) measured(ctx context.Context, t target, o options) (perSecond float64, cost string, err error) {
+	if !o.costs {
+		perSecond, err = load(ctx, t, o.length, o.clients)
+		return perSecond, "", err
+	}
+	before, err := b.spent(ctx)
+	if err != nil {
+		return 0, "", err
+	}
+	begin := time.Now()
+	if perSecond, err = load(ctx, t, o.length, o.clients); err != nil {
+		return 0, "", err
+	}
+	n := perSecond * time.Since(begin).Seconds()
+	time.Sleep(time.Second) // until the database has told of it
+	after, err := b.spent(ctx)
+	if err != nil {
+		return 0, "", err
+	}
+	return perSecond, after.per(n, before), nil
 }
 
 // load asks for length and says how many answers per second came.

@@ -25,6 +25,7 @@ type options struct {
 	clients   int
 	rows      int
 	only      string
+	costs     bool
 	sizes     string
 	size      string
 	terraform string
@@ -66,6 +67,7 @@ func main() {
 	flag.IntVar(&o.clients, "clients", 32, "connections that ask at once")
 	flag.IntVar(&o.rows, "rows", 1_000_000, "of each table whose list is measured")
 	flag.StringVar(&o.only, "only", "", "measure only the operations of parts api and lists whose path contains this")
+	flag.BoolVar(&o.costs, "costs", false, "say what each request of part api takes of the processors and of PostgreSQL's log")
 	flag.StringVar(&o.sizes, "sizes", "200,1000", "how many resources a configuration of Terraform has")
 	flag.StringVar(&o.size, "size", "0.001,0.01,0.1", "which fractions of 1 M devices, 10 M codes and 50 M events part growth measures")
 	flag.StringVar(&o.terraform, "terraform", "terraform", "the command to measure")

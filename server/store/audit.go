@@ -26,9 +26,24 @@ type Act struct {
 	Named       func() []Subject // what the request names; nil: nothing
 
 	mu       sync.Mutex
-	entries  map[uuid.UUID]uuid.UUID // by workspace
-	subjects []Subject               // of what is committed
+	entries  []entryOf
+	subjects []Subject // of what is committed
 	begun    bool
+}
+
+// entryOf is the entry of an act in a workspace.
+type entryOf struct{ workspace, id uuid.UUID }
+
+// entry is the identifier of the act's entry in a workspace; again says that there may be one already. With a.mu held.
+func (a *Act) entry(workspace uuid.UUID) (id uuid.UUID, again bool) {
+	for _, e := range a.entries {
+		if e.workspace == workspace {
+			return e.id, true
+		}
+	}
+	id = uuid.Must(uuid.NewV7())
+	a.entries = append(a.entries, entryOf{workspace, id})
+	return id, false
 }
 
 // Subject is something that was changed.
@@ -75,9 +90,15 @@ func (c *change) saw(s *statement, args []any) {
 	s.named(args, c.name)
 }
 
+// auditEntry is an entry as it is put, or added to.
+type auditEntry struct {
+	PutAuditEntryParams
+	again bool // there may be one already
+}
+
 // entriesFor are the entries of the audit log that tell of the act with this change, and what to do once they are
 // committed.
-func (a *Act) entriesFor(c *change) (entries []PutAuditEntryParams, committed func()) {
+func (a *Act) entriesFor(c *change) (entries []auditEntry, committed func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := change{subjects: slices.Clone(a.subjects)}
@@ -89,26 +110,21 @@ func (a *Act) entriesFor(c *change) (entries []PutAuditEntryParams, committed fu
 	for _, s := range c.subjects {
 		all.name(s.Kind, s.ID)
 	}
-	entry := PutAuditEntryParams{ActorKind: a.ActorKind, ActorID: given(a.ActorID), ActorName: a.ActorName, RequestID: given(a.RequestID), Operation: a.Operation,
-		SubjectKinds: make([]string, len(all.subjects)), SubjectIds: make([]uuid.UUID, len(all.subjects)), Outcome: "done"}
+	entry := auditEntry{PutAuditEntryParams: PutAuditEntryParams{ActorKind: a.ActorKind, ActorID: given(a.ActorID), ActorName: a.ActorName, RequestID: given(a.RequestID),
+		Operation: a.Operation, SubjectKinds: make([]string, len(all.subjects)), SubjectIds: make([]uuid.UUID, len(all.subjects)), Outcome: "done"}}
 	for i, s := range all.subjects {
 		entry.SubjectKinds[i], entry.SubjectIds[i] = s.Kind, s.ID
 	}
 	if a.begun || c.begun {
 		entry.Outcome = "begun"
 	}
-	workspaces := []uuid.UUID{a.WorkspaceID}
-	if a.WorkspaceID == uuid.Nil && len(c.workspaces) > 0 {
-		workspaces = c.workspaces
-	}
-	if a.entries == nil {
-		a.entries = map[uuid.UUID]uuid.UUID{}
+	workspaces := c.workspaces
+	if a.WorkspaceID != uuid.Nil || len(workspaces) == 0 {
+		workspaces = []uuid.UUID{a.WorkspaceID}
 	}
 	for _, w := range workspaces {
-		if a.entries[w] == uuid.Nil {
-			a.entries[w] = uuid.Must(uuid.NewV7())
-		}
-		entry.AuditID, entry.WorkspaceID = a.entries[w], given(w)
+		entry.WorkspaceID = given(w)
+		entry.AuditID, entry.again = a.entry(w)
 		entries = append(entries, entry)
 	}
 	return entries, func() {
@@ -133,7 +149,7 @@ func commit(ctx context.Context, conn *pgx.Conn, tx pgx.Tx, act *Act, c *change)
 	entries, committed := act.entriesFor(c)
 	batch := &pgx.Batch{}
 	for _, e := range entries {
-		batch.Queue(putAuditEntry, e.args()...)
+		batch.Queue(e.statement(), e.args()...)
 	}
 	batch.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
 		if tag.String() == "ROLLBACK" {
@@ -148,7 +164,14 @@ func commit(ctx context.Context, conn *pgx.Conn, tx pgx.Tx, act *Act, c *change)
 	return nil
 }
 
-func (e PutAuditEntryParams) args() []any {
+func (e *auditEntry) statement() string {
+	if e.again {
+		return addToAuditEntry
+	}
+	return putAuditEntry
+}
+
+func (e *auditEntry) args() []any {
 	return []any{e.AuditID, e.WorkspaceID, e.ActorKind, e.ActorID, e.ActorName, e.RequestID, e.Operation, e.SubjectKinds, e.SubjectIds, e.Outcome}
 }
 
@@ -208,27 +231,35 @@ func (db *DB) audited(ctx context.Context, act *Act, s *statement, sql string, a
 		})
 		return tag, err
 	}
-	if tag, err = db.Pool.Exec(ctx, withEntry(sql, len(args)), append(slices.Clip(args), entries[0].args()...)...); err == nil && tag.RowsAffected() > 0 {
+	whole := withEntry(sql, entries[0].statement(), len(args), s.sure)
+	if tag, err = db.Pool.Exec(ctx, whole, append(slices.Clip(args), entries[0].args()...)...); err == nil && tag.RowsAffected() > 0 {
 		committed()
 	}
 	return tag, err
 }
 
-var withEntries sync.Map // text → text
+var withEntries sync.Map // statementAndEntry → text
 
-// withEntry is a statement of n arguments that also puts an entry, whose arguments follow.
-func withEntry(sql string, n int) string {
-	if known, ok := withEntries.Load(sql); ok {
+type statementAndEntry struct{ statement, entry string }
+
+// withEntry is a statement of n arguments that also puts an entry, whose arguments follow. Unless it is sure to change a
+// row, the entry is put when it does.
+func withEntry(sql, entry string, n int, sure bool) string {
+	if known, ok := withEntries.Load(statementAndEntry{sql, entry}); ok {
 		return known.(string)
 	}
 	types := []string{"uuid", "uuid", "text", "uuid", "text", "uuid", "text", "text[]", "uuid[]", "text"} // of putAuditEntry
 	for i, t := range types {
 		types[i] = fmt.Sprintf("$%d::%s", n+i+1, t)
 	}
-	head, rest, _ := strings.Cut(putAuditEntry, "values (")
-	_, tail, _ := strings.Cut(rest, ")\n")
-	whole := "with change as (\n" + strings.TrimRight(sql, "\n; ") + "\nreturning 1)\n" + head + "select " + strings.Join(types, ", ") + "\nwhere exists (select from change)\n" + tail
-	withEntries.Store(sql, whole)
+	head, rest, _ := strings.Cut(entry, "values (")
+	_, tail, _ := strings.Cut(rest, ")")
+	change, values := strings.TrimRight(sql, "\n; "), strings.Join(types, ", ")
+	whole := "with change as (\n" + change + "\nreturning 1)\n" + head + "select " + values + "\nwhere exists (select from change)" + tail
+	if sure {
+		whole = "with entry as (\n" + head + "values (" + values + ")" + strings.TrimRight(tail, "\n; ") + ")\n" + change
+	}
+	withEntries.Store(statementAndEntry{sql, entry}, whole)
 	return whole
 }
 

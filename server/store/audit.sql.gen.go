@@ -12,6 +12,43 @@ import (
 	"github.com/google/uuid"
 )
 
+const addToAuditEntry = `-- name: AddToAuditEntry :exec
+insert into audit_log (audit_id, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+on conflict (audit_id) do update set subject_kinds = excluded.subject_kinds, subject_ids = excluded.subject_ids, outcome = excluded.outcome
+`
+
+type AddToAuditEntryParams struct {
+	AuditID      uuid.UUID
+	WorkspaceID  *uuid.UUID
+	ActorKind    string
+	ActorID      *uuid.UUID
+	ActorName    string
+	RequestID    *uuid.UUID
+	Operation    string
+	SubjectKinds []string
+	SubjectIds   []uuid.UUID
+	Outcome      string
+}
+
+// A request that goes on to change more after a first transaction, of which nobody may know whether it was committed, adds
+// to its entry. Apart from PutAuditEntry, because looking for an entry before it is put costs each that is alone.
+func (q *Queries) AddToAuditEntry(ctx context.Context, arg AddToAuditEntryParams) error {
+	_, err := q.db.Exec(ctx, addToAuditEntry,
+		arg.AuditID,
+		arg.WorkspaceID,
+		arg.ActorKind,
+		arg.ActorID,
+		arg.ActorName,
+		arg.RequestID,
+		arg.Operation,
+		arg.SubjectKinds,
+		arg.SubjectIds,
+		arg.Outcome,
+	)
+	return err
+}
+
 const auditAfter = `-- name: AuditAfter :many
 select audit_id, at, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from audit_log
 where (at, audit_id) > ($1::timestamptz, $2::uuid) and at < $3::timestamptz
@@ -166,7 +203,6 @@ func (q *Queries) DropAuditEntries(ctx context.Context, arg DropAuditEntriesPara
 const putAuditEntry = `-- name: PutAuditEntry :exec
 insert into audit_log (audit_id, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-on conflict (audit_id) do update set subject_kinds = excluded.subject_kinds, subject_ids = excluded.subject_ids, outcome = excluded.outcome
 `
 
 type PutAuditEntryParams struct {
@@ -182,7 +218,6 @@ type PutAuditEntryParams struct {
 	Outcome      string
 }
 
-// A request that goes on to change more after a first transaction adds to its entry.
 func (q *Queries) PutAuditEntry(ctx context.Context, arg PutAuditEntryParams) error {
 	_, err := q.db.Exec(ctx, putAuditEntry,
 		arg.AuditID,

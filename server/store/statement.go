@@ -16,6 +16,7 @@ type statement struct {
 	begins   bool  // an action attempt
 	compound bool  // more than one change: how many rows the last one has touched says nothing of the others
 	alone    bool  // can be made a part of a larger statement
+	sure     bool  // changes a row, or fails
 	ids      []arg // that name what is changed
 }
 
@@ -38,10 +39,11 @@ const workspaceID = "workspace_id"
 var unaudited = []string{"audit_log", "idempotency_keys", "leases", "server_keys"}
 
 var (
-	written   = regexp.MustCompile(`\b(?:insert into|delete from) (\w+)|\bupdate (\w+) (?:(?:as )?\w+ )?set\b`)
-	inserted  = regexp.MustCompile(`\binsert into \w+(?: as \w+)? \(([^)]*)\)\s*values \(`)
-	condition = regexp.MustCompile(`\b(\w+_id) = (?:any\()?\$(\d+)`)
-	parameter = regexp.MustCompile(`^\$(\d+)(?:::[\w\[\]]+)?$`)
+	written     = regexp.MustCompile(`\b(?:insert into|delete from) (\w+)|\bupdate (\w+) (?:(?:as )?\w+ )?set\b`)
+	inserted    = regexp.MustCompile(`\binsert into \w+(?: as \w+)? \(([^)]*)\)\s*values \(`)
+	plainInsert = regexp.MustCompile(`^insert into \w+ \([^)]*\)\s*values \(`)
+	condition   = regexp.MustCompile(`\b(\w+_id) = (?:any\()?\$(\d+)`)
+	parameter   = regexp.MustCompile(`^\$(\d+)(?:::[\w\[\]]+)?$`)
 
 	statements sync.Map // text → *statement
 )
@@ -71,6 +73,7 @@ func readStatement(sql string) *statement {
 	}
 	s.compound = strings.HasPrefix(text, "with ")
 	s.alone = !s.compound && !strings.Contains(text, "returning")
+	s.sure = s.alone && plainInsert.MatchString(text) && !strings.Contains(text, "on conflict")
 	name := func(kind, position string) {
 		if n, err := strconv.Atoi(position); err == nil && (IsSubject(kind) || kind == workspaceID) {
 			s.ids = append(s.ids, arg{kind, n - 1})

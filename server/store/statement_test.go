@@ -79,3 +79,21 @@ func TestWhatAStatementNames(t *testing.T) {
 		}
 	}
 }
+
+// What is sure to change a row has its entry of the audit log put beside it; elsewhere that waits for the change.
+func TestOnlyPlainInsertsAreSureToChangeARow(t *testing.T) {
+	t.Parallel()
+	for text, sure := range map[string]bool{
+		insertWebhook: true,
+		updateWebhook: false, deleteWebhook: false, answerIdempotencyKey: false,
+		"insert into devices (device_id)\nvalues ($1) on conflict do nothing":                       false,
+		"insert into devices (device_id)\nselect $1::uuid where false":                              false,
+		"insert into devices (device_id)\nvalues ($1) returning device_id":                          false,
+		"with w as (select) insert into devices (device_id)\nvalues ($1)":                           false,
+		"-- name: InsertDevice :exec\ninsert into devices (device_id, name)\nvalues ($1, 'values')": true,
+	} {
+		if s := statementOf(text); s.sure != sure {
+			t.Errorf("sure is %v of %s", s.sure, text)
+		}
+	}
+}

@@ -8,12 +8,12 @@ import (
 	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
 
-// uuidCodec reads identifiers as the 16 bytes that they are sent as. Without it pgx would write each as text, only because
-// uuid.UUID has a Scan that reads that.
+// uuidCodec reads and writes identifiers as the 16 bytes that they are sent as. Without it pgx would make a text of each
+// on the way, only because uuid.UUID has a Scan and a Value that do so.
 type uuidCodec struct{ pgxuuid.UUIDCodec }
 
 func registerUUID(m *pgtype.Map) {
-	pgxuuid.Register(m) // the other way
+	pgxuuid.Register(m) // other types and texts
 	m.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuidCodec{}})
 }
 
@@ -23,6 +23,17 @@ func (c uuidCodec) PlanScan(m *pgtype.Map, oid uint32, format int16, target any)
 		return uuidBytes{}
 	}
 	return c.UUIDCodec.PlanScan(m, oid, format, target)
+}
+
+// PlanEncode says how a value is written.
+func (c uuidCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
+	if format == pgtype.BinaryFormatCode {
+		switch value.(type) {
+		case uuid.UUID, *uuid.UUID:
+			return uuidBytes{}
+		}
+	}
+	return c.UUIDCodec.PlanEncode(m, oid, format, value)
 }
 
 type uuidBytes struct{}
@@ -39,4 +50,17 @@ func (uuidBytes) Scan(src []byte, target any) error {
 		return fmt.Errorf("an identifier has 16 bytes, not %d", len(src))
 	}
 	return nil
+}
+
+// Encode writes an identifier; no identifier is null, the zero one is one.
+func (uuidBytes) Encode(value any, buf []byte) ([]byte, error) {
+	switch id := value.(type) {
+	case uuid.UUID:
+		return append(buf, id[:]...), nil
+	case *uuid.UUID:
+		if id != nil {
+			return append(buf, id[:]...), nil
+		}
+	}
+	return nil, nil
 }

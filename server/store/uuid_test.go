@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -44,5 +45,30 @@ func TestIdentifiersOfAllShapesAreRead(t *testing.T) {
 	}
 	if id, ok := anything.(uuid.UUID); !ok || id != want {
 		t.Errorf("%s is read as %v", want, anything)
+	}
+}
+
+func TestIdentifiersAreWrittenWithoutAText(t *testing.T) {
+	t.Parallel()
+	m := pgtype.NewMap()
+	registerUUID(m)
+	id := uuid.New()
+	for _, value := range []any{id, &id} {
+		if plan, ok := m.PlanEncode(pgtype.UUIDOID, pgtype.BinaryFormatCode, value).(uuidBytes); !ok {
+			t.Errorf("%T is written by %T", value, plan)
+		}
+	}
+	db, err := Open(t.Context(), storetest.New(t), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var nobody *uuid.UUID
+	var told []string
+	err = db.Pool.QueryRow(t.Context(), `select array[$1::uuid::text, $2::uuid::text, coalesce($3::uuid::text, 'none'), $4::uuid::text, array_to_string($5::uuid[], ' '), $6::uuid::text,
+		coalesce($7::uuid::text, 'none')]`, id, &id, nobody, id.String(), []uuid.UUID{id, uuid.Nil}, uuid.Nil, uuid.NullUUID{}).Scan(&told)
+	want := []string{id.String(), id.String(), "none", id.String(), id.String() + " " + uuid.Nil.String(), uuid.Nil.String(), "none"}
+	if err != nil || !slices.Equal(told, want) {
+		t.Errorf("%s is written as %v: %v", id, told, err)
 	}
 }

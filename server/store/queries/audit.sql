@@ -1,5 +1,10 @@
 -- name: PutAuditEntry :exec
--- A request that goes on to change more after a first transaction adds to its entry.
+insert into audit_log (audit_id, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome)
+values (@audit_id, sqlc.narg('workspace_id'), @actor_kind, sqlc.narg('actor_id'), @actor_name, sqlc.narg('request_id'), @operation, @subject_kinds, @subject_ids, @outcome);
+
+-- name: AddToAuditEntry :exec
+-- A request that goes on to change more after a first transaction, of which nobody may know whether it was committed, adds
+-- to its entry. Apart from PutAuditEntry, because looking for an entry before it is put costs each that is alone.
 insert into audit_log (audit_id, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome)
 values (@audit_id, sqlc.narg('workspace_id'), @actor_kind, sqlc.narg('actor_id'), @actor_name, sqlc.narg('request_id'), @operation, @subject_kinds, @subject_ids, @outcome)
 on conflict (audit_id) do update set subject_kinds = excluded.subject_kinds, subject_ids = excluded.subject_ids, outcome = excluded.outcome;
