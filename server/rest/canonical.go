@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -81,9 +82,8 @@ func readBody(x *exchange, r *http.Request) (map[string]any, error) {
 	if r.ContentLength > maxBody {
 		return nil, &http.MaxBytesError{Limit: maxBody}
 	}
-	var buffer bytes.Buffer
-	buffer.Grow(int(min(max(r.ContentLength, 0), 4<<10)) + bytes.MinRead) // what is announced need not come
-	if _, err := buffer.ReadFrom(http.MaxBytesReader(x.ResponseWriter, r.Body, maxBody)); err != nil {
+	whole, err := readWhole(http.MaxBytesReader(x.ResponseWriter, r.Body, maxBody), r.ContentLength)
+	if err != nil {
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 			return nil, tooLarge
 		}
@@ -92,7 +92,7 @@ func readBody(x *exchange, r *http.Request) (map[string]any, error) {
 		}
 		return nil, invalidJSON("Could not read the body to its end")
 	}
-	raw := bytes.TrimSpace(buffer.Bytes())
+	raw := bytes.TrimSpace(whole)
 	if len(raw) == 0 {
 		return nil, nil
 	}
@@ -101,6 +101,23 @@ func readBody(x *exchange, r *http.Request) (map[string]any, error) {
 		return nil, &failure{status: http.StatusBadRequest, kind: "invalid_content_type", message: message}
 	}
 	return parseBody(raw)
+}
+
+// usual is how many bytes there is room for at once: what is announced need not come.
+const usual = 4 << 10
+
+// readWhole reads a body; size is how long it says to be, or below zero. One that is short is asked for once, not again
+// for its end: each time the request gives its turn to others.
+func readWhole(body io.Reader, size int64) ([]byte, error) {
+	if 0 < size && size <= usual {
+		whole := make([]byte, size)
+		_, err := io.ReadFull(body, whole)
+		return whole, err
+	}
+	var buffer bytes.Buffer
+	buffer.Grow(usual)
+	_, err := buffer.ReadFrom(body)
+	return buffer.Bytes(), err
 }
 
 func isJSON(contentType string) bool {

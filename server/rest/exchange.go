@@ -22,6 +22,16 @@ const (
 	jsonUTF8        = jsonType + "; charset=utf-8"
 )
 
+// answered are headers of every answer, with values that all of them share.
+var answered = []struct {
+	name   string
+	values []string
+}{
+	{"Cache-Control", []string{"no-store"}}, // answers hold PINs
+	{acceptsKeysHeader, []string{"true"}},
+	{"X-Content-Type-Options", []string{"nosniff"}},
+}
+
 // exchange is one request and its answer: what the edge learns of it on the way, for the layers further in and for
 // the access log. It is the ResponseWriter of everything inside.
 type exchange struct {
@@ -115,10 +125,10 @@ func (e *edge) observe(next http.Handler) http.Handler {
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 		x.request = r
 		header := w.Header()
-		header.Set(requestIDHeader, x.id)
-		header.Set("Cache-Control", "no-store") // answers hold PINs
-		header.Set(acceptsKeysHeader, "true")
-		header.Set("X-Content-Type-Options", "nosniff")
+		header[requestIDHeader] = []string{x.id}
+		for _, always := range answered {
+			header[always.name] = always.values
+		}
 		defer func() {
 			thrown := recover()
 			err, _ := thrown.(error)
