@@ -19,6 +19,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
@@ -49,6 +50,8 @@ type Config struct {
 	StopAfter time.Duration // how long requests are still taken, while /health says that the server stops
 
 	MetricsListen string // host:port of the metrics; empty: there are none
+
+	Traces traces.Options // the zero value: there are none
 }
 
 // What a client may take: see docs/design/limits.md, and package crowd for how many there may be.
@@ -79,6 +82,7 @@ type App struct {
 	http     *http.Server
 	served   chan error
 	health   *health
+	traces   *traces.Traces
 	config   Config
 	log      *slog.Logger
 }
@@ -88,10 +92,15 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	spans, err := traces.New(context.WithoutCancel(ctx), c.Traces, c.Log)
+	if err != nil {
+		return nil, err
+	}
+	c.Log = spans.Logger(c.Log)
 	c.Access.Log, c.Reconcile.Log, c.Webhooks.Log, c.Work.Log = c.Log, c.Log, c.Log, c.Log
 	c.Access.RefusedAddress = c.Webhooks.Refuses
 	c.Access.Providers = c.Connecting.providers
-	a := &App{log: c.Log, config: c, served: make(chan error, 1)}
+	a := &App{log: c.Log, config: c, traces: spans, served: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, closeWithin(ctx, a.Stop)) // also without the database that it may want for that
@@ -147,7 +156,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := rest.NewHandler(rest.Options{Access: a.Access, ACS: a.ACS, Simulator: simulator{r, a.Sandbox}, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Limits: c.Limits, Health: a.health.now, Logger: c.Log, Observe: observeRequest})
+	api, err := rest.NewHandler(rest.Options{Access: a.Access, ACS: a.ACS, Simulator: simulator{r, a.Sandbox}, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Limits: c.Limits, Health: a.health.now, Logger: c.Log, Observe: observeRequest, Traces: spans})
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +234,7 @@ func (a *App) Stop(ctx context.Context) error {
 	if a.Sandbox != nil {
 		a.Sandbox.close()
 	}
+	errs = append(errs, a.traces.Stop(ctx))
 	if a.db != nil {
 		errs = append(errs, a.db.close(context.WithoutCancel(ctx)))
 	}

@@ -29,7 +29,7 @@ func (a *App) newMetering(ctx context.Context, address string, log *slog.Logger)
 		return nil, fmt.Errorf("listen on %s for metrics: %w; another address is chosen with --metrics-listen", address, err)
 	}
 	a.MetricsURL = "http://" + reachable(listener.Addr()) + "/metrics"
-	m := &metering{listener: listener, Metrics: metrics.New(metrics.Sources{Log: log, Backlog: a.Access.Backlog, Health: a.health.figures, Busy: func() map[string]int {
+	m := &metering{listener: listener, Metrics: metrics.New(metrics.Sources{Log: log, Backlog: a.Access.Backlog, Health: a.health.figures, Spans: a.traces.Figures, Busy: func() map[string]int {
 		busy := a.engine.Busy()
 		maps.Copy(busy, a.delivery.engine.Busy())
 		return busy

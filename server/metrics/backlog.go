@@ -16,6 +16,7 @@ type Sources struct {
 	Backlog func(context.Context) (access.Backlog, error)
 	Health  func() map[string]float64 // by part: 0 it is well, 1 something is late, 2 it is down
 	Busy    func() map[string]int     // keys that this process works on, by lane
+	Spans   func() map[string]uint64  // of traces, that have come to their end, by what became of them; nil: there are no traces
 	Log     *slog.Logger
 }
 
@@ -48,11 +49,12 @@ var (
 	jobs      = describe("jobs_available", "Wake-ups in the queue that nobody has taken, by lane. Counted to 100,000.", "lane")
 	busy      = describe("keys_busy", "Keys that this process works on, by lane.", "lane")
 	health    = describe("health", "What /health says of each part: 0 it is well, 1 something is late, 2 it is down.", "part")
+	spans     = describe("trace_spans_total", "Spans of traces by outcome: sent, failed (the collector did not take them), or dropped (the queue was full).", "outcome")
 	up        = describe("database_up", "Whether the database told what waits: 1 or 0.")
 )
 
 func (b *backlog) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{pending, oldestDue, disabled, outbox, oldest, jobs, busy, health, up} {
+	for _, d := range []*prometheus.Desc{pending, oldestDue, disabled, outbox, oldest, jobs, busy, health, spans, up} {
 		out <- d
 	}
 }
@@ -66,6 +68,11 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	}
 	for part, status := range b.Health() {
 		gauge(health, status, part)
+	}
+	if b.Spans != nil {
+		for outcome, n := range b.Spans() {
+			out <- prometheus.MustNewConstMetric(spans, prometheus.CounterValue, float64(n), outcome)
+		}
 	}
 	now, err := b.ask()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
@@ -32,12 +33,15 @@ func (e *edge) canonical(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		if e.traces != nil {
+			x.turn = time.Now()
+		}
 		body, err := e.admit(x, r)
 		if err != nil {
 			e.fail(w, r, err)
 			return
 		}
-		request := *r.WithContext(x.acting(r.Context())) // the log needs the method as it came
+		request := *r.WithContext(x.acting(x.span.In(r.Context()))) // the log needs the method as it came
 		request.Method = http.MethodPost
 		request.ContentLength = int64(len(body))
 		request.Body = &canonicalBody{*bytes.NewReader(body)}

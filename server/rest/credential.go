@@ -142,6 +142,7 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 		return err
 	}
 	x.principal = p
+	e.beginSpan(x, r)
 	if after := e.callers.request(p.CredentialID.String()); after > 0 {
 		return tooManyRequests(after)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
 const (
@@ -46,6 +47,10 @@ type exchange struct {
 	status  int // 0 until the answer has begun
 	written int
 	failure string // error.type of the answer
+
+	begun time.Time
+	turn  time.Time   // when it was taken up; only where there are traces
+	span  traces.Span // none until somebody with a good credential is known to ask
 }
 
 type exchangeKey struct{}
@@ -121,7 +126,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 func (e *edge) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		x := &exchange{ResponseWriter: w, id: uuid.Must(uuid.NewV7()).String(), operation: e.operations[r.URL.Path]}
+		x := &exchange{ResponseWriter: w, id: uuid.Must(uuid.NewV7()).String(), operation: e.operations[r.URL.Path], begun: start}
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 		x.request = r
 		header := w.Header()
@@ -161,6 +166,7 @@ func (e *edge) log(x *exchange, duration time.Duration) {
 	if e.observed != nil {
 		e.observed(route, x.status, duration)
 	}
+	e.endSpan(x, route)
 	attributes := []slog.Attr{
 		slog.String("request_id", x.id),
 		slog.String("method", x.request.Method),
@@ -175,7 +181,7 @@ func (e *edge) log(x *exchange, duration time.Duration) {
 	if x.failure != "" {
 		attributes = append(attributes, slog.String("error", x.failure))
 	}
-	e.logger.LogAttrs(x.request.Context(), slog.LevelInfo, "request", attributes...)
+	e.logger.LogAttrs(x.span.In(x.request.Context()), slog.LevelInfo, "request", attributes...)
 }
 
 // logCause records what the caller is not told.
@@ -184,5 +190,5 @@ func (e *edge) logCause(x *exchange, err error) {
 	if errors.Is(err, context.Canceled) && x.request.Context().Err() != nil {
 		level = slog.LevelInfo // the caller has hung up
 	}
-	e.logger.LogAttrs(x.request.Context(), level, "request failed", slog.String("request_id", x.id), slog.String("cause", err.Error()))
+	e.logger.LogAttrs(x.span.In(x.request.Context()), level, "request failed", slog.String("request_id", x.id), slog.String("cause", err.Error()))
 }

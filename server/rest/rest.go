@@ -21,6 +21,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
 // Options of NewHandler.
@@ -44,6 +45,8 @@ type Options struct {
 
 	// Observe is told of each request: its operation, a path of the contract or "unknown", and its status. nil: nobody.
 	Observe func(operation string, status int, took time.Duration)
+
+	Traces *traces.Traces // nil: there are none
 }
 
 // Simulator does by hand what a person would do to a simulated device. It fails with an access.Error of kind NotFound,
@@ -93,6 +96,7 @@ type edge struct {
 
 	logger   *slog.Logger
 	observed func(operation string, status int, took time.Duration) // nil: nobody is told
+	traces   *traces.Traces                                         // nil: there are none
 }
 
 // newEdge puts the edge around the handlers. It fails when the contract asks for what requests are not checked for.
@@ -101,7 +105,7 @@ func newEdge(handlers StrictServerInterface, authenticate authenticate, o Option
 	if err != nil {
 		return nil, err
 	}
-	e := &edge{authenticate: authenticate, callers: newCallers(o.Limits), trustForwarded: o.TrustForwarded, logger: o.Logger, observed: o.Observe}
+	e := &edge{authenticate: authenticate, callers: newCallers(o.Limits), trustForwarded: o.TrustForwarded, logger: o.Logger, observed: o.Observe, traces: o.Traces}
 	if e.operations, err = compileOperations(doc); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 )
 
@@ -59,6 +60,8 @@ func serveCommand() *cli.Command {
 				Usage: "`TIME` for which entries of the audit log are kept. 0 keeps all for ever"},
 			&cli.StringFlag{Name: "metrics-listen", Sources: env("DEVICEACCESS_METRICS_LISTEN"), Category: "Server",
 				Usage: "`HOST:PORT` to serve metrics for Prometheus on, at /metrics and for whoever can reach it; without it there are none"},
+			&cli.StringFlag{Name: "traces-endpoint", Sources: env("OTEL_EXPORTER_OTLP_ENDPOINT"), Category: "Server",
+				Usage: "`URL` such as http://collector:4318 to send traces to, as OTLP over HTTP; without it there are none. The other variables of OpenTelemetry are read, too: see the guide \"Traces\""},
 			&cli.IntFlag{Name: "max-connections", Sources: env("DEVICEACCESS_MAX_CONNECTIONS"), Value: 16, Category: "Data",
 				Usage: "`NUMBER` of database connections this server uses at most", Validator: atLeast(4)},
 			&cli.BoolFlag{Name: "sandbox", Sources: env("DEVICEACCESS_SANDBOX"), Category: "Sandbox",
@@ -119,6 +122,10 @@ func serve(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
+	spans, err := tracing(c)
+	if err != nil {
+		return err
+	}
 	a, err := app.Start(ctx, app.Config{
 		Database: withConnections(database(c), c.Int("max-connections")), Listen: c.String("listen"), PublicURL: c.String("public-url"), TrustProxy: c.Bool("trust-proxy"),
 		Sandbox: c.Bool("sandbox"), Sandboxing: app.Sandboxing{LocksPerProfile: c.Int("sandbox-locks"), Speed: c.Float("sandbox-speed"), URL: c.String("sandbox-url")},
@@ -127,10 +134,13 @@ func serve(ctx context.Context, c *cli.Command) error {
 		Connecting:    app.Connecting{Gateways: c.Bool("connect-gateways"), AllowPrefixes: gateways},
 		Connections:   c.Int("client-connections"),
 		Limits:        rest.Limits{FailuresPerMinute: c.Int("auth-failures-per-minute"), RequestsPerSecond: c.Int("requests-per-second")},
-		MetricsListen: c.String("metrics-listen"), StopAfter: c.Duration("shutdown-delay"), Log: log,
+		MetricsListen: c.String("metrics-listen"), Traces: spans, StopAfter: c.Duration("shutdown-delay"), Log: log,
 	})
 	if err != nil {
 		return err
+	}
+	if spans.Endpoint != "" {
+		log.Info("traces are sent to a collector")
 	}
 	if a.MetricsURL != "" {
 		log.Info("metrics", "url", a.MetricsURL)
@@ -150,6 +160,18 @@ func serve(ctx context.Context, c *cli.Command) error {
 	err = errors.Join(err, a.Stop(stopping))
 	log.Info("stopped")
 	return err
+}
+
+// tracing reads where traces go from the environment, in which the flag counts as its variable.
+func tracing(c *cli.Command) (traces.Options, error) {
+	o, err := traces.FromEnvironment(func(name string) string {
+		if name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
+			return c.String("traces-endpoint")
+		}
+		return os.Getenv(name)
+	})
+	o.Version = version
+	return o, err
 }
 
 // prefixes reads networks; the environment variable has several of them with commas or spaces between.

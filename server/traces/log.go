@@ -1,0 +1,30 @@
+package traces
+
+import (
+	"context"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Logger is log with trace_id and span_id in the lines that are written within a span. Without traces it is log itself.
+func (t *Traces) Logger(log *slog.Logger) *slog.Logger {
+	if t == nil {
+		return log
+	}
+	return slog.New(traced{log.Handler()})
+}
+
+type traced struct{ slog.Handler }
+
+func (h traced) Handle(ctx context.Context, r slog.Record) error {
+	if span := trace.SpanContextFromContext(ctx); span.IsSampled() {
+		r = r.Clone()
+		r.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h traced) WithAttrs(a []slog.Attr) slog.Handler { return traced{h.Handler.WithAttrs(a)} }
+
+func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }

@@ -1,0 +1,192 @@
+package traces
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// Options of New. The zero value has no traces.
+type Options struct {
+	Endpoint string           // URL that spans are posted to; empty: none are
+	Version  string           // of this program
+	Sampler  sdktrace.Sampler // nil: as OTEL_TRACES_SAMPLER says, or else all, and those of callers as the callers say
+	Timeout  time.Duration    // how long the collector may take; 0: 10 s
+	Queue    int              // spans that wait to be sent, more are dropped; 0: 2048
+	Batch    int              // spans sent at once; 0: 512
+	Every    time.Duration    // how often what there is is sent; 0: 5 s
+	TLS      *tls.Config      // nil: as any program
+
+	secrets []string // that the collector may quote
+}
+
+// FromEnvironment reads the variables that OpenTelemetry has for this
+// (opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables and .../protocol/exporter). What stands there
+// and cannot be meant is refused, where the specification would have it passed over: traces that are not there are missed
+// at the worst of times. Headers, compression, limits and the attributes of the resource are read by the SDK itself.
+func FromEnvironment(get func(string) string) (o Options, err error) {
+	value := func(name string) string { return strings.TrimSpace(get("OTEL_" + name)) }
+	// of an exporter's setting the traces' own counts before that of all signals
+	setting := func(name string) (variable, v string) {
+		for _, variable := range []string{"EXPORTER_OTLP_TRACES_" + name, "EXPORTER_OTLP_" + name} {
+			if v := value(variable); v != "" {
+				return "OTEL_" + variable, v
+			}
+		}
+		return "", ""
+	}
+	variable, endpoint := setting("ENDPOINT")
+	if endpoint == "" || strings.EqualFold(value("SDK_DISABLED"), "true") || value("TRACES_EXPORTER") == "none" {
+		return Options{}, nil
+	}
+	if exporter := value("TRACES_EXPORTER"); exporter != "" && exporter != "otlp" {
+		return o, fmt.Errorf("OTEL_TRACES_EXPORTER is %q, which is not built in: leave it out or set it to otlp, or to none for no traces", exporter)
+	}
+	if variable, protocol := setting("PROTOCOL"); protocol != "" && protocol != "http/protobuf" && protocol != "http/json" {
+		return o, fmt.Errorf("%s is %q, which is not built in: set it to http/protobuf, and the endpoint to the collector's port for OTLP over HTTP, usually 4318", variable, protocol)
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return o, fmt.Errorf("%s is no URL that begins with http:// or https://; give it like http://collector:4318", variable) // not quoted: it may hold a key
+	}
+	if u.User != nil || u.RawQuery != "" {
+		return o, fmt.Errorf("%s has a user or a query, which would not be sent: give credentials in OTEL_EXPORTER_OTLP_HEADERS, like authorization=Basic%%20…", variable)
+	}
+	if variable == "OTEL_EXPORTER_OTLP_ENDPOINT" {
+		u.Path = path.Join("/", u.Path, "v1/traces")
+	} else if u.Path == "" {
+		u.Path = "/"
+	}
+	o.Endpoint = u.String()
+	if o.secrets, err = headerValues(setting("HEADERS")); err != nil {
+		return o, err
+	}
+	if err := sampled(value("TRACES_SAMPLER"), value("TRACES_SAMPLER_ARG")); err != nil {
+		return o, err
+	}
+	if o.TLS, err = certificates(setting); err != nil {
+		return o, err
+	}
+	timeoutVariable, timeout := setting("TIMEOUT")
+	o.Timeout, o.Every = time.Millisecond, time.Millisecond
+	for _, n := range []struct {
+		variable, text string
+		into           func(int)
+	}{
+		{timeoutVariable, timeout, func(ms int) { o.Timeout *= time.Duration(ms) }},
+		{"OTEL_BSP_SCHEDULE_DELAY", value("BSP_SCHEDULE_DELAY"), func(ms int) { o.Every *= time.Duration(ms) }},
+		{"OTEL_BSP_EXPORT_TIMEOUT", value("BSP_EXPORT_TIMEOUT"), func(int) {}}, // read by the SDK
+		{"OTEL_BSP_MAX_QUEUE_SIZE", value("BSP_MAX_QUEUE_SIZE"), func(n int) { o.Queue = n }},
+		{"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", value("BSP_MAX_EXPORT_BATCH_SIZE"), func(n int) { o.Batch = n }},
+	} {
+		number, err := strconv.Atoi(n.text)
+		if n.text == "" {
+			number = 0
+		} else if err != nil || number <= 0 || number > 1<<20 {
+			return o, fmt.Errorf("%s is %q, and has to be a number from 1 to %d", n.variable, n.text, 1<<20)
+		}
+		n.into(number)
+	}
+	return o, nil
+}
+
+// headerValues are what is secret of the headers, of which nothing is quoted.
+func headerValues(variable, text string) (values []string, _ error) {
+	for header := range strings.SplitSeq(text, ",") {
+		name, value, ok := strings.Cut(header, "=")
+		plain, err := url.PathUnescape(value)
+		if text != "" && (!ok || err != nil || strings.TrimSpace(name) == "") {
+			return nil, fmt.Errorf("%s cannot be read; headers are written like authorization=Bearer%%20KEY,x-tenant=one", variable)
+		}
+		if plain = strings.TrimSpace(plain); plain != "" {
+			values = append(values, plain)
+		}
+	}
+	return values, nil
+}
+
+var samplers = []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
+
+// sampled refuses what the SDK would pass over and take all for.
+func sampled(name, arg string) error {
+	name = strings.ToLower(name)
+	if name != "" && !slices.Contains(samplers, name) {
+		return fmt.Errorf("OTEL_TRACES_SAMPLER is %q, and has to be one of %s", name, strings.Join(samplers, ", "))
+	}
+	if !strings.HasSuffix(name, "traceidratio") || arg == "" {
+		return nil
+	}
+	if ratio, err := strconv.ParseFloat(arg, 64); err != nil || !(ratio >= 0 && ratio <= 1) {
+		return fmt.Errorf("OTEL_TRACES_SAMPLER_ARG is %q, and has to be a number from 0 to 1, such as 0.1", arg)
+	}
+	return nil
+}
+
+// certificates are those that the collector is known by, and that it knows this server by.
+func certificates(setting func(string) (string, string)) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if variable, file := setting("CERTIFICATE"); file != "" {
+		pem, err := os.ReadFile(file) //nolint:gosec // who starts the server names it
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", variable, err)
+		}
+		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: there is no certificate in %s", variable, file)
+		}
+	}
+	variable, certificate := setting("CLIENT_CERTIFICATE")
+	_, key := setting("CLIENT_KEY")
+	if (certificate == "") != (key == "") {
+		return nil, errors.New("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY are given together, or neither")
+	}
+	if certificate != "" {
+		pair, err := tls.LoadX509KeyPair(certificate, key)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", variable, err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// The defaults are those of the specification.
+func (o Options) withDefaults() Options {
+	set(&o.Timeout, 10*time.Second)
+	set(&o.Every, 5*time.Second)
+	set(&o.Queue, sdktrace.DefaultMaxQueueSize)
+	set(&o.Batch, min(sdktrace.DefaultMaxExportBatchSize, o.Queue))
+	o.Batch = min(o.Batch, o.Queue)
+	return o
+}
+
+func set[T comparable](to *T, value T) {
+	if *to == *new(T) {
+		*to = value
+	}
+}
+
+// client follows no redirects: the headers may hold a key for the collector, and for nobody else.
+func (o Options) client() (*http.Client, error) {
+	base, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return nil, errors.New("send traces: the standard transport is none of net/http")
+	}
+	transport := base.Clone()
+	transport.MaxResponseHeaderBytes = 16 << 10
+	transport.MaxIdleConnsPerHost = 1
+	if o.TLS != nil {
+		transport.TLSClientConfig = o.TLS.Clone()
+	}
+	return &http.Client{Transport: transport, Timeout: o.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+}

@@ -1,0 +1,156 @@
+package traces_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces/tracestest"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m) }
+
+// start runs a server that tells its traces to a collector.
+func start(t *testing.T, options ...apptest.Option) (*apptest.Server, *tracestest.Receiver) {
+	t.Helper()
+	r := tracestest.New(t)
+	options = append([]apptest.Option{apptest.WithProfiles("august"), func(c *app.Config) { c.Traces = r.Options() }}, options...)
+	return apptest.Start(t, options...), r
+}
+
+// one is the only span that meets the conditions, once it has come.
+func one(t *testing.T, r *tracestest.Receiver, conditions ...func(tracestest.Span) bool) tracestest.Span {
+	t.Helper()
+	var found []tracestest.Span
+	apptest.Until(t, "the span is received", func() bool { found = r.Spans(conditions...); return len(found) > 0 })
+	if len(found) > 1 {
+		t.Fatalf("%d spans are received: %+v", len(found), found)
+	}
+	return found[0]
+}
+
+const (
+	theirTrace  = "0af7651916cd43dd8448eb211c80319c"
+	theirSpan   = "b7ad6b7169203331"
+	unmistaken  = "unmistakable7788"
+	requestedBy = "deviceaccess.request_id"
+)
+
+func parent(sampled bool) string {
+	return "00-" + theirTrace + "-" + theirSpan + map[bool]string{true: "-01", false: "-00"}[sampled]
+}
+
+func TestRequestIsTold(t *testing.T) {
+	t.Parallel()
+	s, r := start(t)
+	header := apptest.Bearer(s.APIKey)
+	header.Set("Traceparent", parent(true))
+	header.Set("Tracestate", "vendor="+unmistaken)
+	header.Set("Baggage", "name="+unmistaken)
+	header.Set("User-Agent", unmistaken)
+	res := s.Send(t, http.MethodGet, "/devices/get?device_id="+s.Device(t, "august"), header, "", nil)
+	span := one(t, r, tracestest.With(requestedBy, res.Header.Get("Seam-Request-Id")))
+	if span.Name != "GET /devices/get" || span.Kind != "server" || span.TraceID != theirTrace || span.Parent != theirSpan || span.Failed {
+		t.Errorf("the request is %+v", span)
+	}
+	for name, want := range map[string]string{"http.request.method": "GET", "http.route": "/devices/get", "http.response.status_code": "200", "deviceaccess.workspace_id": s.WorkspaceID} {
+		if span.Attributes[name] != want {
+			t.Errorf("%s is %q, expected %q", name, span.Attributes[name], want)
+		}
+	}
+	if strings.Join(span.Events, ", ") != "its turn has come, the credential is good" {
+		t.Errorf("the moments are %q", span.Events)
+	}
+	if about := r.Resource(); about["service.name"] != "deviceaccess-server" || about["service.instance.id"] == "" || about["process.command_args"] != "" {
+		t.Errorf("the resource is %v", about)
+	}
+	for _, what := range []string{unmistaken, s.APIKey, "127.0.0.1"} {
+		if strings.Contains(string(r.Raw()), what) {
+			t.Errorf("%q is told", what)
+		}
+	}
+}
+
+// What is refused says why in a word, and no path that the contract does not have stands anywhere.
+func TestRefusedRequestIsTold(t *testing.T) {
+	t.Parallel()
+	s, r := start(t)
+	res := s.Send(t, http.MethodPost, "/devices/get", apptest.Bearer(s.APIKey), `{"device_id":"`+unmistaken+`"}`, nil)
+	span := one(t, r, tracestest.With(requestedBy, res.Header.Get("Seam-Request-Id")))
+	if span.Attributes["error.type"] == "" || span.Attributes["http.response.status_code"] != "404" && span.Attributes["http.response.status_code"] != "400" || span.Failed {
+		t.Errorf("the refused request is %+v", span)
+	}
+	res = s.Send(t, "STRANGE", "/"+unmistaken, nil, "", nil)
+	span = one(t, r, tracestest.With(requestedBy, res.Header.Get("Seam-Request-Id")))
+	if span.Name != "_OTHER unknown" {
+		t.Errorf("the stranger's request is %+v", span)
+	}
+	s.Send(t, http.MethodGet, "/health", nil, "", nil)
+	last := s.Send(t, http.MethodPost, "/devices/list", apptest.Bearer(s.APIKey), "{}", nil)
+	one(t, r, tracestest.With(requestedBy, last.Header.Get("Seam-Request-Id")))
+	if health := r.Spans(tracestest.With("http.route", "/health")); len(health) != 0 || strings.Contains(string(r.Raw()), unmistaken) {
+		t.Errorf("the health is told of, or what a stranger has written: %v", health)
+	}
+}
+
+// Who has a good credential may have his requests told of where the others are not; a stranger may not.
+func TestOnlyWhoIsKnownSaysWhatIsTold(t *testing.T) {
+	t.Parallel()
+	s, r := start(t, func(c *app.Config) { c.Traces.Sampler = sdktrace.ParentBased(sdktrace.NeverSample()) })
+	for _, token := range []string{"seam_test1234_nobody", ""} {
+		header := apptest.Bearer(token)
+		header.Set("Traceparent", parent(true))
+		s.Send(t, http.MethodPost, "/devices/list", header, "{}", nil)
+		s.Send(t, http.MethodPost, "/no/such/path", header, "{}", nil)
+	}
+	header := apptest.Bearer(s.APIKey)
+	header.Set("Traceparent", parent(false))
+	s.Send(t, http.MethodPost, "/devices/list", header, "{}", nil)
+	s.Send(t, http.MethodPost, "/devices/list", apptest.Bearer(s.APIKey), "{}", nil)
+	header.Set("Traceparent", parent(true))
+	res := s.Send(t, http.MethodPost, "/devices/list", header, "{}", nil)
+	apptest.Until(t, "the request is told of", func() bool {
+		return len(r.Spans(tracestest.With(requestedBy, res.Header.Get("Seam-Request-Id")))) > 0
+	})
+	if served := r.Spans(func(s tracestest.Span) bool { return s.Kind == "server" }); len(served) != 1 {
+		t.Errorf("%d requests are told of: %+v", len(served), served)
+	}
+}
+
+// A flood of strangers leaves the queue to others.
+func TestStrangersAreFew(t *testing.T) {
+	t.Parallel()
+	s, r := start(t)
+	header := http.Header{"Traceparent": {parent(true)}}
+	for range 200 {
+		s.Send(t, http.MethodPost, "/no/such/path", header, "{}", nil)
+	}
+	res := s.Send(t, http.MethodPost, "/devices/list", apptest.Bearer(s.APIKey), "{}", nil)
+	one(t, r, tracestest.With(requestedBy, res.Header.Get("Seam-Request-Id")))
+	strangers := r.Spans(tracestest.With("http.route", "unknown"))
+	if len(strangers) == 0 || len(strangers) > 150 {
+		t.Errorf("%d of 200 strangers are told of", len(strangers))
+	}
+	for _, s := range strangers {
+		if s.TraceID == theirTrace {
+			t.Fatal("a stranger's request is in the trace that it names")
+		}
+	}
+}
+
+// Without a collector nothing is sent, and lines of the log have no trace.
+func TestWithoutACollectorThereAreNone(t *testing.T) {
+	t.Parallel()
+	s, r := start(t, func(c *app.Config) { c.Traces.Endpoint = "" })
+	s.Post(t, "/devices/list", map[string]any{}, nil)
+	if err := s.App.Stop(t.Context()); err != nil { // which would send the last of them
+		t.Fatal(err)
+	}
+	if n := r.Requests(); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
