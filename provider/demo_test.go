@@ -16,7 +16,7 @@ func TestDemoPlaysFromImportToDestroy(t *testing.T) {
 	t.Parallel()
 	const guestPIN = "246813"
 	var run leaks.Run
-	srv := apptest.Start(t, apptest.WithProfiles("august"), run.Configure)
+	srv := apptest.Start(t, apptest.WithProfiles("august"), run.Configure(t))
 	device := srv.Device(t, "august")
 	codes := srv.UnmanagedCodes(t, device)
 	files := map[string]string{"terraform.tfvars": fmt.Sprintf("front_door = %q\ncleaner_code_id = %q\nguest_pin = %q\n", device, codes[0].AccessCodeID, guestPIN)}

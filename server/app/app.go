@@ -96,7 +96,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Log = spans.Logger(c.Log)
+	c.Log, c.Work.Traces, c.traced = spans.Logger(c.Log), spans, spans != nil
 	c.Access.Log, c.Reconcile.Log, c.Webhooks.Log, c.Work.Log = c.Log, c.Log, c.Log, c.Log
 	c.Access.RefusedAddress = c.Webhooks.Refuses
 	c.Access.Providers = c.Connecting.providers
@@ -132,6 +132,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if a.vendors, err = newVendors(ctx, a.Access, a.Sandbox, a.URL, c.PublicURL, c.Connecting, c.Log); err != nil {
 		return nil, err
 	}
+	a.vendors.traces = spans
 	a.health = newHealth(a.Access, c.Health, c.Log)
 	if a.metering, err = a.newMetering(ctx, c.MetricsListen, c.Log); err != nil {
 		return nil, err
@@ -165,7 +166,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	mux.Handle(vendorsPath, a.vendors)
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
 	mux.Handle(rest.ConnectPath, connect.New(connect.Options{Access: a.Access, Vendors: newLogins(a.Sandbox, a.URL, c.Connecting), PublicURL: c.PublicURL,
-		TrustForwarded: c.TrustProxy, Log: c.Log, Observe: observeRequest}))
+		TrustForwarded: c.TrustProxy, Log: c.Log, Observe: observeRequest, Traces: spans}))
 	mux.Handle("/", api)
 	a.http.Handler = clients.Limit(mux)
 	if c.Wrap != nil {

@@ -27,6 +27,8 @@ type Database struct {
 	MaxConns     int32     // 0: the driver's default
 	Progress     io.Writer // for what takes a while, such as fetching PostgreSQL; may be nil
 	FastAndLoose bool      // tests only: a private PostgreSQL that does not survive a power cut
+
+	traced bool // statements are told of in traces
 }
 
 // DefaultDataDir is where data is kept unless told otherwise: for root a directory that the user which runs
@@ -87,7 +89,11 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 	if err := store.Migrate(ctx, dsn); err != nil {
 		return nil, err
 	}
-	if db.store, err = store.Open(ctx, dsn, c.MaxConns); err != nil {
+	var options []store.Option
+	if c.traced {
+		options = append(options, store.Traced)
+	}
+	if db.store, err = store.Open(ctx, dsn, c.MaxConns, options...); err != nil {
 		return nil, err
 	}
 	if err := access.FollowKeys(ctx, db.store, db.keys); err != nil {

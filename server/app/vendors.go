@@ -23,6 +23,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
 // vendorsPath is where vendors send what they have to tell: /vendors/<account>/<secret>.
@@ -36,6 +37,7 @@ type vendors struct {
 	pushes   string // where vendors reach it, or whichever of several
 	key      []byte
 	log      *slog.Logger
+	traces   *traces.Traces
 	entered  Connecting // where gateways may be that somebody has entered on a page
 
 	ctx    context.Context // ends with the server
@@ -177,8 +179,13 @@ func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	span := v.traces.Request(r.Context(), nil, time.Now(), r.Method, vendorsPath+"{account}")
+	defer span.End()
+	span.Set(traces.Account(account))
+	r = r.WithContext(span.In(r.Context()))
 	a, err := v.adapters.Get(r.Context(), account)
 	if err != nil {
+		span.Fail("unreachable")
 		v.log.Warn("a vendor's event has come for an account that cannot be reached", "account", account, "error", err)
 		http.Error(w, "try again later", http.StatusServiceUnavailable)
 		return

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
 // Vendor is how somebody logs in to one vendor.
@@ -72,6 +73,7 @@ type Options struct {
 	TrustForwarded bool
 	// Observe is told of each request: "connect", its status and how long it took. nil: nobody.
 	Observe func(operation string, status int, took time.Duration)
+	Traces  *traces.Traces // nil: there are none
 }
 
 type handler struct {
@@ -103,7 +105,7 @@ func New(o Options) http.Handler {
 func (h *handler) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		seen := &answer{ResponseWriter: w, status: http.StatusOK, request: access.NewID()}
+		seen := &answer{ResponseWriter: w, status: http.StatusOK, request: access.NewID(), begun: start}
 		seen.Header().Set("Seam-Request-Id", seen.request.String())
 		guard(seen.Header())
 		defer func() {
@@ -113,11 +115,15 @@ func (h *handler) observe(next http.Handler) http.Handler {
 				h.Log.ErrorContext(r.Context(), "a page for logging in has failed", "panic", thrown)
 				thrown = nil
 			}
+			if seen.span.Set(traces.Status(seen.status), traces.RequestID(seen.request.String())); seen.status >= http.StatusInternalServerError {
+				seen.span.Fail("internal_error")
+			}
+			seen.span.End()
 			took := time.Since(start)
 			if h.Observe != nil {
 				h.Observe("connect", seen.status, took)
 			}
-			h.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("method", r.Method), slog.String("route", "/connect"), slog.Int("status", seen.status),
+			h.Log.LogAttrs(seen.span.In(r.Context()), slog.LevelInfo, "request", slog.String("method", r.Method), slog.String("route", "/connect"), slog.Int("status", seen.status),
 				slog.Duration("duration", took), slog.String("connect_webview_id", seen.webview), slog.String("request_id", seen.request.String()))
 			if thrown != nil {
 				panic(thrown)
@@ -137,6 +143,8 @@ type answer struct {
 	http.ResponseWriter
 	status  int
 	webview string
+	begun   time.Time
+	span    traces.Span // none until the page is known
 	request uuid.UUID
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
 // loginWithin is how long a vendor may take to answer.
@@ -62,6 +63,9 @@ func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
 		}
 		if seen, ok := w.(*answer); ok {
 			seen.webview = webview.ID.String()
+			seen.span = h.Traces.Request(r.Context(), nil, seen.begun, r.Method, "/connect/{token}")
+			seen.span.Set(traces.Webview(webview.ID), traces.Workspace(workspace.ID))
+			r = r.WithContext(seen.span.In(r.Context()))
 		}
 		allowRedirects(w.Header(), webview)
 		v := &visit{w: w, r: r, webview: webview, workspace: workspace}

@@ -35,8 +35,11 @@ func (p plannedAnew) Query(ctx context.Context, sql string, args ...any) (pgx.Ro
 	return p.DBTX.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 }
 
+// Option changes how Open connects.
+type Option func(*pgxpool.Config)
+
 // Open connects to dsn, a libpq connection string or URL, and checks that the server answers.
-func Open(ctx context.Context, dsn string, maxConns int32) (*DB, error) {
+func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", err)
@@ -48,6 +51,9 @@ func Open(ctx context.Context, dsn string, maxConns int32) (*DB, error) {
 	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		registerUUID(conn.TypeMap())
 		return nil
+	}
+	for _, o := range options {
+		o(cfg)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {

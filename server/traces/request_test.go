@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -68,7 +69,7 @@ func TestRequestIsTold(t *testing.T) {
 	if about := r.Resource(); about["service.name"] != "deviceaccess-server" || about["service.instance.id"] == "" || about["process.command_args"] != "" {
 		t.Errorf("the resource is %v", about)
 	}
-	for _, what := range []string{unmistaken, s.APIKey, "127.0.0.1"} {
+	for _, what := range []string{unmistaken, s.APIKey} {
 		if strings.Contains(string(r.Raw()), what) {
 			t.Errorf("%q is told", what)
 		}
@@ -126,14 +127,15 @@ func TestStrangersAreFew(t *testing.T) {
 	t.Parallel()
 	s, r := start(t)
 	header := http.Header{"Traceparent": {parent(true)}}
+	begun := time.Now()
 	for range 200 {
 		s.Send(t, http.MethodPost, "/no/such/path", header, "{}", nil)
 	}
 	res := s.Send(t, http.MethodPost, "/devices/list", apptest.Bearer(s.APIKey), "{}", nil)
 	one(t, r, tracestest.With(requestedBy, res.Header.Get("Seam-Request-Id")))
 	strangers := r.Spans(tracestest.With("http.route", "unknown"))
-	if len(strangers) == 0 || len(strangers) > 150 {
-		t.Errorf("%d of 200 strangers are told of", len(strangers))
+	if most := 11 + int(10*time.Since(begun).Seconds()); len(strangers) == 0 || len(strangers) > most {
+		t.Errorf("%d of 200 strangers are told of, not %d at most", len(strangers), most)
 	}
 	for _, s := range strangers {
 		if s.TraceID == theirTrace {
@@ -152,5 +154,13 @@ func TestWithoutACollectorThereAreNone(t *testing.T) {
 	}
 	if n := r.Requests(); n != 0 {
 		t.Errorf("%d requests were sent", n)
+	}
+}
+
+// wrapped has all requests to the server pass through another handler.
+func wrapped(by func(http.Handler) http.Handler) apptest.Option {
+	return func(c *app.Config) {
+		inner := c.Wrap
+		c.Wrap = func(next http.Handler) http.Handler { return by(inner(next)) }
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
 const (
@@ -44,7 +45,11 @@ func (a answer) ok() bool { return a.problem == "" }
 func (d *Deliverer) send(ctx context.Context, w access.Endpoint, e access.Event) (a answer) {
 	begin := time.Now()
 	a.event = e.ID
-	defer func() { a.latency = time.Since(begin) }()
+	ctx, span := traces.Begin(ctx, "deliver")
+	defer func() {
+		a.latency = time.Since(begin)
+		a.tell(span, w, e)
+	}()
 	limited, cancel := context.WithTimeout(ctx, d.opt.Timeout)
 	defer cancel()
 	req, secrets, err := request(limited, w, e, begin)
@@ -75,6 +80,27 @@ func (d *Deliverer) send(ctx context.Context, w access.Endpoint, e access.Event)
 	read, _ := io.ReadAll(io.LimitReader(res.Body, drainSize)) // it has answered, whatever becomes of the rest
 	a.excerpt = redact(string(read), secrets, excerptSize)
 	return a
+}
+
+// tell ends the span of an attempt. The request itself carries none of it: the endpoint is somebody else's.
+func (a answer) tell(span traces.Span, w access.Endpoint, e access.Event) {
+	if !span.On() {
+		return
+	}
+	span.Set(traces.Webhook(w.ID), traces.Event(e.ID), traces.EventType(e.Type), traces.Method(http.MethodPost), traces.Status(a.status))
+	span.Set(traces.At(w.URL)...)
+	switch {
+	case a.ok():
+	case a.cut:
+		span.Fail("canceled")
+	case isProhibited(a.cause):
+		span.Fail("address_refused")
+	case a.status == 0:
+		span.Fail(traces.Word(a.cause, "no_answer"))
+	default:
+		span.Fail(strconv.Itoa(a.status))
+	}
+	span.End()
 }
 
 // request makes the request, and names what of it no log may show.

@@ -17,6 +17,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
 // Options of an Engine. The zero value is for production.
@@ -26,6 +27,7 @@ type Options struct {
 	Sweep    time.Duration    // how often keys that are due and forgotten are looked for; 0: 2 s
 	Now      func() time.Time // for the pauses of keys that fail; nil: time.Now
 	Log      *slog.Logger
+	Traces   *traces.Traces // nil: there are none
 }
 
 // Engine is this instance's part in the work.
@@ -47,8 +49,9 @@ type Engine struct {
 	pauses    *pauses                  // of keys that fail
 	swept     atomic.Int64             // when a sweep of all lanes has last come to its end, in ns since 1970; 0: never
 	mu        sync.Mutex
-	inHand    map[string]int  // lane → how many of looking
-	looking   map[wakeUp]bool // keys that somebody here looks at or waits for a slot to look at; true: asked for again meanwhile
+	inHand    map[string]int            // lane → how many of looking
+	looking   map[wakeUp]bool           // keys that somebody here looks at or waits for a slot to look at; true: asked for again meanwhile
+	causes    map[wakeUp][]traces.Cause // of keys in looking that wait to be looked at; only where there are traces
 }
 
 const (
@@ -56,6 +59,7 @@ const (
 	drainTimeout = 10 * time.Minute // after which a holder is cut off: lanes end their drains long before
 	batch        = 1000             // keys woken by one sweep
 	fetchers     = 100              // jobs taken up at once
+	mostCauses   = 8                // of looking at a key once that are remembered
 	mostInHand   = 2000             // keys of a lane that are looked at or wait for that: the sweep finds those that are too many
 )
 
@@ -78,7 +82,7 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{waker: waker, db: waker.db, opt: opt, holder: uuid.New(), lanes: map[string]Lane{},
-		slots: map[string]chan struct{}{}, pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, inHand: map[string]int{}}
+		slots: map[string]chan struct{}{}, pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, causes: map[wakeUp][]traces.Cause{}, inHand: map[string]int{}}
 	queues := map[string]river.QueueConfig{}
 	for _, l := range lanes {
 		e.lanes[l.Name()] = l
@@ -87,7 +91,7 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 	}
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(func(_ context.Context, job *river.Job[wakeUp]) error {
-		e.here(job.Args) // the job has done its part: should this process end now, the sweep of another finds the key
+		e.here(job.Args, traces.Cause{}) // the job has done its part: should this process end now, the sweep of another finds the key
 		return nil
 	}))
 	var err error
@@ -171,35 +175,53 @@ func (e *Engine) Busy() map[string]int {
 	return out
 }
 
+// traced looks at a key, and tells of it.
+func (e *Engine) traced(w wakeUp, causes []traces.Cause) (more bool) {
+	ctx, span := e.opt.Traces.Work(e.working, w.Lane, w.ID, causes)
+	defer span.End()
+	outcome, more := e.look(ctx, w)
+	if span.Set(traces.Outcome(outcome)); outcome == failed {
+		span.Fail("work_failed")
+	}
+	return more
+}
+
+// What has come of looking at a key.
+const (
+	done      = "done"
+	elsewhere = "elsewhere" // somebody else works on it
+	failed    = "failed"
+)
+
 // look works on a key for as long as it is due, unless somebody else does. More is true when its turn is over.
-func (e *Engine) look(ctx context.Context, w wakeUp) (more bool) {
+func (e *Engine) look(ctx context.Context, w wakeUp) (outcome string, more bool) {
 	lane := e.lanes[w.Lane]
 	log := e.opt.Log.With("lane", w.Lane, "id", w.ID)
 	for begin := time.Now(); ctx.Err() == nil; {
 		again, held, err := e.drain(ctx, lane, w.ID)
 		if err != nil && ctx.Err() == nil {
-			log.Error("work failed; it is taken up again", "pause", e.pauses.failed(w), "error", err)
-			return false
+			log.ErrorContext(ctx, "work failed; it is taken up again", "pause", e.pauses.failed(w), "error", err)
+			return failed, false
 		}
 		e.pauses.done(w)
 		if !held { // the holder looks once more after letting go, so nothing is missed
-			return false
+			return elsewhere, false
 		}
 		if again > 0 {
 			e.after(w, again)
 		}
 		due, err := lane.Due(ctx, w.ID)
 		if err != nil && ctx.Err() == nil {
-			log.Error("could not look once more; the sweep will", "error", err)
+			log.ErrorContext(ctx, "could not look once more; the sweep will", "error", err)
 		}
 		if err != nil || !due {
-			return false
+			return done, false
 		}
 		if time.Since(begin) > turn {
-			return true
+			return done, true
 		}
 	}
-	return false
+	return done, false
 }
 
 // drain takes the lease, lets the lane do what is due, and releases. Held is false when it did not get it.
@@ -237,7 +259,7 @@ func drain(ctx context.Context, lane Lane, lease *Lease, id uuid.UUID) (again ti
 func (e *Engine) after(w wakeUp, d time.Duration) {
 	t := time.AfterFunc(d, func() {
 		e.timers.Delete(w)
-		e.here(w)
+		e.here(w, traces.Cause{})
 	})
 	if old, loaded := e.timers.Swap(w, t); loaded {
 		old.(*time.Timer).Stop()
@@ -245,7 +267,7 @@ func (e *Engine) after(w wakeUp, d time.Duration) {
 }
 
 // here has a key looked at in this process. Whatever is committed before it is called will be seen.
-func (e *Engine) here(w wakeUp) {
+func (e *Engine) here(w wakeUp, cause traces.Cause) {
 	if _, ok := e.lanes[w.Lane]; !ok {
 		return // of a version of the program that had it
 	}
@@ -256,10 +278,19 @@ func (e *Engine) here(w wakeUp) {
 	}
 	if _, ok := e.looking[w]; ok {
 		e.looking[w] = true
+		e.because(w, cause)
 		return
 	}
 	if e.inHand[w.Lane] < mostInHand {
+		e.because(w, cause)
 		e.begin(w)
+	}
+}
+
+// because remembers why a key is looked at; with e.mu held.
+func (e *Engine) because(w wakeUp, cause traces.Cause) {
+	if cause.Is() && len(e.causes[w]) < mostCauses {
+		e.causes[w] = append(e.causes[w], cause)
 	}
 }
 
@@ -294,14 +325,17 @@ func (e *Engine) inTurn(w wakeUp) (again bool) {
 	}
 	e.mu.Lock()
 	e.looking[w] = false
+	causes := e.causes[w]
+	delete(e.causes, w)
 	e.mu.Unlock()
-	more := e.look(e.working, w)
+	more := e.traced(w, causes)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if (more || e.looking[w]) && e.sweeping.Err() == nil {
 		return true
 	}
 	delete(e.looking, w)
+	delete(e.causes, w)
 	e.inHand[w.Lane]--
 	return false
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
 // Lane is one kind of key.
@@ -63,7 +64,8 @@ func NewWaker(db *store.DB) (*Waker, error) {
 // engine of this process is told without a job, which would cost the database more than most changes do.
 func (w *Waker) Wake(ctx context.Context, tx store.Tx, lane string, id uuid.UUID) error {
 	if e, ok := w.engines.Load(lane); ok {
-		tx.Then(func() { e.(*Engine).here(wakeUp{lane, id}) })
+		cause := traces.CauseOf(ctx)
+		tx.Then(func() { e.(*Engine).here(wakeUp{lane, id}, cause) })
 		return nil
 	}
 	if _, err := w.client.InsertTx(ctx, tx.Tx, wakeUp{lane, id}, &river.InsertOpts{Queue: lane, MaxAttempts: 1}); err != nil {

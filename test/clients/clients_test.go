@@ -47,7 +47,7 @@ type figures struct {
 func walk(t *testing.T, generation string) {
 	lab := install(t, generation)
 	var run leaks.Run // of every route, for what it tells in the wrong places
-	s := apptest.Start(t, apptest.WithProfiles("august", "schlage", "nuki", "smartthings"), run.Configure)
+	s := apptest.Start(t, apptest.WithProfiles("august", "schlage", "nuki", "smartthings"), run.Configure(t))
 	setting, err := json.Marshal(settingOf(t, s))
 	if err != nil {
 		t.Fatal(err)

@@ -13,29 +13,40 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces/tracestest"
 )
 
 // Run is a server whose requests are watched, and what it leaves behind.
 type Run struct {
 	Ledger
 	log      log
+	traces   *tracestest.Receiver
 	database string
 }
 
-// Configure has a server watched, with the fullest log: it is an option of apptest.Start.
-func (r *Run) Configure(c *app.Config) {
-	r.database = c.DatabaseURL
-	c.MetricsListen = "127.0.0.1:0"
-	c.Log = slog.New(slog.NewJSONHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	inner := c.Wrap
-	c.Wrap = func(next http.Handler) http.Handler { return r.Watch(inner(next)) }
+// Configure has a server watched, with the fullest log and all traces: it makes an option of apptest.Start.
+func (r *Run) Configure(t testing.TB) func(*app.Config) {
+	t.Helper()
+	r.traces = tracestest.New(t)
+	return func(c *app.Config) {
+		r.database = c.DatabaseURL
+		c.MetricsListen, c.Traces = "127.0.0.1:0", r.traces.Options()
+		c.Log = slog.New(slog.NewJSONHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		inner := c.Wrap
+		c.Wrap = func(next http.Handler) http.Handler { return r.Watch(inner(next)) }
+	}
 }
 
 // Judge looks for all that was learned in what the server has left behind, and in what others have written: whatever is
-// found fails the test. So does a place where nothing was written: then it proves nothing.
+// found fails the test. So does a place where nothing was written: then it proves nothing. It stops the server, so that
+// nothing is on its way.
 func (r *Run) Judge(t testing.TB, server *app.App, others map[string][]byte) {
 	t.Helper()
-	places := map[string][]byte{"the log": r.log.bytes(), "the metrics": get(t, server.MetricsURL), "a dump of the database": dump(t, r.database), "refusals": r.Refusals()}
+	metrics := get(t, server.MetricsURL)
+	if err := server.Stop(t.Context()); err != nil {
+		t.Errorf("stop the server: %v", err)
+	}
+	places := map[string][]byte{"the log": r.log.bytes(), "the metrics": metrics, "the traces": r.traces.Raw(), "the traces in words": r.traces.Readable(), "a dump of the database": dump(t, r.database), "refusals": r.Refusals()}
 	for place, written := range others {
 		places[place] = written
 	}

@@ -23,6 +23,7 @@ import (
 	"unicode"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
 // Config of New.
@@ -188,8 +189,13 @@ func path(system adapter.SystemRef) string { return "/systems/" + url.PathEscape
 // answerLimit bounds what is read of an answer; 10 000 users take about 4 MB.
 const answerLimit = 16 << 20
 
+// words are those of paths; what else is in one is an identifier.
+var words = []string{"systems", "users", "sandbox", "account", "revoke"}
+
 // do makes a call and decodes its answer into out, which may be nil.
-func (a *Adapter) do(ctx context.Context, method, where string, body, out any) error {
+func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (err error) {
+	ctx, span := adapter.Trace(ctx, "accesscloud", a.base, method, where, words)
+	defer func() { adapter.Traced(span, err) }()
 	doubt := adapter.Unconfirmed // the class of what may have taken effect
 	if method == http.MethodGet {
 		doubt = adapter.Transient
@@ -224,6 +230,7 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) e
 		return a.lost(ctx, doubt, err)
 	}
 	defer resp.Body.Close()
+	span.Set(traces.Status(resp.StatusCode))
 	if resp.StatusCode == http.StatusSwitchingProtocols { // the connection is ours now, and no deadline would end the reading of it
 		return adapter.Errorf(doubt, "the vendor answered in another protocol than HTTP")
 	}

@@ -12,10 +12,14 @@ import (
 	"sync/atomic"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
 // answerLimit bounds what is read of an answer; 250 codes take about 60 kB.
 const answerLimit = 8 << 20
+
+// words are those of paths; what else is in one is an identifier.
+var words = []string{"locks", "access_codes", "offline_codes", "actions", "auto_lock", "webhooks", "sandbox", "account", "revoke"}
 
 // call is one request of the contract.
 type call struct {
@@ -30,11 +34,14 @@ func (c call) writes() bool { return c.method != http.MethodGet }
 
 // do makes the call and decodes its answer into out, which may be nil. It fails with an *adapter.Error,
 // which wraps nothing, or with one joined to the context's error.
-func (a *Adapter) do(ctx context.Context, c call, out any) error {
+func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
+	ctx, span := adapter.Trace(ctx, "devicecloud", a.base, c.method, c.path, words)
+	defer func() { adapter.Traced(span, err) }()
 	resp, err := a.send(ctx, c)
 	if err != nil {
 		return err
 	}
+	span.Set(traces.Status(resp.StatusCode))
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusSwitchingProtocols { // the connection is ours now, and no deadline would end the reading of it
 		return adapter.Errorf(c.doubt(), "the vendor answered in another protocol than HTTP")

@@ -122,7 +122,9 @@ func (l *lock) begin(ctx context.Context) (func(), error) {
 // command sends one command and waits for its answer; judge is called with a.mu held. It fails with GatewayDown,
 // AuthRevoked, NotFound, Unconfirmed, as failure says, and with errNoAnswer.
 func (a *Adapter) command(ctx context.Context, l *lock, verb string, payload map[string]any, within time.Duration,
-	judge func(w, before *wireState) verdict) error {
+	judge func(w, before *wireState) verdict) (err error) {
+	ctx, span := adapter.TraceCommand(ctx, "zigbee2mqtt", a.config.Broker, verb)
+	defer func() { adapter.Traced(span, err) }()
 	w := &waiter{verb: verb, judge: judge, result: make(chan error, 1)}
 	for key := range payload {
 		w.keys = append(w.keys, key)

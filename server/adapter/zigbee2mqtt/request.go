@@ -25,7 +25,9 @@ const healthWithin = 5 * time.Second
 
 // request asks Zigbee2MQTT something and waits for the answer to that. It fails like session.publish, with
 // errNoAnswer, as failure says, and with GatewayDown.
-func (a *Adapter) request(ctx context.Context, what string, payload map[string]any, within time.Duration) (json.RawMessage, error) {
+func (a *Adapter) request(ctx context.Context, what string, payload map[string]any, within time.Duration) (_ json.RawMessage, err error) {
+	ctx, span := adapter.TraceCommand(ctx, "zigbee2mqtt", a.config.Broker, what)
+	defer func() { adapter.Traced(span, err) }()
 	payload["transaction"] = rand.Text()
 	answer := make(chan wireResponse, 1)
 	a.mu.Lock()

@@ -104,10 +104,12 @@ func (a *Adapter) absent(s *session, device adapter.DeviceRef) *adapter.Error {
 }
 
 // ask calls with a limit of its own besides that of ctx.
-func (a *Adapter) ask(ctx context.Context, s *session, within time.Duration, command string, arguments args, out any) error {
-	limited, cancel := context.WithTimeout(ctx, within)
+func (a *Adapter) ask(ctx context.Context, s *session, within time.Duration, command string, arguments args, out any) (err error) {
+	traced, span := adapter.TraceCommand(ctx, "zwavejs", a.url, command)
+	defer func() { adapter.Traced(span, err) }()
+	limited, cancel := context.WithTimeout(traced, within)
 	defer cancel()
-	err := s.call(limited, command, arguments, out)
+	err = s.call(limited, command, arguments, out)
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) { // ours: the caller's has not passed
 		return adapter.AsError(err)
 	}

@@ -37,6 +37,7 @@ type ready struct {
 type program struct {
 	*testing.T
 	dir string
+	env []string // besides that of the test
 }
 
 func newProgram(t *testing.T) *program {
@@ -52,7 +53,7 @@ func newProgram(t *testing.T) *program {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	return &program{t, dir}
+	return &program{T: t, dir: dir}
 }
 
 func (p *program) command(args ...string) *exec.Cmd {
@@ -63,6 +64,7 @@ func (p *program) command(args ...string) *exec.Cmd {
 	}
 	cmd := exec.CommandContext(p.Context(), exe, args...)
 	cmd.Env = append(os.Environ(), "DEVICEACCESS_TEST_RUN_MAIN=1", "DEVICEACCESS_DATA_DIR="+filepath.Join(p.dir, "data"))
+	cmd.Env = append(cmd.Env, p.env...)
 	return cmd
 }
 

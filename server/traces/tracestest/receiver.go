@@ -123,8 +123,9 @@ func attributes(list []*common.KeyValue) map[string]string {
 // Spans are all that have come so far and meet all conditions.
 func (r *Receiver) Spans(conditions ...func(Span) bool) (out []Span) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, s := range r.spans {
+	all := slices.Clip(r.spans)
+	r.mu.Unlock() // conditions may ask for spans, too
+	for _, s := range all {
 		if !slices.ContainsFunc(conditions, func(is func(Span) bool) bool { return !is(s) }) {
 			out = append(out, s)
 		}

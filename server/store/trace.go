@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
+)
+
+// Traced has statements told of in the traces of those who ask for them: the name of the query and how long it took, never
+// its text, an argument, or what the database says about it, which may quote either. otelpgx puts the message of an error
+// into the trace.
+func Traced(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer{} }
+
+type tracer struct{}
+
+var (
+	_ pgx.QueryTracer       = tracer{}
+	_ pgx.BatchTracer       = tracer{}
+	_ pgxpool.AcquireTracer = tracer{}
+)
+
+func (tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if !traces.On(ctx) {
+		return ctx
+	}
+	name := nameOf(data.SQL)
+	ctx, _ = traces.Begin(ctx, name, traces.Database(), traces.Statement(name))
+	return ctx
+}
+
+func (tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
+	span := traces.Of(ctx)
+	if !span.On() {
+		return
+	}
+	if data.Err == nil {
+		span.Set(traces.Rows(data.CommandTag.RowsAffected()))
+	}
+	ended(span, data.Err)
+}
+
+func (tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	if !traces.On(ctx) {
+		return ctx
+	}
+	name := "batch"
+	if queued := data.Batch.QueuedQueries; len(queued) > 0 {
+		name += " " + nameOf(queued[0].SQL)
+	}
+	ctx, _ = traces.Begin(ctx, name, traces.Database(), traces.Statement(name), traces.BatchSize(data.Batch.Len()))
+	return ctx
+}
+
+func (tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+func (tracer) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchEndData) {
+	ended(traces.Of(ctx), data.Err)
+}
+
+func ended(span traces.Span, err error) {
+	if err != nil {
+		word := traces.Word(err, "lost")
+		if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+			word = e.Code
+		}
+		span.Fail(word)
+	}
+	span.End()
+}
+
+// waited is how long somebody waits for a connection before that is told.
+const waited = 2 * time.Millisecond
+
+type acquiringKey struct{}
+
+func (tracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+	if !traces.On(ctx) {
+		return ctx
+	}
+	return context.WithValue(ctx, acquiringKey{}, time.Now())
+}
+
+func (tracer) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, data pgxpool.TraceAcquireEndData) {
+	since, ok := ctx.Value(acquiringKey{}).(time.Time)
+	if !ok || data.Err == nil && time.Since(since) < waited {
+		return
+	}
+	ended(traces.Since(ctx, since, "wait for a connection", traces.Database()), data.Err)
+}
+
+// nameOf is the name that a query has in queries/, or what of a statement is no secret: that it ends a transaction.
+func nameOf(sql string) string {
+	if _, rest, ok := strings.Cut(sql, "-- name: "); ok {
+		name, _, _ := strings.Cut(rest, " ")
+		if named(name) {
+			return name
+		}
+	}
+	word, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
+	switch word = strings.ToLower(word); word {
+	case "begin", "commit", "rollback", "savepoint", "release":
+		return word
+	}
+	return "unnamed"
+}
+
+func named(name string) bool {
+	return name != "" && len(name) < 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+}

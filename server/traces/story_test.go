@@ -1,0 +1,162 @@
+package traces_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces/tracestest"
+)
+
+// A code goes from the request to the lock, and the event of that to an endpoint: one trace has it all, and whoever is
+// called learns nothing of it.
+func TestCodeIsFollowedFromRequestToEndpoint(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var carried []string // headers that somebody was sent
+	watch := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/sandbox/") || strings.HasPrefix(r.URL.Path, "/hook") {
+				mu.Lock()
+				carried = append(carried, r.Header.Get("Traceparent")+r.Header.Get("Tracestate")+r.Header.Get("Baggage"))
+				mu.Unlock()
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	endpoint := httptest.NewServer(watch(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	t.Cleanup(endpoint.Close)
+	s, r := start(t, wrapped(watch))
+	device := s.Device(t, "august")
+	var hook struct {
+		Webhook struct {
+			ID     string `json:"webhook_id"`
+			Secret string `json:"secret"`
+		} `json:"webhook"`
+	}
+	s.Post(t, "/webhooks/create", map[string]any{"url": endpoint.URL + "/hook/" + unmistaken + "?key=" + unmistaken, "event_types": []string{"access_code.created", "access_code.set_on_device"}}, &hook)
+	header := apptest.Bearer(s.APIKey)
+	header.Set("Traceparent", parent(true))
+	res := s.Send(t, http.MethodPost, "/access_codes/create", header, fmt.Sprintf(`{"device_id":%q,"code":"481516","name":%q}`, device, unmistaken), nil)
+	if res.StatusCode != http.StatusOK {
+		t.Fatal(res.Status)
+	}
+	made := one(t, r, tracestest.Named("deliver"), tracestest.With("deviceaccess.event_type", "access_code.created"))
+	set := one(t, r, tracestest.Named("deliver"), tracestest.With("deviceaccess.event_type", "access_code.set_on_device"))
+	for name, want := range map[string]string{"deviceaccess.webhook_id": hook.Webhook.ID, "http.response.status_code": "200", "url.scheme": "http", "server.address": "127.0.0.1"} {
+		if set.Attributes[name] != want || set.Kind != "client" {
+			t.Errorf("%s of the delivery is %q, expected %q", name, set.Attributes[name], want)
+		}
+	}
+	in := func(s tracestest.Span) bool { return s.TraceID == theirTrace }
+	request := one(t, r, in, tracestest.Named("POST /access_codes/create"))
+	onDevice := func(s tracestest.Span) bool {
+		return s.Name == "work device" && s.Attributes["deviceaccess.device_id"] == device
+	}
+	isRequest := func(s tracestest.Span) bool { return s.ID == request.ID }
+	apptest.Until(t, "the delivery of what the request did comes from the request", func() bool {
+		return comesFrom(r, made, isRequest, "work outbox", "work endpoint")
+	})
+	apptest.Until(t, "the work on the device comes from the request", func() bool {
+		return len(r.Spans(onDevice, func(s tracestest.Span) bool { return comesFrom(r, s, isRequest) })) > 0
+	})
+	apptest.Until(t, "the delivery of what the device has confirmed comes from work on the device", func() bool {
+		return comesFrom(r, set, onDevice, "work outbox", "work endpoint")
+	})
+	written := 0
+	for _, w := range r.Spans(onDevice) {
+		written += len(r.Spans(tracestest.Below(w), tracestest.Named("POST /locks/{id}/access_codes"), tracestest.With("deviceaccess.adapter", "devicecloud"), tracestest.With("http.response.status_code", "201")))
+		if w.Attributes["deviceaccess.outcome"] == "" || len(r.Spans(tracestest.Below(w), tracestest.With("db.operation.name", "ReleaseLease"))) == 0 {
+			t.Errorf("the work on the device is %+v", w)
+		}
+	}
+	if written != 1 {
+		t.Errorf("the vendor was given the code %d times: %+v", written, r.Spans(in))
+	}
+	if statements := r.Spans(tracestest.Below(request), tracestest.With("db.system.name", "postgresql")); len(statements) < 3 {
+		t.Errorf("the request has %d statements: %+v", len(statements), statements)
+	}
+	if unnamed := r.Spans(tracestest.With("db.operation.name", "unnamed"), in); len(unnamed) > 0 {
+		t.Errorf("statements have no name: %+v", unnamed)
+	}
+	for _, secret := range []string{unmistaken, "481516", hook.Webhook.Secret, s.APIKey} {
+		if strings.Contains(string(r.Raw()), secret) {
+			t.Errorf("%q is told", secret)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(carried) < 2 || strings.Join(carried, "") != "" {
+		t.Errorf("somebody was told of the trace: %q", carried)
+	}
+}
+
+// comesFrom says whether a span is a part of one that is meant, or was caused by it, by way of spans of the names that are
+// given.
+func comesFrom(r *tracestest.Receiver, span tracestest.Span, meant func(tracestest.Span) bool, by ...string) bool {
+	for _, above := range append(span.Links, span.Parent) {
+		for _, s := range r.Spans(func(s tracestest.Span) bool { return s.ID == above }) {
+			if meant(s) || slices.Contains(by, s.Name) && comesFrom(r, s, meant, by...) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// What an endpoint, a vendor and the database refuse is told in a word.
+func TestFailuresAreTold(t *testing.T) {
+	t.Parallel()
+	s, r := start(t)
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	t.Cleanup(broken.Close)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for _, url := range []string{broken.URL, closed.URL} {
+		s.Post(t, "/webhooks/create", map[string]any{"url": url, "event_types": []string{"access_code.created"}}, nil)
+	}
+	s.Post(t, "/access_codes/create", map[string]any{"device_id": s.Device(t, "august")}, nil)
+	for _, word := range []string{"418", "no_answer"} {
+		apptest.Until(t, "a delivery fails with "+word, func() bool {
+			failed := r.Spans(tracestest.Named("deliver"), tracestest.With("error.type", word))
+			return len(failed) > 0 && failed[0].Failed && failed[0].StatusMessage == ""
+		})
+	}
+}
+
+// Requests at the same time have each their own parts.
+func TestRequestsDoNotMix(t *testing.T) {
+	t.Parallel()
+	s, r := start(t)
+	const n = 40
+	trace := func(i int) string { return fmt.Sprintf("%031d1", i) }
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			header := apptest.Bearer(s.APIKey)
+			header.Set("Traceparent", "00-"+trace(i)+"-"+theirSpan+"-01")
+			s.Send(t, http.MethodPost, []string{"/devices/list", "/access_codes/list"}[i%2], header, fmt.Sprintf(`{"device_id":%q}`, s.Device(t, "august")), nil)
+		})
+	}
+	all.Wait()
+	for i := range n {
+		request := one(t, r, func(s tracestest.Span) bool { return s.TraceID == trace(i) && s.Kind == "server" })
+		var parts []tracestest.Span
+		apptest.Until(t, "its parts are received", func() bool {
+			parts = r.Spans(func(s tracestest.Span) bool { return s.TraceID == trace(i) && s.Kind == "client" })
+			return len(parts) > 0
+		})
+		for _, p := range parts {
+			if p.Parent != request.ID || (p.Name == "ListDevices") != (i%2 == 0) {
+				t.Errorf("request %d has %s, which is of another: %+v", i, p.Name, p)
+			}
+		}
+	}
+}
