@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -20,6 +21,8 @@ type conn struct {
 	place string
 	state atomic.Int32
 	since atomic.Int64 // nanoseconds
+	gone  chan struct{}
+	end   func() // closes gone
 
 	header int    // bytes since the last request; read by the server's one reader
 	head   *visit // where these are many
@@ -79,6 +82,7 @@ func (n *conn) Close() error {
 	n.crowd.mu.Lock()
 	n.crowd.forget(n)
 	n.crowd.mu.Unlock()
+	n.end()
 	return n.Conn.Close()
 }
 
@@ -119,7 +123,8 @@ func (l *listener) Accept() (net.Conn, error) {
 
 // enter takes a connection in. Where there are too many others give way to it; nil: nobody could.
 func (c *Crowd) enter(inner net.Conn) net.Conn {
-	n := &conn{Conn: inner, crowd: c, place: addressOf(inner.RemoteAddr().String())}
+	n := &conn{Conn: inner, crowd: c, place: addressOf(inner.RemoteAddr().String()), gone: make(chan struct{})}
+	n.end = sync.OnceFunc(func() { close(n.gone) })
 	n.becomes(waiting)
 	if tcp, ok := inner.(*net.TCPConn); ok {
 		_ = tcp.SetWriteBuffer(unsent) // the system's choice is as good, until somebody does not read
@@ -160,6 +165,7 @@ func (c *Crowd) enter(inner net.Conn) net.Conn {
 func (c *Crowd) close(out []*conn) {
 	c.shed.Add(int64(len(out)))
 	for _, n := range out {
+		n.end()
 		n.Conn.Close() //nolint:errcheck // it is given up
 	}
 }

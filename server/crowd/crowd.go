@@ -26,6 +26,8 @@ const (
 	part         = 64 << 10  // of an answer that is sent
 	unsent       = 128 << 10 // of an answer that the system keeps until it is read
 	ignored      = 4 << 10   // bytes that every connection has room for anyway
+	large        = 64 << 10  // of a body or an answer: what is beyond costs much
+	mostLong     = 32        // answers of which is remembered that they are long, of one caller
 	batch        = 128       // connections that give way at once: to choose them costs as much as there are
 )
 
@@ -52,6 +54,8 @@ type Crowd struct {
 	visits map[*visit]struct{}
 
 	free    int // turns
+	working [kinds]int
+	modest  modest
 	callers map[string]*caller
 	served  uint64 // turns given so far
 

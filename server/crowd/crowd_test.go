@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -181,8 +182,8 @@ func TestBodiesThatDoNotEndGiveWay(t *testing.T) {
 		io.WriteString(w, "done")
 	})
 	half := strings.Repeat("a", 100_000)
-	for range 30 {
-		c := b.dial("127.0.0.9")
+	for n := range 30 {
+		c := b.dial(fmt.Sprintf("127.0.0.%d", 9+n/2))
 		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n%s", half)
 	}
 	b.until("some have given way", func() bool { return b.crowd.Shed() >= 15 })
@@ -229,7 +230,7 @@ func TestAnswersThatNobodyReadsGiveWayAndKeepTheCallerFromMore(t *testing.T) {
 		b.crowd.mu.Lock()
 		defer b.crowd.mu.Unlock()
 		k := b.crowd.callers["127.0.0.9"]
-		return k != nil && len(k.queue) > 0 && k.unread > 1<<20
+		return k != nil && len(k.queues[light])+len(k.queues[heavy]) > 0 && k.unread > 1<<20
 	})
 	res, err := http.Get("http://" + b.addr)
 	if err != nil {
@@ -245,7 +246,9 @@ func TestAnswersThatNobodyReadsGiveWayAndKeepTheCallerFromMore(t *testing.T) {
 func TestTurnsGoToWhoeverHasFewest(t *testing.T) {
 	t.Parallel()
 	c := New(Limits{Turns: 4, Address: func(r *http.Request) string { return r.Header.Get("From") }})
-	comes := func(from string) *visit { return c.visit(&http.Request{Header: http.Header{"From": {from}}}) }
+	comes := func(from string) *visit {
+		return c.visit(&http.Request{URL: &url.URL{Path: "/"}, Header: http.Header{"From": {from}}})
+	}
 	var greedy []*visit
 	for range 3 {
 		v := comes("greedy")
@@ -262,7 +265,7 @@ func TestTurnsGoToWhoeverHasFewest(t *testing.T) {
 	queued := func(who string) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.callers[who] != nil && len(c.callers[who].queue) > 0
+		return c.callers[who] != nil && len(c.callers[who].queues[light]) > 0
 	}
 	until(t, "the greedy one waits", func() bool { return queued("greedy") })
 	one, two := comes("modest"), comes("modest")

@@ -62,11 +62,15 @@ func (b *body) Read(p []byte) (int, error) {
 	if v.conn != nil {
 		v.conn.becomes(asking)
 	}
+	if late := v.takeRoom(b.ctx); late != nil {
+		return 0, late
+	}
 	n, err := b.ReadCloser.Read(p)
 	if v.conn != nil {
 		v.conn.becomes(working)
 	}
 	if n > 0 {
+		v.received(n)
 		v.hold(n, false)
 	}
 	if v.inTurn {
@@ -96,6 +100,7 @@ func (a *answer) WriteHeader(status int) {
 // Write sends an answer in parts, each of which has to be read within StalledAfter.
 func (a *answer) Write(b []byte) (n int, err error) {
 	a.visit.done()
+	a.visit.sent += len(b)
 	if len(b) <= ignored {
 		return a.ResponseWriter.Write(b)
 	}

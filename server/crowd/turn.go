@@ -3,7 +3,10 @@ package crowd
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
+	"runtime"
+	"slices"
 	"time"
 )
 
@@ -19,8 +22,23 @@ type caller struct {
 	running int
 	unread  int // bytes of answers
 	last    uint64
-	queue   []*visit
+	queues  [kinds][]*visit // of those who wait
+	lingers bool            // is remembered although there may be no visit
+	long    map[string]bool // what has been answered at length
+
+	rooms    int // for large bodies, that are taken
+	roomless []*visit
 }
+
+// kind of a request, by what it costs. That is told by bytes: those of a body that is there, and those that were answered
+// when the same was asked for before.
+type kind int
+
+const (
+	light kind = iota
+	heavy
+	kinds
+)
 
 // visit is one request. A turn is what it needs to be worked on: it has none while its body is on its way, and none
 // once its answer is.
@@ -29,9 +47,14 @@ type visit struct {
 	conn   *conn // nil: not of our listener
 	caller *caller
 	name   string
+	path   string
+	kind   kind
 	turned bool // has a turn
 	over   bool // wants none any more
 	inTurn bool // works in turn at all
+	room   bool // has one for a large body
+	got    int  // bytes of its body
+	sent   int  // bytes of its answer
 	held   int  // bytes
 	unread int  // of these, of an answer
 	since  time.Time
@@ -40,7 +63,14 @@ type visit struct {
 
 func (c *Crowd) visit(r *http.Request) *visit {
 	n, _ := r.Context().Value(connKey{}).(*conn)
-	return c.enroll(c.limits.Address(r), n)
+	v := c.enroll(c.limits.Address(r), n)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v.path = r.URL.Path
+	if v.caller.long[v.path] {
+		v.kind = heavy
+	}
+	return v
 }
 
 // enroll begins a visit, which has to leave.
@@ -63,9 +93,50 @@ func (v *visit) leave() {
 	defer v.crowd.mu.Unlock()
 	v.yield()
 	v.letGo(v.held)
-	if v.caller.visits--; v.caller.visits == 0 {
-		delete(v.crowd.callers, v.name)
+	if v.room {
+		v.caller.leaveRoom()
 	}
+	v.learn()
+	v.crowd.forgo(v.name, v.caller)
+}
+
+// forgo counts a visit less, and forgets who has none; with c.mu held.
+func (c *Crowd) forgo(name string, k *caller) {
+	if k.visits--; k.visits == 0 {
+		delete(c.callers, name)
+	}
+}
+
+// learn remembers whether what was asked for has a long answer; with the lock held.
+func (v *visit) learn() {
+	k := v.caller
+	switch {
+	case v.sent == 0:
+	case v.sent <= large:
+		delete(k.long, v.path)
+	case len(k.long) < mostLong:
+		if k.long == nil {
+			k.long = map[string]bool{}
+		}
+		k.long[v.path] = true
+	}
+	if len(k.long) > 0 && !k.lingers {
+		k.lingers = true
+		v.crowd.later(v, func() { k.lingers = false })
+	}
+}
+
+// later does what is due to the caller of a visit after a while, and remembers him until then; with c.mu held.
+func (c *Crowd) later(v *visit, f func()) {
+	name, k := v.name, v.caller
+	k.visits++
+	time.AfterFunc(StalledAfter, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		f()
+		c.next()
+		c.forgo(name, k)
+	})
 }
 
 // take waits for a turn. It fails with ErrBusy, or as ctx does.
@@ -76,20 +147,32 @@ func (v *visit) take(ctx context.Context) error {
 		c.mu.Unlock()
 		return nil
 	}
-	if len(v.caller.queue) == 0 && c.may(v) {
+	if len(v.caller.queues[v.kind]) == 0 && c.may(v) {
 		c.give(v)
 		c.mu.Unlock()
 		return nil
 	}
+	return v.wait(ctx, &v.caller.queues[v.kind], &v.turned)
+}
+
+// wait is until what is queued for has been given. It is called with the lock, which it lets go.
+func (v *visit) wait(ctx context.Context, queue *[]*visit, given *bool) error {
+	c := v.crowd
 	v.ready = make(chan struct{})
-	v.caller.queue = append(v.caller.queue, v)
+	*queue = append(*queue, v)
 	c.mu.Unlock()
 	enough := time.NewTimer(patience)
 	defer enough.Stop()
+	var gone <-chan struct{}
+	if v.conn != nil {
+		gone = v.conn.gone
+	}
 	var err error
 	select {
 	case <-v.ready:
 		return nil
+	case <-gone: // nobody else tells of that before the body has been read
+		err = net.ErrClosed
 	case <-enough.C:
 		err = ErrBusy
 	case <-ctx.Done():
@@ -97,14 +180,11 @@ func (v *visit) take(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if v.turned { // just now
+	if *given { // just now
 		return nil
 	}
-	for i, other := range v.caller.queue {
-		if other == v {
-			v.caller.queue = append(v.caller.queue[:i], v.caller.queue[i+1:]...)
-			break
-		}
+	if i := slices.Index(*queue, v); i >= 0 {
+		*queue = slices.Delete(*queue, i, i+1)
 	}
 	return err
 }
@@ -132,41 +212,69 @@ func (v *visit) yield() {
 	v.turned = false
 	v.caller.running--
 	v.crowd.free++
+	v.crowd.working[v.kind]--
 	v.crowd.next()
 }
 
 // may says whether there is a turn for v: one caller never has all of them, and none at all while he leaves what he has
-// asked for unread. With c.mu held.
+// asked for unread. What costs much never has all, and leaves others the processors as long as they have use for them.
+// With c.mu held.
 func (c *Crowd) may(v *visit) bool {
-	return c.free > 0 && v.caller.running < max(1, c.limits.Turns*3/4) && v.caller.unread <= c.limits.Held/8
+	if c.free == 0 || v.caller.running >= max(1, c.limits.Turns*3/4) || v.caller.unread > c.limits.Held/8 {
+		return false
+	}
+	if v.kind == light {
+		return true
+	}
+	most := max(1, c.limits.Turns/2)
+	if c.modest.others(v.name) {
+		most = max(1, min(most, runtime.GOMAXPROCS(0)/2))
+	}
+	return c.working[heavy] < most
 }
 
 func (c *Crowd) give(v *visit) {
 	c.free--
+	c.working[v.kind]++
 	c.served++
 	v.turned = true
 	v.caller.running++
 	v.caller.last = c.served
+	if v.kind == light {
+		c.modest.seen(v.name)
+	}
 }
 
-// next gives the turns that are free to those who wait: first to whoever has fewest, then to whoever has waited longest
-// since his last. With c.mu held.
+// next gives the turns that are free to those who wait: what costs little first, as long as something that costs much is
+// being worked on. With c.mu held.
 func (c *Crowd) next() {
-	for c.free > 0 {
-		var first *caller
-		for _, k := range c.callers {
-			if len(k.queue) > 0 && c.may(k.queue[0]) && (first == nil || k.running < first.running || k.running == first.running && k.last < first.last) {
-				first = k
-			}
-		}
-		if first == nil {
-			return
-		}
-		v := first.queue[0]
-		first.queue = first.queue[1:]
-		c.give(v)
-		close(v.ready)
+	if c.working[heavy] == 0 {
+		c.nextOf(heavy)
 	}
+	for c.nextOf(light) {
+		continue
+	}
+	for c.nextOf(heavy) {
+		continue
+	}
+}
+
+// nextOf gives a turn to whoever has fewest, of these to whoever has waited longest since his last. With c.mu held.
+func (c *Crowd) nextOf(what kind) bool {
+	var first *caller
+	for _, k := range c.callers {
+		if len(k.queues[what]) > 0 && c.may(k.queues[what][0]) && (first == nil || k.running < first.running || k.running == first.running && k.last < first.last) {
+			first = k
+		}
+	}
+	if first == nil {
+		return false
+	}
+	v := first.queues[what][0]
+	first.queues[what] = first.queues[what][1:]
+	c.give(v)
+	close(v.ready)
+	return true
 }
 
 // hold counts bytes that are kept for a request. When there are too many, the request gives way that has been at it
@@ -186,11 +294,31 @@ func (v *visit) hold(n int, unread bool) {
 		if slow := c.heaviest(); slow != nil && slow.conn != nil {
 			out = append(out, slow.conn)
 			c.forget(slow.conn)
-			slow.letGo(slow.held) // it is freed in a moment
+			slow.giveWay()
 		}
 	}
 	c.mu.Unlock()
 	c.close(out)
+}
+
+// giveWay counts what a visit holds as freed, which it is in a moment. Its caller has that counted against him for as long
+// as he might have kept it: else he would be at it again at once. With the lock held.
+func (v *visit) giveWay() {
+	k, unread, rooms := v.caller, v.unread, 0
+	if v.room {
+		v.room, rooms = false, 1
+	}
+	v.letGo(v.held)
+	if unread+rooms == 0 {
+		return
+	}
+	k.unread += unread
+	v.crowd.later(v, func() {
+		k.unread -= unread
+		for range rooms {
+			k.leaveRoom()
+		}
+	})
 }
 
 // release is the end of hold.
@@ -215,17 +343,16 @@ func (v *visit) letGo(n int) {
 	}
 }
 
-// heaviest is the request that gives way; with c.mu held.
+// heaviest is the request that gives way: the oldest of those whose callers hold most, or nearly as much. With c.mu held.
 func (c *Crowd) heaviest() (out *visit) {
-	of := map[*caller]int{}
+	of, most := map[*caller]int{}, 0
 	for v := range c.visits {
-		of[v.caller] += v.held
+		if of[v.caller] += v.held; !v.turned {
+			most = max(most, of[v.caller])
+		}
 	}
 	for v := range c.visits {
-		if v.turned { // it is being worked on
-			continue
-		}
-		if out == nil || of[v.caller] > of[out.caller] || v.caller == out.caller && v.since.Before(out.since) {
+		if !v.turned && of[v.caller] >= most/2 && (out == nil || v.since.Before(out.since)) { // one with a turn is being worked on
 			out = v
 		}
 	}

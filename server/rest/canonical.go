@@ -86,8 +86,9 @@ func readBody(x *exchange, r *http.Request) (map[string]any, error) {
 	if r.ContentLength > maxBody {
 		return nil, &http.MaxBytesError{Limit: maxBody}
 	}
-	whole, err := readWhole(http.MaxBytesReader(x.ResponseWriter, r.Body, maxBody), r.ContentLength)
-	if err != nil {
+	measured := &measured{Reader: http.MaxBytesReader(x.ResponseWriter, r.Body, maxBody)}
+	whole, err := readWhole(measured, r.ContentLength)
+	if err != nil && !errors.Is(err, errExcess) {
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 			return nil, tooLarge
 		}
@@ -103,6 +104,9 @@ func readBody(x *exchange, r *http.Request) (map[string]any, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && !isJSON(r.Header.Get("Content-Type")) {
 		message := fmt.Sprintf("%s requests must have Content-Type header with %q", r.Method, jsonType)
 		return nil, &failure{status: http.StatusBadRequest, kind: "invalid_content_type", message: message}
+	}
+	if measured.problem != "" {
+		return nil, invalidJSON(measured.problem)
 	}
 	return parseBody(raw)
 }
@@ -129,13 +133,10 @@ func isJSON(contentType string) bool {
 	return strings.EqualFold(strings.TrimSpace(media), jsonType)
 }
 
-// parseBody reads a JSON object. Of a name that is there twice, the last counts.
+// parseBody reads a JSON object that has been measured. Of a name that is there twice, the last counts.
 func parseBody(raw []byte) (map[string]any, error) {
 	if !utf8.Valid(raw) {
 		return nil, invalidJSON("The body is not UTF-8")
-	}
-	if problem := excess(raw); problem != "" {
-		return nil, invalidJSON(problem)
 	}
 	var body any
 	if err := json.Unmarshal(raw, &body); err != nil {
@@ -153,39 +154,6 @@ func parseBody(raw []byte) (map[string]any, error) {
 	default:
 		return nil, invalid([]issue{{message: "Expected object, received " + typeOf(body)}})
 	}
-}
-
-// The most that is read into memory, where a value of one byte takes fifty.
-const (
-	maxValues = 20_000 // of a body, and members of its objects
-	maxDepth  = 64
-)
-
-// excess says what of a body is too much, if it is JSON at all; empty: nothing.
-func excess(raw []byte) string {
-	values, depth, quoted := 0, 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return fmt.Sprintf("The body is nested more than %d deep", maxDepth)
-			}
-			values++
-		case c == '}' || c == ']':
-			depth--
-		case c == ',':
-			values++
-		}
-		if values > maxValues {
-			return fmt.Sprintf("The body has more than %d values; split it", maxValues)
-		}
-	}
-	return ""
 }
 
 func invalidJSON(message string) *failure {

@@ -1,8 +1,12 @@
 package rest
 
 import (
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -85,6 +89,28 @@ func TestAccessLogTellsWhatHappenedAndNoSecret(t *testing.T) {
 		t.Error("the cause of a 500 is not logged")
 	}
 }
+
+// Who stops reading, or goes away, is no failure of ours.
+func TestAnswersThatAreNotReadAreNoErrorInTheLog(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, cause := range []error{os.ErrDeadlineExceeded, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/devices/list", nil)
+		r.Header.Set("Authorization", "Bearer "+goodKey)
+		b.handler.ServeHTTP(deaf{httptest.NewRecorder(), cause}, r)
+		if log := b.log.String(); strings.Contains(log, "level=ERROR") || !strings.Contains(log, cause.Error()) || !strings.Contains(log, "was not read to its end") {
+			t.Errorf("%v: the log: %s", cause, log)
+		}
+	}
+}
+
+// deaf is whoever does not read.
+type deaf struct {
+	http.ResponseWriter
+	cause error
+}
+
+func (d deaf) Write([]byte) (int, error) { return 0, d.cause }
 
 func TestAbortedAnswersEndTheConnection(t *testing.T) {
 	t.Parallel()

@@ -60,6 +60,7 @@ func TestRefusals(t *testing.T) {
 		"not JSON in a GET":             {request{"GET", list, `limit=2`, nil}, 400, "invalid_json", "The body is not JSON: syntax error at byte 1"},
 		"not UTF-8":                     {request{"POST", list, "{\"search\":\"\xff\"}", nil}, 400, "invalid_json", "The body is not UTF-8"},
 		"nested without end":            {request{"POST", list, `{"x":` + strings.Repeat("[", 500_000) + strings.Repeat("]", 500_000) + `}`, nil}, 400, "invalid_json", "The body is nested more than 64 deep"},
+		"values without end":            {request{"POST", list, `{"device_ids":[` + strings.Repeat("[],", 300_000) + `1]}`, nil}, 400, "invalid_json", "The body has more than 20000 values; split it"},
 		"number beyond all numbers":     {request{"POST", list, `{"limit":1e999}`, nil}, 400, "invalid_json", "The body is not JSON: a number is too large"},
 		"array for a body":              {request{"POST", list, `[]`, nil}, 400, "invalid_input", "Expected object, received array"},
 		"text for a body":               {request{"POST", list, `"4711"`, nil}, 400, "invalid_input", "Expected object, received string"},

@@ -46,6 +46,7 @@ type exchange struct {
 
 	status  int // 0 until the answer has begun
 	written int
+	unread  error  // why the answer has not been sent to its end
 	failure string // error.type of the answer
 
 	begun time.Time
@@ -118,6 +119,9 @@ func (x *exchange) Write(b []byte) (int, error) {
 	}
 	n, err := x.ResponseWriter.Write(b)
 	x.written += n
+	if x.unread == nil {
+		x.unread = err
+	}
 	return n, err
 }
 
@@ -186,6 +190,10 @@ func (e *edge) log(x *exchange, duration time.Duration) {
 
 // logCause records what the caller is not told.
 func (e *edge) logCause(x *exchange, err error) {
+	if x.unread != nil && errors.Is(err, x.unread) {
+		e.logger.LogAttrs(x.request.Context(), slog.LevelInfo, "the answer was not read to its end", slog.String("request_id", x.id), slog.String("cause", err.Error()))
+		return
+	}
 	level := slog.LevelError
 	if errors.Is(err, context.Canceled) && x.request.Context().Err() != nil {
 		level = slog.LevelInfo // the caller has hung up

@@ -13,6 +13,7 @@ import (
 type joint struct {
 	pool   *pgxpool.Pool
 	conn   *pgxpool.Conn
+	give   func() // the connection back
 	tx     pgx.Tx // nil: it has ended, and what is done with its context stands for itself
 	then   []func()
 	act    *Act
@@ -36,21 +37,21 @@ func jointOf(ctx context.Context, pool *pgxpool.Pool) *joint {
 func (db *DB) InOne(ctx context.Context, f func(context.Context) error) error {
 	var after error // of what was done past CommitOne: that must not be done again
 	err := untangled(ctx, func() (err error) {
-		conn, err := db.Pool.Acquire(ctx)
+		conn, release, err := db.acquire(ctx)
 		if err != nil {
 			return err
 		}
 		tx, err := conn.Begin(ctx)
 		if err != nil {
-			conn.Release()
+			release()
 			return err
 		}
-		j := &joint{pool: db.Pool, conn: conn, tx: tx, act: actOf(ctx), change: &change{}}
+		j := &joint{pool: db.Pool, conn: conn, give: release, tx: tx, act: actOf(ctx), change: &change{}}
 		defer func() {
 			if j.tx != nil { // also when f panics
 				j.tx = nil
 				_ = tx.Rollback(ctx)
-				conn.Release()
+				release()
 			}
 		}()
 		err = f(context.WithValue(ctx, jointKey{}, j))
@@ -87,7 +88,7 @@ func (j *joint) commit(ctx context.Context) error {
 	if err := commit(ctx, j.conn.Conn(), j.tx, j.act, j.change); err != nil {
 		return err
 	}
-	j.conn.Release()
+	j.give()
 	j.tx, j.then = nil, nil
 	for _, f := range then {
 		f()
@@ -111,6 +112,9 @@ func (q joining) to(ctx context.Context) DBTX {
 	j := jointOf(ctx, q.db.Pool)
 	switch {
 	case j == nil:
+		if s := shareOf(ctx); s != nil {
+			return shared{q.db.Pool, s}
+		}
 		return q.db.Pool
 	case j.act != nil:
 		return watched{j.tx, j.change}
@@ -146,11 +150,7 @@ func (q joining) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, 
 
 func (q joining) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	if act, _ := q.asked(ctx, sql); act != nil {
-		return refusedRow{}
+		return failedRow{errUnaudited}
 	}
 	return q.to(ctx).QueryRow(ctx, sql, args...)
 }
-
-type refusedRow struct{}
-
-func (refusedRow) Scan(...any) error { return errUnaudited }

@@ -126,11 +126,11 @@ func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 
 // transact runs f in a transaction, with what it changes written to the audit log.
 func (db *DB) transact(ctx context.Context, f func(pgx.Tx, *Act, *change) error) error {
-	conn, err := db.Pool.Acquire(ctx)
+	conn, release, err := db.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Release()
+	defer release()
 	tx, err := conn.Begin(ctx)
 	if err != nil {
 		return err

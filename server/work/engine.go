@@ -113,7 +113,7 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 
 // Start begins the work, until Stop.
 func (e *Engine) Start(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
+	ctx = e.db.Sharing(context.WithoutCancel(ctx))
 	e.working, e.cutOff = context.WithCancel(ctx)
 	e.sweeping, e.stopSweep = context.WithCancel(e.working)
 	if err := e.client.Start(ctx); err != nil {

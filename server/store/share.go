@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// share bounds how many connections of the pool are held at once for what is done with a context. The pool gives its
+// connections to whoever comes first: without a share, two hundred endpoints that want to be worked on keep a request
+// waiting that only wants to read one row.
+type share struct{ free chan struct{} }
+
+type shareKey struct{}
+
+// Sharing is the context for work that goes on by itself: all that is done with it together holds a quarter of the pool
+// at most, so that there are always connections for those who wait for an answer.
+func (db *DB) Sharing(ctx context.Context) context.Context {
+	return context.WithValue(ctx, shareKey{}, &share{make(chan struct{}, max(2, int(db.Pool.Config().MaxConns)/4))})
+}
+
+func shareOf(ctx context.Context) *share {
+	s, _ := ctx.Value(shareKey{}).(*share)
+	return s
+}
+
+// take waits for a part of the share, which give returns. No share is all of the pool.
+func (s *share) take(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
+	select {
+	case s.free <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *share) give() {
+	if s != nil {
+		<-s.free
+	}
+}
+
+// acquire takes a connection out of the pool, until release is called.
+func (db *DB) acquire(ctx context.Context) (_ *pgxpool.Conn, release func(), err error) {
+	s := shareOf(ctx)
+	if err := s.take(ctx); err != nil {
+		return nil, nil, err
+	}
+	conn, err := db.Pool.Acquire(ctx)
+	if err != nil {
+		s.give()
+		return nil, nil, err
+	}
+	return conn, func() { conn.Release(); s.give() }, nil
+}
+
+// shared sends queries to the pool, within a share.
+type shared struct {
+	pool  *pgxpool.Pool
+	share *share
+}
+
+func (q shared) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if err := q.share.take(ctx); err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	defer q.share.give()
+	return q.pool.Exec(ctx, sql, args...)
+}
+
+func (q shared) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if err := q.share.take(ctx); err != nil {
+		return nil, err
+	}
+	rows, err := q.pool.Query(ctx, sql, args...)
+	if err != nil {
+		q.share.give()
+		return nil, err
+	}
+	return sharedRows{rows, sync.OnceFunc(q.share.give)}, nil
+}
+
+func (q shared) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	if err := q.share.take(ctx); err != nil {
+		return failedRow{err}
+	}
+	return sharedRow{q.pool.QueryRow(ctx, sql, args...), q.share}
+}
+
+type sharedRows struct {
+	pgx.Rows
+	give func()
+}
+
+func (r sharedRows) Close() { r.Rows.Close(); r.give() }
+
+type sharedRow struct {
+	pgx.Row
+	share *share
+}
+
+func (r sharedRow) Scan(to ...any) error {
+	defer r.share.give()
+	return r.Row.Scan(to...)
+}
+
+// failedRow is the answer to a query that was not made.
+type failedRow struct{ err error }
+
+func (r failedRow) Scan(...any) error { return r.err }
