@@ -33,6 +33,12 @@ func BenchmarkRequest(b *testing.B) {
 	if err := list.copies(b.Context(), "devices", "device_id", "connected_account_id = '"+list.account+"'", `'due_at', null, 'vendor_ref', 'copy/' || n`, 100); err != nil {
 		b.Fatal(err)
 	}
+	if _, err := bed.pool.Exec(b.Context(), `insert into events (event_id, workspace_id, event_type, device_id, connected_account_id, payload)
+		select gen_random_uuid(), workspace_id, 'device.connected', device_id, connected_account_id,
+			jsonb_build_object('device_id', device_id, 'device_custom_metadata', '{}'::jsonb, 'connected_account_id', connected_account_id)
+		from devices where vendor_ref like 'copy/%'`); err != nil {
+		b.Fatal(err)
+	}
 	codes, err := bed.ids(b.Context(), "select access_code_id::text from access_codes where is_managed")
 	if err != nil || len(codes) == 0 {
 		b.Fatalf("%d codes: %v", len(codes), err)
@@ -42,6 +48,7 @@ func BenchmarkRequest(b *testing.B) {
 		{"/devices/list", `{"limit":20}`},
 		{"/access_codes/get", fmt.Sprintf(`{"access_code_id":%q}`, codes[0])},
 		{"/access_codes/list", fmt.Sprintf(`{"device_id":%q}`, list.device)},
+		{"/events/list", `{"since":"2020-01-01T00:00:00Z","limit":100}`},
 		{"/webhooks/create", `{"url":"https://example.com/hook"}`},
 		{"/user_identities/create", `{"full_name":"Jane"}`},
 	} {

@@ -147,12 +147,13 @@ func (q *Queries) EnableWebhook(ctx context.Context, webhookID uuid.UUID) error 
 }
 
 const fanOut = `-- name: FanOut :many
-with made as (
+with told as materialized (
+  select e.event_id, e.event_type, e.created_at from unnest($1::uuid[]) i (event_id) join events e on e.event_id = i.event_id
+), made as (
   insert into deliveries (webhook_id, event_id, state, next_attempt_at, finished_at)
   select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end,
     case when w.disabled_at is null then now() end, case when w.disabled_at is not null then now() end
-  from events t join webhooks w on w.webhook_id = any($1::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
-  where t.event_id = any($2::uuid[])
+  from told t join webhooks w on w.webhook_id = any($2::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
   on conflict do nothing
   returning webhook_id, state
 )
@@ -160,13 +161,14 @@ select distinct m.webhook_id from made m where m.state = 'pending' order by m.we
 `
 
 type FanOutParams struct {
-	WebhookIds []uuid.UUID
 	EventIds   []uuid.UUID
+	WebhookIds []uuid.UUID
 }
 
 // One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it.
+// Each event is looked for once, in the partition of its identifier.
 func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, fanOut, arg.WebhookIds, arg.EventIds)
+	rows, err := q.db.Query(ctx, fanOut, arg.EventIds, arg.WebhookIds)
 	if err != nil {
 		return nil, err
 	}

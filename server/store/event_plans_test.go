@@ -49,3 +49,38 @@ func TestEventsOfASubjectAreFoundInItsIndex(t *testing.T) {
 		}
 	}
 }
+
+// A list without an end does not look where nothing can be yet: in the partitions to come, and among what has none.
+func TestEventsAreNotLookedForInTheFuture(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	ctx := t.Context()
+	now := time.Now()
+	if _, _, err := db.DropPartitions(ctx, now.Add(1000*store.Day)); err != nil {
+		t.Fatal(err)
+	}
+	for at := -5; at < 5; at++ {
+		if _, err := db.MakePartitions(ctx, now.Add(time.Duration(at)*store.Day), store.Day); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parts, err := db.Partitions(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0
+	for _, p := range parts {
+		if p.To.After(now.Add(-store.Day-time.Hour)) && !p.From.After(now.Add(store.Day)) {
+			want++
+		}
+	}
+	arg := store.ListEventsParams{WorkspaceID: uuid.New(), Since: now.Add(-time.Hour), Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), MaxRows: 100}
+	arg.SinceID, arg.UntilID = store.EventIDs(arg.Since, arg.Until)
+	plan := explain(t, db, true, func(q *store.Queries) error {
+		_, err := q.ListEvents(ctx, arg)
+		return err
+	})
+	if n := strings.Count(plan, " on events "); want == 0 || want == len(parts) || n != want {
+		t.Errorf("looks into %d partitions, not %d, of %v and the rest:\n%s", n, want, parts, plan)
+	}
+}

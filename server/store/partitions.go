@@ -30,13 +30,13 @@ func FirstID(t time.Time) (id uuid.UUID) {
 // events are not found by their time.
 const clocksApart = Day
 
-// EventIDs are the identifiers that those of the events of a time are between: from the first, to the second.
+// EventIDs are the identifiers that those of the events of a time are between: from the first, to the second. None is
+// later than tomorrow, so that partitions of what is yet to come, and what has none, cost no plan of a list.
 func EventIDs(since, until time.Time) (first, last uuid.UUID) {
-	const most = 1<<48 - 1 // milliseconds
-	if until = until.Add(clocksApart); until.UnixMilli() >= most || until.After(time.Now().Add(clocksApart)) {
-		return FirstID(since.Add(-clocksApart)), uuid.Max
+	if now := time.Now(); until.After(now) {
+		until = now
 	}
-	return FirstID(since.Add(-clocksApart)), FirstID(until)
+	return FirstID(since.Add(-clocksApart)), FirstID(until.Add(clocksApart))
 }
 
 // Partition is a time of events, with their deliveries and the attempts at these.

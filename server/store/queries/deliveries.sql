@@ -14,12 +14,14 @@ order by webhook_id for no key update;
 
 -- name: FanOut :many
 -- One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it.
-with made as (
+-- Each event is looked for once, in the partition of its identifier.
+with told as materialized (
+  select e.event_id, e.event_type, e.created_at from unnest(@event_ids::uuid[]) i (event_id) join events e on e.event_id = i.event_id
+), made as (
   insert into deliveries (webhook_id, event_id, state, next_attempt_at, finished_at)
   select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end,
     case when w.disabled_at is null then now() end, case when w.disabled_at is not null then now() end
-  from events t join webhooks w on w.webhook_id = any(@webhook_ids::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
-  where t.event_id = any(@event_ids::uuid[])
+  from told t join webhooks w on w.webhook_id = any(@webhook_ids::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
   on conflict do nothing
   returning webhook_id, state
 )
