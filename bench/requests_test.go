@@ -34,7 +34,7 @@ func BenchmarkRequest(b *testing.B) {
 		b.Fatal(err)
 	}
 	if _, err := bed.pool.Exec(b.Context(), `insert into events (event_id, workspace_id, event_type, device_id, connected_account_id, payload)
-		select gen_random_uuid(), workspace_id, 'device.connected', device_id, connected_account_id,
+		select (lpad(to_hex((extract(epoch from now()) * 1000)::bigint), 12, '0') || '7000' || substr(device_id::text, 20, 5) || substr(device_id::text, 25))::uuid, workspace_id, 'device.connected', device_id, connected_account_id,
 			jsonb_build_object('device_id', device_id, 'device_custom_metadata', '{}'::jsonb, 'connected_account_id', connected_account_id)
 		from devices where vendor_ref like 'copy/%'`); err != nil {
 		b.Fatal(err)

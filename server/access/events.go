@@ -14,15 +14,41 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// Event is something that has happened. Fields holds what its type carries (spec/contract.md section 7).
+// Event is something that has happened.
 type Event struct {
 	ID          uuid.UUID
 	Type        string
 	WorkspaceID uuid.UUID
 	OccurredAt  time.Time
 	CreatedAt   time.Time
-	Fields      map[string]any
-	PINs        []string // those in Fields, however deep: no log may show them
+	Fields      json.RawMessage // an object: what its type carries (spec/contract.md section 7)
+	PINs        []string        // those in Fields, however deep: no log may show them
+}
+
+// MarshalJSON is the event as endpoints and clients get it. It never changes, so the bytes are the same each time.
+func (e Event) MarshalJSON() ([]byte, error) {
+	head, err := json.Marshal(struct {
+		ID          uuid.UUID `json:"event_id"`
+		Type        string    `json:"event_type"`
+		WorkspaceID uuid.UUID `json:"workspace_id"`
+		CreatedAt   time.Time `json:"created_at"`
+		OccurredAt  time.Time `json:"occurred_at"`
+	}{e.ID, e.Type, e.WorkspaceID, e.CreatedAt, e.OccurredAt})
+	if err != nil {
+		return nil, fmt.Errorf("write the event %s: %w", e.ID, err)
+	}
+	return joined(head, e.Fields), nil
+}
+
+// joined is one object with the fields of both.
+func joined(a, b json.RawMessage) json.RawMessage {
+	switch {
+	case len(b) <= len("{}"):
+		return a
+	case len(a) <= len("{}"):
+		return b
+	}
+	return append(append(a[:len(a)-1:len(a)-1], ','), b[1:]...)
 }
 
 // about names what an event is about.
@@ -112,10 +138,7 @@ func (s *Service) writeEvent(ctx context.Context, tx store.Tx, arg store.InsertE
 func eventPlace(id uuid.UUID) string { return "events.pin/" + id.String() }
 
 func (s *Service) toEvent(r store.Event) (Event, error) {
-	e := Event{ID: r.EventID, Type: r.EventType, WorkspaceID: r.WorkspaceID, OccurredAt: r.OccurredAt.UTC(), CreatedAt: r.CreatedAt.UTC()}
-	if err := json.Unmarshal(r.Payload, &e.Fields); err != nil {
-		return e, fmt.Errorf("read the event %s: %w", r.EventID, err)
-	}
+	e := Event{ID: r.EventID, Type: r.EventType, WorkspaceID: r.WorkspaceID, OccurredAt: r.OccurredAt.UTC(), CreatedAt: r.CreatedAt.UTC(), Fields: r.Payload}
 	if r.PinSealed != nil {
 		secret, err := s.keys.Open(eventPlace(r.EventID), r.PinSealed)
 		if err != nil {
@@ -128,8 +151,7 @@ func (s *Service) toEvent(r store.Event) (Event, error) {
 		if err := json.Unmarshal(secret, &fields); err != nil {
 			return e, fmt.Errorf("read the secret fields of event %s", r.EventID) // err may quote them
 		}
-		maps.Copy(e.Fields, fields)
-		e.PINs = pinsIn(fields)
+		e.Fields, e.PINs = joined(e.Fields, secret), pinsIn(fields)
 	}
 	return e, nil
 }

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,10 +31,14 @@ type Timeline struct {
 // TimelineEvent is one thing that has happened to a code. Its time is when it was written down, which no two things
 // about one code share, so that a part can begin after any.
 type TimelineEvent struct {
-	Event
-
+	ID          uuid.UUID // of the event
+	Type        string
+	At          time.Time
+	DeviceID    string
+	AccountID   string
 	Actor       string // api_key, external or system
 	Description string
+	Details     map[string]any // what the event carries beside what it is about
 }
 
 // timelineTypes are what a timeline tells, each with who was it and what that means.
@@ -115,8 +120,14 @@ func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilte
 		if err != nil {
 			return t, err
 		}
+		var fields map[string]any
+		if err := json.Unmarshal(e.Fields, &fields); err != nil {
+			return t, fmt.Errorf("read the event %s", e.ID) // the error may quote a PIN
+		}
+		id := func(field string) string { text, _ := fields[field].(string); return text }
 		kind := timelineTypes[e.Type]
-		t.Events = append(t.Events, TimelineEvent{Event: e, Actor: kind.actor, Description: kind.description})
+		t.Events = append(t.Events, TimelineEvent{ID: e.ID, Type: e.Type, At: e.CreatedAt, DeviceID: id("device_id"), AccountID: id("connected_account_id"),
+			Actor: kind.actor, Description: kind.description, Details: details(fields)})
 	}
 	if len(rows) == 0 {
 		return t, nil
@@ -143,13 +154,13 @@ func (s *Service) timelineRows(ctx context.Context, p Principal, id uuid.UUID, t
 	return rows, nil
 }
 
-// Details are what the event carries beside what it is about.
-func (e TimelineEvent) Details() map[string]any {
-	details := map[string]any{}
-	for field, value := range e.Fields {
+// details are what the event carries beside what it is about.
+func details(fields map[string]any) map[string]any {
+	out := map[string]any{}
+	for field, value := range fields {
 		if !strings.HasSuffix(field, "_custom_metadata") && field != "access_code_id" && field != "device_id" && field != "connected_account_id" {
-			details[field] = value
+			out[field] = value
 		}
 	}
-	return details
+	return out
 }

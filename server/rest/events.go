@@ -2,8 +2,8 @@ package rest
 
 import (
 	"context"
+	"net/http"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
@@ -12,7 +12,7 @@ func (h *handlers) GetEvent(ctx context.Context, r GetEventRequestObject) (GetEv
 	if err != nil {
 		return nil, err
 	}
-	return GetEvent200JSONResponse{Ok: true, Event: toEvent(e)}, nil
+	return oneEvent{Ok: true, Event: e}, nil
 }
 
 func (h *handlers) ListEvents(ctx context.Context, r ListEventsRequestObject) (ListEventsResponseObject, error) {
@@ -34,12 +34,30 @@ func (h *handlers) ListEvents(ctx context.Context, r ListEventsRequestObject) (L
 	if err != nil {
 		return nil, err
 	}
-	return ListEvents200JSONResponse{Ok: true, Events: each(list, toEvent)}, nil
+	return someEvents{Ok: true, Events: append([]access.Event{}, list...)}, nil
 }
 
-func toEvent(e access.Event) api.Event {
-	return api.Event{
-		EventID: e.ID.String(), EventType: e.Type, WorkspaceID: e.WorkspaceID.String(),
-		CreatedAt: e.CreatedAt, OccurredAt: e.OccurredAt, AdditionalProperties: e.Fields,
+// oneEvent and someEvents are the answers of which the contract says the same. Those made from it would take each event apart.
+type oneEvent struct {
+	Ok    bool         `json:"ok"`
+	Event access.Event `json:"event"`
+}
+
+func (e oneEvent) VisitGetEventResponse(w http.ResponseWriter) error { return writeJSON(w, e) }
+
+type someEvents struct {
+	Ok     bool           `json:"ok"`
+	Events []access.Event `json:"events"`
+}
+
+func (e someEvents) VisitListEventsResponse(w http.ResponseWriter) error { return writeJSON(w, e) }
+
+func writeJSON(w http.ResponseWriter, answer any) error {
+	b, err := written(answer)
+	if err != nil {
+		return err
 	}
+	w.Header().Set("Content-Type", jsonUTF8)
+	_, err = w.Write(b)
+	return err
 }

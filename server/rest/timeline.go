@@ -30,10 +30,9 @@ func cursorOf(at *time.Time) *string {
 }
 
 func toTimelineEvent(e access.TimelineEvent) api.TimelineEvent {
-	id := func(field string) string { text, _ := e.Fields[field].(string); return text }
 	return api.TimelineEvent{
-		TimelineEventID: e.ID.String(), EventType: e.Type, OccurredAt: e.CreatedAt, Description: e.Description,
-		Actor: api.TimelineActor{Type: api.TimelineActorType(e.Actor)}, Details: e.Details(),
-		RelatedResourceIds: api.TimelineResources{EventID: e.ID.String(), DeviceID: id("device_id"), ConnectedAccountID: id("connected_account_id")},
+		TimelineEventID: e.ID.String(), EventType: e.Type, OccurredAt: e.At, Description: e.Description,
+		Actor: api.TimelineActor{Type: api.TimelineActorType(e.Actor)}, Details: e.Details,
+		RelatedResourceIds: api.TimelineResources{EventID: e.ID.String(), DeviceID: e.DeviceID, ConnectedAccountID: e.AccountID},
 	}
 }

@@ -4,31 +4,11 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
-
-// body is the event as /events/get serves it. It is made anew for each attempt, since an event may carry a
-// PIN, which is stored sealed only; keys are in order and an event never changes, so the bytes are the same.
-func body(e access.Event) ([]byte, error) {
-	object := maps.Clone(e.Fields)
-	if object == nil {
-		object = map[string]any{}
-	}
-	object["event_id"], object["event_type"], object["workspace_id"] = e.ID, e.Type, e.WorkspaceID
-	object["created_at"], object["occurred_at"] = e.CreatedAt, e.OccurredAt
-	b, err := json.Marshal(object)
-	if err != nil {
-		return nil, fmt.Errorf("write the event %s: %w", e.ID, err)
-	}
-	return b, nil
-}
 
 // sign makes the signatures of Standard Webhooks, version 1: one for each secret, with spaces between. A secret is
 // whsec_ and base64; an empty one signs nothing.

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -105,7 +106,7 @@ func (a answer) tell(span traces.Span, w access.Endpoint, e access.Event) {
 
 // request makes the request, and names what of it no log may show.
 func request(ctx context.Context, w access.Endpoint, e access.Event, at time.Time) (_ *http.Request, secrets []string, err error) {
-	content, err := body(e)
+	content, err := json.Marshal(e) // anew for each attempt: a PIN that it may carry is stored sealed only
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -34,7 +35,7 @@ type Trial struct {
 func (d *Deliverer) Try(ctx context.Context, e access.Endpoint) Trial {
 	now := time.Now().UTC()
 	event := access.Event{ID: uuid.Must(uuid.NewV7()), Type: TestEvent, WorkspaceID: e.WorkspaceID, OccurredAt: now, CreatedAt: now,
-		Fields: map[string]any{"webhook_id": e.ID}}
+		Fields: json.RawMessage(`{"webhook_id":"` + e.ID.String() + `"}`)}
 	a := d.send(ctx, e, event)
 	out := Trial{EventID: event.ID, Status: a.status, Latency: a.latency, Excerpt: a.excerpt, Problem: a.problem}
 	if !a.ok() {
