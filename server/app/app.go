@@ -168,7 +168,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	mux.Handle(rest.ConnectPath, connect.New(connect.Options{Access: a.Access, Vendors: newLogins(a.Sandbox, a.URL, c.Connecting), PublicURL: c.PublicURL,
 		TrustForwarded: c.TrustProxy, Log: c.Log, Observe: observeRequest, Traces: spans}))
 	mux.Handle("/", api)
-	a.http.Handler = clients.Limit(mux)
+	a.http.Handler = a.sentAway(clients.Limit(mux))
 	if c.Wrap != nil {
 		a.http.Handler = c.Wrap(a.http.Handler)
 	}
@@ -195,6 +195,16 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 
 // Failed is closed, or carries why, when the server cannot go on.
 func (a *App) Failed() <-chan error { return a.db.failed(a.served) }
+
+// sentAway has clients that keep their connections make new ones while the server stops: those lead to servers that stay.
+func (a *App) sentAway(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.health.stopping.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // Stop ends the server: it says so to those who ask for its health, for as long as StopAfter; then no new requests, those in hand to their end, the work in hand, the database last.
 // When ctx ends, the rest is cut off.

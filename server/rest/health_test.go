@@ -171,6 +171,9 @@ func TestAServerThatStopsSaysSoFirst(t *testing.T) {
 	if status, _ := call(t, &apptest.Server{URL: s.App.URL, APIKey: s.APIKey}, http.MethodPost, "/devices/list", in{}); status != http.StatusOK {
 		t.Errorf("meanwhile requests are answered with %d", status)
 	}
+	if res := s.Send(t, http.MethodPost, "/devices/list", apptest.Bearer(s.APIKey), "{}", nil); !res.Close {
+		t.Error("who keeps a connection is not sent to another server")
+	}
 	cut()
 	<-stopped
 	if status, _ := health(t, s.App.URL); status != 0 {

@@ -85,7 +85,9 @@ func (c *client) once(ctx context.Context, path, key string, body []byte) (a ans
 	}
 	req.Header.Set("Authorization", "Bearer "+c.key)
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Idempotency-Key", key)
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
 	res, err := c.http.Do(req)
 	if err != nil {
 		return a, err

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,18 +26,20 @@ const frozen = 18 * time.Second
 // storm is three servers behind a balancer, on one database, with the locks of one cloud.
 type storm struct {
 	testing.TB
-	program, data   string
-	database        *database
-	instances       []*instance
-	balancer, cloud *gate
-	endpoints       *gate
-	receiver        *receiver
-	pool            *pgxpool.Pool
-	key, workspace  string
-	guests          []*guests
-	counts          map[string]int
-	takeovers       int
-	worst           time.Duration // until all that a killed server held was worked on again
+	program, data  string
+	database       *database
+	instances      []*instance
+	balancer       *balancer
+	cloud          *gate
+	endpoints      *gate
+	locks          []string // device_ids
+	receiver       *receiver
+	pool           *pgxpool.Pool
+	key, workspace string
+	guests         []*guests
+	counts         map[string]int
+	takeovers      int
+	worst          time.Duration // until all that a killed server held was worked on again
 }
 
 // Three servers are killed, frozen and stopped while guests make, change, adopt and delete codes; the database is
@@ -111,19 +112,10 @@ func newStorm(t testing.TB) *storm {
 	cloud := newInstance(t, "the cloud", append([]string{s.program, "sandbox", "serve", "--sandbox-speed", "20"}, common...)...)
 	s.cloud = newGate(t, to(cloud.addr))
 	s.endpoints = newGate(t, to(strings.TrimPrefix(s.receiver.URL, "http://")))
-	var next atomic.Uint64
-	var servers []string
-	s.balancer = newGate(t, func(ctx context.Context) (c net.Conn, err error) {
-		for range servers {
-			if c, err = to(servers[next.Add(1)%uint64(len(servers))])(ctx); err == nil {
-				break
-			}
-		}
-		return c, err
-	})
+	s.balancer = newBalancer(t)
 	for n := range 3 {
 		args := append([]string{s.program, "serve", "--sandbox", "--sandbox-locks", "2", "--sandbox-url", "http://" + s.cloud.addr,
-			"--public-url", "http://" + s.balancer.addr, "--allow-webhook-prefix", "127.0.0.0/8", "--log-level", "warn"}, common...)
+			"--public-url", "http://" + s.balancer.addr, "--allow-webhook-prefix", "127.0.0.0/8", "--log-level", "warn", "--shutdown-delay", "1s"}, common...)
 		if n == 0 { // it makes the sandbox, and the key
 			args = append(args, "--ready-file", filepath.Join(s.data, "ready.json"))
 		}
@@ -132,7 +124,8 @@ func newStorm(t testing.TB) *storm {
 			i.ready = filepath.Join(s.data, "ready.json")
 			s.key, s.workspace = i.credentials()
 		}
-		s.instances, servers = append(s.instances, i), append(servers, i.addr)
+		s.instances = append(s.instances, i)
+		s.balancer.add(t.Context(), i.addr)
 	}
 	s.people()
 	return s
@@ -165,6 +158,7 @@ func (s *storm) people() {
 		err := s.pool.QueryRow(s.Context(), "select count(*) from devices where due_at <= now()").Scan(&unread)
 		return err == nil && len(devices) >= 20 && unread == 0
 	})
+	s.locks = devices
 	const several = 4
 	for n := range several {
 		var mine []string

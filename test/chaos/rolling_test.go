@@ -1,0 +1,130 @@
+package chaos_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// rolling is clients who ask each request once, and what became of it.
+type rolling struct {
+	*client
+	mu       sync.Mutex
+	answered map[string]int
+	lost     []string
+}
+
+// request is sent once, whatever becomes of it.
+func (r *rolling) request(ctx context.Context, http *http.Client, path string, in map[string]any) (a answer) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		panic(err)
+	}
+	a, err = (&client{url: r.url, key: r.key, http: http}).once(ctx, path, "", body)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil || a.status >= 500 || a.status == 0 {
+		r.lost = append(r.lost, fmt.Sprintf("%s %s %d %s: %v", time.Now().Format(time.StampMilli), path, a.status, a.text("error", "type"), err))
+	} else {
+		r.answered[fmt.Sprint(path, " ", a.status)]++
+	}
+	return a
+}
+
+func (r *rolling) total() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return total(r.answered)
+}
+
+// live makes, changes and deletes codes on a lock, lists, and waits for a bolt.
+func (r *rolling) live(ctx context.Context, http *http.Client, device string) {
+	for n := 0; ctx.Err() == nil; n++ {
+		whole := context.WithoutCancel(ctx) // whose end would be a request that is lost by us
+		made := r.request(whole, http, "/access_codes/create", map[string]any{"device_id": device, "name": fmt.Sprint("Guest ", n)})
+		id := made.text("access_code", "access_code_id")
+		r.request(whole, http, "/devices/list", map[string]any{"limit": 50})
+		r.request(whole, http, "/access_codes/update", map[string]any{"access_code_id": id, "name": fmt.Sprint("Other ", n)})
+		if n%5 == 0 {
+			r.request(whole, http, "/locks/lock_door", map[string]any{"device_id": device, "sync": true})
+		}
+		r.request(whole, http, "/access_codes/delete", map[string]any{"access_code_id": id})
+	}
+}
+
+// Three servers are stopped and started one after another, as for an upgrade, while clients ask without a pause, some with a
+// connection for each request and some with one for all. The balancer goes by /health, and no client repeats anything.
+func TestRollingRestartLosesNoRequest(t *testing.T) {
+	t.Parallel()
+	rounds := number(t, "CHAOS_ROUNDS", 1)
+	s := newStorm(t)
+	for _, i := range s.instances {
+		until(t, "all servers are well", func() bool { return s.balancer.has(i.addr) })
+	}
+	r := &rolling{client: s.guests[0].client, answered: map[string]int{}}
+	loading, stop := context.WithCancel(t.Context())
+	var living sync.WaitGroup
+	t.Cleanup(living.Wait)
+	t.Cleanup(stop)
+	for n, device := range s.locks {
+		if n == 6 {
+			break
+		}
+		kept := &http.Transport{DisableKeepAlives: n%2 == 0, MaxIdleConnsPerHost: 1}
+		t.Cleanup(kept.CloseIdleConnections)
+		living.Go(func() { r.live(loading, &http.Client{Transport: kept}, device) })
+	}
+	restarts := 0
+	for range rounds {
+		for _, i := range s.instances {
+			before := r.total()
+			until(t, "requests are answered", func() bool { return r.total() > before+20 })
+			i.end(syscall.SIGTERM)
+			until(t, "the balancer has noticed that it was away", func() bool { return !s.balancer.has(i.addr) || i.answers(t) })
+			until(t, "it is back", func() bool { return i.answers(t) && s.balancer.has(i.addr) })
+			restarts++
+		}
+	}
+	before := r.total()
+	until(t, "requests are answered after that", func() bool { return r.total() > before+20 })
+	stop()
+	living.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t.Logf("%d restarts, %d requests answered, %d lost", restarts, total(r.answered), len(r.lost))
+	for _, name := range slices.Sorted(maps.Keys(r.answered)) {
+		t.Logf("%6d  %s", r.answered[name], name)
+	}
+	if len(r.lost) > 0 {
+		t.Errorf("%d requests were lost: %v", len(r.lost), r.lost[:min(len(r.lost), 10)])
+	}
+	for _, i := range s.instances {
+		if i.byItself > 0 {
+			t.Errorf("a server did not end in good order %d times", i.byItself)
+		}
+	}
+}
+
+// answers says whether the server is well.
+func (i *instance) answers(t *testing.T) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+i.addr+"/health", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	res.Body.Close()
+	return res.StatusCode == http.StatusOK
+}
