@@ -136,7 +136,11 @@ func (s *Service) DropOldSessions(ctx context.Context, h Holder, workspace uuid.
 // EndLateAttempts gives up the attempts on a workspace itself that were to have ended by now.
 func (s *Service) EndLateAttempts(ctx context.Context, workspace uuid.UUID) error {
 	message := "The simulated devices have not answered in time. They appear when they do; reset the workspace again if they do not."
-	ended, err := s.db.FailLateWorkspaceAttempts(ctx, store.FailLateWorkspaceAttemptsParams{WorkspaceID: workspace, ErrorType: new("action_attempt_expired"), ErrorMessage: &message})
+	var ended []uuid.UUID
+	err := s.db.InTx(ctx, func(tx store.Tx) (err error) {
+		ended, err = tx.FailLateWorkspaceAttempts(ctx, store.FailLateWorkspaceAttemptsParams{WorkspaceID: workspace, ErrorType: new("action_attempt_expired"), ErrorMessage: &message})
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("give up late attempts on workspace %s: %w", workspace, err)
 	}

@@ -14,43 +14,53 @@ import (
 // what it names, and none of the others is.
 func TestEveryQueryIsReadRightly(t *testing.T) {
 	t.Parallel()
+	query := regexp.MustCompile("^-- name: (\\w+) ")
+	begins := regexp.MustCompile(`(?m)^\s*(insert into|update|delete from) (\w+)|as (?:materialized )?\(\s*(insert into|update|delete from) (\w+)`)
+	found, named := 0, 0
+	for _, text := range queryTexts(t) {
+		name := query.FindStringSubmatch(text)[1]
+		want := false
+		for _, w := range begins.FindAllStringSubmatch(text, -1) {
+			table := w[2] + w[4]
+			want = want || table != "audit_log" && table != "idempotency_keys" && table != "leases" && table != "server_keys"
+		}
+		s := statementOf(text)
+		if s.writes != want {
+			t.Errorf("%s: writes is %v, want %v", name, s.writes, want)
+		}
+		if s.writes {
+			found++
+		}
+		if len(s.ids) > 0 {
+			named++
+		}
+		if s.begins != (name == "InsertActionAttempt" || name == "InsertWorkspaceAttempt") {
+			t.Errorf("%s: begins is %v", name, s.begins)
+		}
+	}
+	if found < 80 || named < 70 {
+		t.Errorf("%d queries change something, %d say what", found, named)
+	}
+}
+
+// queryTexts are all queries that there are.
+func queryTexts(t *testing.T) (texts []string) {
+	t.Helper()
 	files, err := filepath.Glob("*.sql.gen.go")
 	if err != nil || len(files) < 10 {
 		t.Fatal(files, err)
 	}
-	query := regexp.MustCompile("(?s)\nconst \\w+ = `(-- name: (\\w+) [^`]*)`")
-	begins := regexp.MustCompile(`(?m)^\s*(insert into|update|delete from) (\w+)|as (?:materialized )?\(\s*(insert into|update|delete from) (\w+)`)
-	found, named := 0, 0
+	query := regexp.MustCompile("(?s)\nconst \\w+ = `(-- name: [^`]*)`")
 	for _, file := range files {
 		b, err := os.ReadFile(filepath.Clean(file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range query.FindAllStringSubmatch(string(b), -1) {
-			text, name := m[1], m[2]
-			want := false
-			for _, w := range begins.FindAllStringSubmatch(text, -1) {
-				table := w[2] + w[4]
-				want = want || table != "audit_log" && table != "idempotency_keys" && table != "leases" && table != "server_keys"
-			}
-			s := statementOf(text)
-			if s.writes != want {
-				t.Errorf("%s: writes is %v, want %v", name, s.writes, want)
-			}
-			if s.writes {
-				found++
-			}
-			if len(s.ids) > 0 {
-				named++
-			}
-			if s.begins != (name == "InsertActionAttempt" || name == "InsertWorkspaceAttempt") {
-				t.Errorf("%s: begins is %v", name, s.begins)
-			}
+			texts = append(texts, m[1])
 		}
 	}
-	if found < 80 || named < 70 {
-		t.Errorf("%d queries change something, %d say what", found, named)
-	}
+	return texts
 }
 
 func TestWhatAStatementNames(t *testing.T) {
