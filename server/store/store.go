@@ -38,6 +38,10 @@ func (p plannedAnew) Query(ctx context.Context, sql string, args ...any) (pgx.Ro
 // Option changes how Open connects.
 type Option func(*pgxpool.Config)
 
+// heldIdle is for how long a transaction may stand still. A server that is frozen in the middle of one, or cut off, or whose
+// machine has lost its power, would keep others from the rows that it has locked: they take its leases over, and then wait.
+const heldIdle = 15 * time.Second
+
 // Open connects to dsn, a libpq connection string or URL, and checks that the server answers.
 func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
@@ -48,6 +52,7 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 		cfg.MaxConns = maxConns
 	}
 	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(heldIdle.Milliseconds())
 	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		registerUUID(conn.TypeMap())
 		return nil

@@ -116,6 +116,24 @@ func TestFailedTransactionLeavesNothing(t *testing.T) {
 	}
 }
 
+// What a server has locked that stands still in the middle of a transaction is free for others by the time that they have
+// taken its leases over.
+func TestTransactionThatStandsStillIsEnded(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	frozen, err := db.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer frozen.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it is ended
+	if _, err := frozen.Exec(t.Context(), "lock table leases"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Pool.Exec(t.Context(), "set lock_timeout = '60 s'; insert into leases (key, holder, fence, held_until) values ('x', gen_random_uuid(), 1, now())", pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Errorf("another one has waited for a minute: %v", err)
+	}
+}
+
 func TestWhatComesAfterATransactionFindsItCommitted(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
