@@ -1905,7 +1905,7 @@ type Error struct {
 	// RequestID The `seam-request-id` of the answer.
 	RequestID string `json:"request_id,omitempty,omitzero"`
 
-	// Type A stable name of the reason, such as `invalid_input`.
+	// Type A stable name of the reason, such as `invalid_input`. Those that there are today are listed; others may be added.
 	Type string `json:"type"`
 
 	// ValidationErrors By parameter: `{"_errors": [...]}`, nested as the parameters are; `_errors` at the top holds what concerns the whole request.

@@ -200,6 +200,9 @@ func (s *Server) record(next http.Handler) http.Handler {
 		if seen.status == http.StatusOK && r.Method != http.MethodHead {
 			s.judged(r.URL.Path, seen.body)
 		}
+		if seen.status >= http.StatusBadRequest && !internal(r.URL.Path) {
+			s.refused(r.URL.Path, seen.body)
+		}
 		if !internal(r.URL.Path) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -46,6 +46,7 @@ func (c *cluster) start(ctx context.Context, t template) error {
 		SocketRoot: c.run.path,
 		NoSync:     true,
 		Settings: map[string]string{
+			"max_connections": "400", // several tests at a time, each with up to five servers
 			"autovacuum":      "off", // it would only be in the way of dropping databases
 			"max_wal_senders": "0",
 			"shared_buffers":  "64MB",
