@@ -20,7 +20,11 @@ func (s *storm) settle() {
 		{"action attempts that are pending", "select count(*) from action_attempts where status = 'pending'"},
 		{"codes on their way", "select count(*) from access_codes where is_managed and status in ('setting', 'removing')"},
 		{"devices that are due", "select count(*) from devices where due_at <= now() - interval '10 seconds'"},
+		{"accounts that are due", "select count(*) from connected_accounts where due_at <= now() - interval '10 seconds'"},
+		{"events that webhooks have not been given", "select count(*) from events where fanned_out_at is null"},
 		{"deliveries that are pending", "select count(*) from deliveries where state = 'pending'"},
+		{"endpoints that are due", "select count(*) from webhooks where due_at <= now() - interval '10 seconds'"},
+		{"requests that are waited for", "select count(*) from idempotency_keys where answer_sealed is null and held_until > clock_timestamp()"},
 	} {
 		what = rest.what
 		until(s, "there are no "+what, func() bool {
@@ -48,35 +52,9 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 			did[op] += n
 		}
 		for _, device := range g.devices {
-			codes := s.codes(g.client, device)
-			onLock := s.memory(device)
-			slots += len(onLock)
-			names := map[string]int{}
-			for _, c := range codes {
-				names[c.text("name")]++
-				pin, status := c.text("code"), c.text("status")
-				errs, _ := c.body["errors"].([]any)
-				has := count(onLock, pin)
-				switch {
-				case len(errs) > 0:
-					reported++
-				case c.managed && status != "set":
-					complain("code %s of %s has the status %s, and no error says why", c.text("access_code_id"), device, status)
-				case pin != "" && has != 1:
-					complain("the PIN of code %s is %d times on %s", c.text("access_code_id"), has, device)
-				}
-				if g.deleted[c.text("access_code_id")] != nil && len(errs) == 0 {
-					complain("code %s was deleted and is still there", c.text("access_code_id"))
-				}
-			}
-			if len(onLock) > len(codes) {
-				complain("%d codes are on %s, and %d have an owner", len(onLock), device, len(codes))
-			}
-			for name, n := range names {
-				if g.made[name] > 0 && n > 1 {
-					complain("%q was made once and is there %d times", name, n)
-				}
-			}
+			some, failed := s.lock(complain, g, device)
+			slots += some
+			reported += failed
 		}
 		for _, c := range g.codes {
 			living++
@@ -104,8 +82,7 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 	for _, key := range s.receiver.missing(events) {
 		complain("an event has not arrived: %s", key)
 	}
-	s.once(complain, "access_code.created")
-	s.once(complain, "access_code.deleted")
+	s.told(complain)
 	byItself := 0
 	for _, i := range s.instances {
 		byItself += i.byItself
@@ -184,25 +161,55 @@ func (s *storm) events() (ids []uuid.UUID) {
 	return ids
 }
 
-// once checks that there is no more than one event of a type about one code.
-func (s *storm) once(complain func(string, ...any), eventType string) {
+// told checks that the making of each code that guests have or had was told once, and its deletion once if it was deleted.
+func (s *storm) told(complain func(string, ...any)) {
 	s.Helper()
-	var twice int
-	if err := s.pool.QueryRow(s.Context(), `select count(*) from (select payload->>'access_code_id' from events where event_type = $1 group by 1 having count(*) > 1) x`, eventType).Scan(&twice); err != nil {
-		s.Fatal(err)
+	created, deleted, set := s.tales("access_code.created"), s.tales("access_code.deleted"), s.tales("access_code.set_on_device")
+	for _, g := range s.guests {
+		for id, c := range g.codes {
+			if !c.adopted && (created[id] != 1 || deleted[id] != 0) {
+				complain("of code %s, which is there, access_code.created was told %d times and access_code.deleted %d times", id, created[id], deleted[id])
+			}
+			if a, _ := g.ask(s.Context(), "/access_codes/get", map[string]any{"access_code_id": id}); !c.adopted && a.text("access_code", "status") == "set" && set[id] == 0 {
+				complain("code %s is set, and nobody was told", id)
+			}
+		}
+		for id, c := range g.deleted {
+			if !c.adopted && (created[id] != 1 || deleted[id] != 1) {
+				complain("of code %s, which was deleted, access_code.created was told %d times and access_code.deleted %d times", id, created[id], deleted[id])
+			}
+		}
 	}
-	if twice > 0 {
-		complain("%s was told twice of %d codes", eventType, twice)
+	for what, tales := range map[string]map[string]int{"made": created, "deleted": deleted} {
+		for id, n := range tales {
+			if n > 1 {
+				complain("that code %s was %s was told %d times", id, what, n)
+			}
+		}
 	}
 }
 
-func count(all []string, one string) (n int) {
-	for _, s := range all {
-		if s == one {
-			n++
-		}
+// tales are how often events of a type tell of each code.
+func (s *storm) tales(eventType string) map[string]int {
+	s.Helper()
+	rows, err := s.pool.Query(s.Context(), "select payload->>'access_code_id', count(*) from events where event_type = $1 group by 1", eventType)
+	if err != nil {
+		s.Fatal(err)
 	}
-	return n
+	defer rows.Close()
+	all := map[string]int{}
+	for rows.Next() {
+		var id string
+		var n int
+		if err := rows.Scan(&id, &n); err != nil {
+			s.Fatal(err)
+		}
+		all[id] = n
+	}
+	if rows.Err() != nil {
+		s.Fatal(rows.Err())
+	}
+	return all
 }
 
 func total(m map[string]int) (n int) {

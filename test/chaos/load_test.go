@@ -120,13 +120,14 @@ type guests struct {
 	devices []string
 	codes   map[string]*owned // by id
 	deleted map[string]*owned
-	made    map[string]int // by name, what was asked for
-	tries   []string       // action attempts
-	did     map[string]int // by operation
+	made    map[string]int  // by name, what was asked for
+	byHand  map[string]bool // by device and PIN, what was put on locks beside the API
+	tries   []string        // action attempts
+	did     map[string]int  // by operation
 }
 
 func newGuests(c *client, seed uint64, devices []string) *guests {
-	return &guests{client: c, random: rand.New(rand.NewPCG(seed, 1)), devices: devices, codes: map[string]*owned{}, deleted: map[string]*owned{}, made: map[string]int{}, did: map[string]int{}}
+	return &guests{client: c, random: rand.New(rand.NewPCG(seed, 1)), devices: devices, codes: map[string]*owned{}, deleted: map[string]*owned{}, made: map[string]int{}, byHand: map[string]bool{}, did: map[string]int{}}
 }
 
 // perLock is how many codes guests keep on a lock: fewer than any has room for.
@@ -172,12 +173,14 @@ func (g *guests) adopt(ctx context.Context, device, name string) {
 	if !ok || free.status != http.StatusOK {
 		return
 	}
-	a, ok := g.ask(ctx, "/access_codes/simulate/create_unmanaged_access_code", map[string]any{"device_id": device, "name": name, "code": free.text("generated_code", "code")})
+	pin := free.text("generated_code", "code")
+	g.byHand[device+pin] = true // also when the vendor's answer is lost, and another one says that the PIN is in use
+	a, ok := g.ask(ctx, "/access_codes/simulate/create_unmanaged_access_code", map[string]any{"device_id": device, "name": name, "code": pin})
 	if !ok || a.status != http.StatusOK {
 		return
 	}
 	id := a.text("access_code", "access_code_id")
-	c := &owned{id: id, device: device, adopted: true}
+	c := &owned{id: id, device: device, pin: pin, adopted: true}
 	g.codes[id] = c
 	a, ok = g.ask(ctx, "/access_codes/unmanaged/convert_to_managed", map[string]any{"access_code_id": id})
 	if ok && a.status == http.StatusOK {

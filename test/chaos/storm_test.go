@@ -39,7 +39,8 @@ type storm struct {
 	guests         []*guests
 	counts         map[string]int
 	takeovers      int
-	worst          time.Duration // until all that a killed server held was worked on again
+	worst          time.Duration     // until all that a killed or frozen server held was worked on again
+	found          map[string][]slot // what was on each lock before, by device
 }
 
 // Three servers are killed, frozen and stopped while guests make, change, adopt and delete codes; the database is
@@ -70,8 +71,11 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 			s.takenOver(held)
 		case 1:
 			s.counts["frozen"]++
+			held := s.leases()
+			begun := time.Now()
 			victim.signal(syscall.SIGSTOP)
-			<-time.After(frozen)
+			s.takenOver(held)
+			<-time.After(time.Until(begun.Add(frozen)))
 			victim.signal(syscall.SIGCONT)
 		default:
 			s.counts["TERM"]++
@@ -158,7 +162,10 @@ func (s *storm) people() {
 		err := s.pool.QueryRow(s.Context(), "select count(*) from devices where due_at <= now()").Scan(&unread)
 		return err == nil && len(devices) >= 20 && unread == 0
 	})
-	s.locks = devices
+	s.locks, s.found = devices, map[string][]slot{}
+	for _, d := range devices {
+		s.found[d] = s.memory(d)
+	}
 	const several = 4
 	for n := range several {
 		var mine []string
@@ -196,7 +203,7 @@ func (s *storm) leases() map[string]int64 {
 	return held
 }
 
-// takenOver waits until what a killed server held is worked on by others, or was not its own.
+// takenOver waits until what a killed or frozen server held is worked on by others, or was not its own.
 func (s *storm) takenOver(held map[string]int64) {
 	s.Helper()
 	killed := time.Now()
@@ -232,15 +239,19 @@ func (s *storm) isDue(key string) (due bool) {
 	return err != nil || due
 }
 
-// memory is what is really on a lock: its PINs.
-func (s *storm) memory(device string) (pins []string) {
+// slot is a code in a lock's own memory.
+type slot struct{ pin, name string }
+
+// memory is what is really on a lock.
+func (s *storm) memory(device string) (slots []slot) {
 	s.Helper()
 	out, err := exec.CommandContext(s.Context(), s.program, "sandbox", "memory", "--endpoint", "http://"+s.cloud.addr, "--data-dir", s.data, "--database-url", s.database.dsn(), device).Output()
 	if err != nil {
 		s.Fatalf("look into lock %s: %v", device, err)
 	}
 	for line := range strings.Lines(string(out)) {
-		pins = append(pins, strings.Fields(line)[0])
+		pin, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		slots = append(slots, slot{pin, strings.TrimSpace(name)})
 	}
-	return pins
+	return slots
 }

@@ -1,0 +1,76 @@
+package chaos_test
+
+// lock compares what guests were told of the codes of a lock with what is in its memory. It counts the slots in use, and
+// the codes that say what is wrong with them.
+func (s *storm) lock(complain func(string, ...any), g *guests, device string) (slots, reported int) {
+	s.Helper()
+	codes, memory := s.codes(g.client, device), s.memory(device)
+	owned := map[string]bool{} // PINs that may be on the lock
+	for _, was := range s.found[device] {
+		owned[was.pin] = true
+	}
+	for _, c := range g.codes {
+		if c.device == device && c.adopted {
+			if n := held(memory, c.pin); len(n) != 1 && !s.saysWhy(codes, c.id) {
+				complain("the PIN of code %s, which was on %s before, is there %d times", c.id, device, len(n))
+			}
+		}
+	}
+	names := map[string]int{}
+	for _, c := range codes {
+		id, pin, name, status := c.text("access_code_id"), c.text("code"), c.text("name"), c.text("status")
+		names[name]++
+		errs, _ := c.body["errors"].([]any)
+		at := held(memory, pin)
+		if c.managed {
+			owned[pin] = true
+		}
+		switch {
+		case len(errs) > 0:
+			reported++
+		case c.managed && status != "set":
+			complain("code %s of %s has the status %s, and no error says why", id, device, status)
+		case pin != "" && len(at) != 1:
+			complain("the PIN of code %s is %d times on %s", id, len(at), device)
+		case c.managed && pin != "" && at[0].name != name:
+			complain("code %s is called %q on %s, and %q by the API", id, at[0].name, device, name)
+		}
+		if g.deleted[id] != nil && len(errs) == 0 {
+			complain("code %s was deleted and is still there", id)
+		}
+	}
+	for _, m := range memory {
+		if !owned[m.pin] && !g.byHand[device+m.pin] {
+			complain("a slot of %s holds %q, which nobody owns", device, m.name)
+		}
+	}
+	if len(memory) > len(codes) {
+		complain("%d codes are on %s, and %d have an owner", len(memory), device, len(codes))
+	}
+	for name, n := range names {
+		if g.made[name] > 0 && n > 1 {
+			complain("%q was made once and is there %d times", name, n)
+		}
+	}
+	return len(memory), reported
+}
+
+// saysWhy is whether a code is listed with an error.
+func (s *storm) saysWhy(codes []listed, id string) bool {
+	for _, c := range codes {
+		if errs, _ := c.body["errors"].([]any); c.text("access_code_id") == id && len(errs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// held are the slots that a PIN is in.
+func held(memory []slot, pin string) (at []slot) {
+	for _, m := range memory {
+		if m.pin == pin {
+			at = append(at, m)
+		}
+	}
+	return at
+}
