@@ -14,7 +14,7 @@ import (
 // what it names, and none of the others is.
 func TestEveryQueryIsReadRightly(t *testing.T) {
 	t.Parallel()
-	query := regexp.MustCompile("^-- name: (\\w+) ")
+	query := regexp.MustCompile(`^-- name: (\w+) `)
 	begins := regexp.MustCompile(`(?m)^\s*(insert into|update|delete from) (\w+)|as (?:materialized )?\(\s*(insert into|update|delete from) (\w+)`)
 	found, named := 0, 0
 	for _, text := range queryTexts(t) {

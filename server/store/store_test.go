@@ -125,7 +125,7 @@ func TestTransactionThatStandsStillIsEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer frozen.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it is ended
+	defer frozen.Rollback(context.WithoutCancel(t.Context()))
 	if _, err := frozen.Exec(t.Context(), "lock table leases"); err != nil {
 		t.Fatal(err)
 	}

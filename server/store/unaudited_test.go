@@ -84,7 +84,7 @@ func TestAChangeOutsideOfATransactionIsSeen(t *testing.T) {
 func changesThatReturnRows(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	query := regexp.MustCompile("(?s)^-- name: (\\w+) :(\\w+)\n")
+	query := regexp.MustCompile(`(?s)^-- name: (\w+) :(\w+)\n`)
 	for _, text := range queryTexts(t) {
 		m := query.FindStringSubmatch(text)
 		if m == nil {
@@ -125,9 +125,10 @@ func outsideOfTransactions(room []*ast.File, names map[string]bool, calls *int) 
 				*calls++
 				on, isName := in.X.(*ast.Ident)
 				of, isField := in.X.(*ast.SelectorExpr)
-				if !(isName && given[on.Name]) && !(isField && fields[of.Sel.Name]) {
-					at = append(at, in.Pos())
+				if isName && given[on.Name] || isField && fields[of.Sel.Name] {
+					return true
 				}
+				at = append(at, in.Pos())
 			}
 			return true
 		})
