@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
@@ -71,6 +73,15 @@ func TestServerTellsHowItDoes(t *testing.T) {
 	})
 	if missing != "" && t.Failed() {
 		t.Logf("missing was %s", missing)
+	}
+	problems, err := promlint.New(strings.NewReader(told)).Lint() // what promtool check metrics says
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "deviceaccess_") { // the others are of the library
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
 	}
 	for _, secret := range []string{s.WorkspaceID, s.APIKey, s.Device(t, "august"), good.URL, "whsec_"} {
 		if strings.Contains(told, secret) {
