@@ -24,7 +24,7 @@ func (e *edge) endSpan(x *exchange, route string) {
 	if e.traces == nil {
 		return
 	}
-	if !x.span.Begun() && !(x.operation != nil && x.operation.public) {
+	if public := x.operation != nil && x.operation.public; !public && !x.span.Begun() {
 		x.span = e.traces.Stranger(x.request.Context(), x.begun, x.request.Method, route)
 	}
 	if !x.span.On() {

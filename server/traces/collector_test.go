@@ -81,7 +81,7 @@ func TestCollectorThatHangsHoldsNothingUp(t *testing.T) {
 	url, asked := hanging(t)
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
 		c.MetricsListen = "127.0.0.1:0"
-		c.Traces = traces.Options{Endpoint: url, Every: time.Millisecond, Queue: 8, Timeout: time.Hour}
+		c.Traces = traces.Options{Endpoint: url, Every: time.Millisecond, Queue: 8, Batch: 1, Timeout: time.Hour} // the SDK by itself gives up each batch after 30 s
 	})
 	for range 50 {
 		if status := s.Post(t, "/devices/list", map[string]any{}, nil); status != http.StatusOK {

@@ -1,15 +1,18 @@
 package traces_test
 
 import (
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces/tracestest"
 )
 
@@ -144,16 +147,32 @@ func TestStrangersAreFew(t *testing.T) {
 	}
 }
 
-// Without a collector nothing is sent, and lines of the log have no trace.
+// Without a collector there is nothing that could run or send.
 func TestWithoutACollectorThereAreNone(t *testing.T) {
 	t.Parallel()
-	s, r := start(t, func(c *app.Config) { c.Traces.Endpoint = "" })
-	s.Post(t, "/devices/list", map[string]any{}, nil)
-	if err := s.App.Stop(t.Context()); err != nil { // which would send the last of them
-		t.Fatal(err)
+	tr, err := traces.New(t.Context(), traces.Options{Sampler: sdktrace.AlwaysSample(), Queue: 10}, slog.New(slog.DiscardHandler))
+	if tr != nil || err != nil {
+		t.Fatalf("%v, %v", tr, err)
 	}
-	if n := r.Requests(); n != 0 {
-		t.Errorf("%d requests were sent", n)
+	ctx, work := tr.Work(t.Context(), "device", uuid.New(), nil)
+	request := tr.Request(ctx, http.Header{"Traceparent": {parent(true)}}, time.Now(), http.MethodPost, "/x")
+	if work.On() || request.Begun() || tr.Stranger(ctx, time.Now(), http.MethodPost, "/x").Begun() || traces.On(request.In(ctx)) || traces.CauseOf(ctx).Is() {
+		t.Error("something is told of")
+	}
+	if err := tr.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is not told of costs nothing. Allocations can be counted only while no other test runs.
+func TestPartsThatAreNotToldOfAllocateNothing(t *testing.T) {
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(100, func() {
+		inner, span := traces.Begin(ctx, "x")
+		traces.Of(inner).Set()
+		span.End()
+	}); n != 0 {
+		t.Errorf("it takes %v allocations", n)
 	}
 }
 

@@ -29,6 +29,16 @@ func TestTracesGoWhereTheEnvironmentSays(t *testing.T) {
 	if sent := collector.Header().Get("Authorization"); sent != "Bearer key-of-ours" {
 		t.Errorf("the collector is sent the key %q", sent)
 	}
+	sent := collector.Requests()
+	p.env = append(p.env, "OTEL_SDK_DISABLED=true")
+	r, cmd = p.serve()
+	if status := p.post(r, r.APIKey, "/devices/list", "{}", nil); status != http.StatusOK {
+		t.Fatal(status)
+	}
+	p.stop(cmd)
+	if n := collector.Requests() - sent; n != 0 {
+		t.Errorf("without traces the collector is sent something %d times", n)
+	}
 }
 
 func TestTracesThatCannotBeSentAreRefused(t *testing.T) {
