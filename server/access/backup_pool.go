@@ -32,8 +32,10 @@ type BackupPool struct {
 	Told       bool       `json:"told,omitempty"`        // for so long that it is shown
 }
 
-func readPool(d store.Device) (p BackupPool) {
-	_ = json.Unmarshal(d.BackupPool, &p) // written by this package
+func readPool(d store.Device) BackupPool { return toPool(d.BackupPool) }
+
+func toPool(kept []byte) (p BackupPool) {
+	_ = json.Unmarshal(kept, &p) // written by this package
 	return p
 }
 
@@ -109,9 +111,12 @@ func (t *deviceTx) switchPool(ctx context.Context, on bool) error {
 }
 
 // backupAvailable says whether another code can be pulled in place of this one now.
-func backupAvailable(c store.AccessCode, d store.Device, now time.Time) bool {
-	p := readPool(d)
-	return asksForPool(c) && c.PulledBackupCodeID == nil && p.Enabled && p.Ready > 0 && checkPullTime(c, now) == nil
+func backupAvailable(c store.AccessCode, pool []byte, now time.Time) bool {
+	if !asksForPool(c) || c.PulledBackupCodeID != nil {
+		return false
+	}
+	p := toPool(pool)
+	return p.Enabled && p.Ready > 0 && checkPullTime(c, now) == nil
 }
 
 func asksForPool(c store.AccessCode) bool {

@@ -37,10 +37,15 @@ func (k *capabilitiesCache) read(raw []byte) (c Capabilities) {
 }
 
 func capabilities(r store.Device) Capabilities {
-	caps := foundCapabilities(r)
-	if r.ReportedCodeLengths != nil {
+	return toCapabilities(r.Capabilities, r.ReportedCodeLengths)
+}
+
+// toCapabilities are those that an adapter has found, with what is reported to be otherwise.
+func toCapabilities(found []byte, reportedLengths []int32) Capabilities {
+	caps := known.read(found)
+	if reportedLengths != nil {
 		caps.CodeLengths = nil
-		for _, n := range r.ReportedCodeLengths {
+		for _, n := range reportedLengths {
 			caps.CodeLengths = append(caps.CodeLengths, int(n))
 		}
 	}

@@ -88,24 +88,31 @@ func (s *Service) pinOf(r store.AccessCode) (string, error) {
 	return string(b), nil
 }
 
-func (s *Service) toCode(r store.AccessCode, d store.Device) (Code, error) {
+// beside is what a code tells of its device.
+func beside(d store.Device) store.CodeDevice {
+	return store.CodeDevice{DeviceID: d.DeviceID, WorkspaceID: d.WorkspaceID, ConnectedAccountID: d.ConnectedAccountID, Online: d.Online,
+		OnlineChangedAt: d.OnlineChangedAt, RemovedAt: d.RemovedAt, HubDisconnected: d.HubDisconnected, SubscriptionMissingAt: d.SubscriptionMissingAt,
+		Capabilities: d.Capabilities, ReportedCodeLengths: d.ReportedCodeLengths, AccountError: d.AccountError, BackupPool: d.BackupPool}
+}
+
+func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
 	pin, err := s.pinOf(r)
 	if err != nil {
 		return Code{}, err
 	}
-	caps := capabilities(d)
+	caps := toCapabilities(d.Capabilities, d.ReportedCodeLengths)
 	c := Code{ID: r.AccessCodeID, WorkspaceID: r.WorkspaceID, DeviceID: r.DeviceID, Managed: r.IsManaged, Name: r.Name, PIN: nonEmpty(pin),
 		StartsAt: r.StartsAt, EndsAt: r.EndsAt, Status: Status(r.Status), ExternalModificationAllowed: r.ExternalModificationAllowed,
 		CommonCodeKey: r.CommonCodeKey, OnDevice: r.AppliedGen > 0 && !offline(r), WaitingForPIN: r.IsManaged && (caps.ProviderPIN || offline(r)) && pin == "", OfflineKind: OfflineKind(text(r.OfflineKind)), CreatedAt: r.CreatedAt}
 	if !r.IsManaged {
 		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible, !caps.DeleteUnmanaged
 	}
-	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, idOf(r.PulledBackupCodeID), backupAvailable(r, d, s.opt.Now())
+	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, idOf(r.PulledBackupCodeID), backupAvailable(r, d.BackupPool, s.opt.Now())
 	if r.ErrorCode != nil {
 		c.Errors = append(c.Errors, Problem{Code: *r.ErrorCode, Message: text(r.ErrorMessage), Scope: OfCode, At: at(r.ErrorAt), Other: idOf(r.ErrorCodeID)})
 	}
 	if r.IsManaged {
-		device := toDevice(d)
+		device := standing(d)
 		if offline(r) { // which does not mind whether the device can be reached
 			c.Errors = append(c.Errors, device.AccountErrors...)
 			c.Warnings = append(c.Warnings, offlineWarnings(r)...)
@@ -241,13 +248,13 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 			return Code{}, codeNotFound(id)
 		}
 		r, err := s.db.GetAccessCode(ctx, store.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed, IsManaged: managed})
-		if store.IsNoRows(err) || (err == nil && (!p.reaches(r.Device.ConnectedAccountID) || deviceID != "" && !names(deviceID, r.AccessCode.DeviceID))) {
+		if store.IsNoRows(err) || (err == nil && (!p.reaches(r.CodeDevice.ConnectedAccountID) || deviceID != "" && !names(deviceID, r.AccessCode.DeviceID))) {
 			return Code{}, codeNotFound(id)
 		}
 		if err != nil {
 			return Code{}, fmt.Errorf("read the access code: %w", err)
 		}
-		return s.toCode(r.AccessCode, r.Device)
+		return s.toCode(r.AccessCode, r.CodeDevice)
 	}
 	device, err := uuid.Parse(deviceID)
 	if err != nil {
@@ -255,13 +262,13 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 	}
 	r, err := s.db.GetAccessCodeByPIN(ctx, store.GetAccessCodeByPINParams{WorkspaceID: p.WorkspaceID, DeviceID: device, IsManaged: managed,
 		PinMac: s.keys.MAC(pinScope(device), []byte(pin))})
-	if store.IsNoRows(err) || (err == nil && !p.reaches(r.Device.ConnectedAccountID)) {
+	if store.IsNoRows(err) || (err == nil && !p.reaches(r.CodeDevice.ConnectedAccountID)) {
 		return Code{}, codeNotFound("")
 	}
 	if err != nil {
 		return Code{}, fmt.Errorf("read the access code: %w", err)
 	}
-	return s.toCode(r.AccessCode, r.Device)
+	return s.toCode(r.AccessCode, r.CodeDevice)
 }
 
 // CodeFilter is a set of conditions that must all hold.
@@ -283,11 +290,11 @@ func (s *Service) ListCodes(ctx context.Context, p Principal, f CodeFilter, page
 	var err error
 	switch {
 	case f.DeviceID != "":
-		d, bad := s.GetDevice(ctx, p, f.DeviceID, "")
+		device, bad := s.findDevice(ctx, p, f.DeviceID)
 		if bad != nil {
 			return nil, false, bad
 		}
-		pairs, err = s.db.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: d.ID, IsManaged: f.Managed,
+		pairs, err = s.db.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: device, IsManaged: f.Managed,
 			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows()})
 	case f.IDs != nil && f.Managed:
 		var rows []store.ListAccessCodesRow
@@ -305,7 +312,7 @@ func (s *Service) ListCodes(ctx context.Context, p Principal, f CodeFilter, page
 	pairs, more := cut(page, pairs)
 	out := make([]Code, len(pairs))
 	for i, r := range pairs {
-		if out[i], err = s.toCode(r.AccessCode, r.Device); err != nil {
+		if out[i], err = s.toCode(r.AccessCode, r.CodeDevice); err != nil {
 			return nil, false, err
 		}
 	}
@@ -321,6 +328,6 @@ func (s *Service) CodeByRef(ctx context.Context, device uuid.UUID, ref string) (
 	if err != nil {
 		return c, false, fmt.Errorf("read the access code: %w", err)
 	}
-	c, err = s.toCode(r.AccessCode, r.Device)
+	c, err = s.toCode(r.AccessCode, r.CodeDevice)
 	return c, err == nil, err
 }

@@ -125,12 +125,18 @@ func (d Device) connectionErrors() []Problem {
 	return nil
 }
 
+// standing is as much of a device as its codes tell: whether it, and its account, can be reached, and what it can do.
+func standing(r store.CodeDevice) Device {
+	return Device{ID: r.DeviceID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Online: r.Online, OfflineSince: r.OnlineChangedAt, Removed: r.RemovedAt != nil,
+		Capabilities: toCapabilities(r.Capabilities, r.ReportedCodeLengths), AccountErrors: readAccountError(r.AccountError), HubDisconnected: r.HubDisconnected,
+		SubscriptionMissing: at(r.SubscriptionMissingAt), BackupPool: toPool(r.BackupPool)}
+}
+
 func toDevice(r store.Device) Device {
-	d := Device{ID: r.DeviceID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Ref: r.VendorRef, Type: r.DeviceType,
-		Provider: r.Provider, Manufacturer: r.Manufacturer, Model: r.Model, SerialNumber: r.SerialNumber, Name: r.Name, VendorName: r.Name, Managed: r.IsManaged, Online: r.Online,
-		OfflineSince: r.OnlineChangedAt, FlakySince: at(r.FlakySince), Removed: r.RemovedAt != nil, Locked: r.Locked, BatteryLevel: r.BatteryLevel, CreatedAt: r.CreatedAt,
-		Capabilities: capabilities(r), Metadata: metadata(r.CustomMetadata), AccountErrors: readAccountError(r.AccountError),
-		HubDisconnected: r.HubDisconnected, SubscriptionMissing: at(r.SubscriptionMissingAt), TimeZone: text(r.ReportedTimeZone), AutoLock: autoLockOf(r), BackupPool: readPool(r)}
+	d := standing(beside(r))
+	d.Ref, d.Type, d.Provider, d.Manufacturer, d.Model, d.SerialNumber = r.VendorRef, r.DeviceType, r.Provider, r.Manufacturer, r.Model, r.SerialNumber
+	d.Name, d.VendorName, d.Managed, d.Locked, d.BatteryLevel, d.CreatedAt = r.Name, r.Name, r.IsManaged, r.Locked, r.BatteryLevel, r.CreatedAt
+	d.FlakySince, d.Metadata, d.TimeZone, d.AutoLock = at(r.FlakySince), metadata(r.CustomMetadata), text(r.ReportedTimeZone), autoLockOf(r)
 	if r.Nickname != nil {
 		d.Name = *r.Nickname
 	}
@@ -145,6 +151,22 @@ func deviceNotFound(what, value string) *Error {
 // It fails with Invalid unless exactly one is given, and with NotFound.
 func (s *Service) GetDevice(ctx context.Context, p Principal, id, name string) (Device, error) {
 	return s.getDevice(ctx, p, true, id, name)
+}
+
+// findDevice is GetDevice for those who want to know only that the device is there.
+func (s *Service) findDevice(ctx context.Context, p Principal, id string) (uuid.UUID, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return uuid.Nil, deviceNotFound("device_id", id)
+	}
+	d, err := s.db.FindDevice(ctx, store.FindDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed})
+	switch {
+	case store.IsNoRows(err) || err == nil && !p.reaches(d.ConnectedAccountID):
+		return uuid.Nil, deviceNotFound("device_id", id)
+	case err != nil:
+		return uuid.Nil, fmt.Errorf("look for the device: %w", err)
+	}
+	return d.DeviceID, nil
 }
 
 // GetUnmanagedDevice is GetDevice for a device that is not managed.

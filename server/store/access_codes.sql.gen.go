@@ -237,7 +237,7 @@ func (q *Queries) ForgetPulledBackup(ctx context.Context, arg ForgetPulledBackup
 }
 
 const getAccessCode = `-- name: GetAccessCode :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool, d.auto_lock_enabled, d.auto_lock_delay_seconds, d.hub_disconnected, d.subscription_missing_at, d.reported_time_zone from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.access_code_id = $2 and c.is_managed = $3 and not c.in_pool
 `
 
@@ -249,7 +249,7 @@ type GetAccessCodeParams struct {
 
 type GetAccessCodeRow struct {
 	AccessCode AccessCode
-	Device     Device
+	CodeDevice CodeDevice
 }
 
 func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (GetAccessCodeRow, error) {
@@ -298,54 +298,24 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 		&i.AccessCode.InPool,
 		&i.AccessCode.PulledBackupCodeID,
 		&i.AccessCode.OfflineKind,
-		&i.Device.DeviceID,
-		&i.Device.WorkspaceID,
-		&i.Device.ConnectedAccountID,
-		&i.Device.VendorRef,
-		&i.Device.DeviceType,
-		&i.Device.Provider,
-		&i.Device.Manufacturer,
-		&i.Device.Model,
-		&i.Device.SerialNumber,
-		&i.Device.Name,
-		&i.Device.Online,
-		&i.Device.Locked,
-		&i.Device.BatteryLevel,
-		&i.Device.Capabilities,
-		&i.Device.Flags,
-		&i.Device.CustomMetadata,
-		&i.Device.CreatedAt,
-		&i.Device.OnlineChangedAt,
-		&i.Device.RemovedAt,
-		&i.Device.ReadNeeded,
-		&i.Device.LastGoodReadAt,
-		&i.Device.RereadAt,
-		&i.Device.Failures,
-		&i.Device.WakeSeq,
-		&i.Device.DueAt,
-		&i.Device.LockedChangedAt,
-		&i.Device.ToldOnline,
-		&i.Device.ToldLocked,
-		&i.Device.ToldBattery,
-		&i.Device.EmptiedAt,
-		&i.Device.Losses,
-		&i.Device.FlakySince,
-		&i.Device.IsManaged,
-		&i.Device.Nickname,
-		&i.Device.AccountError,
-		&i.Device.ReportedCodeLengths,
-		&i.Device.BackupPool,
-		&i.Device.AutoLockEnabled,
-		&i.Device.AutoLockDelaySeconds,
-		&i.Device.HubDisconnected,
-		&i.Device.SubscriptionMissingAt,
-		&i.Device.ReportedTimeZone,
+		&i.CodeDevice.DeviceID,
+		&i.CodeDevice.WorkspaceID,
+		&i.CodeDevice.ConnectedAccountID,
+		&i.CodeDevice.Online,
+		&i.CodeDevice.OnlineChangedAt,
+		&i.CodeDevice.RemovedAt,
+		&i.CodeDevice.HubDisconnected,
+		&i.CodeDevice.SubscriptionMissingAt,
+		&i.CodeDevice.Capabilities,
+		&i.CodeDevice.ReportedCodeLengths,
+		&i.CodeDevice.AccountError,
+		&i.CodeDevice.BackupPool,
 	)
 	return i, err
 }
 
 const getAccessCodeByPIN = `-- name: GetAccessCodeByPIN :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool, d.auto_lock_enabled, d.auto_lock_delay_seconds, d.hub_disconnected, d.subscription_missing_at, d.reported_time_zone from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.device_id = $2 and c.pin_mac = $3 and c.is_managed = $4 and not c.in_pool
 order by c.removing_since is not null, c.created_at limit 1
 `
@@ -359,7 +329,7 @@ type GetAccessCodeByPINParams struct {
 
 type GetAccessCodeByPINRow struct {
 	AccessCode AccessCode
-	Device     Device
+	CodeDevice CodeDevice
 }
 
 func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPINParams) (GetAccessCodeByPINRow, error) {
@@ -413,54 +383,24 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 		&i.AccessCode.InPool,
 		&i.AccessCode.PulledBackupCodeID,
 		&i.AccessCode.OfflineKind,
-		&i.Device.DeviceID,
-		&i.Device.WorkspaceID,
-		&i.Device.ConnectedAccountID,
-		&i.Device.VendorRef,
-		&i.Device.DeviceType,
-		&i.Device.Provider,
-		&i.Device.Manufacturer,
-		&i.Device.Model,
-		&i.Device.SerialNumber,
-		&i.Device.Name,
-		&i.Device.Online,
-		&i.Device.Locked,
-		&i.Device.BatteryLevel,
-		&i.Device.Capabilities,
-		&i.Device.Flags,
-		&i.Device.CustomMetadata,
-		&i.Device.CreatedAt,
-		&i.Device.OnlineChangedAt,
-		&i.Device.RemovedAt,
-		&i.Device.ReadNeeded,
-		&i.Device.LastGoodReadAt,
-		&i.Device.RereadAt,
-		&i.Device.Failures,
-		&i.Device.WakeSeq,
-		&i.Device.DueAt,
-		&i.Device.LockedChangedAt,
-		&i.Device.ToldOnline,
-		&i.Device.ToldLocked,
-		&i.Device.ToldBattery,
-		&i.Device.EmptiedAt,
-		&i.Device.Losses,
-		&i.Device.FlakySince,
-		&i.Device.IsManaged,
-		&i.Device.Nickname,
-		&i.Device.AccountError,
-		&i.Device.ReportedCodeLengths,
-		&i.Device.BackupPool,
-		&i.Device.AutoLockEnabled,
-		&i.Device.AutoLockDelaySeconds,
-		&i.Device.HubDisconnected,
-		&i.Device.SubscriptionMissingAt,
-		&i.Device.ReportedTimeZone,
+		&i.CodeDevice.DeviceID,
+		&i.CodeDevice.WorkspaceID,
+		&i.CodeDevice.ConnectedAccountID,
+		&i.CodeDevice.Online,
+		&i.CodeDevice.OnlineChangedAt,
+		&i.CodeDevice.RemovedAt,
+		&i.CodeDevice.HubDisconnected,
+		&i.CodeDevice.SubscriptionMissingAt,
+		&i.CodeDevice.Capabilities,
+		&i.CodeDevice.ReportedCodeLengths,
+		&i.CodeDevice.AccountError,
+		&i.CodeDevice.BackupPool,
 	)
 	return i, err
 }
 
 const getAccessCodeByRef = `-- name: GetAccessCodeByRef :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool, d.auto_lock_enabled, d.auto_lock_delay_seconds, d.hub_disconnected, d.subscription_missing_at, d.reported_time_zone from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.device_id = $1 and c.vendor_ref = $2
 `
 
@@ -471,7 +411,7 @@ type GetAccessCodeByRefParams struct {
 
 type GetAccessCodeByRefRow struct {
 	AccessCode AccessCode
-	Device     Device
+	CodeDevice CodeDevice
 }
 
 func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRefParams) (GetAccessCodeByRefRow, error) {
@@ -520,48 +460,18 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 		&i.AccessCode.InPool,
 		&i.AccessCode.PulledBackupCodeID,
 		&i.AccessCode.OfflineKind,
-		&i.Device.DeviceID,
-		&i.Device.WorkspaceID,
-		&i.Device.ConnectedAccountID,
-		&i.Device.VendorRef,
-		&i.Device.DeviceType,
-		&i.Device.Provider,
-		&i.Device.Manufacturer,
-		&i.Device.Model,
-		&i.Device.SerialNumber,
-		&i.Device.Name,
-		&i.Device.Online,
-		&i.Device.Locked,
-		&i.Device.BatteryLevel,
-		&i.Device.Capabilities,
-		&i.Device.Flags,
-		&i.Device.CustomMetadata,
-		&i.Device.CreatedAt,
-		&i.Device.OnlineChangedAt,
-		&i.Device.RemovedAt,
-		&i.Device.ReadNeeded,
-		&i.Device.LastGoodReadAt,
-		&i.Device.RereadAt,
-		&i.Device.Failures,
-		&i.Device.WakeSeq,
-		&i.Device.DueAt,
-		&i.Device.LockedChangedAt,
-		&i.Device.ToldOnline,
-		&i.Device.ToldLocked,
-		&i.Device.ToldBattery,
-		&i.Device.EmptiedAt,
-		&i.Device.Losses,
-		&i.Device.FlakySince,
-		&i.Device.IsManaged,
-		&i.Device.Nickname,
-		&i.Device.AccountError,
-		&i.Device.ReportedCodeLengths,
-		&i.Device.BackupPool,
-		&i.Device.AutoLockEnabled,
-		&i.Device.AutoLockDelaySeconds,
-		&i.Device.HubDisconnected,
-		&i.Device.SubscriptionMissingAt,
-		&i.Device.ReportedTimeZone,
+		&i.CodeDevice.DeviceID,
+		&i.CodeDevice.WorkspaceID,
+		&i.CodeDevice.ConnectedAccountID,
+		&i.CodeDevice.Online,
+		&i.CodeDevice.OnlineChangedAt,
+		&i.CodeDevice.RemovedAt,
+		&i.CodeDevice.HubDisconnected,
+		&i.CodeDevice.SubscriptionMissingAt,
+		&i.CodeDevice.Capabilities,
+		&i.CodeDevice.ReportedCodeLengths,
+		&i.CodeDevice.AccountError,
+		&i.CodeDevice.BackupPool,
 	)
 	return i, err
 }
@@ -751,7 +661,7 @@ func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]Acces
 }
 
 const listAccessCodes = `-- name: ListAccessCodes :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool, d.auto_lock_enabled, d.auto_lock_delay_seconds, d.hub_disconnected, d.subscription_missing_at, d.reported_time_zone from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and c.access_code_id = any($4::uuid[])
   and ($5::uuid[] is null or d.connected_account_id = any($5::uuid[]))
@@ -772,7 +682,7 @@ type ListAccessCodesParams struct {
 
 type ListAccessCodesRow struct {
 	AccessCode AccessCode
-	Device     Device
+	CodeDevice CodeDevice
 }
 
 func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams) ([]ListAccessCodesRow, error) {
@@ -835,48 +745,18 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			&i.AccessCode.InPool,
 			&i.AccessCode.PulledBackupCodeID,
 			&i.AccessCode.OfflineKind,
-			&i.Device.DeviceID,
-			&i.Device.WorkspaceID,
-			&i.Device.ConnectedAccountID,
-			&i.Device.VendorRef,
-			&i.Device.DeviceType,
-			&i.Device.Provider,
-			&i.Device.Manufacturer,
-			&i.Device.Model,
-			&i.Device.SerialNumber,
-			&i.Device.Name,
-			&i.Device.Online,
-			&i.Device.Locked,
-			&i.Device.BatteryLevel,
-			&i.Device.Capabilities,
-			&i.Device.Flags,
-			&i.Device.CustomMetadata,
-			&i.Device.CreatedAt,
-			&i.Device.OnlineChangedAt,
-			&i.Device.RemovedAt,
-			&i.Device.ReadNeeded,
-			&i.Device.LastGoodReadAt,
-			&i.Device.RereadAt,
-			&i.Device.Failures,
-			&i.Device.WakeSeq,
-			&i.Device.DueAt,
-			&i.Device.LockedChangedAt,
-			&i.Device.ToldOnline,
-			&i.Device.ToldLocked,
-			&i.Device.ToldBattery,
-			&i.Device.EmptiedAt,
-			&i.Device.Losses,
-			&i.Device.FlakySince,
-			&i.Device.IsManaged,
-			&i.Device.Nickname,
-			&i.Device.AccountError,
-			&i.Device.ReportedCodeLengths,
-			&i.Device.BackupPool,
-			&i.Device.AutoLockEnabled,
-			&i.Device.AutoLockDelaySeconds,
-			&i.Device.HubDisconnected,
-			&i.Device.SubscriptionMissingAt,
-			&i.Device.ReportedTimeZone,
+			&i.CodeDevice.DeviceID,
+			&i.CodeDevice.WorkspaceID,
+			&i.CodeDevice.ConnectedAccountID,
+			&i.CodeDevice.Online,
+			&i.CodeDevice.OnlineChangedAt,
+			&i.CodeDevice.RemovedAt,
+			&i.CodeDevice.HubDisconnected,
+			&i.CodeDevice.SubscriptionMissingAt,
+			&i.CodeDevice.Capabilities,
+			&i.CodeDevice.ReportedCodeLengths,
+			&i.CodeDevice.AccountError,
+			&i.CodeDevice.BackupPool,
 		); err != nil {
 			return nil, err
 		}
@@ -889,7 +769,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 }
 
 const listAccessCodesOfDevice = `-- name: ListAccessCodesOfDevice :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.vendor_ref, d.device_type, d.provider, d.manufacturer, d.model, d.serial_number, d.name, d.online, d.locked, d.battery_level, d.capabilities, d.flags, d.custom_metadata, d.created_at, d.online_changed_at, d.removed_at, d.read_needed, d.last_good_read_at, d.reread_at, d.failures, d.wake_seq, d.due_at, d.locked_changed_at, d.told_online, d.told_locked, d.told_battery, d.emptied_at, d.losses, d.flaky_since, d.is_managed, d.nickname, d.account_error, d.reported_code_lengths, d.backup_pool, d.auto_lock_enabled, d.auto_lock_delay_seconds, d.hub_disconnected, d.subscription_missing_at, d.reported_time_zone from access_codes c join devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.device_id = $1 and c.workspace_id = $2 and c.is_managed = $3 and not c.in_pool
   and (c.created_at, c.access_code_id) > ($4::timestamptz, $5::uuid)
   and ($6::uuid[] is null or c.access_code_id = any($6::uuid[]))
@@ -911,7 +791,7 @@ type ListAccessCodesOfDeviceParams struct {
 
 type ListAccessCodesOfDeviceRow struct {
 	AccessCode AccessCode
-	Device     Device
+	CodeDevice CodeDevice
 }
 
 func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCodesOfDeviceParams) ([]ListAccessCodesOfDeviceRow, error) {
@@ -975,48 +855,18 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 			&i.AccessCode.InPool,
 			&i.AccessCode.PulledBackupCodeID,
 			&i.AccessCode.OfflineKind,
-			&i.Device.DeviceID,
-			&i.Device.WorkspaceID,
-			&i.Device.ConnectedAccountID,
-			&i.Device.VendorRef,
-			&i.Device.DeviceType,
-			&i.Device.Provider,
-			&i.Device.Manufacturer,
-			&i.Device.Model,
-			&i.Device.SerialNumber,
-			&i.Device.Name,
-			&i.Device.Online,
-			&i.Device.Locked,
-			&i.Device.BatteryLevel,
-			&i.Device.Capabilities,
-			&i.Device.Flags,
-			&i.Device.CustomMetadata,
-			&i.Device.CreatedAt,
-			&i.Device.OnlineChangedAt,
-			&i.Device.RemovedAt,
-			&i.Device.ReadNeeded,
-			&i.Device.LastGoodReadAt,
-			&i.Device.RereadAt,
-			&i.Device.Failures,
-			&i.Device.WakeSeq,
-			&i.Device.DueAt,
-			&i.Device.LockedChangedAt,
-			&i.Device.ToldOnline,
-			&i.Device.ToldLocked,
-			&i.Device.ToldBattery,
-			&i.Device.EmptiedAt,
-			&i.Device.Losses,
-			&i.Device.FlakySince,
-			&i.Device.IsManaged,
-			&i.Device.Nickname,
-			&i.Device.AccountError,
-			&i.Device.ReportedCodeLengths,
-			&i.Device.BackupPool,
-			&i.Device.AutoLockEnabled,
-			&i.Device.AutoLockDelaySeconds,
-			&i.Device.HubDisconnected,
-			&i.Device.SubscriptionMissingAt,
-			&i.Device.ReportedTimeZone,
+			&i.CodeDevice.DeviceID,
+			&i.CodeDevice.WorkspaceID,
+			&i.CodeDevice.ConnectedAccountID,
+			&i.CodeDevice.Online,
+			&i.CodeDevice.OnlineChangedAt,
+			&i.CodeDevice.RemovedAt,
+			&i.CodeDevice.HubDisconnected,
+			&i.CodeDevice.SubscriptionMissingAt,
+			&i.CodeDevice.Capabilities,
+			&i.CodeDevice.ReportedCodeLengths,
+			&i.CodeDevice.AccountError,
+			&i.CodeDevice.BackupPool,
 		); err != nil {
 			return nil, err
 		}

@@ -64,6 +64,27 @@ func (q *Queries) DueDevices(ctx context.Context, maxRows int32) ([]uuid.UUID, e
 	return items, nil
 }
 
+const findDevice = `-- name: FindDevice :one
+select device_id, connected_account_id from devices where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed
+`
+
+type FindDeviceParams struct {
+	WorkspaceID uuid.UUID
+	DeviceID    uuid.UUID
+}
+
+type FindDeviceRow struct {
+	DeviceID           uuid.UUID
+	ConnectedAccountID uuid.UUID
+}
+
+func (q *Queries) FindDevice(ctx context.Context, arg FindDeviceParams) (FindDeviceRow, error) {
+	row := q.db.QueryRow(ctx, findDevice, arg.WorkspaceID, arg.DeviceID)
+	var i FindDeviceRow
+	err := row.Scan(&i.DeviceID, &i.ConnectedAccountID)
+	return i, err
+}
+
 const findDevices = `-- name: FindDevices :many
 select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices d
 where d.workspace_id = $1 and removed_at is null and is_managed = $2

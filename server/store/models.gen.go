@@ -169,6 +169,21 @@ type ClientSession struct {
 	RevokedAt         *time.Time
 }
 
+type CodeDevice struct {
+	DeviceID              uuid.UUID
+	WorkspaceID           uuid.UUID
+	ConnectedAccountID    uuid.UUID
+	Online                bool
+	OnlineChangedAt       time.Time
+	RemovedAt             *time.Time
+	HubDisconnected       bool
+	SubscriptionMissingAt *time.Time
+	Capabilities          []byte
+	ReportedCodeLengths   []int32
+	AccountError          []byte
+	BackupPool            []byte
+}
+
 type ConnectWebview struct {
 	ConnectWebviewID     uuid.UUID
 	WorkspaceID          uuid.UUID

@@ -8,11 +8,11 @@ values (@access_code_id, @workspace_id, @device_id, @is_managed, @name, @pin_sea
 returning *;
 
 -- name: GetAccessCode :one
-select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
+select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
 where c.workspace_id = @workspace_id and c.access_code_id = @access_code_id and c.is_managed = @is_managed and not c.in_pool;
 
 -- name: GetAccessCodeByPIN :one
-select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
+select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
 where c.workspace_id = @workspace_id and c.device_id = @device_id and c.pin_mac = @pin_mac and c.is_managed = @is_managed and not c.in_pool
 order by c.removing_since is not null, c.created_at limit 1;
 
@@ -20,7 +20,7 @@ order by c.removing_since is not null, c.created_at limit 1;
 select * from access_codes where workspace_id = @workspace_id and access_code_id = @access_code_id and not in_pool;
 
 -- name: ListAccessCodes :many
-select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
+select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
 where c.workspace_id = @workspace_id and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
   and c.access_code_id = any(@access_code_ids::uuid[])
   and (sqlc.narg('reach')::uuid[] is null or d.connected_account_id = any(sqlc.narg('reach')::uuid[]))
@@ -29,7 +29,7 @@ order by c.created_at, c.access_code_id
 limit @max_rows::integer;
 
 -- name: ListAccessCodesOfDevice :many
-select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
+select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
 where c.device_id = @device_id and c.workspace_id = @workspace_id and c.is_managed = @is_managed and not c.in_pool
   and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('access_code_ids')::uuid[] is null or c.access_code_id = any(sqlc.narg('access_code_ids')::uuid[]))
@@ -69,7 +69,7 @@ delete from access_codes where access_code_id = @access_code_id;
 update access_codes set pulled_backup_code_id = null where device_id = @device_id and pulled_backup_code_id = @access_code_id::uuid;
 
 -- name: GetAccessCodeByRef :one
-select sqlc.embed(c), sqlc.embed(d) from access_codes c join devices d using (device_id)
+select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
 where c.device_id = @device_id and c.vendor_ref = @vendor_ref;
 
 -- name: LeftInPool :many

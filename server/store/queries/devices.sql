@@ -1,6 +1,9 @@
 -- name: GetDevice :one
 select * from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null and is_managed = @is_managed;
 
+-- name: FindDevice :one
+select device_id, connected_account_id from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null and is_managed;
+
 -- name: GetDeviceByName :one
 select * from devices
 where workspace_id = @workspace_id and coalesce(nickname, name) = @name::text and removed_at is null and is_managed = @is_managed
