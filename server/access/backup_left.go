@@ -41,7 +41,7 @@ func (t *deviceTx) lookForPool(ctx context.Context) (w DeviceWork, err error) {
 			return w, err
 		}
 	}
-	w = DeviceWork{Device: toDevice(t.d), Seq: t.d.WakeSeq, Failures: int(t.d.Failures)}
+	w = DeviceWork{Device: toDevice(told(t.d)), Seq: t.d.WakeSeq, Failures: int(t.d.Failures)}
 	if w.Due, err = t.s.tell(ctx, t.tx, &t.d); err != nil {
 		return w, err
 	}

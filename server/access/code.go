@@ -88,13 +88,6 @@ func (s *Service) pinOf(r store.AccessCode) (string, error) {
 	return string(b), nil
 }
 
-// beside is what a code tells of its device.
-func beside(d store.Device) store.CodeDevice {
-	return store.CodeDevice{DeviceID: d.DeviceID, WorkspaceID: d.WorkspaceID, ConnectedAccountID: d.ConnectedAccountID, Online: d.Online,
-		OnlineChangedAt: d.OnlineChangedAt, RemovedAt: d.RemovedAt, HubDisconnected: d.HubDisconnected, SubscriptionMissingAt: d.SubscriptionMissingAt,
-		Capabilities: d.Capabilities, ReportedCodeLengths: d.ReportedCodeLengths, AccountError: d.AccountError, BackupPool: d.BackupPool}
-}
-
 func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
 	pin, err := s.pinOf(r)
 	if err != nil {

@@ -93,7 +93,7 @@ func (s *Service) createShared(ctx context.Context, tx store.Tx, at place, n New
 	if err != nil {
 		return Code{}, err
 	}
-	return s.toCode(r, beside(at.device))
+	return s.toCode(r, beside(told(at.device)))
 }
 
 // aboutPIN says whether a code was refused for nothing but its PIN.

@@ -62,7 +62,7 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 			return err
 		}
 		a = toAttempt(attempt)
-		c, err = s.toCode(r, beside(d))
+		c, err = s.toCode(r, beside(told(d)))
 		return err
 	})
 	if _, ok := asError(err); err != nil && !ok {

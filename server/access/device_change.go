@@ -43,14 +43,14 @@ func (s *Service) changeDevice(ctx context.Context, p Principal, id string, mana
 		if err != nil {
 			return err
 		}
-		was := toDevice(t.d).Name
+		was := toDevice(told(t.d)).Name
 		if t.d.CustomMetadata = data; c.Name != nil {
 			t.d.Nickname = nonEmpty(*c.Name)
 		}
 		if err := t.tx.DescribeDevice(ctx, store.DescribeDeviceParams{DeviceID: t.d.DeviceID, CustomMetadata: t.d.CustomMetadata, Nickname: t.d.Nickname}); err != nil {
 			return err
 		}
-		if name := toDevice(t.d).Name; name != was {
+		if name := toDevice(told(t.d)).Name; name != was {
 			if err := s.emit(ctx, t.tx, "device.name_changed", aboutDevice(t.d).with("device_name", name)); err != nil {
 				return err
 			}

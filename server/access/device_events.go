@@ -145,8 +145,8 @@ func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a about, d store
 	if err != nil {
 		return a, err
 	}
-	return a.with("device_errors", problems("error_code", toDevice(d).ownErrors())).
-		with("device_warnings", problems("warning_code", toDevice(d).Warnings())).withAccountTrouble(account), nil
+	return a.with("device_errors", problems("error_code", toDevice(told(d)).ownErrors())).
+		with("device_warnings", problems("warning_code", toDevice(told(d)).Warnings())).withAccountTrouble(account), nil
 }
 
 func (a about) withAccountTrouble(account store.ConnectedAccount) about {

@@ -31,24 +31,17 @@ type deviceTx struct {
 
 func (s *Service) onDevice(ctx context.Context, h Holder, id uuid.UUID, doing string, f func(*deviceTx) error) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		d, err := tx.LockDevice(ctx, id)
+		d, rows, pending, err := tx.LockDeviceWithCodes(ctx, id)
 		if err != nil {
 			return err
 		}
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		t := &deviceTx{s: s, tx: tx, d: d, caps: capabilities(d), before: map[uuid.UUID]store.AccessCode{}, now: s.opt.Now().UTC()}
-		rows, err := tx.AllCodesOfDevice(ctx, id)
-		if err != nil {
-			return err
-		}
+		t := &deviceTx{s: s, tx: tx, d: d, caps: capabilities(d), before: map[uuid.UUID]store.AccessCode{}, pending: pending, now: s.opt.Now().UTC()}
 		for _, r := range rows {
 			t.before[r.AccessCodeID] = r
 			t.codes = append(t.codes, &r)
-		}
-		if t.pending, err = tx.PendingAttemptsOfDevice(ctx, id); err != nil {
-			return err
 		}
 		if err := f(t); err != nil {
 			return err

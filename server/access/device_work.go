@@ -86,7 +86,7 @@ func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w D
 		} else if err := t.keepPool(ctx); err != nil {
 			return err
 		}
-		w = DeviceWork{Device: toDevice(t.d), Seq: t.d.WakeSeq, ReadNeeded: t.d.ReadNeeded || t.d.LastGoodReadAt == nil, Failures: int(t.d.Failures)}
+		w = DeviceWork{Device: toDevice(told(t.d)), Seq: t.d.WakeSeq, ReadNeeded: t.d.ReadNeeded || t.d.LastGoodReadAt == nil, Failures: int(t.d.Failures)}
 		if again := t.d.RereadAt; again != nil {
 			w.ReadNeeded = w.ReadNeeded || !again.After(t.now)
 			w.Due = earlier(w.Due, *again)

@@ -132,11 +132,28 @@ func standing(r store.CodeDevice) Device {
 		SubscriptionMissing: at(r.SubscriptionMissingAt), BackupPool: toPool(r.BackupPool)}
 }
 
-func toDevice(r store.Device) Device {
+// told is what is told of a device whose row was read as a whole.
+func told(d store.Device) store.ToldDevice {
+	return store.ToldDevice{DeviceID: d.DeviceID, WorkspaceID: d.WorkspaceID, ConnectedAccountID: d.ConnectedAccountID, VendorRef: d.VendorRef, DeviceType: d.DeviceType,
+		Provider: d.Provider, Manufacturer: d.Manufacturer, Model: d.Model, SerialNumber: d.SerialNumber, Name: d.Name, Nickname: d.Nickname, IsManaged: d.IsManaged,
+		Online: d.Online, OnlineChangedAt: d.OnlineChangedAt, FlakySince: d.FlakySince, RemovedAt: d.RemovedAt, Locked: d.Locked, BatteryLevel: d.BatteryLevel,
+		Capabilities: d.Capabilities, ReportedCodeLengths: d.ReportedCodeLengths, CustomMetadata: d.CustomMetadata, AccountError: d.AccountError,
+		HubDisconnected: d.HubDisconnected, SubscriptionMissingAt: d.SubscriptionMissingAt, ReportedTimeZone: d.ReportedTimeZone,
+		AutoLockEnabled: d.AutoLockEnabled, AutoLockDelaySeconds: d.AutoLockDelaySeconds, BackupPool: d.BackupPool, CreatedAt: d.CreatedAt}
+}
+
+// beside is what a code tells of its device.
+func beside(d store.ToldDevice) store.CodeDevice {
+	return store.CodeDevice{DeviceID: d.DeviceID, WorkspaceID: d.WorkspaceID, ConnectedAccountID: d.ConnectedAccountID, Online: d.Online,
+		OnlineChangedAt: d.OnlineChangedAt, RemovedAt: d.RemovedAt, HubDisconnected: d.HubDisconnected, SubscriptionMissingAt: d.SubscriptionMissingAt,
+		Capabilities: d.Capabilities, ReportedCodeLengths: d.ReportedCodeLengths, AccountError: d.AccountError, BackupPool: d.BackupPool}
+}
+
+func toDevice(r store.ToldDevice) Device {
 	d := standing(beside(r))
 	d.Ref, d.Type, d.Provider, d.Manufacturer, d.Model, d.SerialNumber = r.VendorRef, r.DeviceType, r.Provider, r.Manufacturer, r.Model, r.SerialNumber
 	d.Name, d.VendorName, d.Managed, d.Locked, d.BatteryLevel, d.CreatedAt = r.Name, r.Name, r.IsManaged, r.Locked, r.BatteryLevel, r.CreatedAt
-	d.FlakySince, d.Metadata, d.TimeZone, d.AutoLock = at(r.FlakySince), metadata(r.CustomMetadata), text(r.ReportedTimeZone), autoLockOf(r)
+	d.FlakySince, d.Metadata, d.TimeZone, d.AutoLock = at(r.FlakySince), metadata(r.CustomMetadata), text(r.ReportedTimeZone), toAutoLock(r.AutoLockEnabled, r.AutoLockDelaySeconds)
 	if r.Nickname != nil {
 		d.Name = *r.Nickname
 	}
@@ -178,7 +195,7 @@ func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, 
 	if (id == "") == (name == "") {
 		return Device{}, invalid("", "Must specify either device_id or name")
 	}
-	var r store.Device
+	var r store.ToldDevice
 	var err error
 	if id != "" {
 		parsed, bad := uuid.Parse(id)
@@ -235,7 +252,7 @@ func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, 
 	return out, more, nil
 }
 
-func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]store.Device, error) {
+func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]store.ToldDevice, error) {
 	if p.Reach == nil && reflect.DeepEqual(f, DeviceFilter{}) {
 		return s.db.ListDevices(ctx, store.ListDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows()})
 	}
@@ -253,7 +270,12 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 		}
 		arg.ConnectWebviewID = &ids[0]
 	}
-	return s.db.PlannedAnew.FindDevices(ctx, arg)
+	rows, err := s.db.PlannedAnew.FindDevices(ctx, arg)
+	out := make([]store.ToldDevice, len(rows))
+	for i, r := range rows {
+		out[i] = told(r)
+	}
+	return out, err
 }
 
 // wakeDevice asks for a look at the device once tx is committed; read says that what is on it may have changed.

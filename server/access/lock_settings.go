@@ -17,12 +17,16 @@ type AutoLock struct {
 }
 
 func autoLockOf(d store.Device) *AutoLock {
-	if d.AutoLockEnabled == nil {
+	return toAutoLock(d.AutoLockEnabled, d.AutoLockDelaySeconds)
+}
+
+func toAutoLock(enabled *bool, delaySeconds *float64) *AutoLock {
+	if enabled == nil {
 		return nil
 	}
-	a := &AutoLock{Enabled: *d.AutoLockEnabled}
-	if d.AutoLockDelaySeconds != nil {
-		a.Delay = *d.AutoLockDelaySeconds
+	a := &AutoLock{Enabled: *enabled}
+	if delaySeconds != nil {
+		a.Delay = *delaySeconds
 	}
 	return a
 }

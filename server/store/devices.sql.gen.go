@@ -235,7 +235,7 @@ func (q *Queries) ForgetLockOperations(ctx context.Context, arg ForgetLockOperat
 }
 
 const getDevice = `-- name: GetDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from told_devices where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed = $3
 `
 
 type GetDeviceParams struct {
@@ -244,9 +244,9 @@ type GetDeviceParams struct {
 	IsManaged   bool
 }
 
-func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (Device, error) {
+func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (ToldDevice, error) {
 	row := q.db.QueryRow(ctx, getDevice, arg.WorkspaceID, arg.DeviceID, arg.IsManaged)
-	var i Device
+	var i ToldDevice
 	err := row.Scan(
 		&i.DeviceID,
 		&i.WorkspaceID,
@@ -258,38 +258,25 @@ func (q *Queries) GetDevice(ctx context.Context, arg GetDeviceParams) (Device, e
 		&i.Model,
 		&i.SerialNumber,
 		&i.Name,
+		&i.Nickname,
+		&i.IsManaged,
 		&i.Online,
+		&i.OnlineChangedAt,
+		&i.FlakySince,
+		&i.RemovedAt,
 		&i.Locked,
 		&i.BatteryLevel,
 		&i.Capabilities,
-		&i.Flags,
-		&i.CustomMetadata,
-		&i.CreatedAt,
-		&i.OnlineChangedAt,
-		&i.RemovedAt,
-		&i.ReadNeeded,
-		&i.LastGoodReadAt,
-		&i.RereadAt,
-		&i.Failures,
-		&i.WakeSeq,
-		&i.DueAt,
-		&i.LockedChangedAt,
-		&i.ToldOnline,
-		&i.ToldLocked,
-		&i.ToldBattery,
-		&i.EmptiedAt,
-		&i.Losses,
-		&i.FlakySince,
-		&i.IsManaged,
-		&i.Nickname,
-		&i.AccountError,
 		&i.ReportedCodeLengths,
-		&i.BackupPool,
-		&i.AutoLockEnabled,
-		&i.AutoLockDelaySeconds,
+		&i.CustomMetadata,
+		&i.AccountError,
 		&i.HubDisconnected,
 		&i.SubscriptionMissingAt,
 		&i.ReportedTimeZone,
+		&i.AutoLockEnabled,
+		&i.AutoLockDelaySeconds,
+		&i.BackupPool,
+		&i.CreatedAt,
 	)
 	return i, err
 }
@@ -349,7 +336,7 @@ func (q *Queries) GetDeviceByID(ctx context.Context, deviceID uuid.UUID) (Device
 }
 
 const getDeviceByName = `-- name: GetDeviceByName :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from told_devices
 where workspace_id = $1 and coalesce(nickname, name) = $2::text and removed_at is null and is_managed = $3
   and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
 order by created_at, device_id limit 1
@@ -362,14 +349,14 @@ type GetDeviceByNameParams struct {
 	Reach       []uuid.UUID
 }
 
-func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams) (Device, error) {
+func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams) (ToldDevice, error) {
 	row := q.db.QueryRow(ctx, getDeviceByName,
 		arg.WorkspaceID,
 		arg.Name,
 		arg.IsManaged,
 		arg.Reach,
 	)
-	var i Device
+	var i ToldDevice
 	err := row.Scan(
 		&i.DeviceID,
 		&i.WorkspaceID,
@@ -381,38 +368,25 @@ func (q *Queries) GetDeviceByName(ctx context.Context, arg GetDeviceByNameParams
 		&i.Model,
 		&i.SerialNumber,
 		&i.Name,
+		&i.Nickname,
+		&i.IsManaged,
 		&i.Online,
+		&i.OnlineChangedAt,
+		&i.FlakySince,
+		&i.RemovedAt,
 		&i.Locked,
 		&i.BatteryLevel,
 		&i.Capabilities,
-		&i.Flags,
-		&i.CustomMetadata,
-		&i.CreatedAt,
-		&i.OnlineChangedAt,
-		&i.RemovedAt,
-		&i.ReadNeeded,
-		&i.LastGoodReadAt,
-		&i.RereadAt,
-		&i.Failures,
-		&i.WakeSeq,
-		&i.DueAt,
-		&i.LockedChangedAt,
-		&i.ToldOnline,
-		&i.ToldLocked,
-		&i.ToldBattery,
-		&i.EmptiedAt,
-		&i.Losses,
-		&i.FlakySince,
-		&i.IsManaged,
-		&i.Nickname,
-		&i.AccountError,
 		&i.ReportedCodeLengths,
-		&i.BackupPool,
-		&i.AutoLockEnabled,
-		&i.AutoLockDelaySeconds,
+		&i.CustomMetadata,
+		&i.AccountError,
 		&i.HubDisconnected,
 		&i.SubscriptionMissingAt,
 		&i.ReportedTimeZone,
+		&i.AutoLockEnabled,
+		&i.AutoLockDelaySeconds,
+		&i.BackupPool,
+		&i.CreatedAt,
 	)
 	return i, err
 }
@@ -549,7 +523,7 @@ func (q *Queries) InsertDevice(ctx context.Context, arg InsertDeviceParams) erro
 }
 
 const listDevices = `-- name: ListDevices :many
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, nickname, is_managed, online, online_changed_at, flaky_since, removed_at, locked, battery_level, capabilities, reported_code_lengths, custom_metadata, account_error, hub_disconnected, subscription_missing_at, reported_time_zone, auto_lock_enabled, auto_lock_delay_seconds, backup_pool, created_at from told_devices
 where workspace_id = $1 and removed_at is null and is_managed
   and (created_at, device_id) > ($2::timestamptz, $3::uuid)
 order by created_at, device_id
@@ -563,7 +537,7 @@ type ListDevicesParams struct {
 	MaxRows     int32
 }
 
-func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Device, error) {
+func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]ToldDevice, error) {
 	rows, err := q.db.Query(ctx, listDevices,
 		arg.WorkspaceID,
 		arg.AfterAt,
@@ -574,9 +548,9 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Device{}
+	items := []ToldDevice{}
 	for rows.Next() {
-		var i Device
+		var i ToldDevice
 		if err := rows.Scan(
 			&i.DeviceID,
 			&i.WorkspaceID,
@@ -588,38 +562,25 @@ func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]Dev
 			&i.Model,
 			&i.SerialNumber,
 			&i.Name,
+			&i.Nickname,
+			&i.IsManaged,
 			&i.Online,
+			&i.OnlineChangedAt,
+			&i.FlakySince,
+			&i.RemovedAt,
 			&i.Locked,
 			&i.BatteryLevel,
 			&i.Capabilities,
-			&i.Flags,
-			&i.CustomMetadata,
-			&i.CreatedAt,
-			&i.OnlineChangedAt,
-			&i.RemovedAt,
-			&i.ReadNeeded,
-			&i.LastGoodReadAt,
-			&i.RereadAt,
-			&i.Failures,
-			&i.WakeSeq,
-			&i.DueAt,
-			&i.LockedChangedAt,
-			&i.ToldOnline,
-			&i.ToldLocked,
-			&i.ToldBattery,
-			&i.EmptiedAt,
-			&i.Losses,
-			&i.FlakySince,
-			&i.IsManaged,
-			&i.Nickname,
-			&i.AccountError,
 			&i.ReportedCodeLengths,
-			&i.BackupPool,
-			&i.AutoLockEnabled,
-			&i.AutoLockDelaySeconds,
+			&i.CustomMetadata,
+			&i.AccountError,
 			&i.HubDisconnected,
 			&i.SubscriptionMissingAt,
 			&i.ReportedTimeZone,
+			&i.AutoLockEnabled,
+			&i.AutoLockDelaySeconds,
+			&i.BackupPool,
+			&i.CreatedAt,
 		); err != nil {
 			return nil, err
 		}

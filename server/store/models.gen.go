@@ -319,6 +319,38 @@ type IdempotencyKey struct {
 	CreatedAt        time.Time
 }
 
+type ToldDevice struct {
+	DeviceID              uuid.UUID
+	WorkspaceID           uuid.UUID
+	ConnectedAccountID    uuid.UUID
+	VendorRef             string
+	DeviceType            string
+	Provider              string
+	Manufacturer          string
+	Model                 string
+	SerialNumber          string
+	Name                  string
+	Nickname              *string
+	IsManaged             bool
+	Online                bool
+	OnlineChangedAt       time.Time
+	FlakySince            *time.Time
+	RemovedAt             *time.Time
+	Locked                *bool
+	BatteryLevel          *float64
+	Capabilities          []byte
+	ReportedCodeLengths   []int32
+	CustomMetadata        []byte
+	AccountError          []byte
+	HubDisconnected       bool
+	SubscriptionMissingAt *time.Time
+	ReportedTimeZone      *string
+	AutoLockEnabled       *bool
+	AutoLockDelaySeconds  *float64
+	BackupPool            []byte
+	CreatedAt             time.Time
+}
+
 type UserIdentity struct {
 	UserIdentityID  uuid.UUID
 	WorkspaceID     uuid.UUID

@@ -1,11 +1,11 @@
 -- name: GetDevice :one
-select * from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null and is_managed = @is_managed;
+select * from told_devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null and is_managed = @is_managed;
 
 -- name: FindDevice :one
 select device_id, connected_account_id from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null and is_managed;
 
 -- name: GetDeviceByName :one
-select * from devices
+select * from told_devices
 where workspace_id = @workspace_id and coalesce(nickname, name) = @name::text and removed_at is null and is_managed = @is_managed
   and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
 order by created_at, device_id limit 1;
@@ -32,7 +32,7 @@ update devices set vendor_ref = 'left/' || device_id::text where device_id = @de
 select * from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null for no key update;
 
 -- name: ListDevices :many
-select * from devices
+select * from told_devices
 where workspace_id = @workspace_id and removed_at is null and is_managed
   and (created_at, device_id) > (@after_at::timestamptz, @after_id::uuid)
 order by created_at, device_id

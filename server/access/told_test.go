@@ -1,0 +1,61 @@
+package access
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// What is told of a device is the same however its row was read.
+func TestNothingIsLostOfADeviceThatIsToldOf(t *testing.T) {
+	t.Parallel()
+	var d store.Device
+	row := reflect.ValueOf(&d).Elem()
+	for _, field := range row.Fields() {
+		fill(t, field)
+	}
+	for _, narrow := range []any{told(d), beside(told(d))} {
+		for column, field := range reflect.ValueOf(narrow).Fields() {
+			if want := row.FieldByName(column.Name); !reflect.DeepEqual(field.Interface(), want.Interface()) {
+				t.Errorf("%s of %T is %v, want %v", column.Name, narrow, field, want)
+			}
+		}
+	}
+}
+
+// fill gives a value of its own type to a column.
+func fill(t *testing.T, field reflect.Value) {
+	t.Helper()
+	switch field.Interface().(type) {
+	case uuid.UUID:
+		field.Set(reflect.ValueOf(uuid.New()))
+		return
+	case time.Time:
+		field.Set(reflect.ValueOf(time.Now()))
+		return
+	}
+	switch field.Kind() {
+	case reflect.Pointer:
+		field.Set(reflect.New(field.Type().Elem()))
+		fill(t, field.Elem())
+	case reflect.Slice:
+		field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		fill(t, field.Index(0))
+	case reflect.String:
+		field.SetString(uuid.NewString())
+	case reflect.Bool:
+		field.SetBool(true)
+	case reflect.Float64:
+		field.SetFloat(4.5)
+	case reflect.Int32, reflect.Int64:
+		field.SetInt(7)
+	case reflect.Uint8:
+		field.SetUint(7)
+	default:
+		t.Fatalf("no value of %s", field.Type())
+	}
+}
