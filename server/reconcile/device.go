@@ -61,8 +61,12 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	if w, err = r.access.LookAtDevice(ctx, lease, id); err != nil {
 		return 0, err
 	}
-	if err := p.write(ctx, w); err != nil {
+	begun, err := p.write(ctx, w)
+	if err != nil {
 		return p.unreachable(ctx, w, err)
+	}
+	if !begun { // all is as it was looked at a moment ago
+		return r.left(ctx, w)
 	}
 	left, err := r.access.LookAtDevice(ctx, lease, id) // what the writes have left to wait for
 	if err != nil {
@@ -179,8 +183,8 @@ func (p *pass) read(ctx context.Context, seq int64) error {
 
 // write does what there is to do, removals first. A code that needs the place or the PIN of one that is
 // still leaving waits for that. It stops at the first error that says the device cannot be reached, and when
-// somebody stands before the door: the rest is done after that.
-func (p *pass) write(ctx context.Context, w access.DeviceWork) error {
+// somebody stands before the door: the rest is done after that. Begun tells whether there was anything to do.
+func (p *pass) write(ctx context.Context, w access.DeviceWork) (begun bool, err error) {
 	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })
 	for _, step := range []struct {
 		action access.Action
@@ -190,15 +194,16 @@ func (p *pass) write(ctx context.Context, w access.DeviceWork) error {
 			if c.Action != step.action || (c.Action == access.Put && leaving && c.New) {
 				continue // the latter is looked at again as soon as the removals show
 			}
+			begun = true
 			if waits, err := p.access.Interrupted(ctx, p.device.ID); err != nil || waits {
-				return err
+				return begun, err
 			}
 			if err := step.do(ctx, c); err != nil {
-				return err
+				return begun, err
 			}
 		}
 	}
-	return nil
+	return begun, nil
 }
 
 func (p *pass) delete(ctx context.Context, c access.CodeWork) error {
