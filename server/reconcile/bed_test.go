@@ -273,6 +273,13 @@ func (b *bed) told(types ...string) (out []string) {
 	return out
 }
 
+// fields are what an event carries.
+func (b *bed) fields(e access.Event) (fields map[string]any) {
+	b.Helper()
+	b.must(json.Unmarshal(e.Fields, &fields))
+	return fields
+}
+
 // tales lists the events of some types, oldest first.
 func (b *bed) tales(types ...string) []access.Event {
 	b.Helper()

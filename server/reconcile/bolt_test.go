@@ -66,8 +66,9 @@ func TestDoorIsUnlockedAndLockedAndTellsOfItOnce(t *testing.T) {
 			var types []string
 			for _, e := range events {
 				types = append(types, e.Type)
-				if strings.HasPrefix(e.Type, "lock.") && (e.Fields["method"] != "remote" || e.Fields["action_attempt_id"] == nil) {
-					t.Errorf("%s: %v", e.Type, e.Fields)
+				fields := b.fields(e)
+				if strings.HasPrefix(e.Type, "lock.") && (fields["method"] != "remote" || fields["action_attempt_id"] == nil) {
+					t.Errorf("%s: %s", e.Type, e.Fields)
 				}
 			}
 			want := []string{"action_attempt.unlock_door.succeeded", "lock.unlocked", "action_attempt.lock_door.succeeded", "lock.locked"}
@@ -244,7 +245,7 @@ func TestBoltThatNobodyToldOfIsToldOf(t *testing.T) {
 		b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
 	}
 	events := b.tales("lock.locked", "lock.unlocked")
-	if len(events) != 1 || events[0].Fields["method"] != "unknown" {
+	if len(events) != 1 || b.fields(events[0])["method"] != "unknown" {
 		t.Errorf("events %+v", events)
 	}
 }
@@ -304,13 +305,13 @@ func TestEventsHoldNoPINAtRest(t *testing.T) {
 	if len(changed) != 1 {
 		t.Fatalf("%d changes of the PIN", len(changed))
 	}
-	from, _ := changed[0].Fields["from"].(map[string]any)
-	to, _ := changed[0].Fields["to"].(map[string]any)
+	from, _ := b.fields(changed[0])["from"].(map[string]any)
+	to, _ := b.fields(changed[0])["to"].(map[string]any)
 	if from["code"] != "74628351" || to["code"] != "74628352" {
 		t.Error("the change does not carry both PINs")
 	}
-	if used := b.tales("lock.unlocked")[0]; used.Fields["code"] != "74628352" || used.Fields["access_code_id"] != c.ID.String() ||
-		used.Fields["method"] != "keycode" || used.Fields["access_code_is_managed"] != true {
-		t.Errorf("the use lacks something; it has %d fields", len(used.Fields))
+	if used := b.tales("lock.unlocked")[0]; b.fields(used)["code"] != "74628352" || b.fields(used)["access_code_id"] != c.ID.String() ||
+		b.fields(used)["method"] != "keycode" || b.fields(used)["access_code_is_managed"] != true {
+		t.Errorf("the use lacks something; it has %d fields", len(b.fields(used)))
 	}
 }

@@ -144,7 +144,7 @@ func TestEventsCarryTheMetadataOfTheirDevice(t *testing.T) {
 	b.must(err)
 	clock.pass(time.Hour)
 	b.look()
-	before, after := b.tales("device.connection_became_flaky")[0].Fields, b.tales("device.connection_stabilized")[0].Fields
+	before, after := b.fields(b.tales("device.connection_became_flaky")[0]), b.fields(b.tales("device.connection_stabilized")[0])
 	if got, ok := before["device_custom_metadata"].(map[string]any); !ok || len(got) > 0 {
 		t.Errorf("without any: %v", before["device_custom_metadata"])
 	}
