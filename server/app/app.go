@@ -54,15 +54,6 @@ type Config struct {
 	Traces traces.Options // the zero value: there are none
 }
 
-// What a client may take: see docs/design/limits.md, and package crowd for how many there may be.
-const (
-	headerWithin  = 10 * time.Second // from the first byte
-	requestWithin = 60 * time.Second // header and body
-	answerWithin  = 60 * time.Second // to work on a request, and to send a short answer
-	idleFor       = 2 * time.Minute
-	maxHeader     = 64 << 10
-)
-
 // App is a running server.
 type App struct {
 	URL     string // where it listens
@@ -113,8 +104,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; another address is chosen with --listen", c.Listen, err)
 	}
-	a.http = &http.Server{ReadHeaderTimeout: headerWithin, ReadTimeout: requestWithin, WriteTimeout: answerWithin,
-		IdleTimeout: idleFor, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug)}
+	a.http = newHTTP(c.Log)
 	a.URL = "http://" + reachable(listener.Addr())
 	unused := listener
 	defer func() {
@@ -163,7 +153,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	}
 	clients := crowd.New(crowd.Limits{Connections: c.Connections, Proxied: c.TrustProxy, Address: func(r *http.Request) string { return rest.AddressOf(r, c.TrustProxy) }})
 	mux := http.NewServeMux()
-	mux.Handle(vendorsPath, a.vendors)
+	mux.Handle(vendorsPath, crowd.InTurn(a.vendors, http.HandlerFunc(tryLater)))
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
 	mux.Handle(rest.ConnectPath, connect.New(connect.Options{Access: a.Access, Vendors: newLogins(a.Sandbox, a.URL, c.Connecting), PublicURL: c.PublicURL,
 		TrustForwarded: c.TrustProxy, Log: c.Log, Observe: observeRequest, Traces: spans}))

@@ -8,9 +8,9 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 )
 
 // CloudConfig says how a simulated cloud runs by itself, for several servers on one database.
@@ -18,8 +18,10 @@ type CloudConfig struct {
 	Database
 	Listen     string // host:port; port 0 takes a free one
 	Sandboxing Sandboxing
-	Wrap       func(http.Handler) http.Handler // around everything; nil: nothing
-	Log        *slog.Logger
+	// Connections is how many there may be at once; 0: crowd.Connections.
+	Connections int
+	Wrap        func(http.Handler) http.Handler // around everything; nil: nothing
+	Log         *slog.Logger
 }
 
 // Cloud is a simulated cloud by itself. What is on its locks is its own; the database tells which accounts there are.
@@ -58,9 +60,10 @@ func StartCloud(ctx context.Context, c CloudConfig) (_ *Cloud, err error) {
 	if c.Wrap != nil {
 		handler = c.Wrap(handler)
 	}
-	cloud.http = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug)}
-	go func() { cloud.served <- cloud.http.Serve(listener) }()
+	cloud.http = newHTTP(c.Log)
+	go func() {
+		cloud.served <- serveLimited(cloud.http, handler, crowd.Limits{Connections: c.Connections}, listener)
+	}()
 	return cloud, nil
 }
 

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"time"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/metrics"
 )
 
@@ -18,6 +18,9 @@ type metering struct {
 	listener net.Listener
 	http     *http.Server
 }
+
+// scrapers is how many connections there are at once to where the metrics are, half of them of one address.
+const scrapers = 64
 
 // newMetering listens, and is nil where no metrics are wanted.
 func (a *App) newMetering(ctx context.Context, address string, log *slog.Logger) (*metering, error) {
@@ -34,13 +37,18 @@ func (a *App) newMetering(ctx context.Context, address string, log *slog.Logger)
 		maps.Copy(busy, a.delivery.engine.Busy())
 		return busy
 	}})}
-	m.http = &http.Server{Handler: m.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	m.http = newHTTP(log)
 	return m, nil
 }
 
 func (m *metering) start() {
-	go func() { _ = m.http.Serve(m.listener) }() // ends with stop; without metrics the server goes on
+	go func() {
+		_ = serveLimited(m.http, crowd.InTurn(m.Handler(), http.HandlerFunc(busyScraping)), crowd.Limits{Connections: scrapers, Turns: 2}, m.listener)
+	}() // ends with stop; without metrics the server goes on
+}
+
+func busyScraping(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "too many ask for the metrics", http.StatusTooManyRequests)
 }
 
 func (m *metering) stop(ctx context.Context) error {

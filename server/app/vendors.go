@@ -165,6 +165,10 @@ func (v *vendors) subscribe(account uuid.UUID, a *devicecloud.Adapter) {
 	}
 }
 
+func tryLater(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "try again later", http.StatusServiceUnavailable)
+}
+
 func (v *vendors) secret(account uuid.UUID) string {
 	h := hmac.New(sha256.New, v.key)
 	h.Write(account[:])
@@ -187,7 +191,7 @@ func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		span.Fail("unreachable")
 		v.log.Warn("a vendor's event has come for an account that cannot be reached", "account", account, "error", err)
-		http.Error(w, "try again later", http.StatusServiceUnavailable)
+		tryLater(w, r)
 		return
 	}
 	receiver, ok := a.(interface {

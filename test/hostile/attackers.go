@@ -124,14 +124,16 @@ func (a *attackers) end() {
 // front is the attackers' process.
 type front struct {
 	Target
-	ctx    context.Context // of the attacks that there are
-	cancel context.CancelFunc
-	all    sync.WaitGroup
-	angry  atomic.Bool // the clouds and gateways misbehave
-	held   atomic.Int64
-	most   atomic.Int64
-	hits   atomic.Int64
-	room   int // how many connections the limit of open files leaves
+	ctx       context.Context // of the attacks that there are
+	cancel    context.CancelFunc
+	all       sync.WaitGroup
+	angry     atomic.Bool // the clouds and gateways misbehave
+	held      atomic.Int64
+	most      atomic.Int64
+	hits      atomic.Int64
+	mu        sync.Mutex
+	pushPaths []string // where the server wants to be told of events, with the secrets of accounts
+	room      int      // how many connections the limit of open files leaves
 }
 
 func attack() {

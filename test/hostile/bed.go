@@ -111,7 +111,7 @@ func (b *bed) pause(ctx context.Context, d time.Duration) {
 func (b *bed) try(ctx context.Context, s scenario) (Row, error) {
 	row := Row{Name: s.name}
 	for _, name := range s.attacks {
-		if name == "device-clouds" || name == "gateways" || name == "access-clouds" {
+		if name == "device-clouds" || name == "gateways" || name == "access-clouds" || name == "known-pushes" {
 			if err := b.connect(ctx); err != nil {
 				return row, err
 			}
@@ -191,6 +191,7 @@ func (b *bed) connect(ctx context.Context) error {
 	for _, how := range floods {
 		all = append(all, app.ZWaveJS{Config: zwavejs.Config{URL: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/gateway/" + how}})
 		all = append(all, app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: "mqtt://" + at.Broker, Topic: how}})
+		all = append(all, app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/mqtt", Topic: how}})
 	}
 	return abreast(len(all), func(n int) error {
 		id, err := admin.Connect(ctx, workspace, "hostile", all[n])
@@ -206,7 +207,7 @@ func (b *bed) connect(ctx context.Context) error {
 
 // met waits until the server has spoken to many of those who misbehave.
 func (b *bed) met(ctx context.Context, name string) error {
-	wanted := map[string]int{"device-clouds": len(misbehaviours), "access-clouds": len(misbehaviours), "gateways": len(floods), "endpoints": b.Endpoints}[name]
+	wanted := map[string]int{"device-clouds": len(misbehaviours), "access-clouds": len(misbehaviours), "gateways": 2 * len(floods), "endpoints": b.Endpoints}[name]
 	return until(ctx, "the server speaks to "+name, func() (bool, error) {
 		hits, err := b.attacker.hits()
 		return hits >= wanted, err

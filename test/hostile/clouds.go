@@ -3,9 +3,11 @@ package hostile
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -59,7 +61,7 @@ func repeated(format string, n int) string {
 	return b.String()
 }
 
-// clouds serve /locks-of/<how>, /doors-of/<how>, /endpoint/<how>/<n> and /gateway/<how>.
+// clouds serve /locks-of/<how>, /doors-of/<how>, /endpoint/<how>/<n>, /gateway/<how> and /mqtt.
 func (f *front) clouds() http.Handler {
 	by := map[string]misbehaviour{}
 	for _, m := range misbehaviours {
@@ -70,6 +72,11 @@ func (f *front) clouds() http.Handler {
 		switch {
 		case part[1] == "gateway":
 			f.gateway(w, r, part[2])
+		case part[1] == "mqtt":
+			f.webBroker(w, r)
+		case part[1] == "locks-of" && part[3] == "webhooks" && r.Method == http.MethodPost:
+			f.hears(r) // also what is hostile must learn its secret somehow
+			w.WriteHeader(http.StatusNoContent)
 		case f.angry.Load() && by[part[2]].answer != nil:
 			f.hits.Add(1)
 			by[part[2]].answer(f, w, r)
@@ -78,6 +85,21 @@ func (f *front) clouds() http.Handler {
 			io.WriteString(w, `{"locks":[],"systems":[],"webhooks":[]}`) //nolint:errcheck // a friend's
 		}
 	})
+}
+
+// hears notes where the server wants to be told of events: the path has the secret of an account.
+func (f *front) hears(r *http.Request) {
+	var wish struct {
+		URL string `json:"url"`
+	}
+	if json.NewDecoder(r.Body).Decode(&wish) != nil {
+		return
+	}
+	if at, err := url.Parse(wish.URL); err == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.pushPaths = append(f.pushPaths, at.Path)
+	}
 }
 
 // paced keeps what is sent from taking the processor: the attackers have none to spare.

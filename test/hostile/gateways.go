@@ -104,6 +104,16 @@ func (f *front) brokers(l net.Listener) {
 	}
 }
 
+// webBroker is a broker over WebSocket.
+func (f *front) webBroker(w http.ResponseWriter, r *http.Request) {
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"mqtt"}})
+	if err != nil {
+		return
+	}
+	c.SetReadLimit(-1)
+	f.broker(websocket.NetConn(r.Context(), c, websocket.MessageBinary))
+}
+
 func (f *front) broker(c net.Conn) {
 	defer c.Close() //nolint:errcheck // it may be closed already
 	r := bufio.NewReader(c)

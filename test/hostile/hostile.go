@@ -76,8 +76,9 @@ var scenarios = []scenario{
 	{"clouds of access systems", []string{"access-clouds"}},
 	{"webhook endpoints", []string{"endpoints"}},
 	{"pushes and the simulated cloud", []string{"pushes"}},
+	{"pushes that know the secret", []string{"known-pushes"}},
 	{AllAtOnce, []string{"device-clouds", "gateways", "access-clouds", "endpoints", "slow-headers", "slow-bodies", "silent", "idle", "endless-bodies", "header-flood",
-		"json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "guesses", "pushes"}},
+		"json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "guesses", "pushes", "known-pushes"}},
 }
 
 // Run tries one attack after another. It fails where they could not be tried; what they did is in the rows.
