@@ -22,6 +22,11 @@ func (db *DB) Sharing(ctx context.Context) context.Context {
 	return context.WithValue(ctx, shareKey{}, &share{make(chan struct{}, max(2, int(db.Pool.Config().MaxConns)/4))})
 }
 
+// Unshared is the context for the little of such work that must not wait for the rest of it.
+func Unshared(ctx context.Context) context.Context {
+	return context.WithValue(ctx, shareKey{}, (*share)(nil))
+}
+
 func shareOf(ctx context.Context) *share {
 	s, _ := ctx.Value(shareKey{}).(*share)
 	return s

@@ -46,6 +46,9 @@ func TestSharedWorkLeavesConnectionsToOthers(t *testing.T) {
 	if _, err := db.GetWorkspace(late, uuid.New()); !errors.Is(err, context.Canceled) {
 		t.Errorf("one more: %v", err)
 	}
+	if _, err := db.GetWorkspace(store.Unshared(work), uuid.New()); !store.IsNoRows(err) {
+		t.Errorf("what must not wait for the rest: %v", err)
+	}
 	close(end)
 	for range 10 {
 		if err := <-done; err != nil {

@@ -72,14 +72,14 @@ func (l *Lease) keep(ctx context.Context, ttl time.Duration, lost func(error)) {
 // renew gives up in time for the next try: a database that hangs must not keep a holder at work whose lease
 // has run out meanwhile.
 func (l *Lease) renew(ctx context.Context, ttl time.Duration) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, ttl/3)
+	ctx, cancel := context.WithTimeout(store.Unshared(ctx), ttl/3)
 	defer cancel()
 	return l.db.RenewLease(ctx, store.RenewLeaseParams{Key: l.key, Fence: l.fence, Ttl: ttl})
 }
 
 func (l *Lease) release(ctx context.Context) error {
 	// Not ended by the context of the work: a lease kept for nothing holds its key up.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := context.WithTimeout(store.Unshared(context.WithoutCancel(ctx)), 5*time.Second)
 	defer cancel()
 	if err := l.db.ReleaseLease(ctx, store.ReleaseLeaseParams{Key: l.key, Fence: l.fence}); err != nil {
 		return fmt.Errorf("release the lease of %s: %w", l.key, err)
