@@ -101,6 +101,29 @@ func TestWhatWasAnsweredAtLengthCostsMuchTheNextTime(t *testing.T) {
 	}
 }
 
+// Those who wait already, too.
+func TestWhoWaitsIsToldApartOnceItIsKnownWhatCostsMuch(t *testing.T) {
+	t.Parallel()
+	c, comes := callers(Limits{Turns: 1})
+	first, second := comes("one", "/long"), comes("one", "/long")
+	if err := first.take(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	taken := make(chan error)
+	go func() { taken <- second.take(t.Context()) }()
+	queued := func(of kind) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["one"].queues[of]) == 1 }
+	until(t, "it waits as if it cost little", func() bool { return queued(light) })
+	first.sends(large + 1)
+	if !queued(heavy) || queued(light) {
+		t.Error("it still counts as what costs little, although the answer is long")
+	}
+	first.leave()
+	if err := <-taken; err != nil {
+		t.Error(err)
+	}
+	second.leave()
+}
+
 // What costs much is not kept from its turn for ever by what costs little.
 func TestWhatCostsMuchHasItsTurnToo(t *testing.T) {
 	t.Parallel()

@@ -100,7 +100,7 @@ func (a *answer) WriteHeader(status int) {
 // Write sends an answer in parts, each of which has to be read within StalledAfter.
 func (a *answer) Write(b []byte) (n int, err error) {
 	a.visit.done()
-	a.visit.sent += len(b)
+	a.visit.sends(len(b))
 	if len(b) <= ignored {
 		return a.ResponseWriter.Write(b)
 	}

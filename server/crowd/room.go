@@ -17,6 +17,15 @@ func (v *visit) received(n int) {
 	}
 }
 
+// sends counts bytes of an answer, before they are read: that may be never.
+func (v *visit) sends(n int) {
+	if v.sent += n; v.sent > large {
+		v.crowd.mu.Lock()
+		v.learn()
+		v.crowd.mu.Unlock()
+	}
+}
+
 // takeRoom waits until more of a large body may be received. It fails with ErrBusy, or as ctx does.
 func (v *visit) takeRoom(ctx context.Context) error {
 	v.crowd.mu.Lock()
@@ -31,7 +40,7 @@ func (v *visit) takeRoom(ctx context.Context) error {
 		v.crowd.mu.Unlock()
 		return nil
 	}
-	return v.wait(ctx, &k.roomless, &v.room)
+	return v.wait(ctx, func() *[]*visit { return &k.roomless }, &v.room)
 }
 
 // leaveRoom gives a room to the next; with the lock held.

@@ -119,11 +119,26 @@ func (v *visit) learn() {
 			k.long = map[string]bool{}
 		}
 		k.long[v.path] = true
+		k.sort()
 	}
 	if len(k.long) > 0 && !k.lingers {
 		k.lingers = true
 		v.crowd.later(v, func() { k.lingers = false })
 	}
+}
+
+// sort puts those who wait where they belong by what is known now; with the lock held.
+func (k *caller) sort() {
+	var rest []*visit
+	for _, v := range k.queues[light] {
+		if k.long[v.path] {
+			v.kind = heavy
+			k.queues[heavy] = append(k.queues[heavy], v)
+		} else {
+			rest = append(rest, v)
+		}
+	}
+	k.queues[light] = rest
 }
 
 // later does what is due to the caller of a visit after a while, and remembers him until then; with c.mu held.
@@ -152,14 +167,14 @@ func (v *visit) take(ctx context.Context) error {
 		c.mu.Unlock()
 		return nil
 	}
-	return v.wait(ctx, &v.caller.queues[v.kind], &v.turned)
+	return v.wait(ctx, func() *[]*visit { return &v.caller.queues[v.kind] }, &v.turned)
 }
 
 // wait is until what is queued for has been given. It is called with the lock, which it lets go.
-func (v *visit) wait(ctx context.Context, queue *[]*visit, given *bool) error {
+func (v *visit) wait(ctx context.Context, queue func() *[]*visit, given *bool) error {
 	c := v.crowd
 	v.ready = make(chan struct{})
-	*queue = append(*queue, v)
+	*queue() = append(*queue(), v)
 	c.mu.Unlock()
 	enough := time.NewTimer(patience)
 	defer enough.Stop()
@@ -183,8 +198,9 @@ func (v *visit) wait(ctx context.Context, queue *[]*visit, given *bool) error {
 	if *given { // just now
 		return nil
 	}
-	if i := slices.Index(*queue, v); i >= 0 {
-		*queue = slices.Delete(*queue, i, i+1)
+	if in := queue(); slices.Contains(*in, v) { // which it may have changed
+		i := slices.Index(*in, v)
+		*in = slices.Delete(*in, i, i+1)
 	}
 	return err
 }
