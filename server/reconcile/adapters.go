@@ -29,11 +29,7 @@ type Adapters struct {
 	closed bool
 	stop   chan struct{}
 	hints  sync.WaitGroup
-	taking chan struct{} // bounds the hints that are written down at once
 }
-
-// takenAtOnce is how many hints are written down at once: vendors that tell much leave the database to others.
-const takenAtOnce = 2
 
 // checkEvery is how often open adapters are compared with what is written down: an account that another
 // instance looks after is changed or disconnected without this one being told.
@@ -46,7 +42,7 @@ type opened struct {
 
 // NewAdapters makes the registry; openers are by the name of the adapter.
 func NewAdapters(a *access.Service, openers map[string]Opener, log *slog.Logger) *Adapters {
-	r := &Adapters{access: a, openers: openers, log: log, open: map[uuid.UUID]*opened{}, stop: make(chan struct{}), taking: make(chan struct{}, takenAtOnce)}
+	r := &Adapters{access: a, openers: openers, log: log, open: map[uuid.UUID]*opened{}, stop: make(chan struct{})}
 	r.hints.Go(r.watch)
 	return r
 }
@@ -118,8 +114,6 @@ var operations = map[adapter.EventKind]access.OperationKind{
 }
 
 func (r *Adapters) take(ctx context.Context, account uuid.UUID, e adapter.Event) error {
-	r.taking <- struct{}{} // each of them ends before long
-	defer func() { <-r.taking }()
 	if kind, ok := operations[e.Kind]; ok {
 		return r.access.RecordOperation(ctx, account, string(e.Device), access.Operation{Kind: kind, ID: e.Operation.ID, Locked: e.Operation.Locked,
 			Method: string(e.Operation.Method), CodeRef: string(e.Code), At: e.Operation.At})
