@@ -231,7 +231,7 @@ var errUndone = errors.New("measured, and undone")
 func (g *grown) fanOut(ctx context.Context, b *listBed, db *store.DB, rounds int) error {
 	for _, hooks := range []int{1, 10, 100} {
 		// What is undone stays as dead rows until it is vacuumed, which takes how long it takes where the tables are large.
-		if _, err := b.pool.Exec(ctx, "vacuum events, deliveries, webhooks, workspaces"); err != nil { // one statement would be a transaction with more
+		if _, err := b.pool.Exec(ctx, "vacuum events, deliveries, webhooks, workspaces"); err != nil {
 			return err
 		}
 		if err := g.each(ctx, b, fmt.Sprintf("100 events to %d webhooks", hooks), 5*max(1, rounds), func(int) error {
