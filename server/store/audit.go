@@ -252,6 +252,9 @@ func withEntry(sql, entry string, n int, sure bool) string {
 	for i, t := range types {
 		types[i] = fmt.Sprintf("$%d::%s", n+i+1, t)
 	}
+	if strings.HasPrefix(entry, "-- ") { // its name: it goes by that of the change
+		_, entry, _ = strings.Cut(entry, "\n")
+	}
 	head, rest, _ := strings.Cut(entry, "values (")
 	_, tail, _ := strings.Cut(rest, ")")
 	change, values := strings.TrimRight(sql, "\n; "), strings.Join(types, ", ")

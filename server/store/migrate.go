@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -24,6 +25,12 @@ var migrations embed.FS
 
 // MinPostgres is the oldest major version of PostgreSQL that the schema works on.
 const MinPostgres = 14
+
+// A migration that cannot get its locks within two seconds gives up and is tried again, for some five minutes.
+const (
+	migrateTries = 100
+	migrateAgain = time.Second
+)
 
 // Migrate brings the schema of the database up to this program's. Any number of programs may try at once:
 // an advisory lock lets one of them work and the others wait.
@@ -52,13 +59,29 @@ func Migrate(ctx context.Context, dsn string) error {
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	if _, err := p.Up(ctx); err != nil {
+	if err := up(ctx, p); err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}
 	if err := migrateRiver(ctx, dsn); err != nil {
 		return err
 	}
 	return firstPartitions(ctx, dsn)
+}
+
+// up tries again where a migration has not got its locks, because somebody reads the same tables for long, such as a dump.
+// In between the servers that are running go on.
+func up(ctx context.Context, p *goose.Provider) error {
+	for try := 1; ; try++ {
+		_, err := p.Up(ctx)
+		if !GaveUp(err) || try == migrateTries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(migrateAgain):
+		}
+	}
 }
 
 // firstPartitions are for what happens before a server looks after them, which knows for how long events are to be kept.

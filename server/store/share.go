@@ -3,10 +3,13 @@ package store
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
 // share bounds how many connections of the pool are held at once for what is done with a context. The pool gives its
@@ -16,10 +19,11 @@ type share struct{ free chan struct{} }
 
 type shareKey struct{}
 
-// Sharing is the context for work that goes on by itself: all that is done with it together holds a quarter of the pool
-// at most, so that there are always connections for those who wait for an answer.
+// Sharing is the context for work that goes on by itself: the queries and transactions that are made with it together hold
+// a quarter of the pool at most, so that there are connections for those who wait for an answer. The job queue's own
+// are not counted.
 func (db *DB) Sharing(ctx context.Context) context.Context {
-	return context.WithValue(ctx, shareKey{}, &share{make(chan struct{}, max(2, int(db.Pool.Config().MaxConns)/4))})
+	return context.WithValue(ctx, shareKey{}, &share{make(chan struct{}, max(1, int(db.Pool.Config().MaxConns)/4))})
 }
 
 // Unshared is the context for the little of such work that must not wait for the rest of it.
@@ -37,12 +41,17 @@ func (s *share) take(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
+	begun := time.Now()
+	var err error
 	select {
 	case s.free <- struct{}{}:
-		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		err = ctx.Err()
 	}
+	if traces.On(ctx) && (err != nil || time.Since(begun) >= waited) {
+		ended(traces.Since(ctx, begun, waitName, traces.Database()), err)
+	}
+	return err
 }
 
 func (s *share) give() {

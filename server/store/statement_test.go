@@ -107,3 +107,13 @@ func TestOnlyPlainInsertsAreSureToChangeARow(t *testing.T) {
 		}
 	}
 }
+
+// A trace has the name of what changes the row, not that of the entry which is put with it.
+func TestAChangeWithItsEntryGoesByTheNameOfTheChange(t *testing.T) {
+	t.Parallel()
+	for _, sure := range []bool{true, false} {
+		if name := nameOf(withEntry(insertWebhook, putAuditEntry, 9, sure)); name != "InsertWebhook" {
+			t.Errorf("sure %t: %s", sure, name)
+		}
+	}
+}

@@ -52,10 +52,15 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 		cfg.MaxConns = maxConns
 	}
 	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(heldIdle.Milliseconds())
-	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+	_, given := cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"]
+	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		registerUUID(conn.TypeMap())
-		return nil
+		if given {
+			return nil
+		}
+		// Not while connecting: poolers refuse connections with parameters that they do not know.
+		_, err := conn.Exec(ctx, fmt.Sprintf("set idle_in_transaction_session_timeout = %d", heldIdle.Milliseconds()))
+		return err
 	}
 	for _, o := range options {
 		o(cfg)

@@ -75,8 +75,11 @@ func ended(span traces.Span, err error) {
 	span.End()
 }
 
-// waited is how long somebody waits for a connection before that is told.
-const waited = 2 * time.Millisecond
+// waited is how long somebody waits for a connection before that is told, whether for one of the pool or for a share of it.
+const (
+	waited   = 2 * time.Millisecond
+	waitName = "wait for a connection"
+)
 
 type acquiringKey struct{}
 
@@ -92,7 +95,7 @@ func (tracer) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, data pgxpool
 	if !ok || data.Err == nil && time.Since(since) < waited {
 		return
 	}
-	ended(traces.Since(ctx, since, "wait for a connection", traces.Database()), data.Err)
+	ended(traces.Since(ctx, since, waitName, traces.Database()), data.Err)
 }
 
 // nameOf is the name that a query has in queries/, or what of a statement is no secret: that it ends a transaction.

@@ -96,9 +96,9 @@ func (o *outlet) tell(err error) {
 	lost := slog.Group("lost", "failed", o.failed.Load(), "dropped", dropped)
 	switch now := time.Now(); {
 	case err == nil && o.failing:
-		o.failing, o.complain, o.saidDrops = false, time.Time{}, dropped
+		o.failing, o.saidDrops = false, dropped
 		o.log.Info("the collector takes traces again", lost)
-	case err != nil && (!o.failing || now.After(o.complain)):
+	case err != nil && now.After(o.complain): // also one that comes and goes says so seldom
 		o.failing, o.complain, o.saidDrops = true, now.Add(complainEvery), dropped
 		o.log.Warn("the collector does not take traces; the server goes on without them", "problem", o.problem(err), lost)
 	case dropped > o.saidDrops && now.After(o.complain):

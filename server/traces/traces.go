@@ -74,7 +74,7 @@ func New(ctx context.Context, o Options, log *slog.Logger) (*Traces, error) {
 	return t, nil
 }
 
-// Stop sends what is left. It takes five seconds at most, whatever the collector does.
+// Stop sends what is left. It takes six seconds at most, whatever the collector does.
 func (t *Traces) Stop(ctx context.Context) error {
 	if t == nil {
 		return nil

@@ -8,6 +8,9 @@ do $$
 declare
   c record;
 begin
+  -- Whoever waits for these locks has others wait behind: it gives up soon, and is tried again.
+  set local lock_timeout = '2s';
+  lock table workspaces, webhooks, access_codes, action_attempts, events in access exclusive mode;
   for c in select conrelid::regclass as of, conname as name from pg_constraint
     where contype = 'f' and conparentid = 0 and confrelid = 'workspaces'::regclass
       and conrelid in ('webhooks'::regclass, 'access_codes'::regclass, 'action_attempts'::regclass, 'events'::regclass)
