@@ -55,6 +55,9 @@ const retiredFor = 24 * time.Hour
 // Conflict while another is under way, and when something cannot be opened, which it leaves as it is.
 func (s *Service) RotateEncryption(ctx context.Context, tell func(Rotation)) error {
 	err := s.db.InTx(ctx, func(alone store.Tx) error { // it holds the lock, and nothing else
+		if err := alone.MayStandStill(ctx); err != nil {
+			return err
+		}
 		if free, err := alone.LockRotation(ctx); err != nil {
 			return err
 		} else if !free {

@@ -164,6 +164,16 @@ func TestOneRotationAtATime(t *testing.T) {
 	}
 }
 
+// A rotation waits for others for as long as that takes, and nobody takes it for a server that stands still.
+func TestRotationMayTakeLong(t *testing.T) {
+	t.Parallel()
+	const longerThanOthersMay = 17 * time.Second
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.RotationPause = longerThanOthersMay }))
+	if err := s.App.Access.RotateEncryption(t.Context(), func(access.Rotation) {}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The master key is changed as `keys rotate-encryption --help` says.
 func TestMasterKeyCanBeChanged(t *testing.T) {
 	t.Parallel()

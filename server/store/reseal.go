@@ -96,6 +96,12 @@ func (db *DB) Moment(ctx context.Context) (at time.Time, err error) {
 	return at, err
 }
 
+// MayStandStill lets a transaction stand still for as long as it likes, which others are ended for. It must lock no rows.
+func (tx Tx) MayStandStill(ctx context.Context) error {
+	_, err := tx.Tx.Exec(ctx, "set local idle_in_transaction_session_timeout = 0")
+	return err
+}
+
 // UnderWay counts the transactions in the database that have begun before a moment and are not over. One that holds the
 // lock of LockRotation is not counted: it does nothing else.
 func (db *DB) UnderWay(ctx context.Context, before time.Time) (n int64, err error) {

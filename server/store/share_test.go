@@ -14,7 +14,7 @@ import (
 // Work that goes on by itself never has all connections, and gives back what it takes.
 func TestSharedWorkLeavesConnectionsToOthers(t *testing.T) {
 	t.Parallel()
-	db, err := store.Open(t.Context(), storetest.New(t), 4)
+	db, err := store.Open(t.Context(), storetest.New(t), 8)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +32,14 @@ func TestSharedWorkLeavesConnectionsToOthers(t *testing.T) {
 	}
 	<-begun
 	<-begun
-	for range 2 { // all that are left
+	for range 6 { // as many as are left
 		err := db.InTx(t.Context(), func(store.Tx) error { return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n := db.Pool.Stat().AcquiredConns(); n != 2 {
-		t.Errorf("the work has %d connections of 4", n)
+		t.Errorf("the work has %d connections of 8", n)
 	}
 	late, cancel := context.WithCancel(work)
 	cancel()
