@@ -226,7 +226,7 @@ func (r *Reconciler) simulatorOf(ctx context.Context, d access.Device) (adapter.
 func (r *Reconciler) noticed(ctx context.Context, p access.Principal, deviceID string) (access.Device, adapter.Simulator, error) {
 	d, sim, err := r.simulated(ctx, p, deviceID)
 	if err == nil && len(d.AccountErrors) > 0 {
-		err = &access.Error{Kind: access.Invalid, Type: d.AccountErrors[0].Code, Field: "device_id",
+		err = &access.Error{Kind: access.Invalid, Type: "account_disconnected", Field: "device_id",
 			Message: "The device's account is disconnected, so nothing that is simulated would be noticed. Log in again, with a connect webview."}
 	}
 	return d, sim, err
