@@ -27,7 +27,9 @@ func (b *bed) spent(ctx context.Context) (c costs, err error) {
 	}
 	c.ours = time.Duration(own.Utime.Nano() + own.Stime.Nano())
 	var backend int
-	err = b.pool.QueryRow(ctx, `select pg_backend_pid(), wal_bytes::bigint, wal_sync, xact_commit from pg_stat_wal, pg_stat_database where datname = current_database()`).
+	// PostgreSQL 18 counts syncs elsewhere, and not by these: there they stay 0.
+	err = b.pool.QueryRow(ctx, `select pg_backend_pid(), wal_bytes::bigint, coalesce((to_jsonb(pg_stat_wal)->>'wal_sync')::bigint, 0), xact_commit
+		from pg_stat_wal, pg_stat_database where datname = current_database()`).
 		Scan(&backend, &c.wal, &c.syncs, &c.commits)
 	c.database = timeOfSiblings(backend)
 	return c, err
