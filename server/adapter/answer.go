@@ -12,16 +12,21 @@ import (
 
 // What all vendors together may have the server keep of answers that are being read. Small ones are free.
 const (
-	smallAnswer  = 64 << 10
 	middleAnswer = 1 << 20
-	largeWithin  = 10 * time.Second // for the rest of an answer that is not small
-	mostObjects  = 100_000          // of an answer: each takes some hundred bytes once it is read
+	mostOfLarge  = 4 << 20 // there is room for so much of what is larger until more has come
+	mostObjects  = 100_000 // of an answer: each takes some hundred bytes once it is read
 )
 
 var (
 	middles = make(chan struct{}, 8)
 	larges  = make(chan struct{}, 1)
 )
+
+// SmallAnswer is how many bytes a vendor may send without waiting for others that send much.
+const SmallAnswer = 64 << 10
+
+// LargeWithin is how long the rest of what is larger may take: others wait for it.
+const LargeWithin = 10 * time.Second
 
 // AnswerHeader is how many bytes the header of an answer may have.
 const AnswerHeader = 32 << 10
@@ -36,6 +41,9 @@ func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte)
 	var buffer bytes.Buffer
 	read := func(most int) (whole bool, err error) {
 		most = min(most, limit)
+		if most > SmallAnswer { // as much as there may be, which doubling would pass
+			buffer.Grow(most + 1 + bytes.MinRead - buffer.Len())
+		}
 		_, err = buffer.ReadFrom(io.LimitReader(r, int64(most+1-buffer.Len())))
 		switch {
 		case err != nil:
@@ -45,22 +53,24 @@ func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte)
 		}
 		return buffer.Len() <= most, nil
 	}
-	whole, err := read(smallAnswer)
+	whole, err := read(SmallAnswer)
 	if err == nil && !whole {
 		var done func()
 		if done, err = enter(ctx, middles); err != nil {
 			return err
 		}
 		defer done()
-		ends := endAfter(r, largeWithin)
+		ends := endAfter(r, LargeWithin)
 		if whole, err = read(middleAnswer); err == nil && !whole {
 			ends()
 			if done, err = enter(ctx, larges); err != nil {
 				return err
 			}
 			defer done()
-			ends = endAfter(r, largeWithin)
-			_, err = read(limit)
+			ends = endAfter(r, LargeWithin)
+			if whole, err = read(mostOfLarge); err == nil && !whole {
+				_, err = read(limit)
+			}
 		}
 		ends()
 	}
@@ -71,6 +81,18 @@ func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte)
 		return ErrLarge
 	}
 	return decode(buffer.Bytes())
+}
+
+// Room waits until size bytes, which are known to come, may be received beside those of others. It fails as ctx does.
+func Room(ctx context.Context, size int) (leave func(), err error) {
+	switch {
+	case size <= SmallAnswer:
+		return func() {}, nil
+	case size <= middleAnswer:
+		return enter(ctx, middles)
+	default:
+		return enter(ctx, larges)
+	}
 }
 
 func enter(ctx context.Context, room chan struct{}) (leave func(), err error) {

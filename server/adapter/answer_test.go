@@ -32,6 +32,22 @@ func TestAnswersAreReadAsFarAsTheyMayBe(t *testing.T) {
 	}
 }
 
+// What is read is kept once, and not in twice the room.
+func TestLargeAnswersTakeNoMoreRoomThanTheyMayHave(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{1 << 20, 4 << 20, 8 << 20} {
+		err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20, func(b []byte) error {
+			if most := size + 64<<10; cap(b) > most {
+				t.Errorf("%d bytes of room for %d", cap(b), size)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestEndlessAnswersEnd(t *testing.T) {
 	t.Parallel()
 	err := adapter.ReadAnswer(t.Context(), endless{}, 2<<20, func([]byte) error { return nil })

@@ -2,8 +2,10 @@ package webhooks
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
@@ -101,5 +103,14 @@ func TestGoneIsNotTakenBackByASuccess(t *testing.T) {
 		if h := o.health(0, 0, answers); h.Disable == "" {
 			t.Errorf("%+v do not disable", answers)
 		}
+	}
+}
+
+// Hundreds of answers wait until they are recorded when the database is busy.
+func TestExcerptDoesNotKeepWhatItWasCutFrom(t *testing.T) {
+	t.Parallel()
+	whole := strings.Repeat("x", drainSize)
+	if cut := redact(whole, nil, excerptSize); unsafe.StringData(cut) == unsafe.StringData(whole) {
+		t.Errorf("%d bytes are kept for %d", len(whole), len(cut))
 	}
 }

@@ -155,12 +155,12 @@ func explain(err error, secrets []string) string {
 	return redact(printable, secrets, problemSize)
 }
 
-// redact blanks secrets out, before it cuts: the half of one is a secret too.
+// redact blanks secrets out, before it cuts: the half of one is a secret too. What was cut off is not kept.
 func redact(s string, secrets []string, size int) string {
 	for _, secret := range secrets {
 		s = strings.ReplaceAll(s, secret, "***")
 	}
-	return strings.ToValidUTF8(s[:min(len(s), size)], "")
+	return strings.ToValidUTF8(strings.Clone(s[:min(len(s), size)]), "")
 }
 
 // retryAfter reads the header of that name: seconds, or a date. 0 for anything else.

@@ -2,14 +2,21 @@ package zigbee2mqtt
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net"
+	"sync"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
 const (
 	mostPacket  = 8 << 20   // bytes of a packet: the list of devices has some kilobytes for each
 	mostState   = 256 << 10 // of what a lock publishes
 	mostObjects = 50_000    // of a message: each takes some hundred bytes once it is read
+	mostWaiting = 64        // messages that are received before they are taken in
+	publication = 3         // the kind of packet that is a message (MQTT 5, section 2.1.2)
 )
 
 // sane says whether a message is worth reading.
@@ -18,13 +25,29 @@ func sane(payload []byte) bool {
 }
 
 // measured is a connection to a broker that ends where it announces a packet that is too large (MQTT 5, section 2.1.4):
-// the client would make room for it.
+// the client would make room for it. A large message is received once those before it have been taken in, and there is
+// room beside the large ones of others.
 type measured struct {
 	net.Conn
 	rest  int // of the packet that is being received
 	size  int // that is being read
 	shift int // of the next digit of size
+	kind  byte
 	begun bool
+
+	open  context.Context // until the connection is closed
+	close func()
+	idle  chan struct{} // is sent to when nothing is left to take in
+
+	mu      sync.Mutex
+	waiting int    // messages that are received, and not taken in yet
+	leave   func() // gives up the room of the large one, which is the first of these; nil: none is large
+}
+
+func measure(c net.Conn) *measured {
+	p := &measured{Conn: c, idle: make(chan struct{}, 1)}
+	p.open, p.close = context.WithCancel(context.Background())
+	return p
 }
 
 var errPacket = errors.New("the broker announces a packet that is larger than any should be")
@@ -37,19 +60,82 @@ func (p *measured) Read(b []byte) (int, error) {
 			skip := min(p.rest, len(got))
 			p.rest, got = p.rest-skip, got[skip:]
 		case !p.begun:
-			p.begun, p.size, p.shift, got = true, 0, 0, got[1:]
+			p.begun, p.size, p.shift, p.kind, got = true, 0, 0, got[0]>>4, got[1:]
 		default:
 			p.size |= int(got[0]&0x7f) << p.shift
 			p.shift += 7
 			more := got[0]&0x80 != 0
 			got = got[1:]
-			if p.size > mostPacket || p.shift > 28 {
+			if p.size > mostPacket || p.shift > 28 || p.size > adapter.SmallAnswer && p.kind != publication {
 				return 0, errPacket
 			}
-			if !more {
-				p.begun, p.rest = false, p.size
+			if more {
+				continue
+			}
+			p.begun, p.rest = false, p.size
+			if p.kind == publication {
+				if late := p.announced(); late != nil {
+					return 0, late
+				}
 			}
 		}
 	}
 	return n, err
+}
+
+// announced waits until the message of p.size may be received. It fails when the connection is closed.
+func (p *measured) announced() error {
+	if p.size <= adapter.SmallAnswer {
+		p.mu.Lock()
+		p.waiting++
+		p.mu.Unlock()
+		return nil
+	}
+	for !p.alone() {
+		select {
+		case <-p.idle:
+		case <-p.open.Done():
+			return net.ErrClosed
+		}
+	}
+	leave, err := adapter.Room(p.open, p.size)
+	if err != nil {
+		return net.ErrClosed
+	}
+	late := time.AfterFunc(adapter.LargeWithin, func() { p.Close() }) //nolint:errcheck // whoever reads is told
+	once := sync.OnceFunc(func() { late.Stop(); leave() })
+	closed := context.AfterFunc(p.open, once)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting++
+	p.leave = func() { closed(); once() }
+	return nil
+}
+
+func (p *measured) alone() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting == 0
+}
+
+// taken says that the first message that waited has been taken in.
+func (p *measured) taken() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.leave != nil {
+		p.leave()
+		p.leave = nil
+	}
+	if p.waiting--; p.waiting == 0 {
+		select {
+		case p.idle <- struct{}{}:
+		default: // it has been told already
+		}
+	}
+}
+
+// Close also lets go whoever waits to receive something large.
+func (p *measured) Close() error {
+	p.close()
+	return p.Conn.Close()
 }

@@ -6,7 +6,14 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
 // said is a connection on which something was received, a few bytes at a time.
@@ -26,13 +33,72 @@ func TestPacketsThatAreTooLargeEndTheConnection(t *testing.T) {
 	t.Parallel()
 	good := bytes.Join([][]byte{packet(0), packet(1), packet(127), packet(128), packet(20_000), packet(0)}, nil)
 	for _, atOnce := range []int{1, 2, 3, 1 << 20} {
-		if got, err := io.ReadAll(&measured{Conn: said{nil, bytes.NewReader(good), atOnce}}); err != nil || !bytes.Equal(got, good) {
+		if got, err := io.ReadAll(measure(said{nil, bytes.NewReader(good), atOnce})); err != nil || !bytes.Equal(got, good) {
 			t.Errorf("%d at once: %d bytes of %d, %v", atOnce, len(got), len(good), err)
 		}
-		for _, bad := range [][]byte{{0x30, 0xff, 0xff, 0xff, 0x7f}, {0x30, 0x80, 0x80, 0x80, 0x80, 0x80}, binary.AppendUvarint([]byte{0x30}, mostPacket+1)} {
-			if _, err := io.ReadAll(&measured{Conn: said{nil, bytes.NewReader(append(packet(5), bad...)), atOnce}}); !errors.Is(err, errPacket) {
+		for _, bad := range [][]byte{binary.AppendUvarint([]byte{0x40}, adapter.SmallAnswer+1), {0x30, 0xff, 0xff, 0xff, 0x7f}, {0x30, 0x80, 0x80, 0x80, 0x80, 0x80}, binary.AppendUvarint([]byte{0x30}, mostPacket+1)} {
+			if _, err := io.ReadAll(measure(said{nil, bytes.NewReader(append(packet(5), bad...)), atOnce})); !errors.Is(err, errPacket) {
 				t.Errorf("%d at once, % x: %v", atOnce, bad, err)
 			}
 		}
+	}
+}
+
+// The client would keep whatever a broker sends faster than it is taken in.
+func TestLargeMessagesAreReceivedOnceThoseBeforeThemAreTakenIn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		p := measure(ours)
+		defer p.Close()
+		go func() {
+			for _, size := range []int{10, 100_000, 100_000, 10} {
+				theirs.Write(packet(size))
+			}
+		}()
+		var got atomic.Int32
+		go func() {
+			for {
+				if _, err := packets.ReadPacket(p); err != nil {
+					return
+				}
+				got.Add(1)
+			}
+		}()
+		for n, want := range []int32{1, 2, 4, 4, 4} { // the small one after the last large one waits for nothing
+			synctest.Wait()
+			if got.Load() != want {
+				t.Errorf("%d messages are received once %d are taken in, want %d", got.Load(), n, want)
+			}
+			if n < 4 {
+				p.taken()
+			}
+		}
+	})
+}
+
+// Whoever announces much and sends little, or whose connection ends meanwhile, keeps no room from others.
+func TestLargeMessagesThatDoNotComeMakeRoom(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*measured){"it is late": func(*measured) { time.Sleep(2 * adapter.LargeWithin) }, "it is closed": func(p *measured) { p.Close() }} {
+		synctest.Test(t, func(t *testing.T) {
+			ours, theirs := net.Pipe()
+			defer theirs.Close()
+			p := measure(ours)
+			go theirs.Write(packet(2 << 20)[:1000])
+			read := make(chan error)
+			go func() { _, err := packets.ReadPacket(p); read <- err }()
+			synctest.Wait()
+			end(p)
+			if err := <-read; err == nil {
+				t.Errorf("%s: a packet is read", name)
+			}
+			leave, err := adapter.Room(t.Context(), 2<<20)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			leave()
+		})
 	}
 }

@@ -44,21 +44,24 @@ func dial(ctx context.Context, c Config, receive func(topic string, payload []by
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialWithin+packetWithin)
 	defer cancel()
-	conn, err := b.dial(ctx)
+	inner, err := b.dial(ctx)
 	if err != nil {
 		return nil, unreachable(b, err)
 	}
+	conn := measure(inner)
 	s := &session{topic: c.Topic, ended: make(chan struct{})}
 	s.client = paho.NewClient(paho.ClientConfig{
-		ClientID: "deviceaccess-" + rand.Text(), Conn: packets.NewThreadSafeConn(&measured{Conn: conn}), PacketTimeout: packetWithin,
+		ClientID: "deviceaccess-" + rand.Text(), Conn: packets.NewThreadSafeConn(conn), PacketTimeout: packetWithin,
 		OnClientError:      func(err error) { s.end(err) },
 		OnServerDisconnect: func(*paho.Disconnect) { s.end(errors.New("the broker has closed the connection")) },
 		OnPublishReceived: []func(paho.PublishReceived) (bool, error){func(m paho.PublishReceived) (bool, error) {
 			receive(m.Packet.Topic, m.Packet.Payload, m.Packet.Retain)
+			conn.taken()
 			return true, nil
 		}},
 	})
-	ack, err := s.client.Connect(ctx, &paho.Connect{ClientID: s.client.ClientID(), CleanStart: true, KeepAlive: keepAlive,
+	waiting := uint16(mostWaiting) // which the client makes 65535 otherwise, and keeps them all
+	ack, err := s.client.Connect(ctx, &paho.Connect{ClientID: s.client.ClientID(), CleanStart: true, KeepAlive: keepAlive, Properties: &paho.ConnectProperties{ReceiveMaximum: &waiting},
 		Username: c.Username, UsernameFlag: c.Username != "", Password: []byte(c.Password), PasswordFlag: c.Password != ""})
 	if err != nil {
 		conn.Close() //nolint:errcheck // the first error counts
@@ -97,8 +100,16 @@ func (b broker) dialWeb(ctx context.Context) (net.Conn, error) {
 		_ = conn.CloseNow()
 		return nil, errors.New("it speaks WebSocket there, but not MQTT: see to the port and the path, which often is /mqtt")
 	}
-	return websocket.NetConn(context.WithoutCancel(ctx), conn, websocket.MessageBinary), nil
+	return webConn{websocket.NetConn(context.WithoutCancel(ctx), conn, websocket.MessageBinary), conn}, nil
 }
+
+// webConn is closed at once: whoever is at the other end need not say that he has heard of it.
+type webConn struct {
+	net.Conn
+	web *websocket.Conn
+}
+
+func (c webConn) Close() error { return c.web.CloseNow() }
 
 // unreachable is why nobody could be spoken to.
 func unreachable(b broker, err error) error {
