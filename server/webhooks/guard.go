@@ -44,6 +44,8 @@ func newClient(allow []netip.Prefix, resolver *net.Resolver) *http.Client {
 			ForceAttemptHTTP2:      true,
 			DisableCompression:     true, // a short body stays short
 			MaxResponseHeaderBytes: 16 << 10,
+			WriteBufferSize:        2 << 10, // a request has about as much, and hundreds wait for an answer when endpoints hang
+			ReadBufferSize:         1 << 10,
 			MaxIdleConns:           1024,
 			MaxIdleConnsPerHost:    healthyWidth,
 			IdleConnTimeout:        90 * time.Second,
