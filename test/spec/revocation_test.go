@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
@@ -110,14 +111,15 @@ func TestRequestThatWaitsIsRefusedWhenItsCredentialIsRevoked(t *testing.T) {
 	jane := session(t, s, params{"connected_account_ids": []string{d.Device.Account}})
 	pat, is := s.Credential(t, access.NewCredential{Kind: access.PAT})
 	g := s.Gate(t, "before update", "action_attempts", "new.status <> 'pending'")
-	for name, c := range map[string]struct {
+	for i, c := range []struct {
+		name   string
 		header http.Header
 		revoke func()
 	}{
-		"a client session": {apptest.Bearer(jane.Token), func() {
+		{"a client session", apptest.Bearer(jane.Token), func() {
 			madeBy(t, other, "/client_sessions/revoke", "", params{"client_session_id": jane.ClientSessionID})
 		}},
-		"a PAT": {http.Header{"Authorization": {"Bearer " + pat}, "Seam-Workspace": {s.WorkspaceID}}, func() {
+		{"a PAT", http.Header{"Authorization": {"Bearer " + pat}, "Seam-Workspace": {s.WorkspaceID}}, func() {
 			if err := other.App.Access.RevokeCredential(t.Context(), is.ID); err != nil {
 				t.Fatal(err)
 			}
@@ -129,10 +131,16 @@ func TestRequestThatWaitsIsRefusedWhenItsCredentialIsRevoked(t *testing.T) {
 			res := s.Send(t, http.MethodPost, "/locks/lock_door", c.header, string(mustJSON(t, params{"device_id": device, "sync": true})), &f)
 			answered <- fmt.Sprint(res.StatusCode, " ", f.Error.Type)
 		}()
-		g.Await(1, "action_attempts")
+		apptest.Until(t, c.name+" has its attempt", func() bool {
+			var begun struct {
+				ActionAttempts []api.ActionAttempt `json:"action_attempts"`
+			}
+			s.Post(t, "/action_attempts/list", params{"device_id": device}, &begun)
+			return len(begun.ActionAttempts) == i+1
+		})
 		c.revoke()
 		if got := <-answered; got != "401 unauthorized" {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: %s", c.name, got)
 		}
 	}
 	g.Open()
