@@ -47,16 +47,12 @@ func (s *Service) wakeWhole(ctx context.Context, tx store.Tx, account uuid.UUID)
 // Hint says that something about an account or one of its devices may have changed; an empty ref means
 // the account as a whole. An unknown device makes the account be looked at.
 func (s *Service) Hint(ctx context.Context, account uuid.UUID, ref string) error {
-	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		if ref != "" {
-			d, err := tx.GetDeviceByRef(ctx, store.GetDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref})
-			if err == nil && d.RemovedAt == nil && d.IsManaged { // of the others the account's list tells
-				return s.wakeDevice(ctx, tx, d.DeviceID, true)
-			}
-			if err != nil && !store.IsNoRows(err) {
-				return err
-			}
+	if ref != "" {
+		if others, err := s.HintDevices(ctx, account, []string{ref}); err != nil || !others {
+			return err
 		}
+	}
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := tx.WakeAccount(ctx, account); err != nil {
 			return err
 		}
@@ -66,6 +62,26 @@ func (s *Service) Hint(ctx context.Context, account uuid.UUID, ref string) error
 		return fmt.Errorf("take a hint about account %s: %w", account, err)
 	}
 	return nil
+}
+
+// HintDevices says that something about devices of an account may have changed. It tells whether there are others among
+// them than those that are looked after: of these the account's list tells.
+func (s *Service) HintDevices(ctx context.Context, account uuid.UUID, refs []string) (others bool, err error) {
+	known, err := s.db.DevicesToHint(ctx, store.DevicesToHintParams{ConnectedAccountID: account, VendorRefs: refs})
+	if err == nil && len(known) > 0 {
+		err = s.db.InTx(ctx, func(tx store.Tx) error {
+			for _, id := range known {
+				if err := s.wakeDevice(ctx, tx, id, true); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return false, fmt.Errorf("take hints about devices of account %s: %w", account, err)
+	}
+	return len(known) < len(refs), nil
 }
 
 // ScheduleAccount says after how long an account is to be looked at again; what has woken it since seq makes it due at once.

@@ -20,7 +20,7 @@ type BoltWork struct {
 // MoveBolt asks for a door to be locked or unlocked, and returns the attempt, which ends when the device has
 // confirmed. One of a device that is offline has failed already: a door must not open at another time than
 // when somebody asks for it.
-// It fails with NotFound, and with Invalid where the device cannot be moved so from afar.
+// It fails with NotFound, with Invalid where the device cannot be moved so from afar, and with TooMany.
 func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lock bool) (a Attempt, err error) {
 	id, err := uuid.Parse(deviceID)
 	if err != nil {
@@ -36,6 +36,9 @@ func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lo
 			return err
 		}
 		if err := canMove(capabilities(d), lock); err != nil {
+			return err
+		}
+		if err := mayCommand(ctx, tx, d); err != nil {
 			return err
 		}
 		r, err := s.newDeviceAttempt(ctx, tx, d, action, s.opt.BoltPatience)
@@ -58,6 +61,20 @@ func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lo
 		err = fmt.Errorf("move the bolt of device %s: %w", id, err)
 	}
 	return a, err
+}
+
+// mostCommands is how many commands may wait for one device, which does one after another: those behind them would be
+// given up before they had their turn.
+const mostCommands = 20
+
+// mayCommand fails with TooMany where as many commands wait for a device as may; the device is locked.
+func mayCommand(ctx context.Context, tx store.Tx, d store.Device) error {
+	n, err := tx.CountCommands(ctx, d.DeviceID)
+	if err != nil || n < mostCommands {
+		return err
+	}
+	return &Error{Kind: TooMany, Type: "too_many_requests", Data: map[string]any{"device_id": d.DeviceID},
+		Message: fmt.Sprintf("%d commands wait for this device already. Ask again once one of them has ended; /action_attempts/list with its device_id shows them.", n)}
 }
 
 func canMove(caps Capabilities, lock bool) error {
@@ -122,10 +139,16 @@ func (t *deviceTx) bolt() (work *BoltWork, poll *time.Time) {
 	return nil, nil
 }
 
-// Interrupted says whether nothing more is to be written to a device for now: somebody waits for the bolt to be
-// moved, who comes before everything else, or it has left its account, or is no longer managed.
-func (s *Service) Interrupted(ctx context.Context, device uuid.UUID) (bool, error) {
-	return s.db.Interrupted(ctx, device)
+// Interruption is why nothing more is to be written to a device for now.
+type Interruption struct {
+	AtDoor bool // somebody waits for the bolt to be moved, who comes before the codes
+	Gone   bool // the device has left its account, or is no longer managed
+}
+
+// Interrupted says whether anything has come between what was decided about a device and the next write to it.
+func (s *Service) Interrupted(ctx context.Context, device uuid.UUID) (Interruption, error) {
+	r, err := s.db.Interrupted(ctx, device)
+	return Interruption(r), err
 }
 
 // RecordBoltStarted notes, before a command to the bolt or about the automatic is sent, that this is about to happen:

@@ -261,16 +261,29 @@ func (t *deviceTx) tick(ctx context.Context) error {
 			err = t.end(ctx, is(a), Failed, "cannot_delete_unmanaged_access_code", "The vendor of this device does not let codes be deleted that were not created here.")
 		case t.d.SubscriptionMissingAt != nil && c != nil && (a.ActionType == CreateAccessCode || a.ActionType == UpdateAccessCode || a.ActionType == DeleteAccessCode):
 			err = t.end(ctx, is(a), Failed, subscriptionRequired, unpaid+" It is done when it is renewed.")
-		case !a.DeadlineAt.After(t.now) && a.ActionType == ConfigureAutoLock:
-			err = t.end(ctx, is(a), Failed, "action_attempt_expired", "The device did not confirm in time. Look at auto_lock_enabled in its properties before you try again.")
-		case !a.DeadlineAt.After(t.now) && movesBolt(a):
-			err = t.end(ctx, is(a), Failed, "action_attempt_expired", "The device did not confirm in time. Look where its bolt is before you try again.")
 		case !a.DeadlineAt.After(t.now) && a.ActionType == ConvertAccessCode && c != nil:
 			err = t.failConversion(ctx, c, a, "action_attempt_expired", t.expired())
-		case !a.DeadlineAt.After(t.now):
-			err = t.end(ctx, is(a), Failed, "action_attempt_expired", t.expired())
 		}
 		if err != nil {
+			return err
+		}
+	}
+	return t.giveUp(ctx)
+}
+
+// giveUp ends the attempts whose time is over.
+func (t *deviceTx) giveUp(ctx context.Context) error {
+	for _, late := range []struct {
+		what    func(store.ActionAttempt) bool
+		message string
+	}{
+		{func(a store.ActionAttempt) bool { return a.ActionType == ConfigureAutoLock },
+			"The device did not confirm in time. Look at auto_lock_enabled in its properties before you try again."},
+		{movesBolt, "The device did not confirm in time. Look where its bolt is before you try again."},
+		{func(store.ActionAttempt) bool { return true }, t.expired()},
+	} {
+		over := func(a store.ActionAttempt) bool { return !a.DeadlineAt.After(t.now) && late.what(a) }
+		if err := t.end(ctx, over, Failed, "action_attempt_expired", late.message); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ const (
 	Unauthorized                  // the credential is missing or not good
 	Forbidden                     // the credential may not do this
 	Unavailable                   // try again later
+	TooMany                       // as many are being worked on as there may be
 	Contradiction                 // it is not what was asked before under the same name
 )
 

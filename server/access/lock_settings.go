@@ -47,7 +47,7 @@ type AutoLockWork struct {
 
 // ConfigureAutoLock asks for a device to lock itself a while after it was unlocked, or not to any more. It returns the
 // attempt, which ends when the device has confirmed; one of a device that is offline has failed already.
-// It fails with NotFound, and with Invalid where the device cannot do that, or it is not said how long the while is.
+// It fails with NotFound, with Invalid where the device cannot do that, or it is not said how long the while is, and with TooMany.
 func (s *Service) ConfigureAutoLock(ctx context.Context, p Principal, deviceID string, enabled bool, delay *float64) (a Attempt, err error) {
 	if enabled && delay == nil {
 		return a, invalid("auto_lock_delay_seconds", "Say after how many seconds, 1 to 60, the lock is to lock itself")
@@ -71,6 +71,9 @@ func (s *Service) ConfigureAutoLock(ctx context.Context, p Principal, deviceID s
 		if !capabilities(d).AutoLock {
 			return &Error{Kind: Invalid, Type: "device_type_not_supported", Field: "device_id",
 				Message: "This device cannot be told to lock itself: its can_configure_auto_lock is false."}
+		}
+		if err := mayCommand(ctx, tx, d); err != nil {
+			return err
 		}
 		r, err := s.newDeviceAttemptWith(ctx, tx, d, ConfigureAutoLock, s.opt.BoltPatience, attemptOptions{AutoLock: &setting})
 		if err != nil {

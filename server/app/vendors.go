@@ -187,7 +187,7 @@ func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer span.End()
 	span.Set(traces.Account(account))
 	r = r.WithContext(span.In(r.Context()))
-	a, err := v.adapters.Get(r.Context(), account)
+	a, err := v.adapters.Listening(r.Context(), account)
 	if err != nil {
 		span.Fail("unreachable")
 		v.log.Warn("a vendor's event has come for an account that cannot be reached", "account", account, "error", err)

@@ -77,58 +77,20 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 		return nil, fmt.Errorf("open the adapter of account %s: %w", id, err)
 	}
 	r.open[id] = &opened{account.Config, a}
-	r.hints.Go(func() { r.listen(id, a.Events()) })
+	r.hints.Go(func() { listen(r, id, a.Events()) })
 	return a, nil
 }
 
-// listen turns what an adapter hints at into wake-ups.
-func (r *Adapters) listen(account uuid.UUID, events <-chan adapter.Event) {
-	for e := range events {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		err := r.take(ctx, account, e)
-		cancel()
-		for ; err != nil && e.Kind == adapter.DeviceRemoved && r.rest(); cancel() { // nothing else would tell of that
-			r.log.Warn("a device has left its account, which could not be written down; it is repeated", "account", account, "error", err)
-			ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
-			err = r.take(ctx, account, e)
-		}
-		if err != nil {
-			r.log.Warn("a hint was lost; the account's devices are listed before long", "account", account, "error", err)
-		}
+// Listening is the adapter of an account for what its vendor pushes. One that is open is not compared with what is
+// written down about the account, which would cost every push: a push only says where to look.
+func (r *Adapters) Listening(ctx context.Context, id uuid.UUID) (adapter.Adapter, error) {
+	r.mu.Lock()
+	o, ok := r.open[id]
+	r.mu.Unlock()
+	if ok {
+		return o.adapter, nil
 	}
-}
-
-// rest pauses, and says whether to go on.
-func (r *Adapters) rest() bool {
-	select {
-	case <-r.stop:
-		return false
-	case <-time.After(time.Second):
-		return true
-	}
-}
-
-// operations are what somebody did at a lock, in the words of package access.
-var operations = map[adapter.EventKind]access.OperationKind{
-	adapter.LockOperated: access.BoltMoved, adapter.Jammed: access.BoltJammed, adapter.AccessDenied: access.AccessDenied,
-}
-
-func (r *Adapters) take(ctx context.Context, account uuid.UUID, e adapter.Event) error {
-	if kind, ok := operations[e.Kind]; ok {
-		return r.access.RecordOperation(ctx, account, string(e.Device), access.Operation{Kind: kind, ID: e.Operation.ID, Locked: e.Operation.Locked,
-			Method: string(e.Operation.Method), CodeRef: string(e.Code), At: e.Operation.At})
-	}
-	ref := string(e.Device)
-	if e.Kind == adapter.DeviceRemoved {
-		return r.access.RecordLeft(ctx, account, ref, time.Since(e.At))
-	}
-	if e.Kind == adapter.DeviceListed || e.Kind == adapter.AccountRevoked || e.Kind == adapter.StatusChanged {
-		ref = "" // the list of devices tells
-	}
-	if e.Kind == adapter.Resync {
-		return r.access.Resync(ctx, account)
-	}
-	return r.access.Hint(ctx, account, ref)
+	return r.Get(ctx, id)
 }
 
 // drop closes the adapter of an account, if it is open.

@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -125,6 +126,77 @@ func TestCommandGoesAheadOfCodes(t *testing.T) {
 	if want := []string{"access_codes", "actions", "access_codes", "access_codes"}; !slices.Equal(order, want) {
 		t.Errorf("sent %v", order)
 	}
+}
+
+// As many commands wait for a lock as it can do before they are given up; the others are refused and do nothing.
+func TestOnlySoManyCommandsWaitForOneLock(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "yale"})
+	for range 19 {
+		b.door(false)
+	}
+	delay := 5.0
+	_, err := b.access.ConfigureAutoLock(t.Context(), b.p, b.device, true, &delay) // waits like the others
+	b.must(err)
+	refused := func() (lock, auto bool) {
+		t.Helper()
+		tooMany := func(_ access.Attempt, err error) bool {
+			var e *access.Error
+			if errors.As(err, &e) && e.Kind == access.TooMany && e.Type == "too_many_requests" {
+				return true
+			}
+			b.must(err)
+			return false
+		}
+		return tooMany(b.access.MoveBolt(t.Context(), b.p, b.device, true)), tooMany(b.access.ConfigureAutoLock(t.Context(), b.p, b.device, true, &delay))
+	}
+	if lock, auto := refused(); !lock || !auto {
+		t.Errorf("with 20 that wait: refused %v, %v", lock, auto)
+	}
+	b.create("2580") // codes have their own turns
+	b.must(b.access.RecordBoltMoved(t.Context(), holder{}, b.id(), *b.look().Bolt))
+	if lock, auto := refused(); lock || !auto {
+		t.Errorf("after one has ended: refused %v, %v", lock, auto)
+	}
+}
+
+// Whoever has the door locked and unlocked without an end does not keep codes from being set, nor from being removed.
+func TestCommandsWithoutAnEndHoldUpNoCodes(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int32
+	var ceased atomic.Bool
+	var b *bed
+	asked := make(chan access.Attempt, 1000)
+	door := func(lock bool) { asked <- b.door(lock) }
+	b = start(t, options{profile: "august", vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/actions"):
+			if n := sent.Add(1); !ceased.Load() {
+				door(n%2 == 0)
+			}
+		case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/access_codes") && sent.Load() > 0 && len(asked) > 1:
+			b.succeeded(<-asked) // the bolt is quick: whoever is next at the door waits already
+		}
+		return false
+	}})
+	door(false)
+	within := func(what string, a access.Attempt) {
+		t.Helper()
+		before := sent.Load()
+		b.until(what, func() bool { return b.attempt(a).Status != access.Pending || sent.Load() > before+30 })
+		if got := b.attempt(a); got.Status != access.Succeeded {
+			t.Errorf("%s: %s, while %d commands are sent", what, got.Status, sent.Load()-before)
+		}
+	}
+	for range 3 {
+		code, made := b.create("2580")
+		within("a code is set", made)
+		removed, err := b.access.DeleteCode(t.Context(), b.p, code.ID.String(), "")
+		b.must(err)
+		within("it is removed", removed)
+	}
+	ceased.Store(true)
+	b.stopEngine()
 }
 
 func TestCommandWhoseAnswerIsLostIsNotSentAgain(t *testing.T) {

@@ -42,7 +42,8 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	}
 	p := &pass{Reconciler: r, lease: lease, adapter: a, device: w.Device, ref: adapter.DeviceRef(w.Device.Ref),
 		gap: w.Device.Capabilities.WriteGap}
-	if w.Bolt != nil || w.AutoLock != nil || w.Doubted || len(w.Issues) > 0 { // somebody stands before the door: codes can wait
+	served := w.Bolt != nil || w.AutoLock != nil
+	if served || w.Doubted || len(w.Issues) > 0 { // somebody stands before the door: codes can wait
 		if err := p.first(ctx, w); err != nil {
 			return p.unreachable(ctx, w, err)
 		}
@@ -61,7 +62,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	if w, err = r.access.LookAtDevice(ctx, lease, id); err != nil {
 		return 0, err
 	}
-	begun, err := p.write(ctx, w)
+	begun, err := p.write(ctx, w, served)
 	if err != nil {
 		return p.unreachable(ctx, w, err)
 	}
@@ -183,8 +184,10 @@ func (p *pass) read(ctx context.Context, seq int64) error {
 
 // write does what there is to do, removals first. A code that needs the place or the PIN of one that is
 // still leaving waits for that. It stops at the first error that says the device cannot be reached, and when
-// somebody stands before the door: the rest is done after that. Begun tells whether there was anything to do.
-func (p *pass) write(ctx context.Context, w access.DeviceWork) (begun bool, err error) {
+// somebody stands before the door: the rest is done after that. Where somebody at the door was served just before, one
+// write is done whoever else is there: otherwise he who never stops could keep his code from being removed. Begun tells
+// whether there was anything to do.
+func (p *pass) write(ctx context.Context, w access.DeviceWork, served bool) (begun bool, err error) {
 	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })
 	for _, step := range []struct {
 		action access.Action
@@ -195,9 +198,10 @@ func (p *pass) write(ctx context.Context, w access.DeviceWork) (begun bool, err 
 				continue // the latter is looked at again as soon as the removals show
 			}
 			begun = true
-			if waits, err := p.access.Interrupted(ctx, p.device.ID); err != nil || waits {
+			if by, err := p.access.Interrupted(ctx, p.device.ID); err != nil || by.Gone || (by.AtDoor && !served) {
 				return begun, err
 			}
+			served = false
 			if err := step.do(ctx, c); err != nil {
 				return begun, err
 			}

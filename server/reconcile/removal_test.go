@@ -64,8 +64,8 @@ func TestNothingIsWrittenToADeviceThatHasLeft(t *testing.T) {
 	b.must(b.access.RecordLeft(t.Context(), b.account, device.Ref, 0))
 	still, err := b.access.RecordPutStarted(t.Context(), holder{}, b.id(), w)
 	b.must(err)
-	if interrupted, err := b.access.Interrupted(t.Context(), b.id()); err != nil || !interrupted || still {
-		t.Errorf("the write goes on: %v, %v; %v", still, interrupted, err)
+	if by, err := b.access.Interrupted(t.Context(), b.id()); err != nil || !by.Gone || still {
+		t.Errorf("the write goes on: %v, %v; %v", still, by, err)
 	}
 }
 
@@ -78,8 +78,8 @@ func TestNothingIsWrittenToADeviceThatIsNoLongerManaged(t *testing.T) {
 	b.must(b.access.UpdateDevice(t.Context(), b.p, b.device, access.DeviceChange{Managed: new(bool)}))
 	still, err := b.access.RecordPutStarted(t.Context(), holder{}, b.id(), w)
 	b.must(err)
-	if interrupted, err := b.access.Interrupted(t.Context(), b.id()); err != nil || !interrupted || still {
-		t.Errorf("the write goes on: %v, %v; %v", still, interrupted, err)
+	if by, err := b.access.Interrupted(t.Context(), b.id()); err != nil || !by.Gone || still {
+		t.Errorf("the write goes on: %v, %v; %v", still, by, err)
 	}
 }
 

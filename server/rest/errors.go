@@ -42,6 +42,7 @@ var statuses = map[access.Kind]int{
 	access.Unauthorized: http.StatusUnauthorized,
 	access.Forbidden:    http.StatusForbidden,
 	access.Unavailable:  http.StatusServiceUnavailable,
+	access.TooMany:      http.StatusTooManyRequests,
 
 	access.Contradiction: http.StatusUnprocessableEntity,
 }
@@ -67,7 +68,7 @@ func failureOf(err error) *failure {
 
 func failureOfDomain(err *access.Error) *failure {
 	f := &failure{status: statuses[err.Kind], kind: err.Type, message: err.Message, data: err.Data}
-	if err.Type == access.KeyInUse {
+	if err.Type == access.KeyInUse || err.Kind == access.TooMany {
 		f.retryAfter = 1
 	}
 	if err.Type != invalidInput {

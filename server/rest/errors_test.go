@@ -121,6 +121,7 @@ func TestRefusals(t *testing.T) {
 		"conflict":                      {request{"POST", "/devices/get", `{"name":"taken"}`, nil}, 409, "duplicate_access_code", "Cannot set duplicate access code"},
 		"forbidden":                     {request{"POST", "/devices/get", `{"name":"forbidden"}`, nil}, 403, "forbidden", "Not yours"},
 		"unavailable":                   {request{"POST", "/devices/get", `{"name":"unavailable"}`, nil}, 503, "service_unavailable", "Try again"},
+		"too many":                      {request{"POST", "/devices/get", `{"name":"too many"}`, nil}, 429, "too_many_requests", "20 wait"},
 		"too slow":                      {request{"POST", "/devices/get", `{"name":"too slow"}`, nil}, 503, "service_unavailable", "The request was not finished in time; try again"},
 		"unforeseen":                    {request{"POST", "/devices/get", `{"name":"unforeseen"}`, nil}, 500, "internal_server_error", internalMessage},
 		"error without a kind":          {request{"POST", "/devices/get", `{"name":"no kind"}`, nil}, 500, "internal_server_error", internalMessage},
@@ -136,6 +137,9 @@ func TestRefusals(t *testing.T) {
 			}
 			if test.status == 401 && res.header.Get("WWW-Authenticate") != "Bearer" {
 				t.Error("a 401 names no scheme")
+			}
+			if (test.status == 429) != (res.header.Get("Retry-After") == "1") {
+				t.Errorf("to be tried again after %q s", res.header.Get("Retry-After"))
 			}
 			if test.method == http.MethodHead {
 				return

@@ -147,6 +147,7 @@ var failures = map[string]error{
 	"taken":       &access.Error{Kind: access.Conflict, Type: "duplicate_access_code", Message: "Cannot set duplicate access code"},
 	"forbidden":   &access.Error{Kind: access.Forbidden, Type: "forbidden", Message: "Not yours"},
 	"unavailable": &access.Error{Kind: access.Unavailable, Type: "service_unavailable", Message: "Try again"},
+	"too many":    &access.Error{Kind: access.TooMany, Type: "too_many_requests", Message: "20 wait"},
 	"wrapped":     fmt.Errorf("read the device: %w", &access.Error{Kind: access.NotFound, Type: "device_not_found", Message: "No such device"}),
 	"no kind":     &access.Error{Type: "secret_type", Message: "PIN 4711"},
 	"unforeseen":  errors.New("PIN 4711 is in here"),

@@ -12,6 +12,18 @@ import (
 	"github.com/google/uuid"
 )
 
+const countCommands = `-- name: CountCommands :one
+select count(*) from action_attempts where device_id = $1::uuid and status = 'pending' and action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK')
+`
+
+// What is asked of a device itself, and not of its codes, and waits for its turn there.
+func (q *Queries) CountCommands(ctx context.Context, deviceID uuid.UUID) (int64, error) {
+	row := q.db.QueryRow(ctx, countCommands, deviceID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const failLateWorkspaceAttempts = `-- name: FailLateWorkspaceAttempts :many
 update action_attempts set status = 'error', error_type = $1, error_message = $2, finished_at = now()
 where workspace_id = $3 and device_id is null and status = 'pending' and deadline_at <= now() returning action_attempt_id
@@ -213,17 +225,22 @@ const interrupted = `-- name: Interrupted :one
 select (exists (select 1 from action_attempts a where a.device_id = $1::uuid and a.status = 'pending'
   and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK') and a.started_at is null
   and not exists (select 1 from action_attempts b where b.device_id = $1::uuid and b.status = 'pending' and b.started_at is not null
-    and (b.action_type = 'CONFIGURE_AUTO_LOCK') = (a.action_type = 'CONFIGURE_AUTO_LOCK')))
-  or exists (select 1 from devices d where d.device_id = $1::uuid and (d.removed_at is not null
-    or (not d.is_managed and not exists (select 1 from access_codes c where c.device_id = d.device_id and c.in_pool)))))::boolean as interrupted
+    and (b.action_type = 'CONFIGURE_AUTO_LOCK') = (a.action_type = 'CONFIGURE_AUTO_LOCK'))))::boolean as at_door,
+  (exists (select 1 from devices d where d.device_id = $1::uuid and (d.removed_at is not null
+    or (not d.is_managed and not exists (select 1 from access_codes c where c.device_id = d.device_id and c.in_pool)))))::boolean as gone
 `
 
-// One that waits for another of its kind, which was sent and has still to show, holds up nothing.
-func (q *Queries) Interrupted(ctx context.Context, deviceID uuid.UUID) (bool, error) {
+type InterruptedRow struct {
+	AtDoor bool
+	Gone   bool
+}
+
+// Somebody is at the door. One that waits for another of its kind, which was sent and has still to show, holds up nothing.
+func (q *Queries) Interrupted(ctx context.Context, deviceID uuid.UUID) (InterruptedRow, error) {
 	row := q.db.QueryRow(ctx, interrupted, deviceID)
-	var interrupted bool
-	err := row.Scan(&interrupted)
-	return interrupted, err
+	var i InterruptedRow
+	err := row.Scan(&i.AtDoor, &i.Gone)
+	return i, err
 }
 
 const listActionAttempts = `-- name: ListActionAttempts :many

@@ -38,6 +38,37 @@ func (q *Queries) DeviceDue(ctx context.Context, deviceID uuid.UUID) (bool, erro
 	return due, err
 }
 
+const devicesToHint = `-- name: DevicesToHint :many
+select device_id from devices where connected_account_id = $1 and vendor_ref = any($2::text[])
+  and removed_at is null and is_managed order by device_id
+`
+
+type DevicesToHintParams struct {
+	ConnectedAccountID uuid.UUID
+	VendorRefs         []string
+}
+
+// In the order in which whoever locks several devices does.
+func (q *Queries) DevicesToHint(ctx context.Context, arg DevicesToHintParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, devicesToHint, arg.ConnectedAccountID, arg.VendorRefs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var device_id uuid.UUID
+		if err := rows.Scan(&device_id); err != nil {
+			return nil, err
+		}
+		items = append(items, device_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const dueDevices = `-- name: DueDevices :many
 select device_id from devices d where due_at <= now()
 and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now())

@@ -24,6 +24,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
@@ -47,6 +49,7 @@ type Adapter struct {
 	log      *slog.Logger
 
 	events *adapter.Hints
+	pushes *rate.Limiter
 
 	mu   sync.Mutex
 	caps map[adapter.DeviceRef]adapter.Caps // of the devices read so far
@@ -83,6 +86,7 @@ func New(c Config) *Adapter {
 		http:     &client,
 		log:      c.Log,
 		events:   adapter.NewHints(),
+		pushes:   rate.NewLimiter(pushesAt, pushesOnce),
 		caps:     map[adapter.DeviceRef]adapter.Caps{},
 	}
 }

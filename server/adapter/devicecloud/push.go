@@ -14,8 +14,13 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// pushLimit bounds one push.
-const pushLimit = 64 << 10
+// What a vendor may send of one account.
+const (
+	pushLimit  = 16 << 10 // bytes of one push
+	pushesAt   = 100      // a second
+	pushesOnce = 500      // at once
+	longestRef = 1000     // bytes
+)
 
 // hints says what each of the vendor's events hints at. Others, such as access_code.used, say nothing that
 // these do not say. The names are the guide's, and account.revoked and
@@ -89,8 +94,8 @@ func (p push) event() (adapter.Event, bool) {
 	switch {
 	case kind == adapter.AccountRevoked, kind == adapter.Resync:
 		e.Device = ""
-	case e.Device == "":
-		e.Kind = adapter.Resync
+	case e.Device == "", len(e.Device) > longestRef:
+		e.Kind, e.Device = adapter.Resync, ""
 	case kind == adapter.CodesChanged:
 		e.Code = adapter.CodeRef(cmp.Or(p.CodeID, p.Code.ID))
 	case kind == adapter.AccessDenied:
@@ -131,11 +136,19 @@ func (p push) operation() adapter.Operation {
 
 // Receive serves Config.PushURL. It believes every push, as the guide has no signature: the URL should be
 // one that cannot be guessed, and a push only says where to look. It answers 204, also to events that it
-// has no use for; 405 to other methods than POST; 413 or 400 to what it cannot read; 503 after Close.
+// has no use for; 405 to other methods than POST; 413 or 400 to what it cannot read; 429 to more of them than pushesAt,
+// in place of which everything is looked at; 503 after Close.
 func (a *Adapter) Receive(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	if !a.pushes.Allow() {
+		a.events.Send(adapter.Event{Kind: adapter.Resync})
+		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusTooManyRequests)
 		return
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, pushLimit))

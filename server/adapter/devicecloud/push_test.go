@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -46,6 +47,7 @@ func TestPushesBecomeHints(t *testing.T) {
 		{"nested", `{"event_type":"access_code.updated","access_code":{"access_code_id":"c1","lock_id":"l1"}}`, adapter.Event{Kind: adapter.CodesChanged, Device: "l1", Code: "c1"}},
 		{"without its device", `{"event_type":"access_code.deleted","access_code_id":"c1"}`, adapter.Event{Kind: adapter.Resync}},
 		{"bridge", `{"event_type":"bridge.offline","bridge_id":"b1"}`, adapter.Event{Kind: adapter.Resync}},
+		{"device with an endless name", `{"event_type":"device.offline","device_id":"` + strings.Repeat("l", 1001) + `"}`, adapter.Event{Kind: adapter.Resync}},
 		{"revoked", `{"event_type":"account.revoked","device_id":null}`, adapter.Event{Kind: adapter.AccountRevoked}},
 		{"used", `{"event_type":"access_code.used","lock_id":"l1"}`, adapter.Event{}},
 		{"unknown", `{"event_type":"moon.full","device_id":"l1"}`, adapter.Event{}},
@@ -74,7 +76,7 @@ func TestPushesThatCannotBeReadAreRefused(t *testing.T) {
 	}{
 		{"method", http.MethodGet, "", http.StatusMethodNotAllowed},
 		{"JSON", http.MethodPost, "{", http.StatusBadRequest},
-		{"size", http.MethodPost, `{"event_type":"` + strings.Repeat("x", 65<<10) + `"}`, http.StatusRequestEntityTooLarge},
+		{"size", http.MethodPost, `{"event_type":"` + strings.Repeat("x", 17<<10) + `"}`, http.StatusRequestEntityTooLarge},
 	} {
 		if got := receive(a, c.method, c.body); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
@@ -102,6 +104,52 @@ func TestEventsThatNobodyReadsBecomeOneResync(t *testing.T) {
 	}
 	if len(got) != 2 || got[0] != adapter.Resync || got[1] != adapter.DeviceOffline {
 		t.Errorf("%d events wait: %v", len(got), got[:min(3, len(got))])
+	}
+}
+
+// A vendor that pushes more than anybody could have to tell is told to wait, and all its devices are looked at instead.
+func TestMorePushesThanThereCanBeAreTurnedAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := devicecloud.New(devicecloud.Config{})
+		go func() {
+			for range a.Events() { //nolint:revive // they are read as they come
+			}
+		}()
+		push := func() *http.Response {
+			w := httptest.NewRecorder()
+			a.Receive(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"event_type":"device.online","device_id":"l1"}`)))
+			return w.Result()
+		}
+		taken := func() (n int) {
+			for n < 1000 && push().StatusCode == http.StatusNoContent {
+				n++
+			}
+			return n
+		}
+		if n := taken(); n != 500 {
+			t.Errorf("%d are taken at once", n)
+		}
+		if res := push(); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") != "1" || res.Header.Get("Connection") != "close" {
+			t.Errorf("the next: %d %v", res.StatusCode, res.Header)
+		}
+		time.Sleep(time.Second)
+		if n := taken(); n != 100 {
+			t.Errorf("%d are taken a second later", n)
+		}
+		_ = a.Close()
+	})
+}
+
+func TestPushesTurnedAwayHaveEverythingLookedAt(t *testing.T) {
+	t.Parallel()
+	a := devicecloud.New(devicecloud.Config{})
+	for range 501 {
+		receive(a, http.MethodPost, `{"event_type":"lock.no_such_event"}`) // which says nothing
+	}
+	_ = a.Close()
+	if e, ok := <-a.Events(); !ok || e.Kind != adapter.Resync {
+		t.Errorf("%+v, %v", e, ok)
 	}
 }
 

@@ -55,3 +55,20 @@ func (g *Gate) Open() {
 	g.t.Helper()
 	g.exec("select pg_advisory_unlock(" + gateLock + ")")
 }
+
+// Shut keeps everybody from a table, readers too, until open is called.
+func (s *Server) Shut(t testing.TB, table string) (open func()) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open = func() { conn.Close(context.Background()) } //nolint:errcheck // which ends the transaction
+	t.Cleanup(open)
+	for _, sql := range []string{"begin", "lock table " + pgx.Identifier{table}.Sanitize() + " in access exclusive mode"} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return open
+}

@@ -38,13 +38,17 @@ order by created_at, action_attempt_id limit @max_rows::integer;
 select * from action_attempts where device_id = @device_id::uuid and status = 'pending' order by created_at, action_attempt_id;
 
 -- name: Interrupted :one
--- One that waits for another of its kind, which was sent and has still to show, holds up nothing.
+-- Somebody is at the door. One that waits for another of its kind, which was sent and has still to show, holds up nothing.
 select (exists (select 1 from action_attempts a where a.device_id = @device_id::uuid and a.status = 'pending'
   and a.action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK') and a.started_at is null
   and not exists (select 1 from action_attempts b where b.device_id = @device_id::uuid and b.status = 'pending' and b.started_at is not null
-    and (b.action_type = 'CONFIGURE_AUTO_LOCK') = (a.action_type = 'CONFIGURE_AUTO_LOCK')))
-  or exists (select 1 from devices d where d.device_id = @device_id::uuid and (d.removed_at is not null
-    or (not d.is_managed and not exists (select 1 from access_codes c where c.device_id = d.device_id and c.in_pool)))))::boolean as interrupted;
+    and (b.action_type = 'CONFIGURE_AUTO_LOCK') = (a.action_type = 'CONFIGURE_AUTO_LOCK'))))::boolean as at_door,
+  (exists (select 1 from devices d where d.device_id = @device_id::uuid and (d.removed_at is not null
+    or (not d.is_managed and not exists (select 1 from access_codes c where c.device_id = d.device_id and c.in_pool)))))::boolean as gone;
+
+-- name: CountCommands :one
+-- What is asked of a device itself, and not of its codes, and waits for its turn there.
+select count(*) from action_attempts where device_id = @device_id::uuid and status = 'pending' and action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK');
 
 -- name: StartActionAttempt :exec
 update action_attempts set started_at = @started_at where action_attempt_id = @action_attempt_id;

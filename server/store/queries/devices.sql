@@ -16,6 +16,11 @@ select * from devices where device_id = @device_id;
 -- name: GetDeviceByRef :one
 select * from devices where connected_account_id = @connected_account_id and vendor_ref = @vendor_ref;
 
+-- name: DevicesToHint :many
+-- In the order in which whoever locks several devices does.
+select device_id from devices where connected_account_id = @connected_account_id and vendor_ref = any(@vendor_refs::text[])
+  and removed_at is null and is_managed order by device_id;
+
 -- name: LockDevice :one
 -- Changes of one device's codes happen one after another.
 select * from devices where device_id = @device_id for no key update;

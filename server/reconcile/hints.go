@@ -1,0 +1,152 @@
+package reconcile
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/time/rate"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// How often what a vendor tells of one account is taken in. What comes meanwhile is taken in together: it only says where
+// to look, and a vendor that never stops is to have no more of the server than one that tells now and then.
+const (
+	hintsEvery, hintsFirst = 50 * time.Millisecond, 40 // what there is about devices
+	listEvery, listsFirst  = time.Second, 10           // the account as a whole
+	resyncIs               = 5                         // lists, as all its devices are read, too
+)
+
+// hints turns what the adapter of an account tells into records and wake-ups.
+type hints struct {
+	*Adapters
+	account uuid.UUID
+	pace    *rate.Limiter
+	lists   *rate.Limiter
+
+	owed   <-chan time.Time // when the account is to be looked at as a whole
+	resync bool             // with all its devices
+}
+
+func listen(r *Adapters, account uuid.UUID, events <-chan adapter.Event) {
+	h := &hints{Adapters: r, account: account, pace: rate.NewLimiter(rate.Every(hintsEvery), hintsFirst), lists: rate.NewLimiter(rate.Every(listEvery), listsFirst)}
+	for {
+		select {
+		case e, open := <-events:
+			if !open {
+				return // an account that is opened again is listed anyway
+			}
+			h.wait()
+			h.take(waiting(e, events))
+		case <-h.owed:
+			h.whole()
+		}
+	}
+}
+
+// waiting is the event with all that wait behind it.
+func waiting(e adapter.Event, events <-chan adapter.Event) []adapter.Event {
+	batch := []adapter.Event{e}
+	for range cap(events) {
+		select {
+		case e, open := <-events:
+			if !open {
+				return batch
+			}
+			batch = append(batch, e)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (h *hints) wait() {
+	select {
+	case <-h.stop:
+	case <-time.After(h.pace.Reserve().Delay()):
+	}
+}
+
+// operations are what somebody did at a lock, in the words of package access.
+var operations = map[adapter.EventKind]access.OperationKind{
+	adapter.LockOperated: access.BoltMoved, adapter.Jammed: access.BoltJammed, adapter.AccessDenied: access.AccessDenied,
+}
+
+func (h *hints) take(batch []adapter.Event) {
+	whole, refs := false, map[string]bool{}
+	for _, e := range batch {
+		kind, operation := operations[e.Kind]
+		switch {
+		case operation:
+			h.do(func(ctx context.Context) error {
+				return h.access.RecordOperation(ctx, h.account, string(e.Device), access.Operation{Kind: kind, ID: e.Operation.ID, Locked: e.Operation.Locked,
+					Method: string(e.Operation.Method), CodeRef: string(e.Code), At: e.Operation.At})
+			})
+		case e.Kind == adapter.DeviceRemoved:
+			h.left(e)
+		case e.Kind == adapter.Resync:
+			whole, h.resync = true, true
+		case e.Kind == adapter.DeviceListed, e.Kind == adapter.AccountRevoked, e.Kind == adapter.StatusChanged, e.Device == "":
+			whole = true // the list of devices tells
+		default:
+			refs[string(e.Device)] = true
+		}
+	}
+	if len(refs) > 0 && !h.resync {
+		h.do(func(ctx context.Context) error {
+			others, err := h.access.HintDevices(ctx, h.account, slices.Collect(maps.Keys(refs)))
+			whole = whole || others
+			return err
+		})
+	}
+	if whole && h.owed == nil {
+		cost := 1
+		if h.resync {
+			cost = resyncIs
+		}
+		h.owed = time.After(h.lists.ReserveN(time.Now(), cost).Delay())
+	}
+}
+
+// whole has the account looked at.
+func (h *hints) whole() {
+	resync := h.resync
+	h.owed, h.resync = nil, false
+	h.do(func(ctx context.Context) error {
+		if resync {
+			return h.access.Resync(ctx, h.account)
+		}
+		return h.access.Hint(ctx, h.account, "")
+	})
+}
+
+func (h *hints) do(what func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := what(ctx); err != nil {
+		h.log.Warn("a hint was lost; the account's devices are listed before long", "account", h.account, "error", err)
+	}
+}
+
+// left records that a device has left, until it is written down: nothing else would tell of that.
+func (h *hints) left(e adapter.Event) {
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		err := h.access.RecordLeft(ctx, h.account, string(e.Device), time.Since(e.At))
+		cancel()
+		if err == nil {
+			return
+		}
+		h.log.Warn("a device has left its account, which could not be written down; it is repeated", "account", h.account, "error", err)
+		select {
+		case <-h.stop:
+			return
+		case <-time.After(time.Second):
+		}
+	}
+}
