@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,6 +19,9 @@ func (s *Service) Resync(ctx context.Context, account uuid.UUID) error {
 		}
 		return s.wakeWhole(ctx, tx, account)
 	})
+	if store.IsNoRows(err) { // it was erased
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("look at account %s anew: %w", account, err)
 	}
@@ -67,7 +71,8 @@ func (s *Service) Hint(ctx context.Context, account uuid.UUID, ref string) error
 // HintDevices says that something about devices of an account may have changed. It tells whether there are others among
 // them than those that are looked after: of these the account's list tells.
 func (s *Service) HintDevices(ctx context.Context, account uuid.UUID, refs []string) (others bool, err error) {
-	known, err := s.db.DevicesToHint(ctx, store.DevicesToHintParams{ConnectedAccountID: account, VendorRefs: refs})
+	possible := slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return ref != storable(ref) })
+	known, err := s.db.DevicesToHint(ctx, store.DevicesToHintParams{ConnectedAccountID: account, VendorRefs: possible})
 	if err == nil && len(known) > 0 {
 		err = s.db.InTx(ctx, func(tx store.Tx) error {
 			for _, id := range known {

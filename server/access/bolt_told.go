@@ -35,17 +35,20 @@ const (
 	lateOperation = time.Minute     // how long a vendor may take to tell of what we have had it do
 )
 
-// RecordOperation notes what a vendor tells of a bolt of the account's device of that reference, once. A device
-// that is not known makes the account be looked at.
-func (s *Service) RecordOperation(ctx context.Context, account uuid.UUID, ref string, o Operation) error {
+// RecordOperation notes what a vendor tells of a bolt of the account's device of that reference, once. It says whether
+// there is such a device: of one that there is not the account's list tells.
+func (s *Service) RecordOperation(ctx context.Context, account uuid.UUID, ref string, o Operation) (known bool, err error) {
+	if ref != storable(ref) {
+		return false, nil
+	}
 	d, err := s.db.GetDeviceByRef(ctx, store.GetDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref})
 	if store.IsNoRows(err) || (err == nil && d.RemovedAt != nil) {
-		return s.Hint(ctx, account, "")
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("read the device of an operation: %w", err)
+		return false, fmt.Errorf("read the device of an operation: %w", err)
 	}
-	return s.onDevice(ctx, anybody{}, d.DeviceID, "record an operation", func(t *deviceTx) error {
+	return true, s.onDevice(ctx, anybody{}, d.DeviceID, "record an operation", func(t *deviceTx) error {
 		if t.d.RemovedAt != nil || !t.d.IsManaged {
 			return nil
 		}

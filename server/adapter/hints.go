@@ -18,6 +18,11 @@ func NewHints() *Hints { return &Hints{out: make(chan Event, hintsKept)} }
 // Events is the channel; Close closes it.
 func (h *Hints) Events() <-chan Event { return h.out }
 
+// history says whether no look would find out what the event tells.
+func (e Event) history() bool {
+	return e.Kind == DeviceRemoved || e.Kind == LockOperated || e.Kind == AccessDenied || e.Kind == Jammed
+}
+
 // Send offers the hint and says whether anybody may still read it. Where there is no room, one Resync takes
 // the place of all that wait, except of those that no look would find out.
 func (h *Hints) Send(hint Event) bool {
@@ -33,7 +38,7 @@ func (h *Hints) Send(hint Event) bool {
 	}
 	var lasting []Event
 	keep := func(e Event) {
-		if e.Kind == DeviceRemoved && len(lasting) < hintsKept-1 {
+		if e.history() && len(lasting) < hintsKept-1 {
 			lasting = append(lasting, e)
 		}
 	}

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -62,34 +65,125 @@ func TestWhatAVendorTellsWithoutAnEndIsTakenInTogether(t *testing.T) {
 	t.Parallel()
 	b := start(t, options{profile: "august"})
 	b.stopEngine()
-	events := make(chan adapter.Event, 256)
-	other := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
-		access.SandboxAdapter: func(context.Context, access.Account) (adapter.Adapter, error) {
-			return telling{devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}), events}, nil
-		},
-	}, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	t.Cleanup(func() { b.must(other.Close()) })
-	_, err := other.Get(t.Context(), b.account)
-	b.must(err)
-	woken := func(table, column string, id any) (n int) {
+	events, _ := b.telling()
+	woken := func() (n int) {
 		t.Helper()
-		b.must(b.db.Pool.QueryRow(t.Context(), "select wake_seq from "+table+" where "+column+" = $1", id).Scan(&n))
+		b.must(b.db.Pool.QueryRow(t.Context(), "select wake_seq from devices where device_id = $1", b.device).Scan(&n))
 		return n
 	}
-	account := func() int { return woken("connected_accounts", "connected_account_id", b.account) }
-	before, device := account(), woken("devices", "device_id", b.device)
+	before, device := b.woken(), woken()
 	for i := range 5000 {
-		events <- adapter.Event{Kind: adapter.CodesChanged, Device: adapter.DeviceRef(fmt.Sprint("none ", i%1000))}
+		kind := []adapter.EventKind{adapter.CodesChanged, adapter.CodesChanged, adapter.LockOperated}[i%3]
+		events <- adapter.Event{Kind: kind, Device: adapter.DeviceRef(fmt.Sprint("none ", i%1000))}
 	}
 	events <- adapter.Event{Kind: adapter.CodesChanged, Device: adapter.DeviceRef(b.lock)}
-	b.until("the device is looked at", func() bool { return woken("devices", "device_id", b.device) > device })
-	if n := account() - before; n < 1 || n > 50 {
+	b.until("the device is looked at", func() bool { return woken() > device })
+	if n := b.woken() - before; n < 1 || n > 50 {
 		t.Errorf("the account was to be listed %d times", n)
 	}
 	// What came last is not forgotten.
-	before = account()
+	before = b.woken()
 	events <- adapter.Event{Kind: adapter.DeviceListed}
-	b.until("the account is to be listed", func() bool { return account() > before })
+	b.until("the account is to be listed", func() bool { return b.woken() > before })
+}
+
+// What is put off is done when the adapter is closed: whoever works for the account from then on has not heard of it.
+func TestWhatWasPutOffIsDoneBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	b.stopEngine()
+	events, end := b.telling()
+	for range 2 {
+		before := b.woken()
+		events <- adapter.Event{Kind: adapter.Resync}
+		b.until("it is done", func() bool { return b.woken() > before })
+	}
+	before := b.woken()
+	events <- adapter.Event{Kind: adapter.Resync}
+	end()
+	if b.woken() == before {
+		t.Error("it is forgotten")
+	}
+}
+
+// What could not be written down is done again.
+func TestWhatAVendorTellsOutlivesTheDatabasesTroubles(t *testing.T) {
+	t.Parallel()
+	for name, e := range map[string]adapter.Event{
+		"a list":            {Kind: adapter.DeviceListed},
+		"all":               {Kind: adapter.Resync},
+		"codes of a device": {Kind: adapter.CodesChanged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, options{profile: "august"})
+			b.stopEngine()
+			events, _ := b.telling()
+			for _, sql := range []string{
+				"create sequence failures",
+				"create function fails() returns trigger language plpgsql as $$ begin perform nextval('failures'); raise exception 'no'; end $$",
+				"create trigger fails before update on connected_accounts for each row execute function fails()",
+				"create trigger fails before update on devices for each row execute function fails()",
+			} {
+				_, err := b.db.Pool.Exec(t.Context(), sql)
+				b.must(err)
+			}
+			if e.Kind == adapter.CodesChanged {
+				e.Device = adapter.DeviceRef(b.lock)
+			}
+			before := b.woken()
+			events <- e
+			b.until("it has failed", func() (failed bool) {
+				b.must(b.db.Pool.QueryRow(t.Context(), "select is_called from failures").Scan(&failed))
+				return failed
+			})
+			_, err := b.db.Pool.Exec(t.Context(), "drop function fails cascade")
+			b.must(err)
+			b.until("it is done", func() bool { return b.woken() > before })
+		})
+	}
+}
+
+// A device that no vendor can have spoils nothing for the others.
+func TestHintsOfDevicesThatThereCannotBe(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	b.stopEngine()
+	others, err := b.access.HintDevices(t.Context(), b.account, []string{"\x00", b.lock, "\xff"})
+	b.must(err)
+	due, err := b.access.DeviceDue(t.Context(), uuid.MustParse(b.device))
+	b.must(err)
+	if !others || !due {
+		t.Errorf("there are others: %v; the device is looked at: %v", others, due)
+	}
+	known, err := b.access.RecordOperation(t.Context(), b.account, "\x00", access.Operation{Kind: access.BoltMoved})
+	b.must(err)
+	if known {
+		t.Error("it is known")
+	}
+}
+
+// telling has an instance look after the account whose adapter tells what the test does, until end.
+func (b *bed) telling() (events chan<- adapter.Event, end func()) {
+	b.Helper()
+	told := make(chan adapter.Event, 256)
+	other := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
+		access.SandboxAdapter: func(context.Context, access.Account) (adapter.Adapter, error) {
+			return telling{devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}), told}, nil
+		},
+	}, slog.New(slog.NewTextHandler(b.Output(), nil)))
+	end = sync.OnceFunc(func() { b.must(other.Close()) })
+	b.Cleanup(end)
+	_, err := other.Get(b.Context(), b.account)
+	b.must(err)
+	return told, end
+}
+
+// woken counts how often somebody wanted the account to be looked at.
+func (b *bed) woken() (n int) {
+	b.Helper()
+	b.must(b.db.Pool.QueryRow(b.Context(), "select wake_seq from connected_accounts where connected_account_id = $1", b.account).Scan(&n))
+	return n
 }
 
 // telling is an adapter that tells what the test does.

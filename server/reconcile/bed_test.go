@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -45,6 +46,7 @@ type bed struct {
 
 type options struct {
 	profile string
+	speed   float64 // of the simulated cloud; 0: 50
 	access  access.Options
 	vendor  func(w http.ResponseWriter, r *http.Request) (answered bool) // comes before the cloud; nil: nothing
 }
@@ -59,7 +61,7 @@ func start(t *testing.T, o options) *bed {
 	b.db = db
 	b.keys, err = seal.New(seal.NewMaster())
 	b.must(err)
-	box := sandbox.New(sandbox.Options{Seed: 7, Speed: 50})
+	box := sandbox.New(sandbox.Options{Seed: 7, Speed: cmp.Or(o.speed, 50)})
 	t.Cleanup(box.Close)
 	made, err := box.EnsureAccount(sandbox.AccountSpec{Key: "a", Profiles: []string{o.profile}})
 	b.must(err)

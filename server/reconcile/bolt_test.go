@@ -292,7 +292,8 @@ func TestOperationThatIsToldTwiceIsTold(t *testing.T) {
 	told := func(o access.Operation) {
 		t.Helper()
 		o.Kind = access.BoltMoved
-		b.must(b.access.RecordOperation(t.Context(), b.account, b.lock, o))
+		_, err := b.access.RecordOperation(t.Context(), b.account, b.lock, o)
+		b.must(err)
 	}
 	told(access.Operation{ID: "e1", Method: "manual"})
 	told(access.Operation{ID: "e1", Method: "manual"})

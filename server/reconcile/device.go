@@ -42,8 +42,11 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	}
 	p := &pass{Reconciler: r, lease: lease, adapter: a, device: w.Device, ref: adapter.DeviceRef(w.Device.Ref),
 		gap: w.Device.Capabilities.WriteGap}
-	served := w.Bolt != nil || w.AutoLock != nil
-	if served || w.Doubted || len(w.Issues) > 0 { // somebody stands before the door: codes can wait
+	if last, ok := r.written.Load(id); ok {
+		p.written = last.(time.Time)
+	}
+	served := (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started)
+	if w.Bolt != nil || w.AutoLock != nil || w.Doubted || len(w.Issues) > 0 { // somebody stands before the door: codes can wait
 		if err := p.first(ctx, w); err != nil {
 			return p.unreachable(ctx, w, err)
 		}
@@ -218,7 +221,7 @@ func (p *pass) delete(ctx context.Context, c access.CodeWork) error {
 		return err
 	}
 	state, err := p.adapter.DeleteCode(ctx, p.ref, adapter.CodeRef(c.Ref))
-	p.written = time.Now()
+	p.wrote()
 	switch {
 	case err == nil:
 		return p.access.RecordDelete(ctx, p.lease, p.device.ID, c, state == adapter.Confirmed, nil)
@@ -239,7 +242,7 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 		StartsAt: c.StartsAt, EndsAt: c.EndsAt, Place: func(ctx context.Context, ref adapter.CodeRef) error {
 			return p.access.RecordPlace(ctx, p.lease, p.device.ID, c, string(ref))
 		}})
-	p.written = time.Now()
+	p.wrote()
 	switch {
 	case err == nil:
 		return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(res.Ref), PIN: res.PIN, Confirmed: res.State == adapter.Confirmed})
@@ -247,6 +250,13 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 		return err // it may be there: the read that comes first next time will show
 	}
 	return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: fail(err)})
+}
+
+func (p *pass) wrote() {
+	p.written = time.Now()
+	if p.gap > 0 { // the next pass keeps it, too
+		p.Reconciler.written.Store(p.device.ID, p.written)
+	}
 }
 
 // wait keeps the pause that the device needs between writes.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +100,29 @@ func TestAttemptThatNobodyCanFinishIsGivenUpAndTheCodeIsNot(t *testing.T) {
 	}
 	b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true))
 	b.until("the code is set when the device is back", func() bool { return b.onLock("2580") })
+}
+
+// What a device needs to rest between two writes it has, also where each is made in a look of its own.
+func TestPauseBetweenWritesIsKept(t *testing.T) {
+	t.Parallel()
+	written := make(chan time.Time, 10)
+	b := start(t, options{profile: "smartthings", speed: 1, vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/access_codes") {
+			written <- time.Now()
+		}
+		return false
+	}})
+	b.faults(map[string]any{"latency_ms": map[string]int{"min": 0, "max": 0}, "eventual_consistency_window_ms": 0})
+	_, _ = b.create("2580")
+	last := <-written
+	for _, pin := range []string{"2581", "2582", "2583"} {
+		_, _ = b.create(pin)
+		next := <-written
+		if pause := next.Sub(last); pause < 200*time.Millisecond {
+			t.Errorf("%s is written %s after the one before", pin, pause)
+		}
+		last = next
+	}
 }
 
 func TestDuplicatesAreRefused(t *testing.T) {

@@ -37,8 +37,11 @@ func listen(r *Adapters, account uuid.UUID, events <-chan adapter.Event) {
 	for {
 		select {
 		case e, open := <-events:
-			if !open {
-				return // an account that is opened again is listed anyway
+			if !open { // another instance may be the one that looks
+				if h.owed != nil {
+					h.whole()
+				}
+				return
 			}
 			h.wait()
 			h.take(waiting(e, events))
@@ -78,59 +81,85 @@ var operations = map[adapter.EventKind]access.OperationKind{
 }
 
 func (h *hints) take(batch []adapter.Event) {
-	whole, refs := false, map[string]bool{}
+	refs := map[string]bool{}
 	for _, e := range batch {
 		kind, operation := operations[e.Kind]
 		switch {
 		case operation:
-			h.do(func(ctx context.Context) error {
-				return h.access.RecordOperation(ctx, h.account, string(e.Device), access.Operation{Kind: kind, ID: e.Operation.ID, Locked: e.Operation.Locked,
-					Method: string(e.Operation.Method), CodeRef: string(e.Code), At: e.Operation.At})
-			})
+			h.operated(e, kind)
 		case e.Kind == adapter.DeviceRemoved:
 			h.left(e)
 		case e.Kind == adapter.Resync:
-			whole, h.resync = true, true
+			h.owe(true)
 		case e.Kind == adapter.DeviceListed, e.Kind == adapter.AccountRevoked, e.Kind == adapter.StatusChanged, e.Device == "":
-			whole = true // the list of devices tells
+			h.owe(false) // the list of devices tells
 		default:
 			refs[string(e.Device)] = true
 		}
 	}
-	if len(refs) > 0 && !h.resync {
-		h.do(func(ctx context.Context) error {
-			others, err := h.access.HintDevices(ctx, h.account, slices.Collect(maps.Keys(refs)))
-			whole = whole || others
-			return err
-		})
+	if len(refs) == 0 || h.resync {
+		return
 	}
-	if whole && h.owed == nil {
-		cost := 1
-		if h.resync {
-			cost = resyncIs
-		}
-		h.owed = time.After(h.lists.ReserveN(time.Now(), cost).Delay())
+	others := false
+	err := h.do(func(ctx context.Context) (err error) {
+		others, err = h.access.HintDevices(ctx, h.account, slices.Collect(maps.Keys(refs)))
+		return err
+	})
+	if err != nil {
+		h.owe(true)
+	} else if others {
+		h.owe(false)
 	}
 }
 
-// whole has the account looked at.
+func (h *hints) operated(e adapter.Event, kind access.OperationKind) {
+	known := true
+	err := h.do(func(ctx context.Context) (err error) {
+		known, err = h.access.RecordOperation(ctx, h.account, string(e.Device), access.Operation{Kind: kind, ID: e.Operation.ID, Locked: e.Operation.Locked,
+			Method: string(e.Operation.Method), CodeRef: string(e.Code), At: e.Operation.At})
+		return err
+	})
+	if err != nil || !known {
+		h.owe(false)
+	}
+}
+
+// owe has the account looked at as a whole as soon as that may be; resync: with all its devices.
+func (h *hints) owe(resync bool) {
+	if h.owed != nil && (h.resync || !resync) {
+		return
+	}
+	cost := 1
+	if resync {
+		cost = resyncIs
+	}
+	h.resync = resync
+	h.owed = time.After(h.lists.ReserveN(time.Now(), cost).Delay())
+}
+
+// whole does what is owed. What fails is owed further.
 func (h *hints) whole() {
 	resync := h.resync
 	h.owed, h.resync = nil, false
-	h.do(func(ctx context.Context) error {
+	err := h.do(func(ctx context.Context) error {
 		if resync {
 			return h.access.Resync(ctx, h.account)
 		}
 		return h.access.Hint(ctx, h.account, "")
 	})
+	if err != nil {
+		h.owe(resync)
+	}
 }
 
-func (h *hints) do(what func(context.Context) error) {
+func (h *hints) do(what func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := what(ctx); err != nil {
-		h.log.Warn("a hint was lost; the account's devices are listed before long", "account", h.account, "error", err)
+	err := what(ctx)
+	if err != nil {
+		h.log.Warn("what a vendor tells could not be taken in; the account is looked at again", "account", h.account, "error", err)
 	}
+	return err
 }
 
 // left records that a device has left, until it is written down: nothing else would tell of that.

@@ -49,6 +49,7 @@ type Reconciler struct {
 	access   *access.Service
 	adapters *Adapters
 	opt      Options
+	written  sync.Map // when a device that needs a pause between writes was last written to
 	down     sync.Map // since when gateways cannot be reached, by their account
 }
 

@@ -23,14 +23,15 @@ import (
 // bed is the server, who attacks it and who must not notice.
 type bed struct {
 	Options
-	server   *server
-	healthy  *healthy
-	attacker *attackers
-	mu       sync.Mutex
-	accounts []string      // connected_account_id of what is hostile
-	clouds   bool          // they are connected
-	usual    time.Duration // how long a healthy request takes
-	stop     func()
+	server     *server
+	healthy    *healthy
+	attacker   *attackers
+	mu         sync.Mutex
+	accounts   []string      // connected_account_id of what is hostile
+	clouds     bool          // they are connected
+	subscribed bool          // the endpoints are there
+	usual      time.Duration // how long a healthy request takes
+	stop       func()
 }
 
 func open(ctx context.Context, o Options) (_ *bed, err error) {
@@ -113,6 +114,11 @@ func (b *bed) try(ctx context.Context, s scenario) (Row, error) {
 	for _, name := range s.attacks {
 		if name == "device-clouds" || name == "gateways" || name == "access-clouds" || name == "known-pushes" {
 			if err := b.connect(ctx); err != nil {
+				return row, err
+			}
+		}
+		if name == "endpoints" {
+			if err := b.subscribe(ctx); err != nil {
 				return row, err
 			}
 		}
@@ -205,6 +211,22 @@ func (b *bed) connect(ctx context.Context) error {
 	})
 }
 
+// subscribe makes the hostile endpoints, which behave until they are told otherwise: what so many cost that are no worse
+// than others is part of the calm.
+func (b *bed) subscribe(ctx context.Context) error {
+	if b.subscribed {
+		return nil
+	}
+	b.subscribed = true
+	err := abreast(b.Endpoints, func(n int) error {
+		url := fmt.Sprintf("%s/endpoint/%s/%d", b.attacker.at.Cloud, misbehaviours[n%len(misbehaviours)].name, n)
+		return post(ctx, b.healthy.client, b.server.ready.URL+"/webhooks/create", b.server.ready.APIKey, map[string]any{"url": url}, nil)
+	})
+	b.pause(ctx, 2*time.Second) // until all is warm
+	b.usual = 0
+	return err
+}
+
 // met waits until the server has spoken to many of those who misbehave.
 func (b *bed) met(ctx context.Context, name string) error {
 	wanted := map[string]int{"device-clouds": len(misbehaviours), "access-clouds": len(misbehaviours), "gateways": 2 * len(floods), "endpoints": b.Endpoints}[name]
@@ -245,11 +267,6 @@ func (b *bed) provoke(ctx context.Context, name string) error {
 		defer db.Close(ctx) //nolint:errcheck // what was done is done
 		_, err = db.Exec(ctx, "update connected_accounts set wake_seq = wake_seq + 1, due_at = now() where connected_account_id = any($1)", b.accounts)
 		return err
-	case "endpoints":
-		return abreast(b.Endpoints, func(n int) error {
-			url := fmt.Sprintf("%s/endpoint/%s/%d", b.attacker.at.Cloud, misbehaviours[n%len(misbehaviours)].name, n)
-			return post(ctx, b.healthy.client, b.server.ready.URL+"/webhooks/create", b.server.ready.APIKey, map[string]any{"url": url}, nil)
-		})
 	}
 	return nil
 }

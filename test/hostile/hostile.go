@@ -74,9 +74,9 @@ var scenarios = []scenario{
 	{"device clouds", []string{"device-clouds"}},
 	{"gateways", []string{"gateways"}},
 	{"clouds of access systems", []string{"access-clouds"}},
-	{"webhook endpoints", []string{"endpoints"}},
 	{"pushes and the simulated cloud", []string{"pushes"}},
 	{"pushes that know the secret", []string{"known-pushes"}},
+	{"webhook endpoints", []string{"endpoints"}},
 	{AllAtOnce, []string{"device-clouds", "gateways", "access-clouds", "endpoints", "slow-headers", "slow-bodies", "silent", "idle", "endless-bodies", "header-flood",
 		"json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "guesses", "pushes", "known-pushes"}},
 }

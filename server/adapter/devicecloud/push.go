@@ -136,8 +136,8 @@ func (p push) operation() adapter.Operation {
 
 // Receive serves Config.PushURL. It believes every push, as the guide has no signature: the URL should be
 // one that cannot be guessed, and a push only says where to look. It answers 204, also to events that it
-// has no use for; 405 to other methods than POST; 413 or 400 to what it cannot read; 429 to more of them than pushesAt,
-// in place of which everything is looked at; 503 after Close.
+// has no use for; 405 to other methods than POST; 400 to what it cannot read; 413 to what is too long and 429 to more
+// of them than pushesAt, in place of which everything is looked at; 503 after Close.
 func (a *Adapter) Receive(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -153,6 +153,7 @@ func (a *Adapter) Receive(w http.ResponseWriter, r *http.Request) {
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, pushLimit))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		a.events.Send(adapter.Event{Kind: adapter.Resync})
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		return
 	}
