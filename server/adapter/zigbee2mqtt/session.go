@@ -23,6 +23,7 @@ import (
 const (
 	dialWithin   = 10 * time.Second
 	packetWithin = 10 * time.Second // until the broker acknowledges
+	farewell     = time.Second      // for it to say that it has heard of the end
 	keepAlive    = 10               // seconds; a broker that hangs is noticed in two or three times that
 )
 
@@ -103,13 +104,24 @@ func (b broker) dialWeb(ctx context.Context) (net.Conn, error) {
 	return webConn{websocket.NetConn(context.WithoutCancel(ctx), conn, websocket.MessageBinary), conn}, nil
 }
 
-// webConn is closed at once: whoever is at the other end need not say that he has heard of it.
+// webConn is closed as RFC 6455, section 7 wants it, but whoever is at the other end has a moment only to say that he has
+// heard of it. To hang up without a word is no way: Mosquitto 2.0.11 then goes round in circles now and then, and serves
+// nobody any more.
 type webConn struct {
 	net.Conn
 	web *websocket.Conn
 }
 
-func (c webConn) Close() error { return c.web.CloseNow() }
+func (c webConn) Close() error {
+	closed := make(chan error, 1)
+	go func() { closed <- c.web.Close(websocket.StatusNormalClosure, "") }() // which cuts it off after 5 s
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(farewell):
+		return nil
+	}
+}
 
 // unreachable is why nobody could be spoken to.
 func unreachable(b broker, err error) error {

@@ -1,0 +1,57 @@
+package zigbee2mqtt_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
+)
+
+// A broker over WebSocket is told that the connection ends (RFC 6455, section 7): Mosquitto 2.0.11 may go round in circles
+// for good where that is left out. One that does not answer that holds nobody up.
+func TestABrokerOverWebSocketIsToldOfTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, hears := range map[string]bool{"one that hears": true, "one that hears nothing": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ended, over := make(chan error, 1), make(chan struct{})
+			broker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"mqtt"}})
+				if err != nil {
+					ended <- err
+					return
+				}
+				defer c.CloseNow()
+				if _, _, err = c.Read(r.Context()); err == nil { // CONNECT
+					err = c.Write(r.Context(), websocket.MessageBinary, []byte{0x20, 3, 0, 0x86, 0}) // CONNACK: bad user name or password
+				}
+				for err == nil && hears { // DISCONNECT comes first
+					_, _, err = c.Read(r.Context())
+				}
+				if !hears {
+					<-over
+				}
+				ended <- err
+			}))
+			t.Cleanup(broker.Close)
+			begun := time.Now()
+			err := zigbee2mqtt.Check(t.Context(), zigbee2mqtt.Config{Broker: strings.Replace(broker.URL, "http:", "ws:", 1), Topic: "zigbee2mqtt", Username: "u", Password: "p"})
+			if adapter.ClassOf(err) != adapter.AuthRevoked {
+				t.Errorf("%v", err)
+			}
+			if took := time.Since(begun); took > 4*time.Second {
+				t.Errorf("it takes %s", took)
+			}
+			close(over)
+			if err := <-ended; hears && websocket.CloseStatus(err) != websocket.StatusNormalClosure {
+				t.Errorf("the broker hears %v", err)
+			}
+		})
+	}
+}
