@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,6 +80,37 @@ func TestAutoLockGoesAheadOfCodes(t *testing.T) {
 		t.Errorf("%d codes were put first", n)
 	}
 	b.until("the codes are on the lock", func() bool { return b.onLock("2580") && b.onLock("2581") && b.onLock("2582") })
+}
+
+// Only who was served at the door gives the codes a turn before the next: a setting that is looked for serves nobody.
+func TestWhoComesWhileASettingIsAwaitedGoesAheadOfCodes(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int32
+	var armed atomic.Bool
+	var ask sync.Once
+	var b *bed
+	order := make(chan string, 100)
+	lose := settings(&sent, func() { panic(http.ErrAbortHandler) })
+	b = start(t, options{profile: "yale", access: access.Options{BoltPatience: time.Minute}, vendor: func(w http.ResponseWriter, r *http.Request) bool {
+		what := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+		switch {
+		case r.Method == http.MethodPost && (what == "actions" || what == "access_codes"):
+			order <- what
+		case r.Method == http.MethodGet && what == "access_codes" && armed.Load():
+			ask.Do(func() { b.door(false) })
+		}
+		return lose(w, r)
+	}})
+	b.autoLock(5)
+	b.until("it is sent", func() bool { return sent.Load() > 0 })
+	b.stopEngine()
+	_, code := b.create("2580")
+	armed.Store(true)
+	b.startEngine()
+	b.succeeded(code)
+	if first := <-order; first != "actions" {
+		t.Errorf("%s come first", first)
+	}
 }
 
 // While the first of several settings has still to show, the next one waits, and holds up nobody.
