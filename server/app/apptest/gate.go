@@ -18,12 +18,7 @@ const gateLock = "4711"
 // Gate shuts a gate: when is that of a trigger, such as "before insert", and condition one about the row new.
 func (s *Server) Gate(t testing.TB, when, table, condition string) *Gate {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close(context.Background()) }) //nolint:errcheck // it opens the gate, if nothing has
-	g := &Gate{t: t, conn: conn}
+	g := &Gate{t: t, conn: s.connect(t)} // whose end opens the gate, if nothing has
 	g.exec("create function stop_here() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(" + gateLock + "); return new; end $$")
 	g.exec("create trigger stop_here " + when + " on " + table + " for each row when (" + condition + ") execute function stop_here()")
 	g.exec("select pg_advisory_lock(" + gateLock + ")")
@@ -59,16 +54,19 @@ func (g *Gate) Open() {
 // Shut keeps everybody from a table, readers too, until open is called.
 func (s *Server) Shut(t testing.TB, table string) (open func()) {
 	t.Helper()
+	g := &Gate{t: t, conn: s.connect(t)}
+	g.exec("begin")
+	g.exec("lock table " + pgx.Identifier{table}.Sanitize() + " in access exclusive mode")
+	return func() { g.exec("rollback") }
+}
+
+// connect is a connection of the test's own to the server's database.
+func (s *Server) connect(t testing.TB) *pgx.Conn {
+	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	open = func() { conn.Close(context.Background()) } //nolint:errcheck // which ends the transaction
-	t.Cleanup(open)
-	for _, sql := range []string{"begin", "lock table " + pgx.Identifier{table}.Sanitize() + " in access exclusive mode"} {
-		if _, err := conn.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return open
+	t.Cleanup(func() { conn.Close(context.Background()) }) //nolint:errcheck // nothing is lost
+	return conn
 }

@@ -1,7 +1,6 @@
 package apptest
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -43,11 +42,7 @@ type Row map[string]any
 // Rows reads the whole database, by table. It is for tests that look for what nobody may touch.
 func (s *Server) Rows(t testing.TB) map[string][]Row {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), s.config.DatabaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background()) //nolint:errcheck // nothing is lost
+	conn := s.connect(t)
 	names, err := conn.Query(t.Context(), "select table_name::text from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'")
 	if err != nil {
 		t.Fatal(err)
