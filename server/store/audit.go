@@ -240,12 +240,16 @@ func (db *DB) audited(ctx context.Context, act *Act, s *statement, sql string, a
 
 var withEntries sync.Map // statementAndEntry → text
 
-type statementAndEntry struct{ statement, entry string }
+type statementAndEntry struct {
+	statement, entry string
+	sure             bool
+}
 
 // withEntry is a statement of n arguments that also puts an entry, whose arguments follow. Unless it is sure to change a
 // row, the entry is put when it does.
 func withEntry(sql, entry string, n int, sure bool) string {
-	if known, ok := withEntries.Load(statementAndEntry{sql, entry}); ok {
+	key := statementAndEntry{sql, entry, sure}
+	if known, ok := withEntries.Load(key); ok {
 		return known.(string)
 	}
 	types := []string{"uuid", "uuid", "text", "uuid", "text", "uuid", "text", "text[]", "uuid[]", "text"} // of putAuditEntry
@@ -262,7 +266,7 @@ func withEntry(sql, entry string, n int, sure bool) string {
 	if sure {
 		whole = "with entry as (\n" + head + "values (" + values + ")" + strings.TrimRight(tail, "\n; ") + ")\n" + change
 	}
-	withEntries.Store(statementAndEntry{sql, entry}, whole)
+	withEntries.Store(key, whole)
 	return whole
 }
 
