@@ -77,17 +77,21 @@ func isGone(err error) bool {
 func (p *pass) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var others sync.WaitGroup
+	defer func() {
+		for p.air > 0 {
+			p.down()
+		}
+	}()
 	defer others.Wait()
 	defer cancel() // before the wait: on an error what is in the air is cut off
 	for {
 		if err := p.refill(ctx); err != nil {
 			return err
 		}
-		for p.free() && len(p.ready) > 0 {
+		for p.free() && len(p.ready) > 0 && p.up() {
 			next, endpoint := p.ready[0], p.endpoint // which may be read anew meanwhile
 			p.ready = p.ready[1:]
 			p.flying[next.Event.ID] = next
-			p.air++
 			others.Go(func() { p.landed <- p.send(ctx, endpoint, next.Event) })
 		}
 		if len(p.answers) > 0 && !p.busy {
@@ -113,6 +117,23 @@ func (p *pass) free() bool {
 
 // room is how many requests may be in the air.
 func (p *pass) room() int { return min(p.window, width(p.endpoint.Failures)) }
+
+// up counts one more request in the air, unless there are too many to all endpoints. Its own answers will make room then.
+func (p *pass) up() bool {
+	if p.air >= firstWidth && p.more.Add(1) > moreAtOnce {
+		p.more.Add(-1)
+		return false
+	}
+	p.air++
+	return true
+}
+
+// down counts one less.
+func (p *pass) down() {
+	if p.air--; p.air >= firstWidth {
+		p.more.Add(-1)
+	}
+}
 
 // refill reads what is due, unless that is at hand.
 func (p *pass) refill(ctx context.Context) error {
@@ -177,7 +198,7 @@ func (p *pass) wait(ctx context.Context) error {
 }
 
 func (p *pass) land(a answer) {
-	p.air--
+	p.down()
 	switch {
 	case a.cut: // sent again by whoever comes next
 	case a.ok():

@@ -175,12 +175,52 @@ func TestEndpointThatDoesNotAnswerHoldsFewRequests(t *testing.T) {
 		b.emit(b.p, "device.connected", "")
 	}
 	b.until("another has everything", b.is(wPrompt, 40, access.DeliveryDelivered))
-	b.until("it is tried", s.got(8))
-	if n := len(s.messages()); n != 8 {
+	b.until("it is tried", s.got(2))
+	if n := len(s.messages()); n != 2 {
 		t.Errorf("%d requests at once", n)
 	}
 	close(released)
 	b.until("once it answers it has everything", b.is(w, 40, access.DeliveryDelivered))
+}
+
+// Endpoints that have earned many requests at once and then hang hold few together, and others of theirs are served.
+func TestManyEndpointsThatBecomeSlowHoldFewRequestsTogether(t *testing.T) {
+	t.Parallel()
+	const endpoints, prompt, all, most = 12, 60, 120, 12*2 + 256
+	b := start(t, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Minute})
+	begun, released := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(released) })
+	defer release()
+	var hangs atomic.Int64
+	var hooks []access.Webhook
+	for range endpoints {
+		s := newSink(t, func(_ http.ResponseWriter, _ *http.Request, n int) {
+			<-begun
+			if n > prompt {
+				hangs.Add(1)
+				<-released
+			}
+		})
+		hooks = append(hooks, b.hook(s.URL))
+	}
+	for range all {
+		b.emit(b.p, "device.connected", "")
+	}
+	close(begun)
+	b.until("they hang", func() bool { return hangs.Load() >= most })
+	other := newSink(t, nil)
+	w := b.hook(other.URL)
+	for range 20 {
+		b.emit(b.p, "device.disconnected", "")
+	}
+	b.until("another has everything", b.is(w, 20, access.DeliveryDelivered))
+	if n := hangs.Load(); n > most {
+		t.Errorf("%d requests at once to %d endpoints", n, endpoints)
+	}
+	release()
+	for _, h := range hooks {
+		b.until("once they answer they have everything", b.is(h, all+20, access.DeliveryDelivered))
+	}
 }
 
 // Somebody is long about a webhook, which therefore is locked.

@@ -114,3 +114,27 @@ func TestExcerptDoesNotKeepWhatItWasCutFrom(t *testing.T) {
 		t.Errorf("%d bytes are kept for %d", len(whole), len(cut))
 	}
 }
+
+func TestRequestsBeyondTheFirstOfEachEndpointAreCountedUntilTheyEnd(t *testing.T) {
+	t.Parallel()
+	d := &Deliverer{}
+	var all []*pass
+	for n := range 2 * moreAtOnce / healthyWidth {
+		p := &pass{Deliverer: d}
+		for range healthyWidth {
+			p.up()
+		}
+		if p.air < firstWidth || d.more.Load() > moreAtOnce {
+			t.Errorf("the endpoint %d is sent %d at once, all are sent %d more", n, p.air, d.more.Load())
+		}
+		all = append(all, p)
+	}
+	for _, p := range all {
+		for p.air > 0 {
+			p.down()
+		}
+	}
+	if n := d.more.Load(); n != 0 {
+		t.Errorf("%d are counted when none is there", n)
+	}
+}

@@ -44,7 +44,8 @@ type Deliverer struct {
 	client   *http.Client
 	opt      Options
 	stopping atomic.Bool
-	news     sync.Map // webhook → chan struct{}: something has become due while it is at work in this process
+	more     atomic.Int64 // requests in the air beyond the first ones to each endpoint
+	news     sync.Map     // webhook → chan struct{}: something has become due while it is at work in this process
 }
 
 // New makes a Deliverer.
