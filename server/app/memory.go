@@ -2,6 +2,7 @@ package app
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -19,4 +20,19 @@ func TuneMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memory)
 	}
+}
+
+// TuneThreads has more threads run Go than there are processors, where these are few. When all of them are busy, Go's
+// scheduler looks for requests that have come in once in 61 turns of up to 10 ms each, while the operating system prefers
+// a thread that has waited to one that computes. The variable GOMAXPROCS overrides it.
+func TuneThreads() {
+	runtime.GOMAXPROCS(threads(os.Getenv("GOMAXPROCS"), runtime.GOMAXPROCS(0), runtime.NumCPU()))
+}
+
+func threads(wish string, usual, processors int) int {
+	const atLeast = 8
+	if wish != "" || usual != processors { // more threads would use up a quota of processor time sooner
+		return usual
+	}
+	return max(usual, atLeast)
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -54,7 +53,7 @@ func TestWhatCostsMuchLeavesTheProcessorsToOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	modest.leave()
-	if n, most := turns(), max(1, min(4, runtime.GOMAXPROCS(0)/2)); n != most {
+	if n, most := turns(), max(1, min(4, processors()/2)); n != most {
 		t.Errorf("of eight turns %d go to large bodies when somebody else is there, want %d", n, most)
 	}
 }

@@ -244,10 +244,13 @@ func (c *Crowd) may(v *visit) bool {
 	}
 	most := max(1, c.limits.Turns/2)
 	if c.modest.others(v.name) {
-		most = max(1, min(most, runtime.GOMAXPROCS(0)/2))
+		most = max(1, min(most, processors()/2))
 	}
 	return c.working[heavy] < most
 }
+
+// processors are those that this process may use: it may have more threads, or a quota.
+func processors() int { return min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
 
 func (c *Crowd) give(v *visit) {
 	c.free--

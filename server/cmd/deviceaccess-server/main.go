@@ -21,6 +21,7 @@ import (
 var version = "dev"
 
 func main() {
+	app.TuneThreads()
 	app.TuneMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
