@@ -26,7 +26,10 @@ func TuneMemory() {
 // scheduler looks for requests that have come in once in 61 turns of up to 10 ms each, while the operating system prefers
 // a thread that has waited to one that computes. The variable GOMAXPROCS overrides it.
 func TuneThreads() {
-	runtime.GOMAXPROCS(threads(os.Getenv("GOMAXPROCS"), runtime.GOMAXPROCS(0), runtime.NumCPU()))
+	usual := runtime.GOMAXPROCS(0)
+	if n := threads(os.Getenv("GOMAXPROCS"), usual, runtime.NumCPU()); n != usual { // what is set does not follow a quota any more
+		runtime.GOMAXPROCS(n)
+	}
 }
 
 func threads(wish string, usual, processors int) int {

@@ -118,11 +118,16 @@ func (p *pass) free() bool {
 // room is how many requests may be in the air.
 func (p *pass) room() int { return min(p.window, width(p.endpoint.Failures)) }
 
-// up counts one more request in the air, unless there are too many to all endpoints. Its own answers will make room then.
+// up counts one more request in the air, unless there are too many: beyond the first ones an endpoint has at most a
+// quarter as many as are left, so that there are some left for whoever comes next. Otherwise it is tried again with the
+// next answer, or look.
 func (p *pass) up() bool {
-	if p.air >= firstWidth && p.more.Add(1) > moreAtOnce {
-		p.more.Add(-1)
-		return false
+	if p.air >= firstWidth {
+		left := moreAtOnce - p.more.Add(1)
+		if left < 0 || int64(p.air-firstWidth) > left/4 {
+			p.more.Add(-1)
+			return false
+		}
 	}
 	p.air++
 	return true
@@ -138,10 +143,10 @@ func (p *pass) down() {
 // refill reads what is due, unless that is at hand.
 func (p *pass) refill(ctx context.Context) error {
 	p.stopped = p.stopped || p.stopping.Load() || time.Since(p.begun) > p.opt.Turn
-	if !p.free() || p.looked || len(p.ready) > 0 {
+	if !p.free() {
 		return nil
 	}
-	if err := p.lookAgain(ctx); err != nil || p.stopped {
+	if err := p.lookAgain(ctx); err != nil || p.stopped || p.looked || len(p.ready) > 0 {
 		return err
 	}
 	limit := readAhead

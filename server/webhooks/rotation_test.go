@@ -93,6 +93,34 @@ func TestRotationIsSeenByWorkInHand(t *testing.T) {
 	})
 }
 
+// Also by work that has all at hand which it is going to send.
+func TestRotationIsSeenByASlowEndpointWithABacklog(t *testing.T) {
+	t.Parallel()
+	o := quick()
+	o.Timeout = time.Minute
+	b := start(t, o)
+	released := make(chan struct{})
+	release := sync.OnceFunc(func() { close(released) })
+	s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-released })
+	defer release()
+	old := b.hook(s.URL)
+	const events = 40
+	_, err := b.db.Pool.Exec(t.Context(), `insert into events (event_id, workspace_id, event_type, payload)
+		select gen_random_uuid(), $1, 'device.connected', '{}' from generate_series(1, $2::integer)`, b.p.WorkspaceID, events) // all at once
+	b.must(err)
+	b.until("the first ones hang", s.got(2))
+	rotated := b.rotate(old, 0)
+	begin := time.Now()
+	b.until("the endpoint would have been read again, were it quicker", func() bool { return time.Since(begin) > 1100*time.Millisecond })
+	release()
+	b.until("all are delivered", b.is(old, events, access.DeliveryDelivered))
+	for n, m := range s.messages() {
+		if want := n >= 2; want != (len(m.signatures()) == 1 && m.verifies(rotated.Secret)) {
+			t.Errorf("message %d: %d signatures", n, len(m.signatures()))
+		}
+	}
+}
+
 func TestRotationDuringAnOverlapIsRefusedUnlessBothAreToEnd(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
