@@ -30,6 +30,9 @@ func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lo
 	if lock {
 		action = LockDoor
 	}
+	if err := s.hasTurns(ctx, p, id); err != nil {
+		return a, err
+	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		d, err := lockManagedDevice(ctx, tx, p, id)
 		if err != nil {
@@ -73,7 +76,27 @@ func mayCommand(ctx context.Context, tx store.Tx, d store.Device) error {
 	if err != nil || n < mostCommands {
 		return err
 	}
-	return &Error{Kind: TooMany, Type: "too_many_requests", Data: map[string]any{"device_id": d.DeviceID},
+	return tooManyCommands(d.DeviceID, n)
+}
+
+// hasTurns fails as mayCommand does, without locking the device: whoever goes on asking keeps it from nobody.
+// It fails with NotFound, too.
+func (s *Service) hasTurns(ctx context.Context, p Principal, id uuid.UUID) error {
+	n, err := s.db.CountCommands(ctx, id)
+	if err != nil {
+		return fmt.Errorf("count what waits for the device: %w", err)
+	}
+	if n < mostCommands {
+		return nil
+	}
+	if _, err := s.findDevice(ctx, p, id.String()); err != nil {
+		return err
+	}
+	return tooManyCommands(id, n)
+}
+
+func tooManyCommands(id uuid.UUID, n int64) error {
+	return &Error{Kind: TooMany, Type: "too_many_requests", Data: map[string]any{"device_id": id},
 		Message: fmt.Sprintf("%d commands wait for this device already. Ask again once one of them has ended; /action_attempts/list with its device_id shows them.", n)}
 }
 

@@ -63,6 +63,9 @@ func (s *Service) ConfigureAutoLock(ctx context.Context, p Principal, deviceID s
 	if err != nil {
 		return a, deviceNotFound("device_id", deviceID)
 	}
+	if err := s.hasTurns(ctx, p, id); err != nil {
+		return a, err
+	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		d, err := lockManagedDevice(ctx, tx, p, id)
 		if err != nil {

@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
 // door asks for the door to be locked or unlocked.
@@ -140,6 +142,8 @@ func TestOnlySoManyCommandsWaitForOneLock(t *testing.T) {
 	b.must(err)
 	refused := func() (lock, auto bool) {
 		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
 		tooMany := func(_ access.Attempt, err error) bool {
 			var e *access.Error
 			if errors.As(err, &e) && e.Kind == access.TooMany && e.Type == "too_many_requests" {
@@ -148,10 +152,22 @@ func TestOnlySoManyCommandsWaitForOneLock(t *testing.T) {
 			b.must(err)
 			return false
 		}
-		return tooMany(b.access.MoveBolt(t.Context(), b.p, b.device, true)), tooMany(b.access.ConfigureAutoLock(t.Context(), b.p, b.device, true, &delay))
+		return tooMany(b.access.MoveBolt(ctx, b.p, b.device, true)), tooMany(b.access.ConfigureAutoLock(ctx, b.p, b.device, true, &delay))
 	}
-	if lock, auto := refused(); !lock || !auto {
-		t.Errorf("with 20 that wait: refused %v, %v", lock, auto)
+	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error { // whoever is refused waits for nobody, and has nobody wait
+		if _, err := tx.LockWorkspaceDevice(t.Context(), store.LockWorkspaceDeviceParams{WorkspaceID: b.p.WorkspaceID, DeviceID: b.id()}); err != nil {
+			return err
+		}
+		if lock, auto := refused(); !lock || !auto {
+			t.Errorf("with 20 that wait: refused %v, %v", lock, auto)
+		}
+		return nil
+	}))
+	other, err := b.access.CreateWorkspace(t.Context(), "other", "c", true)
+	b.must(err)
+	var e *access.Error
+	if _, err := b.access.MoveBolt(t.Context(), access.Principal{WorkspaceID: other.ID}, b.device, true); !errors.As(err, &e) || e.Kind != access.NotFound {
+		t.Errorf("another workspace is told that the lock is busy: %v", err)
 	}
 	b.create("2580") // codes have their own turns
 	b.must(b.access.RecordBoltMoved(t.Context(), holder{}, b.id(), *b.look().Bolt))
