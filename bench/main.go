@@ -73,8 +73,7 @@ func main() {
 	flag.StringVar(&o.terraform, "terraform", "terraform", "the command to measure")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of everything to this file")
 	flag.Parse()
-	app.TuneThreads()
-	app.TuneMemory() // as the server does; the floor has it, too
+	app.Tune() // as the server does; the floor has it, too
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := profiled(*profile, func() error { return run(ctx, strings.Split(*names, ","), o) })

@@ -21,8 +21,7 @@ import (
 var version = "dev"
 
 func main() {
-	app.TuneThreads()
-	app.TuneMemory()
+	app.Tune()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := command().Run(ctx, os.Args); err != nil {

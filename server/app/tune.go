@@ -10,10 +10,16 @@ import (
 // it is well below the 256 MiB that no client, vendor or endpoint can have the server pass.
 const memory = 144 << 20
 
-// TuneMemory lets the garbage collector run less often than it would by itself: what the server keeps is a few
+// Tune sets up the runtime of a program that serves, before it does anything else.
+func Tune() {
+	tuneThreads()
+	tuneMemory()
+}
+
+// tuneMemory lets the garbage collector run less often than it would by itself: what the server keeps is a few
 // megabytes, so that it would otherwise be collected hundreds of times a second under load. As it nears what the
 // server should hold at most, it runs as often as that takes. The variables GOGC and GOMEMLIMIT override it.
-func TuneMemory() {
+func tuneMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
@@ -22,10 +28,10 @@ func TuneMemory() {
 	}
 }
 
-// TuneThreads has more threads run Go than there are processors, where these are few. When all of them are busy, Go's
-// scheduler looks for requests that have come in once in 61 turns of up to 10 ms each, while the operating system prefers
-// a thread that has waited to one that computes. The variable GOMAXPROCS overrides it.
-func TuneThreads() {
+// tuneThreads has more threads run Go than there are processors, where these are few. What has come in
+// from the network while all of them are busy waits in a queue that each of them takes one of in 61 turns of up to 10 ms
+// (runtime/proc.go), while the operating system prefers a thread that has waited to one that computes. The variable GOMAXPROCS overrides it.
+func tuneThreads() {
 	usual := runtime.GOMAXPROCS(0)
 	if n := threads(os.Getenv("GOMAXPROCS"), usual, runtime.NumCPU()); n != usual { // what is set does not follow a quota any more
 		runtime.GOMAXPROCS(n)
