@@ -15,10 +15,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
-const (
-	readAhead = 4 * healthyWidth // deliveries kept at hand for one endpoint, and sent ones that wait to be recorded
-	glance    = time.Second      // how often a busy endpoint is looked at for what other instances have made due
-)
+// readAhead is how many deliveries are kept at hand for one endpoint, and sent ones that wait to be recorded.
+const readAhead = 4 * healthyWidth
 
 // pass is the work on one endpoint by the holder of its lease.
 type pass struct {
@@ -164,7 +162,7 @@ func (p *pass) refill(ctx context.Context) error {
 // lookAgain reads the endpoint once more, should that be a while ago: its secret may have been rotated, or nothing may
 // be sent there any more.
 func (p *pass) lookAgain(ctx context.Context) error {
-	if time.Since(p.read) < glance {
+	if time.Since(p.read) < p.opt.Glance {
 		return nil
 	}
 	endpoint, err := p.access.GetEndpoint(ctx, p.endpoint.ID)
@@ -182,7 +180,7 @@ func (p *pass) lookAgain(ctx context.Context) error {
 
 // wait is for an answer, for what is written down, or for more to send.
 func (p *pass) wait(ctx context.Context) error {
-	timer := time.NewTimer(glance)
+	timer := time.NewTimer(p.opt.Glance)
 	defer timer.Stop()
 	select {
 	case a := <-p.landed:

@@ -30,6 +30,7 @@ type Options struct {
 	ProbePause     time.Duration   // how long an endpoint that keeps failing is left alone at first, later up to 60 times that; 0: 1 s
 	DisableAfter   time.Duration   // how long an endpoint may do nothing but fail; 0: five days
 	Turn           time.Duration   // after which an endpoint that is busy all the time lets others have its place; 0: five minutes
+	Glance         time.Duration   // how often a busy endpoint is read again, and looked at for what other instances have made due; 0: 1 s
 	AuditRetention time.Duration   // how long entries of the audit log are kept; 0: for ever
 	Retention      time.Duration   // how long events are kept, and deliveries that have come to rest; 0: for ever
 	Log            *slog.Logger
@@ -61,6 +62,9 @@ func New(a *access.Service, opt Options) *Deliverer {
 	}
 	if opt.DisableAfter == 0 {
 		opt.DisableAfter = 5 * 24 * time.Hour
+	}
+	if opt.Glance == 0 {
+		opt.Glance = time.Second
 	}
 	if opt.Turn == 0 {
 		opt.Turn = 5 * time.Minute
