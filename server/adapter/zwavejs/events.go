@@ -124,12 +124,10 @@ func (a *Adapter) valueTold(n *node, v wireValue) {
 	news := ok && n.codes.hear(c)
 	was := n.locked
 	status := n.note(v)
-	moved := was != nil && *was != *n.locked
-	locked := moved && *n.locked
-	a.mu.Unlock()
-	if moved {
-		a.movedSilently(n, locked)
+	if was != nil && *was != *n.locked {
+		a.movedSilently(n, *n.locked)
 	}
+	a.mu.Unlock()
 	if news {
 		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref, Code: codeRef(c.slot)})
 	}

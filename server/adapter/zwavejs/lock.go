@@ -44,7 +44,11 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	n.operated.command(locked)
 	a.mu.Unlock()
 	var got supervised
-	if err := a.invoke(ctx, s, n, ccDoorLock, "set", []any{mode}, &got); err != nil {
+	err = a.invoke(ctx, s, n, ccDoorLock, "set", []any{mode}, &got)
+	a.mu.Lock()
+	n.operated.answered()
+	a.mu.Unlock()
+	if err != nil {
 		return "", err
 	}
 	for _, wait := range looks {
@@ -76,24 +80,41 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 
 // operation is what a lock's bolt has last been told to do, and has done. It is guarded by Adapter.mu.
 type operation struct {
-	told    time.Time // the last command from here
-	to      bool      // to lock
-	jam     time.Time
-	notice  time.Time // the last notification that the bolt was moved
-	noticed bool      // to locked
+	told    time.Time          // the last command from here
+	to      bool               // to lock
+	waiting int                // commands that are not answered yet
+	answer  time.Time          // the last one
+	jam     time.Time          //
+	noticed map[bool]time.Time // the last notifications that the bolt was locked, and unlocked
 }
 
-func (o *operation) command(locked bool) { o.told, o.to = time.Now(), locked }
+func (o *operation) command(locked bool) {
+	o.told, o.to = time.Now(), locked
+	o.waiting++
+}
 
-// commandWithin is how long after a command what the bolt does is the command's doing.
+func (o *operation) answered() {
+	o.answer = time.Now()
+	o.waiting--
+}
+
+// commandWithin is how long after the answer to a command what the bolt does is the command's doing. Before, the
+// command may wait for the radio.
 const commandWithin = 15 * time.Second
 
-// commanded says whether the bolt was told from here, not long ago, to go there.
-func (o *operation) commanded(locked bool) bool {
-	return o.to == locked && time.Since(o.told) < commandWithin
+// commanded says whether the bolt was told from here not long ago, and is to go there by the last such command.
+func (o *operation) commanded() (to, is bool) {
+	return o.to, o.waiting > 0 || time.Since(o.answer) < commandWithin
 }
 
 func (o *operation) jammed() bool { return o.jam.After(o.told) }
+
+func (o *operation) notice(locked bool) {
+	if o.noticed == nil {
+		o.noticed = map[bool]time.Time{}
+	}
+	o.noticed[locked] = time.Now()
+}
 
 // moves are the notifications of a moved bolt: where it is then, and what has moved it.
 var moves = map[int]struct {
@@ -112,7 +133,7 @@ func (a *Adapter) moveTold(n *node, t notification) {
 	a.mu.Lock()
 	changed := n.locked == nil || *n.locked != move.locked
 	n.locked = &move.locked
-	n.operated.notice, n.operated.noticed = time.Now(), move.locked
+	n.operated.notice(move.locked)
 	a.mu.Unlock()
 	e := adapter.Event{Kind: adapter.LockOperated, Device: n.ref, Operation: adapter.Operation{Locked: move.locked, Method: move.method, At: time.Now()}}
 	if slot := t.slot(); slot > 0 && move.method == adapter.ByKeycode {
@@ -144,8 +165,8 @@ func (a *Adapter) jamTold(n *node) {
 	a.mu.Lock()
 	n.operated.jam = time.Now()
 	to := n.locked == nil || !*n.locked // whoever has tried wanted it elsewhere
-	if time.Since(n.operated.told) < commandWithin {
-		to = n.operated.to
+	if there, is := n.operated.commanded(); is {
+		to = there
 	}
 	a.mu.Unlock()
 	a.hints.Send(adapter.Event{Kind: adapter.Jammed, Device: n.ref, Operation: adapter.Operation{Locked: to, At: time.Now()}})
@@ -154,20 +175,18 @@ func (a *Adapter) jamTold(n *node) {
 // noticeWithin is how long after its report of a moved bolt a lock may say what has moved it, and before.
 const noticeWithin = 2 * time.Second
 
-// movedSilently tells of a moved bolt where the lock itself does not say what has moved it.
+// movedSilently tells of a moved bolt where the lock itself does not say what has moved it; with a.mu held.
 func (a *Adapter) movedSilently(n *node, locked bool) {
-	at := time.Now()
+	o := adapter.Operation{Locked: locked, Method: adapter.ByUnknown, At: time.Now()}
+	if to, is := n.operated.commanded(); is && to == locked {
+		o.Method = adapter.Remotely
+	}
 	time.AfterFunc(noticeWithin, func() {
 		a.mu.Lock()
-		o := n.operated
+		noticed := n.operated.noticed[locked]
 		a.mu.Unlock()
-		if o.noticed == locked && o.notice.After(at.Add(-noticeWithin)) {
-			return
+		if !noticed.After(o.At.Add(-noticeWithin)) {
+			a.hints.Send(adapter.Event{Kind: adapter.LockOperated, Device: n.ref, Operation: o})
 		}
-		method := adapter.ByUnknown
-		if o.commanded(locked) {
-			method = adapter.Remotely
-		}
-		a.hints.Send(adapter.Event{Kind: adapter.LockOperated, Device: n.ref, Operation: adapter.Operation{Locked: locked, Method: method, At: at}})
 	})
 }

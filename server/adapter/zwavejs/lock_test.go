@@ -1,0 +1,76 @@
+package zwavejs
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// A lock that does not say what has moved it was moved from here if it was told to: also where the command waited
+// for the radio as long as it may, and where the bolt was told to go back right after.
+func TestSilentBoltIsMovedByTheCommandThatWasOnItsWay(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		happen func(*operation, func(locked bool)) // commands and answers, and the lock's reports
+		want   adapter.Method                      // empty: nothing is told
+	}{
+		"soon": {func(o *operation, report func(bool)) { o.command(true); report(true); o.answered() }, adapter.Remotely},
+		"before its answer": {func(o *operation, report func(bool)) {
+			o.command(true)
+			time.Sleep(radioWithin)
+			report(true)
+			o.answered()
+		}, adapter.Remotely},
+		"after its answer": {func(o *operation, report func(bool)) {
+			o.command(true)
+			time.Sleep(radioWithin)
+			o.answered()
+			time.Sleep(commandWithin - time.Second)
+			report(true)
+		}, adapter.Remotely},
+		"and told to go back": {func(o *operation, report func(bool)) {
+			o.command(true)
+			report(true)
+			o.answered()
+			o.command(false)
+		}, adapter.Remotely},
+		"long after its answer": {func(o *operation, report func(bool)) {
+			o.command(true)
+			o.answered()
+			time.Sleep(commandWithin)
+			report(true)
+		}, adapter.ByUnknown},
+		"the other way": {func(o *operation, report func(bool)) { o.command(false); report(true); o.answered() }, adapter.ByUnknown},
+		"said so itself, and was unlocked since": {func(o *operation, report func(bool)) {
+			o.notice(true)
+			o.notice(false)
+			report(true)
+		}, ""},
+		"never told": {func(_ *operation, report func(bool)) { report(true) }, adapter.ByUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a, n := &Adapter{hints: adapter.NewHints()}, &node{ref: "lock"}
+				defer a.hints.Close()
+				test.happen(&n.operated, func(locked bool) {
+					a.mu.Lock()
+					defer a.mu.Unlock()
+					a.movedSilently(n, locked)
+				})
+				time.Sleep(noticeWithin)
+				synctest.Wait()
+				var e adapter.Event
+				select {
+				case e = <-a.hints.Events():
+				default:
+				}
+				if told := e.Kind == adapter.LockOperated && e.Operation.Locked; e.Operation.Method != test.want || told != (test.want != "") {
+					t.Fatalf("told: %+v, want %q", e, test.want)
+				}
+			})
+		})
+	}
+}
