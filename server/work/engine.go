@@ -98,8 +98,7 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 	e.client, err = river.NewClient(riverpgxv5.New(e.db.Pool), &river.Config{
 		Queues:                      queues,
 		Workers:                     workers,
-		FetchCooldown:               10 * time.Millisecond,  // its default of 100 ms bounds throughput and adds to latency
-		FetchPollInterval:           100 * time.Millisecond, // for wake-ups that nobody was told of
+		FetchCooldown:               10 * time.Millisecond, // its default of 100 ms bounds throughput and adds to latency
 		CompletedJobRetentionPeriod: 10 * time.Minute,
 		CancelledJobRetentionPeriod: 10 * time.Minute,
 		DiscardedJobRetentionPeriod: 10 * time.Minute,

@@ -52,7 +52,7 @@ type Waker struct {
 
 // NewWaker makes a Waker on db.
 func NewWaker(db *store.DB) (*Waker, error) {
-	// A client tells engines of what it inserts at most once in this time; what falls in between waits for their poll.
+	// A client tells engines of what it inserts at most once in this time; what falls in between waits for their poll, of a second.
 	c, err := river.NewClient(riverpgxv5.New(db.Pool), &river.Config{FetchCooldown: river.FetchCooldownMin})
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
