@@ -46,7 +46,7 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	var got supervised
 	err = a.invoke(ctx, s, n, ccDoorLock, "set", []any{mode}, &got)
 	a.mu.Lock()
-	n.operated.answered()
+	n.operated.answered(locked, err)
 	a.mu.Unlock()
 	if err != nil {
 		return "", err
@@ -82,29 +82,37 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 type operation struct {
 	told    time.Time          // the last command from here
 	to      bool               // to lock
-	waiting int                // commands that are not answered yet
-	answer  time.Time          // the last one
+	waiting map[bool]int       // commands to lock, and to unlock, that are not answered yet
+	until   map[bool]time.Time // when the last one that was sent is over
 	jam     time.Time          //
 	noticed map[bool]time.Time // the last notifications that the bolt was locked, and unlocked
 }
 
 func (o *operation) command(locked bool) {
+	if o.waiting == nil {
+		o.waiting, o.until = map[bool]int{}, map[bool]time.Time{}
+	}
 	o.told, o.to = time.Now(), locked
-	o.waiting++
+	o.waiting[locked]++
 }
 
-func (o *operation) answered() {
-	o.answer = time.Now()
-	o.waiting--
+// How long after the answer to a command what the bolt does is the command's doing. Before, it may wait for the radio, and
+// without an answer the gateway may still have it waiting.
+const commandWithin, unansweredWithin = 15 * time.Second, radioWithin
+
+func (o *operation) answered(locked bool, err error) {
+	o.waiting[locked]--
+	switch {
+	case err == nil:
+		o.until[locked] = time.Now().Add(commandWithin)
+	case adapter.ClassOf(err) == adapter.Unconfirmed:
+		o.until[locked] = time.Now().Add(unansweredWithin)
+	}
 }
 
-// commandWithin is how long after the answer to a command what the bolt does is the command's doing. Before, the
-// command may wait for the radio.
-const commandWithin = 15 * time.Second
-
-// commanded says whether the bolt was told from here not long ago, and is to go there by the last such command.
-func (o *operation) commanded() (to, is bool) {
-	return o.to, o.waiting > 0 || time.Since(o.answer) < commandWithin
+// commanded says whether the bolt was told from here, not long ago, to go there.
+func (o *operation) commanded(locked bool) bool {
+	return o.waiting[locked] > 0 || time.Now().Before(o.until[locked])
 }
 
 func (o *operation) jammed() bool { return o.jam.After(o.told) }
@@ -165,8 +173,8 @@ func (a *Adapter) jamTold(n *node) {
 	a.mu.Lock()
 	n.operated.jam = time.Now()
 	to := n.locked == nil || !*n.locked // whoever has tried wanted it elsewhere
-	if there, is := n.operated.commanded(); is {
-		to = there
+	if last := n.operated.to; n.operated.commanded(last) {
+		to = last
 	}
 	a.mu.Unlock()
 	a.hints.Send(adapter.Event{Kind: adapter.Jammed, Device: n.ref, Operation: adapter.Operation{Locked: to, At: time.Now()}})
@@ -178,7 +186,7 @@ const noticeWithin = 2 * time.Second
 // movedSilently tells of a moved bolt where the lock itself does not say what has moved it; with a.mu held.
 func (a *Adapter) movedSilently(n *node, locked bool) {
 	o := adapter.Operation{Locked: locked, Method: adapter.ByUnknown, At: time.Now()}
-	if to, is := n.operated.commanded(); is && to == locked {
+	if n.operated.commanded(locked) {
 		o.Method = adapter.Remotely
 	}
 	time.AfterFunc(noticeWithin, func() {

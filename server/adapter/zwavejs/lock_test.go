@@ -16,33 +16,44 @@ func TestSilentBoltIsMovedByTheCommandThatWasOnItsWay(t *testing.T) {
 		happen func(*operation, func(locked bool)) // commands and answers, and the lock's reports
 		want   adapter.Method                      // empty: nothing is told
 	}{
-		"soon": {func(o *operation, report func(bool)) { o.command(true); report(true); o.answered() }, adapter.Remotely},
+		"soon": {func(o *operation, report func(bool)) { o.command(true); report(true); o.answered(true, nil) }, adapter.Remotely},
 		"before its answer": {func(o *operation, report func(bool)) {
 			o.command(true)
 			time.Sleep(radioWithin)
 			report(true)
-			o.answered()
+			o.answered(true, nil)
 		}, adapter.Remotely},
 		"after its answer": {func(o *operation, report func(bool)) {
 			o.command(true)
 			time.Sleep(radioWithin)
-			o.answered()
+			o.answered(true, nil)
 			time.Sleep(commandWithin - time.Second)
 			report(true)
 		}, adapter.Remotely},
 		"and told to go back": {func(o *operation, report func(bool)) {
 			o.command(true)
 			report(true)
-			o.answered()
+			o.answered(true, nil)
 			o.command(false)
 		}, adapter.Remotely},
+		"long after the connection was lost": {func(o *operation, report func(bool)) {
+			o.command(true)
+			o.answered(true, adapter.Errorf(adapter.Unconfirmed, "the connection was lost"))
+			time.Sleep(unansweredWithin - time.Second)
+			report(true)
+		}, adapter.Remotely},
+		"after one that was not sent": {func(o *operation, report func(bool)) {
+			o.command(true)
+			o.answered(true, adapter.Errorf(adapter.GatewayDown, "the connection is lost"))
+			report(true)
+		}, adapter.ByUnknown},
 		"long after its answer": {func(o *operation, report func(bool)) {
 			o.command(true)
-			o.answered()
+			o.answered(true, nil)
 			time.Sleep(commandWithin)
 			report(true)
 		}, adapter.ByUnknown},
-		"the other way": {func(o *operation, report func(bool)) { o.command(false); report(true); o.answered() }, adapter.ByUnknown},
+		"the other way": {func(o *operation, report func(bool)) { o.command(false); report(true); o.answered(false, nil) }, adapter.ByUnknown},
 		"said so itself, and was unlocked since": {func(o *operation, report func(bool)) {
 			o.notice(true)
 			o.notice(false)

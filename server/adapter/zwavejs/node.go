@@ -43,7 +43,7 @@ type traits struct {
 
 // node is the lock that w describes, nil when it is none that can be told apart yet. What was known of the same
 // piece of hardware is kept: a node identifier is given again after its node was excluded, so that what was
-// made and sold as something else is another device. With a.mu held.
+// made and sold as something else is another device.
 func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	classes := map[int]int{}
 	for _, e := range w.Endpoints {
@@ -67,7 +67,6 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 		ready: w.Ready, commandClasses: classes, shortest: 4, longest: 10}
 	t.name = cmp.Or(w.Name, strings.TrimSpace(t.maker+" "+t.model), fmt.Sprintf("Z-Wave lock %d", w.NodeID))
 	n.status = w.Status
-	was := n.locked
 	for _, v := range w.Values {
 		v.NewValue = v.Value
 		n.note(v)
@@ -78,9 +77,6 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 		}
 	}
 	n.traits.Store(&t)
-	if was != nil && *was != *n.locked { // while nobody has listened
-		a.movedSilently(n, *n.locked)
-	}
 	return n
 }
 
