@@ -28,9 +28,9 @@ func tuneMemory() {
 	}
 }
 
-// tuneThreads has more threads run Go than there are processors, where these are few. What has come in
-// from the network while all of them are busy waits in a queue that each of them takes one of in 61 turns of up to 10 ms
-// (runtime/proc.go), while the operating system prefers a thread that has waited to one that computes. The variable GOMAXPROCS overrides it.
+// tuneThreads has more threads run Go than there are processors, where these are few. What has come in from the network
+// while all of them are busy waits in a queue that each of them takes one of in 61 turns of up to 10 ms (runtime/proc.go),
+// while the operating system prefers a thread that has waited to one that computes. The variable GOMAXPROCS overrides it.
 func tuneThreads() {
 	usual := runtime.GOMAXPROCS(0)
 	if n := threads(os.Getenv("GOMAXPROCS"), usual, runtime.NumCPU()); n != usual { // what is set does not follow a quota any more
