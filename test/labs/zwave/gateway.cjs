@@ -41,7 +41,7 @@ async function main() {
 		emitValueUpdateAfterSetValue: true, // as the server's own program has it
 		interview: { queryAllUserCodes: true }, // otherwise the first interview deletes the codes that are there
 		securityKeys: { S0_Legacy: key(1), S2_Unauthenticated: key(2), S2_Authenticated: key(3), S2_AccessControl: key(4) },
-		timeouts: { ack: patience, response: patience, report: 1000, refreshValue: 5000, refreshValueAfterTransition: 1000 },
+		timeouts: { ack: patience, response: patience, report: 5000, refreshValue: 5000, refreshValueAfterTransition: 1000 },
 		attempts: { controller: 1, sendData: 1, nodeInterview: 3 },
 		testingHooks: { skipFirmwareIdentification: true },
 	});
