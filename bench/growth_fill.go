@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -55,23 +57,13 @@ func (b *listBed) fillGrowth(ctx context.Context, size float64) error {
 			insert into access_codes (access_code_id, workspace_id, device_id, is_managed, name, status, vendor_ref, desired_gen, applied_gen, pin_mac, created_at)
 			select case when i = 1 then x.code else gen_random_uuid() end, x.workspace_id, x.device, true, 'Guest ' || i, 'set', 'copy/' || i, 1, 1, sha256(x.device::text::bytea || i::text::bytea), timestamptz '2026-02-01' + x.n * interval '1 second' + i * interval '1 hour'
 			from bench_devices x, generate_series(1, %d) i`, codesEach)},
-		{"events", fmt.Sprintf(`
-			insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, occurred_at, created_at, fanned_out_at)
-			select %s, x.workspace_id, case when i %% 3 = 0 then 'device.connected' else 'access_code.set_on_device' end, x.device, case when i %% 3 > 0 then x.code end, x.account,
-				jsonb_build_object('device_id', x.device, 'device_custom_metadata', '{}'::jsonb, 'connected_account_id', x.account), at, at, at
-			from generate_series(1::bigint, %d) i, lateral (select timestamptz '%s' + i * interval '%d microseconds' as at) t, bench_devices x where x.n = 1 + (i * 7919) %% %d`,
-			`(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || substr(md5(i::text), 1, 3) || '8' || substr(md5(i::text), 4, 15))::uuid`,
-			devices*eventsEach, today.Add(-growthWeeks*7*store.Day).Format(time.RFC3339), (growthWeeks*7*store.Day).Microseconds()/int64(devices*eventsEach), devices-growthWorkspaces/2)},
-		{"deliveries", `insert into deliveries (webhook_id, event_id, state, attempts, step, created_at, finished_at)
-			select h.webhook_id, e.event_id, 'delivered', 1, 1, e.created_at, e.created_at from events e join webhooks h using (workspace_id) where h.url = 'https://example.com'`},
-		{"attempts", `insert into delivery_attempts (webhook_id, event_id, attempt, attempted_at, latency_us, status) select webhook_id, event_id, 1, created_at, 20000, 200 from deliveries`},
 	} {
-		began := time.Now()
-		// What is made here refers to what there is: that is not looked up for each row.
-		if _, err := b.pool.Exec(ctx, "set local session_replication_role = replica;"+step.sql+"; analyze"); err != nil {
-			return fmt.Errorf("fill %s: %w", step.what, err)
+		if err := b.insert(ctx, step.what, step.sql+"; analyze"); err != nil {
+			return err
 		}
-		fmt.Printf("  %s in %.0f s\n", step.what, time.Since(began).Seconds())
+	}
+	if err := b.fillEvents(ctx, devices, today); err != nil {
+		return err
 	}
 	for _, rest := range []string{"vacuum analyze", "checkpoint"} { // neither is for a transaction
 		if _, err := b.pool.Exec(ctx, rest); err != nil {
@@ -79,4 +71,41 @@ func (b *listBed) fillGrowth(ctx context.Context, size float64) error {
 		}
 	}
 	return nil
+}
+
+// insert makes rows, and says how long that took.
+func (b *listBed) insert(ctx context.Context, what, sql string) error {
+	began := time.Now()
+	// What is made here refers to what there is: that is not looked up for each row.
+	if _, err := b.pool.Exec(ctx, "set local session_replication_role = replica; "+sql); err != nil {
+		return fmt.Errorf("fill %s: %w", what, err)
+	}
+	fmt.Printf("  %s in %.0f s\n", what, time.Since(began).Seconds())
+	return nil
+}
+
+// fillEvents makes the events of all weeks, with what has become of them, of two weeks at a time.
+func (b *listBed) fillEvents(ctx context.Context, devices int, today time.Time) error {
+	var all sync.WaitGroup
+	turn, failed := make(chan struct{}, 2), make([]error, growthWeeks)
+	each := devices * eventsEach / growthWeeks
+	for week := range growthWeeks {
+		from := today.Add(-time.Duration(growthWeeks-week) * 7 * store.Day)
+		all.Go(func() {
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			failed[week] = b.insert(ctx, "events since "+from.Format(time.DateOnly), fmt.Sprintf(`
+				insert into events (event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, occurred_at, created_at, fanned_out_at)
+				select %[1]s, x.workspace_id, case when i %% 3 = 0 then 'device.connected' else 'access_code.set_on_device' end, x.device, case when i %% 3 > 0 then x.code end, x.account,
+					jsonb_build_object('device_id', x.device, 'device_custom_metadata', '{}'::jsonb, 'connected_account_id', x.account), at, at, at
+				from generate_series(%[2]d::bigint, %[3]d) i, lateral (select timestamptz '%[4]s' + (i - %[2]d) * interval '%[5]d microseconds' as at) t, bench_devices x where x.n = 1 + (i * 7919) %% %[6]d;
+				insert into deliveries (webhook_id, event_id, state, attempts, step, created_at, finished_at)
+				select h.webhook_id, e.event_id, 'delivered', 1, 1, e.created_at, e.created_at from events_%[7]s e join webhooks h using (workspace_id) where h.url = 'https://example.com';
+				insert into delivery_attempts (webhook_id, event_id, attempt, attempted_at, latency_us, status) select webhook_id, event_id, 1, created_at, 20000, 200 from deliveries_%[7]s`,
+				`(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || substr(md5(i::text), 1, 3) || '8' || substr(md5(i::text), 4, 15))::uuid`,
+				week*each+1, (week+1)*each, from.Format(time.RFC3339), (7*store.Day).Microseconds()/int64(each), devices-growthWorkspaces/2, from.Format("p20060102")))
+		})
+	}
+	all.Wait()
+	return errors.Join(failed...)
 }
