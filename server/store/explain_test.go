@@ -16,7 +16,7 @@ import (
 )
 
 // explain returns the plans of what list queries: made for its parameters, or without regard to them, as they
-// are for a statement that is prepared once.
+// are for a statement that is prepared once. Tables may be read as a whole: where that is thought best, an index is missing.
 func explain(t *testing.T, db *store.DB, anew bool, list func(*store.Queries) error) string {
 	t.Helper()
 	e := &explainer{db: db, mode: "force_generic_plan"}
@@ -69,10 +69,10 @@ func (e *explainer) explain(ctx context.Context, sql string, args []any) error {
 	}
 	defer conn.Release()
 	const name = "explained"
-	if _, err := conn.Exec(ctx, "set plan_cache_mode = "+e.mode+"; prepare "+name+" as "+sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := conn.Exec(ctx, "set enable_seqscan = on; set plan_cache_mode = "+e.mode+"; prepare "+name+" as "+sql, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
-	defer conn.Exec(context.WithoutCancel(ctx), "deallocate "+name+"; reset plan_cache_mode", pgx.QueryExecModeSimpleProtocol)
+	defer conn.Exec(context.WithoutCancel(ctx), "deallocate "+name+"; reset plan_cache_mode; set enable_seqscan = off", pgx.QueryExecModeSimpleProtocol)
 	literals := make([]string, len(args))
 	for i, a := range args {
 		literals[i] = literal(a)

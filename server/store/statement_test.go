@@ -18,7 +18,7 @@ func TestEveryQueryIsReadRightly(t *testing.T) {
 	query := regexp.MustCompile(`^-- name: (\w+) `)
 	begins := regexp.MustCompile(`(?m)^\s*(insert into|update|delete from) (\w+)|as (?:materialized )?\(\s*(insert into|update|delete from) (\w+)`)
 	found, named := 0, 0
-	for _, text := range queryTexts(t) {
+	for _, text := range QueryTexts(t) {
 		name := query.FindStringSubmatch(text)[1]
 		want := false
 		for _, w := range begins.FindAllStringSubmatch(text, -1) {
@@ -44,8 +44,8 @@ func TestEveryQueryIsReadRightly(t *testing.T) {
 	}
 }
 
-// queryTexts are all queries that there are.
-func queryTexts(t *testing.T) (texts []string) {
+// QueryTexts are all queries that there are.
+func QueryTexts(t *testing.T) (texts []string) {
 	t.Helper()
 	files, err := filepath.Glob("*.sql.gen.go")
 	if err != nil || len(files) < 10 {

@@ -42,6 +42,11 @@ type Option func(*pgxpool.Config)
 // machine has lost its power, would keep others from the rows that it has locked: they take its leases over, and then wait.
 const heldIdle = 15 * time.Second
 
+// byIndex has no table read as a whole where there is an index. The database plans to read one that has few rows, and holds on to
+// that until the table is analyzed again, up to a minute after it has begun to grow: each partition begins empty, and in that minute
+// a delivery was recorded by reading all others. Where it has no choice the costs are such that it would compile the plan.
+const byIndex = "set enable_seqscan = off; set jit = off"
+
 // Open connects to dsn, a libpq connection string or URL, and checks that the server answers.
 func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
@@ -55,11 +60,12 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 	_, given := cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"]
 	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		registerUUID(conn.TypeMap())
-		if given {
-			return nil
+		settings := byIndex
+		if !given {
+			settings += fmt.Sprintf("; set idle_in_transaction_session_timeout = %d", heldIdle.Milliseconds())
 		}
 		// Not while connecting: poolers refuse connections with parameters that they do not know.
-		_, err := conn.Exec(ctx, fmt.Sprintf("set idle_in_transaction_session_timeout = %d", heldIdle.Milliseconds()))
+		_, err := conn.Exec(ctx, settings)
 		return err
 	}
 	for _, o := range options {

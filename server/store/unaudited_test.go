@@ -85,7 +85,7 @@ func changesThatReturnRows(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	query := regexp.MustCompile(`(?s)^-- name: (\w+) :(\w+)\n`)
-	for _, text := range queryTexts(t) {
+	for _, text := range QueryTexts(t) {
 		m := query.FindStringSubmatch(text)
 		if m == nil {
 			t.Fatalf("what is this? %.60s", text)
