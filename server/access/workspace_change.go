@@ -93,14 +93,15 @@ func (s *Service) ResetSandbox(ctx context.Context, p Principal, anew NewAccount
 		if err != nil {
 			return err
 		}
-		if err := tx.LockDevicesOfWorkspace(ctx, p.WorkspaceID); err != nil {
-			return err
-		}
-		accounts := make([]Account, len(rows))
+		accounts, ids := make([]Account, len(rows)), make([]uuid.UUID, len(rows))
 		for i, r := range rows {
 			if accounts[i], err = s.toAccount(r); err != nil {
 				return err
 			}
+			ids[i] = r.ConnectedAccountID
+		}
+		if err := tx.LockDevicesOfAccounts(ctx, ids); err != nil {
+			return err
 		}
 		for _, erase := range []func(context.Context, uuid.UUID) error{tx.EraseWorkspace, tx.EraseDeliveries, tx.EraseDeliveryAttempts} {
 			if err := erase(ctx, p.WorkspaceID); err != nil {

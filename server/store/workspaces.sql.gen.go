@@ -375,12 +375,12 @@ func (q *Queries) LockAccountsOfWorkspace(ctx context.Context, workspaceID uuid.
 	return items, nil
 }
 
-const lockDevicesOfWorkspace = `-- name: LockDevicesOfWorkspace :exec
-select from devices where workspace_id = $1 order by device_id for update
+const lockDevicesOfAccounts = `-- name: LockDevicesOfAccounts :exec
+select from devices where connected_account_id = any($1::uuid[]) order by device_id for update
 `
 
-func (q *Queries) LockDevicesOfWorkspace(ctx context.Context, workspaceID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, lockDevicesOfWorkspace, workspaceID)
+func (q *Queries) LockDevicesOfAccounts(ctx context.Context, accountIds []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, lockDevicesOfAccounts, accountIds)
 	return err
 }
 

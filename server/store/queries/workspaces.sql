@@ -19,8 +19,8 @@ where workspace_id = @workspace_id;
 -- Before their devices, as everybody does.
 select * from connected_accounts where workspace_id = @workspace_id order by connected_account_id for update;
 
--- name: LockDevicesOfWorkspace :exec
-select from devices where workspace_id = @workspace_id order by device_id for update;
+-- name: LockDevicesOfAccounts :exec
+select from devices where connected_account_id = any(@account_ids::uuid[]) order by device_id for update;
 
 -- name: EraseWorkspace :exec
 -- Everything in it but its credentials and webhooks, and attempts that were made on itself.
