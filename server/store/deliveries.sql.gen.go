@@ -148,7 +148,7 @@ func (q *Queries) EnableWebhook(ctx context.Context, webhookID uuid.UUID) error 
 
 const fanOut = `-- name: FanOut :many
 with told as materialized (
-  select e.event_id, e.event_type, e.created_at from unnest($1::uuid[]) i (event_id) join events e on e.event_id = i.event_id
+  select e.event_id, e.event_type, e.created_at from events e where e.event_id = any($1::uuid[])
 ), made as (
   insert into deliveries (webhook_id, event_id, state, next_attempt_at, finished_at)
   select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end,
@@ -166,7 +166,7 @@ type FanOutParams struct {
 }
 
 // One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it.
-// Each event is looked for once, in the partition of its identifier.
+// Each event is looked for once, in the partitions of the identifiers.
 func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, fanOut, arg.EventIds, arg.WebhookIds)
 	if err != nil {
@@ -464,7 +464,7 @@ with o as (
   update deliveries d set state = o.state, attempts = d.attempts + 1, step = d.step + 1,
     next_attempt_at = case when o.state = 'pending' then now() + o.pause_us * interval '1 microsecond' end,
     finished_at = case when o.state <> 'pending' then now() end
-  from o where d.webhook_id = $1 and d.event_id = o.event_id
+  from o where d.webhook_id = $1 and d.event_id = any($2::uuid[]) and d.event_id = o.event_id
   returning d.event_id, d.attempts
 )
 insert into delivery_attempts (webhook_id, event_id, attempt, attempted_at, latency_us, status, error, excerpt_sealed)

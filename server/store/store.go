@@ -42,9 +42,10 @@ type Option func(*pgxpool.Config)
 // machine has lost its power, would keep others from the rows that it has locked: they take its leases over, and then wait.
 const heldIdle = 15 * time.Second
 
-// byIndex has no table read as a whole where there is an index. The database plans to read one that has few rows, and holds on to
-// that until the table is analyzed again, up to a minute after it has begun to grow: each partition begins empty, and in that minute
-// a delivery was recorded by reading all others. Where it has no choice the costs are such that it would compile the plan.
+// byIndex has no table read in its own order where there is any index. The database plans to read all of one that has few rows,
+// or that was analyzed when it was empty as a partition is before its time, and holds on to that until it is analyzed again, up to a
+// minute after it has begun to grow: a delivery was recorded by reading all others. And where there is no index, no plan is compiled
+// for what that is said to cost.
 const byIndex = "set enable_seqscan = off; set jit = off"
 
 // Open connects to dsn, a libpq connection string or URL, and checks that the server answers.

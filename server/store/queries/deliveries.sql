@@ -14,9 +14,9 @@ order by webhook_id for no key update;
 
 -- name: FanOut :many
 -- One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it.
--- Each event is looked for once, in the partition of its identifier.
+-- Each event is looked for once, in the partitions of the identifiers.
 with told as materialized (
-  select e.event_id, e.event_type, e.created_at from unnest(@event_ids::uuid[]) i (event_id) join events e on e.event_id = i.event_id
+  select e.event_id, e.event_type, e.created_at from events e where e.event_id = any(@event_ids::uuid[])
 ), made as (
   insert into deliveries (webhook_id, event_id, state, next_attempt_at, finished_at)
   select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end,
@@ -73,7 +73,7 @@ with o as (
   update deliveries d set state = o.state, attempts = d.attempts + 1, step = d.step + 1,
     next_attempt_at = case when o.state = 'pending' then now() + o.pause_us * interval '1 microsecond' end,
     finished_at = case when o.state <> 'pending' then now() end
-  from o where d.webhook_id = @webhook_id and d.event_id = o.event_id
+  from o where d.webhook_id = @webhook_id and d.event_id = any(@event_ids::uuid[]) and d.event_id = o.event_id
   returning d.event_id, d.attempts
 )
 insert into delivery_attempts (webhook_id, event_id, attempt, attempted_at, latency_us, status, error, excerpt_sealed)
