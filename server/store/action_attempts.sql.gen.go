@@ -227,7 +227,7 @@ select (exists (select 1 from action_attempts a where a.device_id = $1::uuid and
   and not exists (select 1 from action_attempts b where b.device_id = $1::uuid and b.status = 'pending' and b.started_at is not null
     and (b.action_type = 'CONFIGURE_AUTO_LOCK') = (a.action_type = 'CONFIGURE_AUTO_LOCK'))))::boolean as at_door,
   (exists (select 1 from devices d where d.device_id = $1::uuid and (d.removed_at is not null
-    or (not d.is_managed and not exists (select 1 from access_codes c where c.device_id = d.device_id and c.in_pool)))))::boolean as gone
+    or (not d.is_managed and not exists (select 1 from access_codes c where c.device_id = $1::uuid and c.in_pool)))))::boolean as gone
 `
 
 type InterruptedRow struct {
