@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -116,6 +117,11 @@ func TestAKilledFirstStartIsGoneOnWith(t *testing.T) {
 	}
 }
 
+// withoutKeys is what a server has said, but for the keys that it shows once.
+func withoutKeys(said []byte) []byte { return shownKeys.ReplaceAll(said, []byte("seam_…")) }
+
+var shownKeys = regexp.MustCompile(`seam_\w+`)
+
 // killedAt starts a server and kills a little later than when it comes to a stage. It may be further by then.
 func (p *program) killedAt(s stage, who string, later time.Duration) {
 	p.Helper()
@@ -135,7 +141,7 @@ func (p *program) killedAt(s stage, who string, later time.Duration) {
 	p.until(fmt.Sprintf("the server comes to %s", s), func() bool {
 		select {
 		case <-ended:
-			p.Fatalf("on the way to %s it has ended: %s", s, log.String())
+			p.Fatalf("on the way to %s it has ended: %s", s, withoutKeys(log.Bytes()))
 		default:
 		}
 		return p.reached(s)
@@ -143,7 +149,7 @@ func (p *program) killedAt(s stage, who string, later time.Duration) {
 	<-time.After(later) // the moment is the seed's
 	p.Cleanup(func() {
 		if p.Failed() {
-			p.Logf("killed at %s: %s", s, log.String())
+			p.Logf("killed at %s: %s", s, withoutKeys(log.Bytes()))
 		}
 	})
 	p.strike(cmd, who, ended)
@@ -157,22 +163,24 @@ func (p *program) kill(cmd *exec.Cmd, who string) {
 	p.strike(cmd, who, ended)
 }
 
-// strike kills, and waits for the server to be gone: without its database it ends by itself.
+// strike kills, and waits for the server to be gone: without its database it ends by itself. What it has started may have been about to
+// end, as what only tells its version: then what it starts next is killed.
 func (p *program) strike(cmd *exec.Cmd, who string, ended <-chan struct{}) {
 	p.Helper()
+	var children []int
 	if who != "server" {
-		var children []int
 		p.until("it has started something", func() bool { children = childrenOf(cmd.Process.Pid); return len(children) > 0 })
-		if who == "both" {
-			_ = cmd.Process.Kill()
-		}
-		for _, pid := range children {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	} else {
+	}
+	if who != "postgres" {
 		_ = cmd.Process.Kill()
 	}
 	p.until("the server has gone", func() bool {
+		if who != "server" {
+			for _, pid := range children {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			children = childrenOf(cmd.Process.Pid)
+		}
 		select {
 		case <-ended:
 			return true
