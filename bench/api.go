@@ -21,6 +21,9 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 		return nil, err
 	}
 	defer bed.close()
+	if err := bed.startTraced(ctx); err != nil { // before there are copies of accounts, which no server could open
+		return nil, err
+	}
 	b := &listBed{bed: bed}
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
@@ -51,12 +54,20 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 	keyed.keyed = true
 	reads, writes := aim{atLeast: 0.6}, aim{atLeast: 0.6}
 	fmt.Fprintf(os.Stderr, "api: %d rounds of %s each in turns, %d connections, PostgreSQL with fsync\n", o.rounds, o.length, o.clients)
-	var figures []figure
-	for _, c := range []struct {
-		what        string
-		aim         aim
-		floor, ours target
-	}{
+	withTraces, err := b.rows(ctx, o, []row{
+		{"/devices/get with traces, to without", aim{}, b.ours("/devices/get", device), b.traced("/devices/get", device)},
+		{"/webhooks/create with traces, to without", aim{}, create, b.traced("/webhooks/create", hook)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	spans, err := b.spans(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(os.Stderr, "what became of the spans of the server with traces: %s\n", spans)
+	bed.stopTraced(ctx) // it would have a part in the work of the other
+	figures, err := b.rows(ctx, o, []row{
 		{fmt.Sprintf("/devices/list, 20 of %d devices", manyDevices), reads, b.floor("/devices", "{}"), b.ours("/devices/list", `{"limit":20}`)},
 		{"/devices/get", reads, b.floor("/device", device), b.ours("/devices/get", device)},
 		{"/access_codes/get", reads, b.floor("/code", accessCode), b.ours("/access_codes/get", accessCode)},
@@ -64,7 +75,20 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 		{"/webhooks/create, to a floor that has an audit log, too", aim{}, b.floor("/logged-hook", hook), create},
 		{"/webhooks/create with an Idempotency-Key, to without", aim{}, create, keyed},
 		{"/access_codes/create, setting it on the simulated lock included", aim{}, b.floor("/new-code", codes...), b.ours("/access_codes/create", codes...)},
-	} {
+	})
+	return append(figures, withTraces...), err
+}
+
+// row is one comparison to be made.
+type row struct {
+	what        string
+	aim         aim
+	floor, ours target
+}
+
+// rows makes those comparisons that are wanted, one after another.
+func (b *bed) rows(ctx context.Context, o options, rows []row) (figures []figure, err error) {
+	for _, c := range rows {
 		if !strings.Contains(c.what, o.only) {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"time"
@@ -25,12 +26,16 @@ const (
 // bed is the server and a floor beside it on the same database.
 type bed struct {
 	cluster *cluster
+	config  app.Config
 	app     *app.App
 	handler http.Handler // of the server
 	pool    *pgxpool.Pool
 	bare    *http.Server
 	bareURL string
 	key     string
+
+	withTraces *app.App // of startTraced
+	collector  *httptest.Server
 }
 
 // cluster is a PostgreSQL with the settings of a server's private one.
@@ -79,12 +84,12 @@ func newBed(ctx context.Context, locks int) (_ *bed, err error) {
 		return nil, err
 	}
 	dsn := b.cluster.DSN("postgres")
-	b.app, err = app.Start(ctx, app.Config{
+	b.config = app.Config{
 		Database: app.Database{DatabaseURL: dsn, DataDir: b.cluster.dir, MaxConns: connections}, Listen: "127.0.0.1:0", Sandbox: true,
 		Wrap:       func(h http.Handler) http.Handler { b.handler = h; return h },
 		Sandboxing: app.Sandboxing{Profiles: []string{"august"}, LocksPerProfile: locks}, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), // as logged in production
-	})
-	if err != nil {
+	}
+	if b.app, err = app.Start(ctx, b.config); err != nil {
 		return nil, err
 	}
 	b.key = b.app.Sandbox.APIKey
@@ -116,6 +121,7 @@ func (b *bed) ours(path string, bodies ...string) target {
 func (b *bed) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	b.stopTraced(ctx)
 	if b.bare != nil {
 		b.bare.Close() //nolint:errcheck // nothing is in hand
 	}
