@@ -53,9 +53,6 @@ type scenario struct {
 	attacks []string
 }
 
-// AllAtOnce is the name of the last attack, which is all others together.
-const AllAtOnce = "all at once"
-
 // scenarios are all there are, in the order in which they are tried.
 var scenarios = []scenario{
 	{"headers, a byte a second", []string{"slow-headers"}},
@@ -77,7 +74,7 @@ var scenarios = []scenario{
 	{"pushes and the simulated cloud", []string{"pushes"}},
 	{"pushes that know the secret", []string{"known-pushes"}},
 	{"webhook endpoints", []string{"endpoints"}},
-	{AllAtOnce, []string{"device-clouds", "gateways", "access-clouds", "endpoints", "slow-headers", "slow-bodies", "silent", "idle", "endless-bodies", "header-flood",
+	{"all at once", []string{"device-clouds", "gateways", "access-clouds", "endpoints", "slow-headers", "slow-bodies", "silent", "idle", "endless-bodies", "header-flood",
 		"json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "guesses", "pushes", "known-pushes"}},
 }
 
