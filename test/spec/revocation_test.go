@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -17,7 +18,7 @@ import (
 // remembers who was good.
 func TestRevocationCountsAtOnceAtEveryInstance(t *testing.T) {
 	t.Parallel()
-	first := apptest.Start(t, apptest.WithProfiles("august"))
+	first, db := keyedServer(t)
 	instances := []*apptest.Server{first, first.Again(t), first.Again(t)}
 	account, device := first.Connect(t, "nuki")
 	customers, theirs := first.Connect(t, "tedee")
@@ -33,6 +34,13 @@ func TestRevocationCountsAtOnceAtEveryInstance(t *testing.T) {
 		return http.Header{"Authorization": {"Bearer " + token}, "Seam-Workspace": {first.WorkspaceID}}
 	}
 	post := func(path string, in params) func() { return func() { madeBy(t, first, path, "", in) } }
+	outlive := func(table, column, id string) func() { // its lifetime, which is not waited for
+		return func() {
+			if n := count(t, db, "with over as (update "+table+" set expires_at = now() where "+column+" = $1 returning 1) select count(*) from over", id); n != 1 {
+				t.Errorf("%d of %s are over", n, table)
+			}
+		}
+	}
 	reached := params{"connected_account_ids": []string{account}}
 	issue := func(kind access.CredentialKind) (string, access.Credential) {
 		return first.Credential(t, access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{uuid.MustParse(first.WorkspaceID)}})
@@ -41,8 +49,9 @@ func TestRevocationCountsAtOnceAtEveryInstance(t *testing.T) {
 	pat, patIs := issue(access.PAT)
 	console, consoleIs := issue(access.ConsoleSession)
 	public, publicIs := issue(access.PublishableKey)
+	old, oldIs := first.Credential(t, access.NewCredential{Kind: access.APIKey, Lifetime: time.Hour, WorkspaceIDs: []uuid.UUID{uuid.MustParse(first.WorkspaceID)}})
 	another, _ := issue(access.PublishableKey)
-	revoked, deleted, stays := session(t, first, reached), session(t, first, reached), session(t, first, reached)
+	revoked, deleted, over, stays := session(t, first, reached), session(t, first, reached), session(t, first, reached), session(t, first, reached)
 	customer := session(t, first, params{"customer_key": "acme"})
 	opened, given := webview(t, first, params{}), webview(t, first, params{})
 	sees := session(t, first, params{"connect_webview_ids": []string{given.ConnectWebviewID}})
@@ -56,6 +65,7 @@ func TestRevocationCountsAtOnceAtEveryInstance(t *testing.T) {
 		want   string
 	}{
 		{"an API key is revoked", in(key), "/devices/list", params{}, revoke(keyIs), "401 unauthorized"},
+		{"the lifetime of an API key ends", in(old), "/devices/list", params{}, outlive("credentials", "credential_id", oldIs.ID.String()), "401 unauthorized"},
 		{"a PAT is revoked", in(pat), "/devices/list", params{}, revoke(patIs), "401 unauthorized"},
 		{"a console session is revoked", in(console), "/devices/list", params{}, revoke(consoleIs), "401 unauthorized"},
 		{"a publishable key is revoked", http.Header{"Seam-Publishable-Key": {public}}, "/client_sessions/get_or_create", params{"user_identifier_key": "jane"}, revoke(publicIs), "401 invalid_publishable_key"},
@@ -63,6 +73,7 @@ func TestRevocationCountsAtOnceAtEveryInstance(t *testing.T) {
 			post("/workspaces/update", params{"is_publishable_key_auth_enabled": false}), "401 invalid_publishable_key"},
 		{"a client session is revoked", in(revoked.Token), "/devices/get", params{"device_id": device}, post("/client_sessions/revoke", params{"client_session_id": revoked.ClientSessionID}), "401 client_session_revoked"},
 		{"a client session is deleted", in(deleted.Token), "/devices/get", params{"device_id": device}, post("/client_sessions/delete", params{"client_session_id": deleted.ClientSessionID}), "401 client_session_not_found"},
+		{"a client session ends", in(over.Token), "/devices/get", params{"device_id": device}, outlive("client_sessions", "client_session_id", over.ClientSessionID), "401 client_session_expired"},
 		{"an account becomes another customer's", in(customer.Token), "/devices/get", params{"device_id": theirs},
 			post("/connected_accounts/update", params{"connected_account_id": customers, "customer_key": "another"}), "404 device_not_found"},
 		{"a webview is deleted", in(sees.Token), "/connect_webviews/get", params{"connect_webview_id": given.ConnectWebviewID},
