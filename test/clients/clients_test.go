@@ -65,7 +65,7 @@ func walk(t *testing.T, generation string) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, kind := range []string{"code", "secret", "token", "credential"} {
+	for _, kind := range []string{"code", "secret", "token", "credential", "connect page"} {
 		if run.Count(kind) == 0 {
 			t.Errorf("no %s was seen", kind)
 		}

@@ -83,6 +83,7 @@ func (l *Ledger) Watch(next http.Handler) http.Handler {
 		answer := &recorder{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(answer, r)
 		if answer.status < 400 { // what is refused is no secret of ours: malformed PINs, credentials that are not good
+			l.address(r.URL.Path)
 			l.read(body)
 			l.form(r.URL.RawQuery)
 			if r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" {
@@ -122,6 +123,19 @@ func (l *Ledger) walk(name string, value any) {
 		if members[name] && !strings.HasPrefix(v, publishable) {
 			l.Learn(name, v)
 		}
+		l.address(v)
+	}
+}
+
+// address learns from an URL, or its path, that lets in whoever knows it: that of a connect page, and that which a vendor sends to.
+func (l *Ledger) address(url string) {
+	if _, rest, ok := strings.Cut(url, "/connect/"); ok && !strings.HasPrefix(rest, "assets/") {
+		token, _, _ := strings.Cut(rest, "/")
+		l.Learn("connect page", token)
+	}
+	if _, rest, ok := strings.Cut(url, "/vendors/"); ok {
+		_, secret, _ := strings.Cut(rest, "/")
+		l.Learn("address for a vendor", secret)
 	}
 }
 
@@ -162,14 +176,18 @@ type form struct {
 
 func forms(secret string) []form {
 	digits := strings.Trim(secret, "0123456789") == ""
-	switch {
-	case digits && len(secret) < 6: // as a value of its own only
-		return []form{{"in quotes", `"` + secret + `"`, false}, {"in quotes", `'` + secret + `'`, false}, {"in escaped quotes", `\"` + secret + `\"`, false}}
-	case digits:
-		return []form{{"as it is", secret, true}}
+	hexadecimal := hex.EncodeToString([]byte(secret))
+	if digits && len(secret) < 6 { // as a value of its own only
+		short := []form{{"in quotes", `"` + secret + `"`, false}, {"in quotes", `'` + secret + `'`, false}, {"in escaped quotes", `\"` + secret + `\"`, false}, {"as bytes", `'\x` + hexadecimal + `'`, false}}
+		for _, name := range []string{"code", "Code", "pin", "PIN"} {
+			for _, between := range []string{"=", ":", ": ", " "} {
+				short = append(short, form{"behind its name", name + between + secret, true})
+			}
+		}
+		return short
 	}
 	return []form{
-		{"as it is", secret, false}, {"in hexadecimal", hex.EncodeToString([]byte(secret)), false},
+		{"as it is", secret, digits}, {"in hexadecimal", hexadecimal, false},
 		{"in base64", base64.RawStdEncoding.EncodeToString([]byte(secret)), false}, {"in base64", base64.RawURLEncoding.EncodeToString([]byte(secret)), false},
 	}
 }

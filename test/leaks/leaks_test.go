@@ -27,7 +27,8 @@ func asked(t *testing.T) *Ledger {
 		io.WriteString(w, `{"webhook":{"secret":"`+secret+`","asked":`+string(body)+`}}`)
 	})))
 	t.Cleanup(s.Close)
-	for path, body := range map[string]string{"/made": `{"codes":[{"code":"48151623"},{"code":"1628"}]}`, "/refused": `{"code":"90909090"}`, "/later?code=77665544": `{}`} {
+	for path, body := range map[string]string{"/made": `{"codes":[{"code":"48151623"},{"code":"1628"}]}`, "/refused": `{"code":"90909090"}`, "/later?code=77665544": `{}`,
+		"/connect/tokenOfAPage0123": ``, "/webviews": `{"url":"https://x.example/connect/tokenOfAPage0123"}`, "/vendors/1/secretOfAVendor": ``} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -46,19 +47,27 @@ func TestWhatIsTold(t *testing.T) {
 	t.Parallel()
 	l := asked(t)
 	for told, n := range map[string]int{
-		"code=48151623 of the guest":                      1,
-		`{"pin":"48151623"}`:                              1,
-		"{\\\"pin\\\":\\\"1628\\\"}":                      1,
-		"values ('1628', 1)":                              1,
-		"Authorization: Bearer " + token:                  1,
-		"the secret is " + secret + " and " + token:       2,
-		`'\x` + hex.EncodeToString([]byte(secret)) + "'":  1,
-		base64.StdEncoding.EncodeToString([]byte(secret)): 1,
-		"page_cursor of ?code=77665544":                   1,
-		"at 10:00:00.48151623, took 1628 ms at :1628":     0,
-		"0190-48151623-4815162300":                        0,
-		"was refused: 90909090":                           0,
-		"":                                                0,
+		"code=48151623 of the guest":                                     1,
+		`{"pin":"48151623"}`:                                             1,
+		"{\\\"pin\\\":\\\"1628\\\"}":                                     1,
+		"values ('1628', 1)":                                             1,
+		"Authorization: Bearer " + token:                                 1,
+		"the secret is " + secret + " and " + token:                      2,
+		`'\x` + hex.EncodeToString([]byte(secret)) + "'":                 1,
+		base64.StdEncoding.EncodeToString([]byte(secret)):                1,
+		"page_cursor of ?code=77665544":                                  1,
+		"insert ('\\x" + hex.EncodeToString([]byte("1628")):              0,
+		"insert ('\\x" + hex.EncodeToString([]byte("1628")) + "')":       1,
+		"insert ('\\x00" + hex.EncodeToString([]byte("48151623")) + "')": 1,
+		base64.StdEncoding.EncodeToString([]byte("48151623")):            1,
+		"access_code=1628 and PIN 1628":                                  1,
+		"code=16281, zipcode=1628.5":                                     0,
+		"GET /connect/tokenOfAPage0123/waiting":                          1,
+		"secretOfAVendor":                                                1,
+		"at 10:00:00.48151623, took 1628 ms at :1628":                    0,
+		"0190-48151623-4815162300":                                       0,
+		"was refused: 90909090":                                          0,
+		"":                                                               0,
 	} {
 		if found := l.Find([]byte(told)); len(found) != n {
 			t.Errorf("%q tells %q, expected %d", told, found, n)

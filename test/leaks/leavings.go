@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
@@ -58,6 +60,20 @@ func (r *Run) Judge(t testing.TB, server *app.App, others map[string][]byte) {
 			t.Errorf("%s: %s", place, found)
 		}
 		t.Logf("%s: %d bytes", place, len(written))
+	}
+}
+
+// Forbid has the database refuse certain rows from now on, as nobody foresaw: what is answered and logged of that is to
+// tell nothing either.
+func (r *Run) Forbid(t testing.TB, table, unless string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), r.database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context()) //nolint:errcheck // nothing is lost
+	if _, err := conn.Exec(t.Context(), "alter table "+pgx.Identifier{table}.Sanitize()+" add constraint forbidden check ("+unless+") not valid"); err != nil {
+		t.Fatal(err)
 	}
 }
 
