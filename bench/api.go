@@ -74,7 +74,7 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 		{"/webhooks/create", writes, b.floor("/hook", hook), create},
 		{"/webhooks/create, to a floor that has an audit log, too", aim{}, b.floor("/logged-hook", hook), create},
 		{"/webhooks/create with an Idempotency-Key, to without", aim{}, create, keyed},
-		{"/access_codes/create, setting it on the simulated lock included", aim{}, b.floor("/new-code", codes...), b.ours("/access_codes/create", codes...)},
+		{"/access_codes/create, setting it on the simulated lock included", writes, b.floor("/new-code", codes...), b.ours("/access_codes/create", codes...)},
 	})
 	return append(figures, withTraces...), err
 }
