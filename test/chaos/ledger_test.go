@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,6 +49,7 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 	var living, reported, slots int
 	failed := map[string]int{}
 	for _, g := range s.guests {
+		g.learnOutcomes(s.Context(), complain, failed)
 		for op, n := range g.did {
 			did[op] += n
 		}
@@ -59,22 +61,16 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 		for _, c := range g.codes {
 			living++
 			if c.adopted {
-				continue // what became of it is checked with the others on its lock
+				if a, _ := g.ask(s.Context(), "/access_codes/get", map[string]any{"access_code_id": c.id}); g.outcomes[c.converting] == "success" && a.status != 200 {
+					complain("code %s was converted with success, and get answers %d", c.id, a.status)
+				}
+				continue // what else became of it is checked with the others on its lock
 			}
 			a, ok := g.ask(s.Context(), "/access_codes/get", map[string]any{"access_code_id": c.id})
 			if !ok || a.status != 200 {
 				complain("code %s was made, and get answers %d", c.id, a.status)
 			} else if name := a.text("access_code", "name"); name != c.name || c.pin != "" && a.text("access_code", "code") != c.pin {
 				complain("code %s is not as it was changed last: it is %q instead of %q, its PIN %t", c.id, name, c.name, a.text("access_code", "code") == c.pin)
-			}
-		}
-		for _, id := range g.tries {
-			switch a, _ := g.ask(s.Context(), "/action_attempts/get", map[string]any{"action_attempt_id": id}); a.text("action_attempt", "status") {
-			case "success":
-			case "error":
-				failed[a.text("action_attempt", "action_type")+" "+a.text("action_attempt", "error", "type")]++
-			default:
-				complain("attempt %s: %d %s", id, a.status, a.text("action_attempt", "status"))
 			}
 		}
 	}
@@ -114,6 +110,22 @@ wrong                     %6d`, seed, faults, took.Round(time.Second), s.counts,
 	}
 	if did["create"] == 0 || did["update"] == 0 || did["delete"] == 0 || did["convert"] == 0 {
 		s.Errorf("that was no load: %v", did)
+	}
+}
+
+// learnOutcomes asks how all attempts have ended, and counts those that failed by what they say.
+func (g *guests) learnOutcomes(ctx context.Context, complain func(string, ...any), failed map[string]int) {
+	g.outcomes = map[string]string{}
+	for _, id := range g.tries {
+		a, _ := g.ask(ctx, "/action_attempts/get", map[string]any{"action_attempt_id": id})
+		g.outcomes[id] = a.text("action_attempt", "status")
+		switch g.outcomes[id] {
+		case "success":
+		case "error":
+			failed[a.text("action_attempt", "action_type")+" "+a.text("action_attempt", "error", "type")]++
+		default:
+			complain("attempt %s: %d %s", id, a.status, g.outcomes[id])
+		}
 	}
 }
 

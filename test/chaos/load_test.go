@@ -111,19 +111,23 @@ func (c *client) answered() int {
 type owned struct {
 	id, device, name, pin string // pin "": the vendor invents it
 	adopted               bool   // it was on the lock before
+	converting            string // the attempt that makes an adopted one managed
+	removing              string // the attempt that deletes it, where its deletion was accepted and has one
+	removed               bool   // its deletion was accepted
 }
 
 // guests make, change, adopt and delete codes on locks of their own.
 type guests struct {
 	*client
-	random  *rand.Rand
-	devices []string
-	codes   map[string]*owned // by id
-	deleted map[string]*owned
-	made    map[string]int  // by name, what was asked for
-	byHand  map[string]bool // by device and PIN, what was put on locks beside the API
-	tries   []string        // action attempts
-	did     map[string]int  // by operation
+	random   *rand.Rand
+	devices  []string
+	codes    map[string]*owned // by id
+	deleted  map[string]*owned
+	made     map[string]int    // by name, what was asked for
+	byHand   map[string]bool   // by device and PIN, what was put on locks beside the API
+	tries    []string          // action attempts
+	outcomes map[string]string // their status in the end
+	did      map[string]int    // by operation
 }
 
 func newGuests(c *client, seed uint64, devices []string) *guests {
@@ -185,7 +189,8 @@ func (g *guests) adopt(ctx context.Context, device, name string) {
 	a, ok = g.ask(ctx, "/access_codes/unmanaged/convert_to_managed", map[string]any{"access_code_id": id})
 	if ok && a.status == http.StatusOK {
 		g.did["convert"]++
-		g.tries = append(g.tries, a.text("action_attempt", "action_attempt_id"))
+		c.converting = a.text("action_attempt", "action_attempt_id")
+		g.tries = append(g.tries, c.converting)
 	}
 }
 
@@ -229,8 +234,9 @@ func (g *guests) delete(ctx context.Context, c *owned) {
 		g.did["delete"]++
 		delete(g.codes, c.id)
 		g.deleted[c.id] = c
-		if id := a.text("action_attempt", "action_attempt_id"); id != "" {
-			g.tries = append(g.tries, id)
+		c.removed, c.removing = a.status == http.StatusOK, a.text("action_attempt", "action_attempt_id")
+		if c.removing != "" {
+			g.tries = append(g.tries, c.removing)
 		}
 	}
 }

@@ -11,6 +11,7 @@ func (s *storm) lock(complain func(string, ...any), g *guests, device string) (s
 	}
 	for _, c := range g.codes {
 		if c.device == device && c.adopted {
+			owned[c.pin] = true
 			if n := held(memory, c.pin); len(n) != 1 && !s.saysWhy(codes, c.id) {
 				complain("the PIN of code %s, which was on %s before, is there %d times", c.id, device, len(n))
 			}
@@ -37,6 +38,11 @@ func (s *storm) lock(complain func(string, ...any), g *guests, device string) (s
 		}
 		if g.deleted[id] != nil && len(errs) == 0 {
 			complain("code %s was deleted and is still there", id)
+		}
+	}
+	for id, c := range g.deleted {
+		if c.device == device && c.removed && g.outcomes[c.removing] != "error" && !owned[c.pin] && !s.saysWhy(codes, id) && len(held(memory, c.pin)) > 0 {
+			complain("code %s was deleted, nothing says that it could not be, and its PIN is still on %s", id, device)
 		}
 	}
 	for _, m := range memory {
