@@ -34,7 +34,11 @@ type BackupPool struct {
 
 func readPool(d store.Device) BackupPool { return toPool(d.BackupPool) }
 
-func toPool(kept []byte) (p BackupPool) {
+func toPool(kept []byte) BackupPool {
+	if string(kept) == "{}" { // most devices have none
+		return BackupPool{}
+	}
+	var p BackupPool
 	_ = json.Unmarshal(kept, &p) // written by this package
 	return p
 }

@@ -19,13 +19,17 @@ type capabilitiesCache struct {
 
 const capabilitiesKept = 1024
 
-func (k *capabilitiesCache) read(raw []byte) (c Capabilities) {
+func (k *capabilitiesCache) read(raw []byte) Capabilities {
 	k.mu.RLock()
 	c, ok := k.byJSON[string(raw)]
 	k.mu.RUnlock()
 	if ok {
 		return c
 	}
+	return k.learn(raw)
+}
+
+func (k *capabilitiesCache) learn(raw []byte) (c Capabilities) {
 	_ = json.Unmarshal(raw, &c) // written by this package
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -63,8 +63,11 @@ type accountTrouble struct {
 
 // readAccountError undoes accountErrorOf.
 func readAccountError(kept []byte) []Problem {
+	if kept == nil {
+		return nil
+	}
 	var t accountTrouble
-	if kept == nil || json.Unmarshal(kept, &t) != nil { // written by this package
+	if json.Unmarshal(kept, &t) != nil { // written by this package
 		return nil
 	}
 	return []Problem{{Code: t.Code, Message: t.Message, At: t.At, Scope: OfAccount}}

@@ -81,8 +81,8 @@ func (c Capabilities) startsInFuture() bool {
 
 // Flags are the capability flags of the API that are true, as filters and answers name them.
 func (c Capabilities) Flags() []string {
-	flags := []string{}
-	for _, f := range []struct {
+	flags := make([]string, 0, 12)
+	for _, f := range [...]struct {
 		name string
 		on   bool
 	}{

@@ -44,9 +44,10 @@ func changeMetadata(old []byte, change map[string]any) ([]byte, error) {
 }
 
 func metadata(stored []byte) map[string]any {
-	data := map[string]any{}
-	if string(stored) != "{}" {
-		_ = json.Unmarshal(stored, &data) // written by this package
+	if string(stored) == "{}" {
+		return map[string]any{}
 	}
+	var data map[string]any
+	_ = json.Unmarshal(stored, &data) // written by this package
 	return data
 }

@@ -153,7 +153,7 @@ func nickname(d access.Device) string {
 
 // capabilitiesOf are the broad capabilities of the API.
 func capabilitiesOf(d access.Device) []string {
-	out := []string{}
+	out := make([]string, 0, 3)
 	if d.Capabilities.OnlineCodes || d.Capabilities.OfflineCodes {
 		out = append(out, "access_code")
 	}
