@@ -87,9 +87,9 @@ func count(t *testing.T, db *store.DB, query string, args ...any) (n int) {
 	return n
 }
 
-func run(t *testing.T, db *store.DB, statement string) {
+func run(t *testing.T, db *store.DB, statement string, args ...any) {
 	t.Helper()
-	if _, err := db.Pool.Exec(t.Context(), statement); err != nil {
+	if _, err := db.Pool.Exec(t.Context(), statement, args...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -284,36 +284,6 @@ type discarding struct{ header http.Header }
 func (d discarding) Header() http.Header       { return d.header }
 func (discarding) Write(b []byte) (int, error) { return len(b), nil }
 func (discarding) WriteHeader(int)             {}
-
-// A request that is cut off between its effect and its answer has had no effect, and may be sent again.
-func TestRequestThatIsCutOffHasNoEffect(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]string{
-		"refused when it is committed":    "raise exception 'no'",
-		"its connection ends before that": "perform pg_terminate_backend(pg_backend_pid())",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s, db := keyedServer(t)
-			run(t, db, "create function cut_off() returns trigger language plpgsql as $$ begin "+end+"; return null; end $$")
-			run(t, db, "create constraint trigger cut_off after insert on access_codes deferrable initially deferred for each row execute function cut_off()")
-			body := fmt.Sprintf(`{"device_id":%q,"name":"Cut off"}`, s.Device(t, "august"))
-			if a := sent(t, s, s.APIKey, "/access_codes/create", "cut", body); a.kind(t) != "500 internal_server_error" {
-				t.Fatalf("%+v", a)
-			}
-			if codes, keys := count(t, db, codesNamed, "Cut off"), count(t, db, "select count(*) from idempotency_keys"); codes != 0 || keys != 0 {
-				t.Fatalf("%d codes and %d keys are left", codes, keys)
-			}
-			run(t, db, "drop trigger cut_off on access_codes")
-			if a := sent(t, s, s.APIKey, "/access_codes/create", "cut", body); a.status != http.StatusOK || a.replayed {
-				t.Errorf("again: %+v", a)
-			}
-			if n := count(t, db, codesNamed, "Cut off"); n != 1 {
-				t.Errorf("%d codes", n)
-			}
-		})
-	}
-}
 
 // A request that waits for its attempt has had its effect: cut off while it waits, it is gone on with.
 func TestWaitForAnAttemptIsGoneOnWith(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
 // keyedRequest is a good request of an operation that takes an Idempotency-Key, and how another one differs from it.
@@ -20,78 +21,129 @@ type keyedRequest struct {
 	token     string // empty: the workspace's key
 }
 
-// Each operation that the contract gives an Idempotency-Key: its answer is lost, and given again by another instance, and
-// what it does is done once. One that this table does not know fails it.
+// Each operation that the contract gives an Idempotency-Key is cut off, in ways that stand for crashes, and asked for again at
+// another instance: it is done once. One that the table of requests does not know fails it.
 func TestEveryKeyedOperationIsDoneOnce(t *testing.T) {
 	t.Parallel()
-	const lost = "lost "
-	one, db := keyedServer(t, func(c *app.Config) {
-		recorded := c.Wrap
-		c.Wrap = func(next http.Handler) http.Handler {
-			return recorded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if strings.HasPrefix(r.Header.Get("Idempotency-Key"), lost) {
-					r.Header.Set("Idempotency-Key", strings.TrimPrefix(r.Header.Get("Idempotency-Key"), lost))
-					next.ServeHTTP(discarding{w.Header()}, r)
-					panic(http.ErrAbortHandler)
-				}
-				next.ServeHTTP(w, r)
-			}))
-		}
-	})
-	two := one.Again(t)
-	requests := keyedRequests(t, one)
 	doc, err := rest.Document()
 	if err != nil {
 		t.Fatal(err)
 	}
-	walked := 0
-	for path, item := range doc.Paths.Map() {
-		if item.Post.Parameters.GetByInAndName("header", "Idempotency-Key") == nil {
-			continue
-		}
-		walked++
-		t.Run(path[1:], func(t *testing.T) {
-			made, known := requests[path]
-			if !known {
-				t.Fatal("add a request of it to keyedRequests")
-			}
-			r := made(t) // by operations that are tried, too: before any of them is
+	for name, end := range map[string]string{ // what comes of its transaction; empty: it is committed
+		"its answer is lost":              "",
+		"refused when it is committed":    "raise exception 'no'",
+		"its connection ends before that": "perform pg_terminate_backend(pg_backend_pid())",
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			token := r.token
-			if token == "" {
-				token = one.APIKey
+			one, db := keyedServer(t, losingAnswers)
+			cut := cutOff{one: one, two: one.Again(t), db: db, committed: end == ""}
+			if !cut.committed {
+				cutOffBy(t, db, end)
 			}
-			body, other := mustWrite(t, r.in), mustWrite(t, also(r.in, r.other))
-			key := uuid.NewString()
-			entries := func() int {
-				return count(t, db, "select count(*) from audit_log where operation = $1", path)
+			requests, walked := keyedRequests(t, one), 0
+			for path, item := range doc.Paths.Map() {
+				if item.Post.Parameters.GetByInAndName("header", "Idempotency-Key") == nil {
+					continue
+				}
+				walked++
+				t.Run(path[1:], func(t *testing.T) {
+					made, known := requests[path]
+					if !known {
+						t.Fatal("add a request of it to keyedRequests")
+					}
+					r := made(t) // by operations that are tried, too: before any of them is
+					t.Parallel()
+					cut.isDoneOnce(t, path, r)
+				})
 			}
-			before := entries()
-			if a, err := ask(t.Context(), one, token, path, lost+key, body); err == nil {
-				t.Fatalf("an answer came: %+v", a)
-			}
-			after := entries()
-			if after != before+1 {
-				t.Errorf("done %d times", after-before)
-			}
-			first := sent(t, two, token, path, key, body)
-			if first.status != http.StatusOK || !first.replayed {
-				t.Fatalf("again: %+v", first)
-			}
-			if again := sent(t, one, token, path, key, body); again.body != first.body || !again.replayed {
-				t.Errorf("a third time: %+v, want %+v", again, first)
-			}
-			if a := sent(t, two, token, path, key, other); a.kind(t) != "422 idempotency_key_reused" {
-				t.Errorf("other parameters: %+v", a)
-			}
-			if n := entries(); n != after {
-				t.Errorf("done %d times more", n-after)
+			if walked < 20 || walked != len(requests) {
+				t.Errorf("%d operations of the contract take a key, and %d are tried", walked, len(requests))
 			}
 		})
 	}
-	if walked < 20 || walked != len(requests) {
-		t.Errorf("%d operations of the contract take a key, and %d are tried", walked, len(requests))
+}
+
+// lost begins a key whose request is done and not answered.
+const lost = "lost "
+
+func losingAnswers(c *app.Config) {
+	recorded := c.Wrap
+	c.Wrap = func(next http.Handler) http.Handler {
+		return recorded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.Header.Get("Idempotency-Key"), lost) {
+				r.Header.Set("Idempotency-Key", strings.TrimPrefix(r.Header.Get("Idempotency-Key"), lost))
+				next.ServeHTTP(discarding{w.Header()}, r)
+				panic(http.ErrAbortHandler)
+			}
+			next.ServeHTTP(w, r)
+		}))
 	}
+}
+
+// cutOffBy ends what the operations in the table cut_off have changed, when it is about to be committed. All that they
+// change carries an entry of the audit log.
+func cutOffBy(t *testing.T, db *store.DB, end string) {
+	t.Helper()
+	run(t, db, "create table cut_off (operation text primary key)")
+	run(t, db, `create function cut_off() returns trigger language plpgsql as $$ begin
+		if exists (select from cut_off c where c.operation = new.operation) then `+end+`; end if; return null; end $$`)
+	run(t, db, "create constraint trigger cut_off after insert or update on audit_log deferrable initially deferred for each row execute function cut_off()")
+}
+
+// cutOff is a way in which the first instance fails to answer.
+type cutOff struct {
+	one, two  *apptest.Server
+	db        *store.DB
+	committed bool // before that
+}
+
+func (c cutOff) isDoneOnce(t *testing.T, path string, r keyedRequest) {
+	t.Helper()
+	token := r.token
+	if token == "" {
+		token = c.one.APIKey
+	}
+	body, other := mustWrite(t, r.in), mustWrite(t, also(r.in, r.other))
+	key := uuid.NewString()
+	entries := func() int { return count(t, c.db, "select count(*) from audit_log where operation = $1", path) }
+	before := entries()
+	c.cut(t, token, path, key, body)
+	done, kept := entries()-before, count(t, c.db, "select count(*) from idempotency_keys where operation = $1", path)
+	if want := map[bool]int{true: 1}[c.committed]; done != want || kept != want {
+		t.Errorf("cut off, it is done %d times, and %d keys are kept, want %d", done, kept, want)
+	}
+	first := sent(t, c.two, token, path, key, body)
+	if first.status != http.StatusOK || first.replayed != c.committed {
+		t.Fatalf("again: %+v", first)
+	}
+	for _, s := range []*apptest.Server{c.one, c.two} {
+		if again := sent(t, s, token, path, key, body); again.body != first.body || !again.replayed {
+			t.Errorf("a third time: %+v, want %+v", again, first)
+		}
+	}
+	if a := sent(t, c.two, token, path, key, other); a.kind(t) != "422 idempotency_key_reused" {
+		t.Errorf("other parameters: %+v", a)
+	}
+	if done := entries() - before; done != 1 {
+		t.Errorf("done %d times", done)
+	}
+}
+
+// cut sends a request that comes to nothing, or to no answer.
+func (c cutOff) cut(t *testing.T, token, path, key, body string) {
+	t.Helper()
+	if c.committed {
+		if a, err := ask(t.Context(), c.one, token, path, lost+key, body); err == nil {
+			t.Fatalf("an answer came: %+v", a)
+		}
+		return
+	}
+	run(t, c.db, "insert into cut_off values ($1)", path)
+	if a := sent(t, c.one, token, path, key, body); a.kind(t) != "500 internal_server_error" {
+		t.Fatalf("%+v", a)
+	}
+	run(t, c.db, "delete from cut_off where operation = $1", path)
 }
 
 func mustWrite(t *testing.T, in params) string {

@@ -348,12 +348,12 @@ func Bearer(token string) http.Header { return http.Header{"Authorization": {"Be
 // CloudURL is where the simulated cloud is, whichever server has it.
 func (s *Server) CloudURL() string { return s.cloud + "/sandbox/cloud" }
 
-// Again starts another instance of the server on the same database, as after a restart.
+// Again starts another instance of the server on the same database, as after a restart, with the same simulated locks.
 func (s *Server) Again(t testing.TB) *Server {
 	t.Helper()
 	again := &Server{t: t, devices: s.devices, APIKey: s.APIKey, WorkspaceID: s.WorkspaceID}
 	c := s.config
-	c.Wrap = again.record
+	c.Wrap, c.Sandboxing.URL = again.record, s.cloud
 	again.referee(t)
 	again.run(t, c)
 	return again
