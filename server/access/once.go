@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"sync"
@@ -170,6 +171,16 @@ func (s *Service) Checkpoint(ctx context.Context, attempt Attempt) error {
 	}
 	o.past = true
 	return nil
+}
+
+// RequestName is the name of the request with a key that is being answered, the same each time that it comes: what is done
+// outside of the database is told it, to do it once. It is empty for requests without a key.
+func RequestName(ctx context.Context) string {
+	o, _ := ctx.Value(onceKey{}).(*once)
+	if o == nil {
+		return ""
+	}
+	return hex.EncodeToString(o.s.keys.MAC("idempotency_keys.name/"+o.name(), o.row.RequestMac))
 }
 
 // DropOldAnswers forgets the answers of a workspace that no request can ask for any more.

@@ -114,8 +114,9 @@ type IssuedCode struct {
 type Simulator interface {
 	SetOnline(ctx context.Context, device DeviceRef, online bool) error
 	RemoveDevice(ctx context.Context, device DeviceRef) error
-	// AddCode types a code in at the keypad, and names it. It fails with Duplicate, Full or Invalid.
-	AddCode(ctx context.Context, device DeviceRef, name, pin string) (CodeRef, error)
+	// AddCode types a code in at the keypad, and names it. The same request gives the same code, as long as that is there; empty:
+	// each time another one. It fails with Duplicate, Full or Invalid.
+	AddCode(ctx context.Context, device DeviceRef, name, pin, request string) (CodeRef, error)
 	// EnterCode types a PIN in at the door, and says whether that has opened it.
 	EnterCode(ctx context.Context, device DeviceRef, pin string) (opened bool, err error)
 	// LockByHand locks the door with the keypad's own button. It fails with Transient where the bolt is jammed.

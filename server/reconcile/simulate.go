@@ -149,7 +149,7 @@ func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, d
 		return c, &access.Error{Kind: access.Invalid, Type: "device_offline", Field: "device_id",
 			Message: "The device is offline, so a code that is typed in there would not be noticed. Connect it with /devices/simulate/connect first."}
 	}
-	ref, err := sim.AddCode(ctx, adapter.DeviceRef(d.Ref), name, pin)
+	ref, err := sim.AddCode(ctx, adapter.DeviceRef(d.Ref), name, pin, access.RequestName(ctx))
 	if err != nil {
 		return c, simulation(err)
 	}

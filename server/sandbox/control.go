@@ -130,6 +130,8 @@ func setSubscription(r *http.Request, l *lock) (any, *problem) {
 type keypadRequest struct {
 	Name *string `json:"name"`
 	Code *string `json:"code"`
+
+	Request string `json:"request"`
 }
 
 func keypadAdd(r *http.Request, l *lock) (any, *problem) {
@@ -140,7 +142,7 @@ func keypadAdd(r *http.Request, l *lock) (any, *problem) {
 	if req.Name == nil || req.Code == nil {
 		return nil, refuse(invalidRequest, "name and code are needed.")
 	}
-	return l.addByHand(*req.Name, *req.Code)
+	return l.addByHand(*req.Name, *req.Code, req.Request)
 }
 
 func keypadChange(r *http.Request, l *lock) (any, *problem) {

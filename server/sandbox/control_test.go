@@ -176,6 +176,20 @@ func TestAKeypadCodeObeysTheLock(t *testing.T) {
 	b.refuses(t, "DEVICE_FULL", http.MethodPost, path, object{"name": "Other", "code": "4823"})
 }
 
+// Whoever does not know whether a request has come through sends it again.
+func TestAKeypadCodeIsTypedInOnceForOneRequest(t *testing.T) {
+	t.Parallel()
+	b := open(t, sandbox.Options{Seed: 7}, "august")
+	path, body := b.controlPath("keypad/codes"), object{"name": "Guest", "code": "4821", "request": "r1"}
+	id := b.ok(t, http.MethodPost, path, body)["access_code_id"]
+	b.faults(t, sandbox.Faults{SlotsTaken: 1000}) // of which it needs none
+	if again := b.ok(t, http.MethodPost, path, body); again["access_code_id"] != id {
+		t.Errorf("the same request typed in another code: %v", again)
+	}
+	b.refuses(t, "PIN_CONFLICT", http.MethodPost, path, object{"name": "Guest", "code": "4821", "request": "r2"})
+	b.refuses(t, "PIN_CONFLICT", http.MethodPost, path, object{"name": "Guest", "code": "4821"})
+}
+
 func TestARevokedTokenWorksForTheControlsOnly(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")

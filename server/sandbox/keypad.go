@@ -3,11 +3,15 @@ package sandbox
 import "slices"
 
 // addByHand programs a code at the keypad. The lock obeys the same rules as with remote writes, save that
-// somebody at the keypad chooses the PIN. What is on its way the lock does not know yet.
-func (l *lock) addByHand(name, pin string) (c stored, p *problem) {
+// somebody at the keypad chooses the PIN. What is on its way the lock does not know yet. A request that has typed a code in
+// finds that one.
+func (l *lock) addByHand(name, pin, request string) (c stored, p *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c = stored{Name: name, PIN: pin, Origin: fromKeypad}
+	if i := slices.IndexFunc(l.mem.Codes, func(c stored) bool { return c.Request == request }); i >= 0 && request != "" {
+		return l.mem.Codes[i], nil
+	}
+	c = stored{Name: name, PIN: pin, Origin: fromKeypad, Request: request}
 	if p := l.check(c, window{}, l.mem.Codes); p != nil {
 		return c, p
 	}

@@ -40,7 +40,8 @@ type stored struct {
 	Name     string `json:"name"`
 	PIN      string `json:"code"`
 	window
-	Origin origin `json:"origin"`
+	Origin  origin `json:"origin"`
+	Request string `json:"request,omitempty"` // that has typed it in
 }
 
 // origin says how a code came onto the lock.

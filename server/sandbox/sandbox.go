@@ -102,7 +102,7 @@
 //	POST   /sandbox/locks/{lock}/name                 {name}
 //	POST   /sandbox/locks/{lock}/battery              {battery_level: 0–100}
 //	POST   /sandbox/locks/{lock}/jam                  {jammed: bool}
-//	POST   /sandbox/locks/{lock}/keypad/codes         {name, code}: add a code by hand, at once
+//	POST   /sandbox/locks/{lock}/keypad/codes         {name, code, request}: add a code by hand, at once; the same request, the same code
 //	PATCH  /sandbox/locks/{lock}/keypad/codes/{code}  {name, code}
 //	DELETE /sandbox/locks/{lock}/keypad/codes/{code}
 //	POST   /sandbox/locks/{lock}/keypad/enter         {code} → {unlocked, access_code_id, name}

@@ -142,7 +142,7 @@ func (c *cloud) bed() adaptertest.Bed {
 			}
 		},
 		AddForeign: func(t testing.TB, name, pin string) adapter.CodeRef {
-			ref, err := c.adapter.AddCode(t.Context(), adapter.DeviceRef(c.lock()), name, pin)
+			ref, err := c.adapter.AddCode(t.Context(), adapter.DeviceRef(c.lock()), name, pin, "")
 			if err != nil {
 				t.Fatalf("AddCode: %v", err)
 			}

@@ -22,9 +22,9 @@ func (a *Adapter) RemoveDevice(ctx context.Context, device adapter.DeviceRef) er
 }
 
 // AddCode implements adapter.Simulator.
-func (a *Adapter) AddCode(ctx context.Context, device adapter.DeviceRef, name, pin string) (adapter.CodeRef, error) {
+func (a *Adapter) AddCode(ctx context.Context, device adapter.DeviceRef, name, pin, request string) (adapter.CodeRef, error) {
 	var got wireCode
-	err := a.control(ctx, device, "keypad/codes", codeRequest{Name: name, Code: pin}, &got)
+	err := a.control(ctx, device, "keypad/codes", map[string]string{"name": name, "code": pin, "request": request}, &got)
 	return adapter.CodeRef(got.ID), err
 }
 

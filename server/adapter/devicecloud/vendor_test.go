@@ -325,7 +325,7 @@ func TestARealVendorHasNoControls(t *testing.T) {
 			a, _ := vendor(t, answer)
 			classIs(t, "SetOnline", a.SetOnline(t.Context(), "l1", false), adapter.NotSupported)
 			classIs(t, "RemoveDevice", a.RemoveDevice(t.Context(), "l1"), adapter.NotSupported)
-			_, err := a.AddCode(t.Context(), "l1", "Guest", pin)
+			_, err := a.AddCode(t.Context(), "l1", "Guest", pin, "")
 			classIs(t, "AddCode", err, adapter.NotSupported)
 		})
 	}
