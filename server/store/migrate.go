@@ -68,12 +68,12 @@ func Migrate(ctx context.Context, dsn string) error {
 	return firstPartitions(ctx, dsn)
 }
 
-// up tries again where a migration has not got its locks, because somebody reads the same tables for long, such as a dump.
-// In between the servers that are running go on.
+// up tries again where a migration has not got its locks, because somebody reads the same tables for long, such as a dump, or
+// because a server that is running took one of them before and waits for another. In between the servers that are running go on.
 func up(ctx context.Context, p *goose.Provider) error {
 	for try := 1; ; try++ {
 		_, err := p.Up(ctx)
-		if !GaveUp(err) || try == migrateTries {
+		if !GaveUp(err) && !tangled(err) || try == migrateTries {
 			return err
 		}
 		select {

@@ -12,15 +12,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-// A migration that waits for whoever reads for long, such as a dump, keeps no running server waiting, and is done in the end.
-func TestMigrationThatWaitsKeepsNobodyWaiting(t *testing.T) {
-	t.Parallel()
-	dsn := storetest.New(t)
+// atSchema30 is a database whose next migration locks tables that are in use.
+func atSchema30(t *testing.T) (dsn string, plain *sql.DB) {
+	t.Helper()
+	dsn = storetest.New(t)
 	plain, err := sql.Open("pgx", dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer plain.Close()
+	t.Cleanup(func() { plain.Close() })
 	if _, err := plain.ExecContext(t.Context(), "drop schema public cascade; create schema public"); err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +31,26 @@ func TestMigrationThatWaitsKeepsNobodyWaiting(t *testing.T) {
 	if _, err := steps.UpTo(t.Context(), 30); err != nil {
 		t.Fatal(err)
 	}
+	return dsn, plain
+}
+
+// someoneLocksAll waits until a migration waits for a table.
+func someoneLocksAll(t *testing.T, plain *sql.DB) {
+	t.Helper()
+	for deadline, n := time.Now().Add(time.Minute), 0; n == 0; {
+		if err := plain.QueryRowContext(t.Context(), "select count(*) from pg_locks where not granted and mode = 'AccessExclusiveLock' and database = (select oid from pg_database where datname = current_database())").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no migration waits for the one who reads")
+		}
+	}
+}
+
+// A migration that waits for whoever reads for long, such as a dump, keeps no running server waiting, and is done in the end.
+func TestMigrationThatWaitsKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	dsn, plain := atSchema30(t)
 	dump, err := plain.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -41,18 +61,7 @@ func TestMigrationThatWaitsKeepsNobodyWaiting(t *testing.T) {
 	}
 	migrated := make(chan error, 1)
 	go func() { migrated <- store.Migrate(t.Context(), dsn) }()
-	waits := func() (n int) {
-		if err := plain.QueryRowContext(t.Context(), "select count(*) from pg_locks where not granted and mode = 'AccessExclusiveLock' and database = (select oid from pg_database where datname = current_database())").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	deadline := time.Now().Add(time.Minute)
-	for waits() == 0 {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not wait for the one who reads")
-		}
-	}
+	someoneLocksAll(t, plain)
 	// It has locked the workspaces by now, which each request reads.
 	if _, err := plain.ExecContext(t.Context(), "set statement_timeout = '1min'; select from workspaces"); err != nil {
 		t.Fatalf("while it waits: %v", err)
@@ -67,5 +76,54 @@ func TestMigrationThatWaitsKeepsNobodyWaiting(t *testing.T) {
 	}
 	if err := <-migrated; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A server that is running has locked one table, and waits for another that a migration has locked, which waits for the first.
+// The database ends one of the two. If it is the migration, that is done in the end.
+func TestMigrationThatIsInTheWayOfAServerIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	dsn, plain := atSchema30(t)
+	change, err := plain.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer change.Rollback()
+	if _, err := change.ExecContext(t.Context(), "set local deadlock_timeout = '1min'; select from webhooks"); err != nil { // the migration looks first
+		t.Fatal(err)
+	}
+	migrated := make(chan error, 1)
+	go func() { migrated <- store.Migrate(t.Context(), dsn) }()
+	someoneLocksAll(t, plain)
+	if _, err := change.ExecContext(t.Context(), "set local statement_timeout = '1min'; select from workspaces"); err != nil {
+		t.Fatalf("the server has waited in vain: %v", err)
+	}
+	if err := change.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-migrated; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A server of the version before that is started again in the middle of an upgrade finds a migration that it does not know, and
+// lets it be.
+func TestASchemaThatIsNewerIsTaken(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.New(t)
+	plain, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	newer := store.NewestSchema() + 1
+	if _, err := plain.ExecContext(t.Context(), "insert into goose_db_version (version_id, is_applied) values ($1, true)", newer); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Migrate(t.Context(), dsn); err != nil {
+		t.Fatal(err)
+	}
+	if has, err := store.SchemaVersion(t.Context(), dsn); err != nil || has != newer {
+		t.Errorf("the schema is %d now, and was %d: %v", has, newer, err)
 	}
 }

@@ -171,7 +171,7 @@ func (db *DB) transact(ctx context.Context, f func(pgx.Tx, *Act, *change) error)
 func untangled(ctx context.Context, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()
-		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != deadlockDetected || try == deadlocks {
+		if !tangled(err) || try == deadlocks {
 			return err
 		}
 		select { // not in step with the other
@@ -207,4 +207,10 @@ func Violates(err error, constraint string) bool {
 func GaveUp(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == lockNotAvailable
+}
+
+// tangled says whether the database has ended a transaction because it and another waited for each other.
+func tangled(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == deadlockDetected
 }
