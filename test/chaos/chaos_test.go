@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
 
-// number reads a setting: CHAOS_KILLS and CHAOS_SEED.
+// number reads a setting, such as CHAOS_KILLS and CHAOS_SEED.
 func number(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(name)

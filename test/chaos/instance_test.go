@@ -30,9 +30,17 @@ type instance struct {
 
 func build(t testing.TB) string {
 	t.Helper()
+	return buildIn(t, ".")
+}
+
+// buildIn builds the server from the sources that a folder is of. Their path does not get into the program, so that what was
+// compiled of it serves the next time.
+func buildIn(t testing.TB, dir string) string {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "deviceaccess-server")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/deviceaccess/terraform-provider-deviceaccess/server/cmd/deviceaccess-server").CombinedOutput()
-	if err != nil {
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, "github.com/deviceaccess/terraform-provider-deviceaccess/server/cmd/deviceaccess-server")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the server: %v\n%s", err, out)
 	}
 	return program

@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
 // frozen is longer than a lease lasts, so that others take over what the frozen server has in hand.
@@ -48,7 +46,7 @@ type storm struct {
 func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 	t.Parallel()
 	faults, restarts, seed := number(t, "CHAOS_FAULTS", 4), number(t, "CHAOS_RESTARTS", 1), number(t, "CHAOS_SEED", 1)
-	s := newStorm(t)
+	s := newStorm(t, build(t))
 	random := rand.New(rand.NewPCG(uint64(seed), 2))
 	loading, stop := context.WithCancel(t.Context())
 	var living sync.WaitGroup
@@ -97,19 +95,20 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 	s.audit(seed, faults, time.Since(begun))
 }
 
-func newStorm(t testing.TB) *storm {
+// newStorm starts three servers of a program, which need not be of today: it makes the schema itself.
+func newStorm(t testing.TB, program string) *storm {
 	t.Helper()
-	s := &storm{TB: t, program: build(t), data: t.TempDir(), database: newDatabase(t), receiver: newReceiver(t), counts: map[string]int{}}
+	s := &storm{TB: t, program: program, data: t.TempDir(), database: newDatabase(t), receiver: newReceiver(t), counts: map[string]int{}}
 	dsn := s.database.dsn()
-	if err := store.Migrate(t.Context(), dsn); err != nil {
-		t.Fatal(err)
+	common := []string{"--data-dir", s.data, "--database-url", dsn}
+	out, err := exec.CommandContext(t.Context(), s.program, append([]string{"migrate"}, common...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("migrate: %v\n%s", err, out)
 	}
-	var err error
 	if s.pool, err = pgxpool.New(t.Context(), dsn); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.pool.Close)
-	common := []string{"--data-dir", s.data, "--database-url", dsn}
 	cloud := newInstance(t, "the cloud", append([]string{s.program, "sandbox", "serve", "--sandbox-speed", "20"}, common...)...)
 	s.cloud = newGate(t, to(cloud.addr))
 	s.endpoints = newGate(t, to(strings.TrimPrefix(s.receiver.URL, "http://")))

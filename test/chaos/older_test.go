@@ -1,0 +1,131 @@
+package chaos_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// upgrade is from the version of a commit to the one that is tested.
+type upgrade struct {
+	commit        string
+	older, newer  string // programs
+	schema, added int    // migrations: those of the older version, and what the newer one has added to them while others ran
+	mixed         int    // requests that were answered while servers of both versions ran
+}
+
+// newUpgrade builds both programs if CHAOS_FROM names a commit, and else returns nil.
+func newUpgrade(t testing.TB, newer string) *upgrade {
+	t.Helper()
+	commit := os.Getenv("CHAOS_FROM")
+	if commit == "" {
+		return nil
+	}
+	tell := func(name string, args ...string) string {
+		var stderr bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("CHAOS_FROM=%s: %s: %v\n%s", commit, name, err, stderr.Bytes())
+		}
+		return strings.TrimSpace(string(out))
+	}
+	const root = "../.."
+	u := &upgrade{newer: newer, commit: tell("git", "-C", root, "rev-parse", "--verify", "--short", commit+"^{commit}")}
+	dir := t.TempDir() // an archive, and no worktree, which git would have to be told of and forget
+	archive := filepath.Join(t.TempDir(), "older.tar")
+	tell("git", "-C", root, "archive", "--format=tar", "--output="+archive, u.commit)
+	tell("tar", "-xf", archive, "-C", dir)
+	u.older = buildIn(t, dir)
+	return u
+}
+
+// become has the next process of an instance be of another program.
+func (i *instance) become(program string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.args[0] = program
+}
+
+// migrations are how many the database has.
+func (s *storm) migrations() (n int) {
+	s.Helper()
+	if err := s.pool.QueryRow(s.Context(), "select count(*) from goose_db_version where is_applied and version_id > 0").Scan(&n); err != nil {
+		s.Fatal(err)
+	}
+	return n
+}
+
+// allWell waits until every server is sent requests.
+func (s *storm) allWell(what string) {
+	s.Helper()
+	for _, i := range s.instances {
+		until(s, what, func() bool { return s.balancer.has(i.addr) })
+	}
+}
+
+// upgrade has servers of the older version become newer ones, one after another. The first of these migrates. Then a server of
+// the older version is started again, as a supervisor would whose turn has not come, and finds a schema that it does not know.
+func (r *rolling) upgrade(s *storm, u *upgrade) (restarts int) {
+	s.Helper()
+	u.schema = s.migrations()
+	for n, i := range s.instances {
+		if n == 1 {
+			r.restart(s, i)
+			s.allWell("a server of the older version works with the newer schema")
+			restarts++
+		}
+		if n == len(s.instances)-1 {
+			r.goOn(s)
+			u.mixed += r.total()
+		}
+		i.become(u.newer)
+		r.restart(s, i)
+		restarts++
+		if n == 0 {
+			u.added, u.mixed = s.migrations()-u.schema, -r.total()
+		}
+		s.allWell("servers of both versions are well")
+	}
+	if has, err := store.SchemaVersion(s.Context(), s.database.dsn()); err != nil || has != store.NewestSchema() {
+		s.Errorf("the schema is %d after an upgrade to %d: %v", has, store.NewestSchema(), err)
+	}
+	s.program = u.newer
+	return restarts
+}
+
+// nothingIsLeft checks that what servers of one version have begun was brought to its end by those of the other: nothing waits,
+// no lock holds a code that was deleted, each event has arrived. What fails behind the requests is tried again, which no client
+// notices, and told in the log. It returns how many events there were.
+func (s *storm) nothingIsLeft(devices []string) int {
+	s.Helper()
+	s.settle()
+	for _, d := range devices {
+		if now := s.memory(d); !slices.Equal(now, s.found[d]) {
+			s.Errorf("%s holds %d codes, and held %d before", d, len(now), len(s.found[d]))
+		}
+	}
+	events := s.events()
+	if missing := s.receiver.missing(events); len(missing) > 0 {
+		s.Errorf("of %d events, %d deliveries have not arrived", len(events), len(missing))
+	}
+	for _, i := range s.instances {
+		log, err := os.ReadFile(i.log.Name())
+		if err != nil {
+			s.Fatal(err)
+		}
+		for line := range bytes.Lines(log) {
+			if bytes.Contains(line, []byte("level=ERROR")) {
+				s.Errorf("a server says: %s", line)
+			}
+		}
+	}
+	return len(events)
+}
