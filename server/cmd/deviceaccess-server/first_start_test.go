@@ -43,19 +43,25 @@ var stages = []stage{
 	{file: "ready.json"},
 }
 
+// dsn is where the private database of a server on p's data is, once there is one.
+func (p *program) dsn() (dsn string, ok bool) {
+	socket, err := os.ReadFile(filepath.Join(p.dir, "data/postgres/lock"))
+	return fmt.Sprintf("host=%s port=5432 user=postgres dbname=postgres sslmode=disable", socket), err == nil && len(socket) > 0
+}
+
 // reached is whether a server on p's data has come so far.
 func (p *program) reached(s stage) bool {
 	if s.file != "" {
 		found, _ := filepath.Glob(filepath.Join(p.dir, s.file))
 		return len(found) > 0
 	}
-	socket, err := os.ReadFile(filepath.Join(p.dir, "data/postgres/lock"))
-	if err != nil || len(socket) == 0 {
+	dsn, ok := p.dsn()
+	if !ok {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(p.Context(), time.Second)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, fmt.Sprintf("host=%s port=5432 user=postgres dbname=postgres sslmode=disable", socket))
+	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return false
 	}

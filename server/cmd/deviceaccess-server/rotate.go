@@ -59,9 +59,10 @@ func (p *rotationProgress) tell(r access.Rotation) {
 	if again {
 		p.column, p.done = r.Column, 0
 	}
-	p.rows += r.Done - p.done
+	more := r.Done - p.done // none where a table has only what is sealed anew already, as the rows just written
+	p.rows += more
 	p.done = r.Done
-	if again || r.Done >= r.Total || time.Since(p.told) > time.Second {
+	if again || (more > 0 && (r.Done >= r.Total || time.Since(p.told) > time.Second)) {
 		p.told = time.Now()
 		fmt.Fprintf(p.out, "%-36s %d of %d\n", r.Column, r.Done, r.Total)
 	}
