@@ -11,7 +11,7 @@ import (
 
 const (
 	manyDevices = 5_000
-	locks       = 200 // on which codes are made at once
+	locks       = 300 // on which codes are made at once
 )
 
 // measureAPI measures operations of the server against the least that chi and pgx need for the same.
@@ -45,9 +45,13 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 	device := fmt.Sprintf(`{"device_id":%q}`, b.device)
 	accessCode := fmt.Sprintf(`{"access_code_id":%q}`, code[0])
 	const hook = `{"url":"https://example.com/hook"}`
-	var codes []string
-	for _, id := range devices {
-		codes = append(codes, fmt.Sprintf(`{"device_id":%q,"name":"Guest"}`, id))
+	var codes, later []string // on other locks: what waits there costs each look at them
+	for n, id := range devices {
+		if n%3 > 0 {
+			codes = append(codes, fmt.Sprintf(`{"device_id":%q,"name":"Guest"}`, id))
+		} else {
+			later = append(later, fmt.Sprintf(`{"device_id":%q,"name":"Guest","starts_at":"2999-01-01T12:00:00Z","ends_at":"2999-01-08T12:00:00Z"}`, id))
+		}
 	}
 	create := b.ours("/webhooks/create", hook)
 	keyed := create
@@ -74,6 +78,7 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 		{"/webhooks/create", writes, b.floor("/hook", hook), create},
 		{"/webhooks/create, to a floor that has an audit log, too", aim{}, b.floor("/logged-hook", hook), create},
 		{"/webhooks/create with an Idempotency-Key, to without", aim{}, create, keyed},
+		{"/access_codes/create, for a stay to come", writes, b.floor("/new-code", later...), b.ours("/access_codes/create", later...)},
 		{"/access_codes/create, setting it on the simulated lock included", writes, b.floor("/new-code", codes...), b.ours("/access_codes/create", codes...)},
 	})
 	return append(figures, withTraces...), err
