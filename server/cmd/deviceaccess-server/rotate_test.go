@@ -102,7 +102,7 @@ func (v *vault) copied(table, place, of string, n int, secret func(int) string, 
 // fill makes codes that are on no lock before their time, and webhooks that nothing is told to.
 func (v *vault) fill(codes, hooks int) (ids []string) {
 	v.Helper()
-	device := v.furnish(v.server, "258013")
+	device := v.furnish(v.server, "471290")
 	for id, pin := range v.inventory(v.server, v.server.APIKey).Codes {
 		v.all = append(v.all, keptPIN(id, pin))
 	}
