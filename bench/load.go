@@ -41,6 +41,9 @@ func (b *bed) compare(ctx context.Context, floor, ours target, o options) (c com
 		if err != nil {
 			return c, err
 		}
+		if err := b.settled(ctx); err != nil { // what goes on behind the answers is not to be the floor's
+			return c, err
+		}
 		if i > 0 {
 			c.floor, c.ours, c.ratio = append(c.floor, f), append(c.ours, v), append(c.ratio, v/f)
 			c.costFloor, c.costOurs = append(c.costFloor, floorCost), append(c.costOurs, oursCost)
@@ -64,12 +67,32 @@ func (b *bed) measured(ctx context.Context, t target, o options) (perSecond floa
 		return 0, "", err
 	}
 	n := perSecond * time.Since(begin).Seconds()
+	if err := b.settled(ctx); err != nil {
+		return 0, "", err
+	}
 	time.Sleep(time.Second) // until the database has told of it
 	after, err := b.spent(ctx)
 	if err != nil {
 		return 0, "", err
 	}
 	return perSecond, after.per(n, before), nil
+}
+
+// settled waits until there is nothing to be done on devices, nor to be told.
+func (b *bed) settled(ctx context.Context) error {
+	for {
+		var rest int
+		err := b.pool.QueryRow(ctx, `select (select count(*) from devices where due_at <= now()) + (select count(*) from events where fanned_out_at is null)
+			+ (select count(*) from leases where held_until > now() and key like 'device:%')`).Scan(&rest)
+		if err != nil || rest == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // load asks for length and says how many answers per second came.

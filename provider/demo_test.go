@@ -45,14 +45,14 @@ func TestDemoPlaysFromImportToDestroy(t *testing.T) {
 			t.Errorf("after the destroy the lock opens for %s: %v", pin, !want)
 		}
 	}
+	if run.Count("code") < 4 || run.Count("secret") == 0 || run.Count("credential") == 0 {
+		t.Errorf("%d codes, %d secrets and %d credentials were seen", run.Count("code"), run.Count("secret"), run.Count("credential"))
+	}
 	const late = "864209"
 	run.Learn("code", late)
 	run.Forbid(t, "access_codes", "name <> 'Unforeseen'")
 	if status := srv.Post(t, "/access_codes/create", map[string]any{"device_id": device, "name": "Unforeseen", "code": late}, nil); status != http.StatusInternalServerError {
 		t.Errorf("what the database refuses is answered %d", status)
-	}
-	if run.Count("code") < 4 || run.Count("secret") == 0 || run.Count("credential") == 0 {
-		t.Errorf("%d codes, %d secrets and %d credentials were seen", run.Count("code"), run.Count("secret"), run.Count("credential"))
 	}
 	run.Judge(t, srv.App, map[string][]byte{"what Terraform writes": w.seen.Bytes()})
 }

@@ -26,9 +26,9 @@ var migrations embed.FS
 // MinPostgres is the oldest major version of PostgreSQL that the schema works on.
 const MinPostgres = 14
 
-// A migration that cannot get its locks within two seconds gives up and is tried again, for some five minutes.
+// A migration that does not get its locks at once gives up and is tried again, for five minutes.
 const (
-	migrateTries = 100
+	migrateFor   = 5 * time.Minute
 	migrateAgain = time.Second
 )
 
@@ -59,21 +59,25 @@ func Migrate(ctx context.Context, dsn string) error {
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	if err := up(ctx, p); err != nil {
+	err = again(ctx, func() error {
+		_, err := p.Up(ctx)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}
-	if err := migrateRiver(ctx, dsn); err != nil {
+	if err := again(ctx, func() error { return migrateRiver(ctx, dsn) }); err != nil {
 		return err
 	}
 	return firstPartitions(ctx, dsn)
 }
 
-// up tries again where a migration has not got its locks, because somebody reads the same tables for long, such as a dump, or
+// again migrates once more where that has not got its locks, because somebody reads the same tables for long, such as a dump, or
 // because a server that is running took one of them before and waits for another. In between the servers that are running go on.
-func up(ctx context.Context, p *goose.Provider) error {
-	for try := 1; ; try++ {
-		_, err := p.Up(ctx)
-		if !GaveUp(err) && !tangled(err) || try == migrateTries {
+func again(ctx context.Context, migrate func() error) error {
+	for begun := time.Now(); ; {
+		err := migrate()
+		if !GaveUp(err) && !tangled(err) || time.Since(begun) > migrateFor {
 			return err
 		}
 		select {

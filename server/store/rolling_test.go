@@ -12,12 +12,10 @@ import (
 // beforeTheFirstRelease is the last migration that no released version ran without.
 const beforeTheFirstRelease = "00021"
 
-const (
-	newColumn = "adds what old inserts do not bring"
-	longWait  = "waits for a lock until the database ends the read of a server that waits for it"
-)
+const newColumn = "adds what old inserts do not bring"
 
-// mayWaitLong is the last migration that was made before that was seen.
+// mayWaitLong is the last migration that was made before it was seen that those who wait for a second for a lock have the database end
+// the read of a server which waits for them.
 const mayWaitLong = "00037"
 
 // breaking is what an older version that still runs may not survive, or would wait for.
@@ -28,7 +26,6 @@ var breaking = map[string]*regexp.Regexp{
 	"changes the type of a column": regexp.MustCompile(`\balter column \S+ (set data )?type\b`),
 	"makes an old column not null": regexp.MustCompile(`\balter column \S+ set not null\b`),
 	"empties a table":              regexp.MustCompile(`\btruncate\b`),
-	longWait:                       regexp.MustCompile(`\block_timeout = '(\d+ ?s|\d{4,} ?ms|\d+ ?min)'`),
 	newColumn:                      regexp.MustCompile(`\badd (column )?(if not exists )?[a-z_]+ [^,;]*\bnot null\b`),
 }
 
@@ -36,6 +33,8 @@ var (
 	comment    = regexp.MustCompile(`--[^\n]*`)
 	whitespace = regexp.MustCompile(`\s+`)
 	harmless   = regexp.MustCompile(`\bdrop (constraint|not null|index)\b`)
+	locking    = regexp.MustCompile(`\b(alter|drop|lock) table\b|\b(create|drop)( unique)? index\b|\btruncate\b`)
+	patience   = regexp.MustCompile(`\bset local lock_timeout = '[1-9]\d{0,2}ms'`)
 	contract   = regexp.MustCompile(`(?m)^-- contract: \S+`)
 )
 
@@ -54,6 +53,13 @@ func breaks(migration string) (faults []string) {
 		}
 	}
 	return faults
+}
+
+// waitsLong says whether a migration takes locks of tables, and does not say that it waits for less than a second.
+func waitsLong(migration string) bool {
+	up, _, _ := strings.Cut(migration, "-- +goose Down")
+	sql := strings.ToLower(whitespace.ReplaceAllString(comment.ReplaceAllString(up, ""), " "))
+	return locking.MatchString(sql) && !patience.MatchString(sql)
 }
 
 // hasDefault is whether each column that a statement adds as not null comes with a value for rows of old programs.
@@ -81,10 +87,10 @@ func TestMigrationsLetTheVersionBeforeGoOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if filepath.Base(file)[:5] > mayWaitLong && waitsLong(string(text)) {
+			t.Errorf("%s waits for locks for a second or without an end; begin it with: set local lock_timeout = '200ms';", file)
+		}
 		for _, fault := range breaks(string(text)) {
-			if strings.HasPrefix(fault, longWait) && filepath.Base(file)[:5] <= mayWaitLong {
-				continue
-			}
 			t.Errorf("%s %s; see docs/design/schema.md for what to do instead", file, fault)
 		}
 	}
@@ -111,8 +117,6 @@ func TestBreakingMigrationsAreSeen(t *testing.T) {
 		"drop table a":                                                                        1,
 		"truncate a":                                                                          1,
 		"drop index a":                                                                        0,
-		"set local lock_timeout = '200ms'; lock a":                                            0,
-		"set local lock_timeout = '2s'; lock a":                                               1,
 		"create table a (b int not null); create index on a (b)":                              0,
 		"-- drop table a\nselect 1":                                                           0,
 		"-- contract: no version since 0.2.0 reads it\ndrop table a":                          0,
@@ -122,6 +126,26 @@ func TestBreakingMigrationsAreSeen(t *testing.T) {
 	} {
 		if got := breaks(sql); len(got) != want {
 			t.Errorf("%s: %s", sql, fmt.Sprint(got))
+		}
+	}
+}
+
+func TestLongWaitsAreSeen(t *testing.T) {
+	t.Parallel()
+	for sql, want := range map[string]bool{
+		"create view a as select 1":                                                 false,
+		"set local lock_timeout = '200ms'; alter table a add column b text":         false,
+		"alter table a add column b text":                                           true,
+		"create index on a (b)":                                                     true,
+		"set local lock_timeout = '2s'; lock table a":                               true,
+		"set local lock_timeout = '1000ms'; lock table a":                           true,
+		"set local lock_timeout = '0ms'; lock table a":                              true,
+		"-- set local lock_timeout = '200ms'\nlock table a":                         true,
+		"-- contract: no version since 0.2.0 reads it\nalter table a drop column b": true,
+		"select 1;\n-- +goose Down\ndrop table a":                                   false,
+	} {
+		if waitsLong(sql) != want {
+			t.Errorf("%s: %t", sql, !want)
 		}
 	}
 }

@@ -98,7 +98,7 @@ codes that guests have    %6d  and slots in use on their locks: %d
 attempts that failed      %6d  and said so: %v
 events written            %6d  and owed to two endpoints
 messages received         %6d  %d of them a second time, with the same bytes
-work of killed servers    %6d  times taken over, at most %s after the kill
+leases of servers gone    %6d  that others took over, at most %s after the kill or the freeze
 starts that failed        %6d  times, as the database was away
 wrong                     %6d`, seed, faults, took.Round(time.Second), s.counts, c.answers, did, c.again, total(c.refused), c.refused, living, slots, reported, total(failed), failed,
 		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), byItself, len(wrong))

@@ -188,20 +188,25 @@ type lease struct {
 }
 
 // leases are those that are held now, by key.
-func (s *storm) leases() map[string]lease {
-	held := map[string]lease{}
-	rows, err := s.pool.Query(s.Context(), "select key, fence, held_until from leases where held_until > now() and held_until < 'infinity'")
-	if err != nil {
-		return nil
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var key string
-		var l lease
-		if rows.Scan(&key, &l.fence, &l.until) == nil {
+func (s *storm) leases() (held map[string]lease) {
+	s.Helper()
+	until(s, "the database tells who works on what", func() bool {
+		held = map[string]lease{}
+		rows, err := s.pool.Query(s.Context(), "select key, fence, held_until from leases where held_until > now() and held_until < 'infinity'")
+		if err != nil {
+			return false
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var key string
+			var l lease
+			if rows.Scan(&key, &l.fence, &l.until) != nil {
+				return false
+			}
 			held[key] = l
 		}
-	}
+		return rows.Err() == nil
+	})
 	return held
 }
 
@@ -209,20 +214,23 @@ func (s *storm) leases() map[string]lease {
 // renewed or given back are those of servers that live; one that has run out is nobody's loss unless something is due.
 func (s *storm) takenOver(held map[string]lease) {
 	s.Helper()
-	killed := time.Now()
+	gone := time.Now()
 	until(s, "others have taken over", func() bool {
 		for key, was := range held {
-			var same, over bool
-			err := s.pool.QueryRow(s.Context(), "select exists (select 1 from leases where key = $1 and fence = $2 and held_until = $3), $3 <= now()", key, was.fence, was.until).Scan(&same, &over)
+			var same, over, taken bool
+			err := s.pool.QueryRow(s.Context(), `select exists (select 1 from leases where key = $1 and fence = $2 and held_until = $3), $3 <= now(),
+				exists (select 1 from leases where key = $1 and fence > $2) and $3 <= now()`, key, was.fence, was.until).Scan(&same, &over, &taken)
 			if err != nil || same && (!over || s.isDue(key)) {
 				return false
+			}
+			if taken { // only once it had run out: given back, another may have it sooner
+				s.takeovers++
+				s.worst = max(s.worst, time.Since(gone))
 			}
 			delete(held, key)
 		}
 		return true
 	})
-	s.takeovers++
-	s.worst = max(s.worst, time.Since(killed))
 }
 
 // isDue says whether there is work for the key of a lease.

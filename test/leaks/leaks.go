@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -129,15 +130,18 @@ func (l *Ledger) walk(name string, value any) {
 
 // address learns from an URL, or its path, that lets in whoever knows it: that of a connect page, and that which a vendor sends to.
 func (l *Ledger) address(url string) {
-	if _, rest, ok := strings.Cut(url, "/connect/"); ok && !strings.HasPrefix(rest, "assets/") {
-		token, _, _ := strings.Cut(rest, "/")
-		l.Learn("connect page", token)
+	if m := connectPage.FindStringSubmatch(url); m != nil {
+		l.Learn("connect page", m[1])
 	}
-	if _, rest, ok := strings.Cut(url, "/vendors/"); ok {
-		_, secret, _ := strings.Cut(rest, "/")
-		l.Learn("address for a vendor", secret)
+	if m := vendorsAddress.FindStringSubmatch(url); m != nil {
+		l.Learn("address for a vendor", m[1])
 	}
 }
+
+var (
+	connectPage    = regexp.MustCompile(`^(?:https?://[^/]+)?/connect/([\w-]{16,})(?:[/?]|$)`)
+	vendorsAddress = regexp.MustCompile(`^(?:https?://[^/]+)?/vendors/[\w-]+/([\w-]{16,})$`)
+)
 
 func (l *Ledger) form(encoded string) {
 	values, err := url.ParseQuery(encoded)

@@ -28,7 +28,7 @@ func asked(t *testing.T) *Ledger {
 	})))
 	t.Cleanup(s.Close)
 	for path, body := range map[string]string{"/made": `{"codes":[{"code":"48151623"},{"code":"1628"}]}`, "/refused": `{"code":"90909090"}`, "/later?code=77665544": `{}`,
-		"/connect/tokenOfAPage0123": ``, "/webviews": `{"url":"https://x.example/connect/tokenOfAPage0123"}`, "/vendors/1/secretOfAVendor": ``} {
+		"/connect/tokenOfAPage0123": ``, "/webviews": `{"url":"https://x.example/connect/tokenOfAPage0123","custom_redirect_url":"https://guest.example/connect/done"}`, "/vendors/1/secretOfAVendor01": ``} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,8 @@ func TestWhatIsTold(t *testing.T) {
 		"access_code=1628 and PIN 1628":                                  1,
 		"code=16281, zipcode=1628.5":                                     0,
 		"GET /connect/tokenOfAPage0123/waiting":                          1,
-		"secretOfAVendor":                                                1,
+		"secretOfAVendor01":                                              1,
+		"https://guest.example/connect/done":                             0,
 		"at 10:00:00.48151623, took 1628 ms at :1628":                    0,
 		"0190-48151623-4815162300":                                       0,
 		"was refused: 90909090":                                          0,
