@@ -95,6 +95,7 @@ export const devices = {
     const attempt = await call({ device_id, auto_lock_enabled: true, auto_lock_delay_seconds: 7 })
     equal(attempt.action_type, 'CONFIGURE_AUTO_LOCK')
     equal(attempt.status, 'success')
+    await client.locks.configureAutoLock({ device_id, auto_lock_enabled: false }) // else it locks while others look whether it is unlocked
   },
   '/devices/report_provider_metadata': async (call) => {
     await call({ devices: [{ device_id, omnitec_metadata: {} }] })
