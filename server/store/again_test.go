@@ -1,0 +1,40 @@
+package store
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// A migration that somebody is in the way of is tried again for five minutes; one that fails otherwise is not.
+func TestAMigrationIsTriedAgainWhereSomebodyIsInItsWay(t *testing.T) {
+	t.Parallel()
+	waits, deadlock, wrong := &pgconn.PgError{Code: lockNotAvailable}, &pgconn.PgError{Code: deadlockDetected}, errors.New("wrong")
+	for name, c := range map[string]struct {
+		ends []error // of each try; the last of them is that of all others
+		want error
+		took time.Duration
+	}{
+		"it is done":                      {[]error{nil}, nil, 0},
+		"it waits, then it is in the way": {[]error{waits, deadlock, nil}, nil, 2 * migrateAgain},
+		"it is wrong":                     {[]error{deadlock, wrong}, wrong, migrateAgain},
+		"somebody stays for ever":         {[]error{waits}, waits, migrateFor + migrateAgain},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				begun, try := time.Now(), -1
+				err := again(t.Context(), func() error {
+					try++
+					return c.ends[min(try, len(c.ends)-1)]
+				})
+				if took := time.Since(begun); !errors.Is(err, c.want) || took != c.took {
+					t.Errorf("after %s: %v; expected %v after %s", took, err, c.want, c.took)
+				}
+			})
+		})
+	}
+}
