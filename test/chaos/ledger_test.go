@@ -105,6 +105,9 @@ wrong                     %6d`, seed, faults, took.Round(time.Second), s.counts,
 	if len(wrong) > 0 {
 		s.Errorf("wrong:\n%s", strings.Join(wrong[:min(len(wrong), 20)], "\n"))
 	}
+	if faults >= 20 && s.takeovers == 0 { // fewer may have met servers that had nothing in hand
+		s.Errorf("nothing was taken over, so nothing is known of how soon")
+	}
 	if s.worst > 30*time.Second {
 		s.Errorf("work of a killed server was taken over after %s", s.worst)
 	}
