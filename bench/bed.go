@@ -51,15 +51,23 @@ func newCluster(ctx context.Context) (c *cluster, err error) {
 			c.close()
 		}
 	}()
-	if c.dir, err = os.MkdirTemp("", "deviceaccess-bench-"); err != nil {
+	if c.dir, err = tempDir(); err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(c.dir, 0o711); err != nil { // the database may run as another user
-		return nil, err
-	}
-	c.Cluster, err = pglocal.Start(ctx, pglocal.Options{Dir: filepath.Join(c.dir, "postgres"), Progress: os.Stderr})
+	c.Cluster, err = pglocal.Start(ctx, pglocal.Options{Dir: c.postgres(), Progress: os.Stderr})
 	return c, err
 }
+
+func tempDir() (string, error) {
+	dir, err := os.MkdirTemp("", "deviceaccess-bench-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o711) // the database may run as another user
+}
+
+// postgres is the directory of the cluster's data.
+func (c *cluster) postgres() string { return filepath.Join(c.dir, "postgres") }
 
 func (c *cluster) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

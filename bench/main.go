@@ -51,6 +51,7 @@ var parts = []part{
 	{"growth", false, func(ctx context.Context, o options) ([]figure, error) {
 		return nil, measureGrowth(ctx, o.size, o.rounds)
 	}},
+	{"replicas", false, func(ctx context.Context, o options) ([]figure, error) { return measureReplicas(ctx, o, replicaSize) }},
 }
 
 func main() {

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+// hasFigures looks at the lines of a part that was measured for a moment: whether it measures is what is tested.
+func hasFigures(t *testing.T, figures []figure, err error, lines, rounds int) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(figures) < lines {
+		t.Errorf("%d lines, want at least %d", len(figures), lines)
+	}
+	for _, f := range figures {
+		if len(f.ratios) != rounds || f.floor == "" || f.ours == "" {
+			t.Errorf("%s: %q to %q in %d rounds, want %d", f.what, f.floor, f.ours, len(f.ratios), rounds)
+		}
+	}
+}
+
+func TestReplicaIsMeasured(t *testing.T) {
+	t.Parallel()
+	figures, err := measureReplicas(t.Context(), options{rounds: 1, length: 300 * time.Millisecond}, 0.0002)
+	hasFigures(t, figures, err, 10, 1) // 12, where a system tells of the time of other processes
+}
