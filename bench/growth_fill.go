@@ -24,9 +24,24 @@ const (
 // fillGrowth makes so much of what there would be, spread over workspaces as in life: the largest one, which is measured,
 // has an eighth of all devices, the smallest ones a few. Nothing of it is ever due, so that nobody works on it.
 func (b *listBed) fillGrowth(ctx context.Context, size float64) error {
+	if err := b.fillDevices(ctx, size); err != nil {
+		return err
+	}
+	if err := b.fillEvents(ctx, int(growthDevices*size), time.Now().UTC().Truncate(store.Day)); err != nil {
+		return err
+	}
+	for _, rest := range []string{"vacuum analyze", "checkpoint"} { // neither is for a transaction
+		if _, err := b.pool.Exec(ctx, rest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillDevices makes all but the events.
+func (b *listBed) fillDevices(ctx context.Context, size float64) error {
 	devices := int(growthDevices * size)
 	firstCode := idAt("timestamptz '2026-02-01' + n * interval '1 second'", "n || '/1'")
-	today := time.Now().UTC().Truncate(store.Day)
 	for _, step := range []struct{ what, sql string }{
 		{"workspaces", fmt.Sprintf(`
 			insert into workspaces (workspace_id, name, is_sandbox, retention_due_at) select gen_random_uuid(), 'w' || n, true, now() + interval '1 day' from generate_series(2, %d) n;
@@ -53,14 +68,6 @@ func (b *listBed) fillGrowth(ctx context.Context, size float64) error {
 			from (select * from bench_devices order by n) x, generate_series(1, %d) i`, idAt("timestamptz '2026-02-01' + n * interval '1 second'", "n || '/' || i"), codesEach)},
 	} {
 		if err := b.insert(ctx, step.what, step.sql+"; analyze"); err != nil {
-			return err
-		}
-	}
-	if err := b.fillEvents(ctx, devices, today); err != nil {
-		return err
-	}
-	for _, rest := range []string{"vacuum analyze", "checkpoint"} { // neither is for a transaction
-		if _, err := b.pool.Exec(ctx, rest); err != nil {
 			return err
 		}
 	}

@@ -52,6 +52,10 @@ var parts = []part{
 		return nil, measureGrowth(ctx, o.size, o.rounds)
 	}},
 	{"replicas", false, func(ctx context.Context, o options) ([]figure, error) { return measureReplicas(ctx, o, replicaSize) }},
+	{"audit", false, measureAudit},
+	{"partitions", false, func(ctx context.Context, o options) ([]figure, error) {
+		return measurePartitions(ctx, o, partitionsSize)
+	}},
 }
 
 func main() {
@@ -66,7 +70,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 7, "how often each side is measured; Terraform at most 3 times")
 	flag.DurationVar(&o.length, "length", 2*time.Second, "of one measurement")
 	flag.IntVar(&o.clients, "clients", 32, "connections that ask at once")
-	flag.IntVar(&o.rows, "rows", 1_000_000, "of each table whose list is measured")
+	flag.IntVar(&o.rows, "rows", 1_000_000, "of each table whose list is measured, and of the audit log")
 	flag.StringVar(&o.only, "only", "", "measure only the operations of parts api and lists whose path contains this")
 	flag.BoolVar(&o.costs, "costs", false, "say what each request of part api takes of the processors and of PostgreSQL's log")
 	flag.StringVar(&o.sizes, "sizes", "200,1000", "how many resources a configuration of Terraform has")

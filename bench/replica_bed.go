@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
@@ -78,13 +77,7 @@ func newReplicaBed(ctx context.Context, size float64) (_ *replicaBed, err error)
 	if err := access.FollowKeys(ctx, b.primary.db, b.keys); err != nil {
 		return nil, err
 	}
-	rows, err := b.pool.Query(ctx, "select workspace_id, device, code from bench_devices order by md5(n::text)")
-	if err != nil {
-		return nil, err
-	}
-	if b.places, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p place, err error) {
-		return p, row.Scan(&p.workspace, &p.device, &p.code)
-	}); err != nil {
+	if b.places, err = b.allPlaces(ctx); err != nil {
 		return nil, err
 	}
 	return b, b.startReplica(ctx)

@@ -40,7 +40,7 @@ func measureReplicas(ctx context.Context, o options, size float64) (figures []fi
 			return nil, err
 		}
 		for _, f := range append(late, shared...) {
-			f.what += fmt.Sprintf(", while %d others write", writers)
+			f.what += fmt.Sprintf(", others who write: %d", writers)
 			figures = append(figures, f)
 			progress(f)
 		}
