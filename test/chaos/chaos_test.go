@@ -52,17 +52,22 @@ type receiver struct {
 	silence    time.Duration // the longest between two messages
 }
 
-func newReceiver(t testing.TB) *receiver {
+// newReceiver tells of each request that has begun, and from where; what that returns is called when it ends.
+func newReceiver(t testing.TB, begins func(path, from string) (done func())) *receiver {
 	t.Helper()
 	r := &receiver{TB: t, bodies: map[string][sha256.Size]byte{}}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		defer begins(req.URL.Path, req.RemoteAddr)()
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			return // cut off before it was received
 		}
 		r.receive(req.URL.Path+req.Header.Get("webhook-id"), sha256.Sum256(body))
 		if req.URL.Path == "/slow/" {
-			<-time.After(20 * time.Millisecond)
+			select {
+			case <-req.Context().Done(): // who sent it is gone
+			case <-time.After(20 * time.Millisecond):
+			}
 		}
 	}))
 	t.Cleanup(r.Close)
@@ -114,7 +119,7 @@ func TestNoEventIsLostWhenTheServerIsKilled(t *testing.T) {
 	kills, seed := number(t, "CHAOS_KILLS", 3), number(t, "CHAOS_SEED", 1)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 	dsn := storetest.New(t)
-	s, r := newServer(t, dsn), newReceiver(t)
+	s, r := newServer(t, dsn), newReceiver(t, func(string, string) func() { return func() {} })
 	s.start()
 	db, err := store.Open(t.Context(), dsn, 8)
 	if err != nil {

@@ -15,6 +15,7 @@ type gate struct {
 	addr string
 	cut  atomic.Bool
 	dial func(context.Context) (net.Conn, error)
+	told func(from, on net.Conn)
 
 	mu   sync.Mutex
 	open map[net.Conn]bool
@@ -22,11 +23,17 @@ type gate struct {
 
 func newGate(t testing.TB, dial func(context.Context) (net.Conn, error)) *gate {
 	t.Helper()
+	return newToldGate(t, dial, func(net.Conn, net.Conn) {})
+}
+
+// newToldGate tells of each connection that has come, and of the one that it goes on by, before anything passes.
+func newToldGate(t testing.TB, dial func(context.Context) (net.Conn, error), told func(from, on net.Conn)) *gate {
+	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gate{addr: l.Addr().String(), dial: dial, open: map[net.Conn]bool{}}
+	g := &gate{addr: l.Addr().String(), dial: dial, told: told, open: map[net.Conn]bool{}}
 	ctx := t.Context()
 	var passing sync.WaitGroup
 	passing.Go(func() {
@@ -56,11 +63,21 @@ func (g *gate) sever() {
 }
 
 // during cuts the gate while f runs.
-func (g *gate) during(f func()) {
-	g.cut.Store(true)
-	g.sever()
+func (g *gate) during(f func()) { gates{g}.during(f) }
+
+// gates are several to one place, so that it is known who comes through which.
+type gates []*gate
+
+// during cuts all of them while f runs.
+func (all gates) during(f func()) {
+	for _, g := range all {
+		g.cut.Store(true)
+		g.sever()
+	}
 	f()
-	g.cut.Store(false)
+	for _, g := range all {
+		g.cut.Store(false)
+	}
 }
 
 func (g *gate) pass(ctx context.Context, c net.Conn) {
@@ -75,6 +92,7 @@ func (g *gate) pass(ctx context.Context, c net.Conn) {
 		return
 	}
 	defer d.Close()
+	g.told(c, d)
 	g.mu.Lock()
 	g.open[c], g.open[d] = true, true
 	g.mu.Unlock()

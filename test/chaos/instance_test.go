@@ -15,6 +15,7 @@ import (
 // instance is one of several servers on one database, kept running as a supervisor would.
 type instance struct {
 	testing.TB
+	name  string
 	addr  string
 	args  []string
 	ready string // file
@@ -61,7 +62,7 @@ func freeAddress(t testing.TB) string {
 func newInstance(t testing.TB, name string, args ...string) *instance {
 	t.Helper()
 	dir := t.TempDir()
-	i := &instance{TB: t, addr: freeAddress(t), ready: filepath.Join(dir, "ready.json"), wanted: true}
+	i := &instance{TB: t, name: name, addr: freeAddress(t), ready: filepath.Join(dir, "ready.json"), wanted: true}
 	i.args = append(args, "--listen", i.addr)
 	var err error
 	if i.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
@@ -116,6 +117,13 @@ func (i *instance) signal(s syscall.Signal) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	_ = i.cmd.Process.Signal(s) // it may have ended just now
+}
+
+// pid is of the process that there is.
+func (i *instance) pid() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.cmd.Process.Pid
 }
 
 // end has the process end by a signal, and returns when it has. Another is then being started.

@@ -79,6 +79,7 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 		complain("an event has not arrived: %s", key)
 	}
 	s.told(complain)
+	together := s.oneAtATime(complain)
 	byItself := 0
 	for _, i := range s.instances {
 		byItself += i.byItself
@@ -99,9 +100,9 @@ attempts that failed      %6d  and said so: %v
 events written            %6d  and owed to two endpoints
 messages received         %6d  %d of them a second time, with the same bytes
 leases of servers gone    %6d  that others took over, at most %s after the kill or the freeze
-starts that failed        %6d  times, as the database was away
+starts that failed        %6d  times, as the database was away%s
 wrong                     %6d`, seed, faults, took.Round(time.Second), s.counts, c.answers, did, c.again, total(c.refused), c.refused, living, slots, reported, total(failed), failed,
-		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), byItself, len(wrong))
+		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), byItself, together, len(wrong))
 	if len(wrong) > 0 {
 		s.Errorf("wrong:\n%s", strings.Join(wrong[:min(len(wrong), 20)], "\n"))
 	}

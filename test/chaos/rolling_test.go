@@ -128,6 +128,7 @@ func TestRollingRestartLosesNoRequest(t *testing.T) {
 	if len(r.lost) > 0 {
 		t.Errorf("%d requests were lost: %v", len(r.lost), r.lost[:min(len(r.lost), 10)])
 	}
+	t.Log(s.oneAtATime(t.Errorf))
 	for _, i := range s.instances {
 		if i.byItself > 0 {
 			t.Errorf("a server did not end in good order %d times", i.byItself)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -27,8 +28,12 @@ type storm struct {
 	database       *database
 	instances      []*instance
 	balancer       *balancer
-	cloud          *gate
+	vendor         string // address of the cloud
+	cloud          gates  // of each server
 	endpoints      *gate
+	witness        *witness
+	webhooks       map[string]string // leases of endpoints, as the witness names them
+	frozen, killed []absence
 	locks          []string // device_ids
 	receiver       *receiver
 	pool           *pgxpool.Pool
@@ -63,7 +68,9 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 		switch n % 5 {
 		case 0, 2:
 			s.counts["kill -9"]++
+			begun := time.Now()
 			victim.end(syscall.SIGKILL)
+			s.killed = append(s.killed, absence{victim.name, begun, time.Now()})
 			s.takenOver(s.leases())
 		case 1:
 			s.counts["frozen"]++
@@ -71,6 +78,7 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 			victim.signal(syscall.SIGSTOP)
 			s.takenOver(s.leases())
 			<-time.After(time.Until(begun.Add(frozen)))
+			s.frozen = append(s.frozen, absence{victim.name, begun, time.Now()})
 			victim.signal(syscall.SIGCONT)
 		default:
 			s.counts["TERM"]++
@@ -98,7 +106,7 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 // newStorm starts three servers of a program, which need not be of today: it makes the schema itself.
 func newStorm(t testing.TB, program string) *storm {
 	t.Helper()
-	s := &storm{TB: t, program: program, data: t.TempDir(), database: newDatabase(t), receiver: newReceiver(t), counts: map[string]int{}}
+	s := &storm{TB: t, program: program, data: t.TempDir(), database: newDatabase(t), witness: &witness{}, webhooks: map[string]string{}, counts: map[string]int{}}
 	dsn := s.database.dsn()
 	common := []string{"--data-dir", s.data, "--database-url", dsn}
 	out, err := exec.CommandContext(t.Context(), s.program, append([]string{"migrate"}, common...)...).CombinedOutput()
@@ -109,17 +117,25 @@ func newStorm(t testing.TB, program string) *storm {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.pool.Close)
+	if _, err := s.pool.Exec(t.Context(), leaseLog); err != nil {
+		t.Fatal(err)
+	}
 	cloud := newInstance(t, "the cloud", append([]string{s.program, "sandbox", "serve", "--sandbox-speed", "20"}, common...)...)
-	s.cloud = newGate(t, to(cloud.addr))
-	s.endpoints = newGate(t, to(strings.TrimPrefix(s.receiver.URL, "http://")))
+	s.vendor = cloud.addr
+	var asking, sending openers
+	watched := s.witness.watchCloud(t, s.vendor, asking.whose)
 	s.balancer = newBalancer(t)
 	for n := range 3 {
-		args := append([]string{s.program, "serve", "--sandbox", "--sandbox-locks", "2", "--sandbox-url", "http://" + s.cloud.addr,
-			"--public-url", "http://" + s.balancer.addr, "--allow-webhook-prefix", "127.0.0.0/8", "--log-level", "warn", "--shutdown-delay", "1s"}, common...)
+		name := fmt.Sprintf("server %d", n+1)
+		cloud := asking.gate(t, watched, func(net.Conn) string { return name })
+		s.cloud = append(s.cloud, cloud)
+		args := []string{s.program, "serve", "--sandbox", "--sandbox-locks", "2", "--sandbox-url", "http://" + cloud.addr, "--data-dir", s.data,
+			"--database-url", dsn + "&application_name=" + url.PathEscape(name), "--public-url", "http://" + s.balancer.addr,
+			"--allow-webhook-prefix", "127.0.0.0/8", "--log-level", "warn", "--shutdown-delay", "1s"}
 		if n == 0 { // it makes the sandbox, and the key
 			args = append(args, "--ready-file", filepath.Join(s.data, "ready.json"))
 		}
-		i := newInstance(t, fmt.Sprintf("server %d", n+1), args...)
+		i := newInstance(t, name, args...)
 		if n == 0 {
 			i.ready = filepath.Join(s.data, "ready.json")
 			s.key, s.workspace = i.credentials()
@@ -127,8 +143,21 @@ func newStorm(t testing.TB, program string) *storm {
 		s.instances = append(s.instances, i)
 		s.balancer.add(t.Context(), i.addr)
 	}
+	s.receiver = newReceiver(t, func(path, from string) (done func()) { return s.witness.delivery(sending.whose(from), path) })
+	s.endpoints = sending.gate(t, strings.TrimPrefix(s.receiver.URL, "http://"), s.origin)
 	s.people()
 	return s
+}
+
+// origin is the server that has opened a connection.
+func (s *storm) origin(c net.Conn) string {
+	names, all := map[int]string{}, []int{}
+	for _, i := range s.instances {
+		pid := i.pid()
+		names[pid] = i.name
+		all = append(all, pid)
+	}
+	return names[opener(c, all)]
 }
 
 func to(addr string) func(context.Context) (net.Conn, error) {
@@ -141,9 +170,11 @@ func (s *storm) people() {
 	c := &client{url: "http://" + s.balancer.addr, key: s.key, refused: map[string]int{},
 		http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}} // each request to another server
 	for _, path := range []string{"/fast/", "/slow/"} {
-		if a, ok := c.ask(s.Context(), "/webhooks/create", map[string]any{"url": "http://" + s.endpoints.addr + path}); !ok || a.status != http.StatusOK {
+		a, ok := c.ask(s.Context(), "/webhooks/create", map[string]any{"url": "http://" + s.endpoints.addr + path})
+		if !ok || a.status != http.StatusOK {
 			s.Fatalf("create a webhook: %v", a)
 		}
+		s.webhooks["endpoint:"+path] = "endpoint:" + a.text("webhook", "webhook_id")
 	}
 	var devices []string
 	until(s, "the locks are there", func() bool {
@@ -256,7 +287,7 @@ type slot struct{ pin, name string }
 // memory is what is really on a lock.
 func (s *storm) memory(device string) (slots []slot) {
 	s.Helper()
-	out, err := exec.CommandContext(s.Context(), s.program, "sandbox", "memory", "--endpoint", "http://"+s.cloud.addr, "--data-dir", s.data, "--database-url", s.database.dsn(), device).Output()
+	out, err := exec.CommandContext(s.Context(), s.program, "sandbox", "memory", "--endpoint", "http://"+s.vendor, "--data-dir", s.data, "--database-url", s.database.dsn(), device).Output()
 	if err != nil {
 		s.Fatalf("look into lock %s: %v", device, err)
 	}

@@ -1,0 +1,123 @@
+package chaos_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// leaseLog has the database write down who takes which lease, renews it and gives it back: servers connect by their names.
+const leaseLog = `
+create table lease_log (n bigint generated always as identity primary key, at timestamptz not null default clock_timestamp(),
+  key text not null, fence bigint not null, held_until timestamptz not null, server text not null);
+create function log_lease() returns trigger language plpgsql as $$ begin
+  insert into lease_log (key, fence, held_until, server) values (new.key, new.fence, new.held_until, current_setting('application_name'));
+  return null;
+end $$;
+create trigger log_lease after insert or update on leases for each row execute function log_lease()`
+
+// tenures are those of all leases, by key.
+func (s *storm) tenures() map[string][]tenure {
+	s.Helper()
+	rows, err := s.pool.Query(s.Context(), `select key, fence, server, at, case when held_until = '-infinity' then at else held_until end from lease_log order by n`)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer rows.Close()
+	all := map[string][]tenure{}
+	for rows.Next() {
+		var key string
+		var t tenure
+		if err := rows.Scan(&key, &t.fence, &t.server, &t.from, &t.to); err != nil {
+			s.Fatal(err)
+		}
+		if known := all[key]; len(known) > 0 && known[len(known)-1].fence == t.fence && known[len(known)-1].server == t.server {
+			known[len(known)-1].to = t.to // renewed, or given back
+		} else {
+			all[key] = append(known, t)
+		}
+	}
+	if rows.Err() != nil {
+		s.Fatal(rows.Err())
+	}
+	return all
+}
+
+// oneAtATime checks that each device, account and endpoint was worked on by one server at a time, as seen by the cloud and by the
+// endpoints, and returns what it has counted.
+func (s *storm) oneAtATime(complain func(string, ...any)) string {
+	s.Helper()
+	keys := s.leaseKeys()
+	h := history{tenures: s.tenures(), frozen: s.frozen, killed: s.killed}
+	asked, free, unknown := map[string]int{}, map[string]int{}, 0
+	s.witness.mu.Lock()
+	for _, r := range s.witness.seen {
+		switch key := keys[r.of]; {
+		case r.of == "":
+			free[r.what]++
+		case r.server == "":
+			unknown++
+		case key == "":
+			complain("%s, which has no lease", r)
+		default:
+			r.of = key
+			lane, _, _ := strings.Cut(key, ":")
+			asked[lane]++
+			h.requests = append(h.requests, r)
+		}
+	}
+	s.witness.mu.Unlock()
+	v := h.judge()
+	for _, w := range v.wrong {
+		complain("%s", w)
+	}
+	for _, lane := range []string{"device", "endpoint"} { // an account is asked once a minute
+		if v.handed[lane] == 0 && (lane != "endpoint" || origins) {
+			complain("of %d requests none came from another server than the one before it, at any %s", asked[lane], lane)
+		}
+	}
+	if unknown*100 > len(h.requests) {
+		complain("of %d requests nobody knows whose they were", unknown)
+	}
+	return fmt.Sprintf(`
+requests by servers       %6d  %v, of servers that had just been killed: %d
+  from another than before%6d  %v
+  by one that woke        %6d  and whose lease had run out while it was frozen: %v
+  in the air meanwhile    %6d  of servers that were frozen or killed
+  that need no lease      %6d  %v
+worked on by two at once  %6d`, len(h.requests)+unknown, asked, unknown, total(v.handed), v.handed, total(v.woken), v.woken, v.outlived, total(free), free, len(v.wrong))
+}
+
+// leaseKeys are the leases of what requests are about.
+func (s *storm) leaseKeys() map[string]string {
+	s.Helper()
+	keys := maps.Clone(s.webhooks)
+	rows, err := s.pool.Query(s.Context(), "select 'lock:' || vendor_ref, 'device:' || device_id from devices")
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var ref, key string
+		if err := rows.Scan(&ref, &key); err != nil {
+			s.Fatal(err)
+		}
+		keys[ref] = key
+	}
+	if rows.Err() != nil {
+		s.Fatal(rows.Err())
+	}
+	var account string // there is one
+	if err := s.pool.QueryRow(s.Context(), "select 'account:' || connected_account_id from connected_accounts").Scan(&account); err != nil {
+		s.Fatal(err)
+	}
+	s.witness.mu.Lock()
+	defer s.witness.mu.Unlock()
+	for _, r := range s.witness.seen {
+		if strings.HasPrefix(r.of, "account:") {
+			keys[r.of] = cmp.Or(keys[r.of], account)
+		}
+	}
+	return keys
+}
