@@ -79,6 +79,7 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 		{"/webhooks/create, to a floor that has an audit log, too", aim{}, b.floor("/logged-hook", hook), create},
 		{"/webhooks/create with an Idempotency-Key, to without", aim{}, create, keyed},
 		{"/access_codes/create, for a stay to come", writes, b.floor("/new-code", later...), b.ours("/access_codes/create", later...)},
+		{"/access_codes/create, for a stay to come, to a floor that writes the same rows", writes, b.floor("/whole-new-code", later...), b.ours("/access_codes/create", later...)},
 		{"/access_codes/create, while locks are worked on", writes, b.floor("/new-code", codes...), b.ours("/access_codes/create", codes...)},
 	})
 	return append(figures, withTraces...), err

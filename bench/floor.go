@@ -75,7 +75,9 @@ func (b *bed) serveFloor(ctx context.Context, dsn string) error {
 		create table bench_audit (id uuid primary key, workspace_id uuid, at timestamptz default now(), operation text, subject_ids uuid[]);
 		create index on bench_audit using gin (subject_ids);
 		create table bench_codes (id uuid primary key, workspace_id uuid, device_id uuid, name text, created_at timestamptz default now());
-		create index on bench_codes (workspace_id, created_at, id); create index on bench_codes (device_id)`); err != nil {
+		create index on bench_codes (workspace_id, created_at, id); create index on bench_codes (device_id);
+		create table bench_whole_codes (like access_codes including all); create table bench_attempts (like action_attempts including all);
+		create table bench_events (like events including all); create table bench_log (like audit_log including all)`); err != nil {
 		return err
 	}
 	r := chi.NewRouter()
@@ -97,6 +99,7 @@ func (b *bed) serveFloor(ctx context.Context, dsn string) error {
 		_, err := b.pool.Exec(ctx, "insert into bench_codes (id, workspace_id, device_id, name) values ($1, $2, $3, $4)", id, workspace, in.DeviceID, in.Name)
 		return map[string]any{"id": id, "name": in.Name}, err
 	}))
+	r.Post("/whole-new-code", b.authenticated(b.createsWhole))
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -105,6 +108,35 @@ func (b *bed) serveFloor(ctx context.Context, dsn string) error {
 	b.bare = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
 	go b.bare.Serve(listener) //nolint:errcheck // ends with close
 	return nil
+}
+
+// createsWhole writes in one statement what the contract has to be there once a code was asked for: the code, the attempt,
+// both events and the entry of the audit log, in tables with the columns and indexes of ours.
+func (b *bed) createsWhole(ctx context.Context, workspace uuid.UUID, body []byte) (any, error) {
+	var in struct {
+		DeviceID uuid.UUID `json:"device_id"`
+		Name     string    `json:"name"`
+		StartsAt time.Time `json:"starts_at"`
+		EndsAt   time.Time `json:"ends_at"`
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return nil, err
+	}
+	ids := make([]uuid.UUID, 5)
+	for i := range ids {
+		ids[i] = uuid.Must(uuid.NewV7())
+	}
+	_, err := b.pool.Exec(ctx, `with attempt as (insert into bench_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, status, deadline_at)
+			values ($2, $6, $7, $1, 'CREATE_ACCESS_CODE', 'success', now() + interval '1 minute')),
+		events as (insert into bench_events (event_id, workspace_id, event_type, device_id, access_code_id, payload, occurred_at, fanned_out_at)
+			values ($3, $6, 'access_code.created', $7, $1, $11, now(), now()), ($4, $6, 'access_code.mutations_requested', $7, $1, $11, now(), now())),
+		log as (insert into bench_log (audit_id, workspace_id, actor_kind, operation, subject_kinds, subject_ids, outcome)
+			values ($5, $6, 'api_key', '/access_codes/create', '{access_code_id,action_attempt_id,device_id}', array[$1, $2, $7]::uuid[], 'done'))
+		insert into bench_whole_codes (access_code_id, workspace_id, device_id, is_managed, name, starts_at, ends_at, status, pin_sealed, pin_mac)
+			values ($1, $6, $7, true, $8, $9, $10, 'unset', $12, $13)`,
+		ids[0], ids[1], ids[2], ids[3], ids[4], workspace, in.DeviceID, in.Name, in.StartsAt, in.EndsAt,
+		map[string]any{"device_id": in.DeviceID, "access_code_id": ids[0], "device_custom_metadata": map[string]any{}}, make([]byte, 48), ids[0][:])
+	return map[string]any{"id": ids[0], "action_attempt_id": ids[1], "name": in.Name, "starts_at": in.StartsAt, "ends_at": in.EndsAt}, err
 }
 
 // inserts makes a webhook by a statement: $1 is its identifier, $2 the workspace, $3 the URL.

@@ -58,23 +58,26 @@ func toAttempt(r store.ActionAttempt) Attempt {
 }
 
 func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string, opt attemptOptions) (store.ActionAttempt, error) {
-	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: newID(), WorkspaceID: c.WorkspaceID, DeviceID: &c.DeviceID,
-		AccessCodeID: &c.AccessCodeID, ActionType: actionType, Gen: c.DesiredGen, Options: mustJSON(opt), Patience: s.opt.AttemptPatience})
+	return s.insertAttempt(ctx, tx, c, actionType, Pending, opt)
+}
+
+// doneAttempt is an attempt that has nothing left to do.
+func (s *Service) doneAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string) (store.ActionAttempt, error) {
+	return s.insertAttempt(ctx, tx, c, actionType, Succeeded, attemptOptions{})
+}
+
+func (s *Service) insertAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string, status AttemptStatus, opt attemptOptions) (store.ActionAttempt, error) {
+	r, err := tx.InsertActionAttempt(ctx, s.attemptOf(c, actionType, status, opt))
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
 	}
 	return r, nil
 }
 
-// doneAttempt is an attempt that has nothing left to do.
-func (s *Service) doneAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string) (store.ActionAttempt, error) {
-	r, err := s.newAttempt(ctx, tx, c, actionType, attemptOptions{})
-	if err != nil {
-		return r, err
-	}
-	r.Status = string(Succeeded)
-	_, err = s.finish(ctx, tx, r, Succeeded, "", "")
-	return r, err
+// attemptOf is the row of an attempt that is about a code.
+func (s *Service) attemptOf(c store.AccessCode, actionType string, status AttemptStatus, opt attemptOptions) store.InsertActionAttemptParams {
+	return store.InsertActionAttemptParams{ActionAttemptID: newID(), WorkspaceID: c.WorkspaceID, DeviceID: &c.DeviceID, AccessCodeID: &c.AccessCodeID,
+		ActionType: actionType, Gen: c.DesiredGen, Options: mustJSON(opt), Status: string(status), Patience: s.opt.AttemptPatience}
 }
 
 // finish ends an attempt and says whether it had not ended before.

@@ -232,9 +232,9 @@ func (t *deviceTx) inventPIN(c *store.AccessCode) (bool, error) {
 	if t.caps.ProviderPIN {
 		return true, nil
 	}
-	taken := make([]store.AccessCode, len(t.codes))
+	taken := make([]store.TakenOnDeviceRow, len(t.codes))
 	for i, c := range t.codes {
-		taken[i] = *c
+		taken[i] = store.TakenOnDeviceRow{PinMac: c.PinMac}
 	}
 	pin, err := t.s.generatePIN(t.d.DeviceID, t.caps, taken, 0)
 	if _, refused := asError(err); refused {

@@ -121,7 +121,7 @@ func (s *Service) newDeviceAttempt(ctx context.Context, tx store.Tx, d store.Dev
 
 func (s *Service) newDeviceAttemptWith(ctx context.Context, tx store.Tx, d store.Device, action string, patience time.Duration, opt attemptOptions) (store.ActionAttempt, error) {
 	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: newID(), WorkspaceID: d.WorkspaceID, DeviceID: &d.DeviceID,
-		ActionType: action, Options: mustJSON(opt), Patience: patience})
+		ActionType: action, Options: mustJSON(opt), Status: string(Pending), Patience: patience})
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
 	}

@@ -167,7 +167,7 @@ func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *st
 		c.Name = ch.Name
 	}
 	if coded {
-		taken, err := tx.AllCodesOfDevice(ctx, d.DeviceID)
+		taken, err := tx.TakenOnDevice(ctx, d.DeviceID)
 		if err != nil {
 			return nil, err
 		}

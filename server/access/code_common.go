@@ -24,7 +24,7 @@ type NewCodes struct {
 // place is a device that is to get a code.
 type place struct {
 	device store.Device
-	taken  []store.AccessCode
+	taken  []store.TakenOnDeviceRow
 }
 
 // CreateCodes writes down a code for each of the devices, or for none. A PIN that is chosen here is one that all
@@ -121,30 +121,42 @@ func onDeviceError(err error, device uuid.UUID) error {
 func lockPlaces(ctx context.Context, tx store.Tx, p Principal, ids []uuid.UUID) (map[uuid.UUID]place, error) {
 	places := map[uuid.UUID]place{}
 	for _, id := range slices.SortedFunc(slices.Values(ids), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
-		d, err := lockManagedDevice(ctx, tx, p, id)
+		at, err := lockPlace(ctx, tx, p, id)
 		if err != nil {
 			return nil, err
 		}
-		taken, err := tx.AllCodesOfDevice(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		places[id] = place{d, taken}
+		places[id] = at
 	}
 	return places, nil
+}
+
+// lockPlace is lockManagedDevice for a device that is to get a code.
+func lockPlace(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (at place, err error) {
+	err = tx.Together(ctx,
+		func(tx store.Tx) (err error) {
+			at.device, err = tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id})
+			return err
+		},
+		func(tx store.Tx) (err error) { at.taken, err = tx.TakenOnDevice(ctx, id); return err })
+	return at, mayWorkOn(at.device, id, p, err)
 }
 
 // lockManagedDevice locks a device of the workspace on which something is to be done.
 // It fails with NotFound, and with Invalid (device_unmanaged).
 func lockManagedDevice(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (store.Device, error) {
 	d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id})
+	return d, mayWorkOn(d, id, p, err)
+}
+
+// mayWorkOn says why nothing is to be done on a device that was read with err.
+func mayWorkOn(d store.Device, id uuid.UUID, p Principal, err error) error {
 	switch {
 	case store.IsNoRows(err), err == nil && !p.reaches(d.ConnectedAccountID):
-		return d, deviceNotFound("device_id", id.String())
+		return deviceNotFound("device_id", id.String())
 	case err == nil && !d.IsManaged:
-		return d, deviceUnmanaged()
+		return deviceUnmanaged()
 	}
-	return d, err
+	return err
 }
 
 // sharedPIN makes a PIN that all the devices take, of the preferred length if all take that, else of the shortest.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -45,24 +46,20 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 		if err := s.joinKey(ctx, tx, p, &n); err != nil {
 			return err
 		}
-		d, err := lockManagedDevice(ctx, tx, p, device)
+		at, err := lockPlace(ctx, tx, p, device)
 		if err != nil {
 			return err
 		}
-		taken, err := tx.AllCodesOfDevice(ctx, d.DeviceID)
+		row, err := s.newCode(at.device, at.taken, n)
 		if err != nil {
 			return err
 		}
-		row, err := s.newCode(d, taken, n)
-		if err != nil {
-			return err
-		}
-		r, attempt, err := s.insertCode(ctx, tx, d, row)
+		r, attempt, err := s.insertCode(ctx, tx, at.device, row)
 		if err != nil {
 			return err
 		}
 		a = toAttempt(attempt)
-		c, err = s.toCode(r, beside(told(d)))
+		c, err = s.toCode(r, beside(told(at.device)))
 		return err
 	})
 	if _, ok := asError(err); err != nil && !ok {
@@ -71,15 +68,38 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 	return c, a, err
 }
 
-// insertCode writes down a new code and the attempt to put it on its device.
+// insertCode writes down a new code and the attempt to put it on its device, all in one round trip. Where it is to be put
+// there later, that attempt has come to its end: there is nothing to do but to wait for the time.
 func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, row store.InsertAccessCodeParams) (r store.AccessCode, a store.ActionAttempt, err error) {
-	if r, err = tx.InsertAccessCode(ctx, row); err != nil {
+	ahead, status, mutation := s.ahead(d, row), Pending, "creating"
+	if ahead > 0 {
+		status = Succeeded
+	}
+	if row.Status == string(StatusUnset) {
+		mutation = "deferring_creation"
+	}
+	c := store.AccessCode{AccessCodeID: row.AccessCodeID, WorkspaceID: row.WorkspaceID, DeviceID: row.DeviceID, DesiredGen: 1}
+	attempt := s.attemptOf(c, CreateAccessCode, status, attemptOptions{})
+	events := make([]store.InsertEventParams, 2)
+	if events[0], err = s.eventOf("access_code.created", aboutCode(d, c)); err != nil {
 		return r, a, err
 	}
-	if a, err = s.newAttempt(ctx, tx, r, CreateAccessCode, attemptOptions{}); err != nil {
+	if events[1], err = s.eventOf(mutationsRequested, asking(aboutCode(d, c), mutation)); err != nil {
 		return r, a, err
 	}
-	if err := s.emit(ctx, tx, "access_code.created", aboutCode(d, r)); err != nil {
+	var waits bool
+	err = tx.Together(ctx,
+		func(tx store.Tx) (err error) { r, err = tx.InsertAccessCode(ctx, row); return err },
+		func(tx store.Tx) (err error) { a, err = tx.InsertActionAttempt(ctx, attempt); return err },
+		func(tx store.Tx) (err error) { waits, err = tx.InsertEvent(ctx, events[0]); return err },
+		func(tx store.Tx) (err error) { _, err = tx.InsertEvent(ctx, events[1]); return err },
+		func(tx store.Tx) error {
+			if ahead > 0 {
+				return tx.ExpectDevice(ctx, store.ExpectDeviceParams{DeviceID: d.DeviceID, After: ahead})
+			}
+			return tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: d.DeviceID})
+		})
+	if err != nil {
 		return r, a, err
 	}
 	if row.UsesBackupPool {
@@ -87,18 +107,29 @@ func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, r
 			return r, a, err
 		}
 	}
-	mutation := "creating"
-	if r.Status == string(StatusUnset) {
-		mutation = "deferring_creation"
+	if waits {
+		if err := s.waker.Wake(ctx, tx, OutboxLane, d.WorkspaceID); err != nil {
+			return r, a, err
+		}
 	}
-	if err := s.emitMutation(ctx, tx, aboutCode(d, r), mutation); err != nil {
-		return r, a, err
+	if ahead > 0 {
+		return r, a, nil
 	}
-	return r, a, s.wakeDevice(ctx, tx, d.DeviceID, false)
+	return r, a, s.waker.Wake(ctx, tx, DeviceLane, d.DeviceID)
+}
+
+// ahead is how long nothing is to be done on a device for a new code; 0 where it has to be looked at now, as it has also
+// where a backup pool may make room for the code.
+func (s *Service) ahead(d store.Device, row store.InsertAccessCodeParams) time.Duration {
+	when := programAt(store.AccessCode{StartsAt: row.StartsAt, PreferNativeScheduling: row.PreferNativeScheduling, OfflineKind: row.OfflineKind}, capabilities(d))
+	if when == nil || row.UsesBackupPool || readPool(d).Enabled {
+		return 0
+	}
+	return max(when.Sub(s.opt.Now()), 0)
 }
 
 // newCode is the row of a code on d, checked against the device and the codes that are on it.
-func (s *Service) newCode(d store.Device, taken []store.AccessCode, n NewCode) (r store.InsertAccessCodeParams, err error) {
+func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewCode) (r store.InsertAccessCodeParams, err error) {
 	caps := capabilities(d)
 	if n.Offline || n.OneTime {
 		return s.newOfflineCode(d, taken, n)
@@ -176,10 +207,10 @@ func noRoom(caps Capabilities) *Error {
 
 // full says whether the device has no room for one more code; those on their way off make room, and those of the
 // backup pool give way.
-func full(caps Capabilities, codes []store.AccessCode) bool {
+func full(caps Capabilities, taken []store.TakenOnDeviceRow) bool {
 	n := 0
-	for _, c := range codes {
-		if c.RemovingSince == nil && !c.InPool {
+	for _, c := range taken {
+		if !c.Leaving && !c.InPool {
 			n++
 		}
 	}
@@ -188,16 +219,16 @@ func full(caps Capabilities, codes []store.AccessCode) bool {
 
 // checkFree says whether another code than self has the PIN already. Those on their way off do not count, nor those of
 // the backup pool, which give way: they are gone before this one is put.
-func (s *Service) checkFree(device uuid.UUID, codes []store.AccessCode, self uuid.UUID, pin string) error {
+func (s *Service) checkFree(device uuid.UUID, taken []store.TakenOnDeviceRow, self uuid.UUID, pin string) error {
 	mac := s.keys.MAC(pinScope(device), []byte(pin))
-	i := slices.IndexFunc(codes, func(c store.AccessCode) bool {
-		return c.AccessCodeID != self && c.RemovingSince == nil && !c.InPool && seal.Equal(c.PinMac, mac)
+	i := slices.IndexFunc(taken, func(c store.TakenOnDeviceRow) bool {
+		return c.AccessCodeID != self && !c.Leaving && !c.InPool && seal.Equal(c.PinMac, mac)
 	})
 	if i < 0 {
 		return nil
 	}
 	e := &Error{Kind: Conflict, Type: "duplicate_access_code", Field: "code"}
-	if other := codes[i]; other.IsManaged {
+	if other := taken[i]; other.IsManaged {
 		e.Data = map[string]any{"managed_access_code_id": other.AccessCodeID}
 		e.Message = fmt.Sprintf("The device already has this code: managed access code %s. Choose another code.", other.AccessCodeID)
 	} else {

@@ -72,7 +72,7 @@ func (s *Service) emitRequested(ctx context.Context, tx store.Tx, a about, chang
 	if secret {
 		put = about.hiding
 	}
-	if err := s.emit(ctx, tx, "access_code.mutations_requested", put(a, "requested_mutations", mutations)); err != nil {
+	if err := s.emit(ctx, tx, mutationsRequested, put(a, "requested_mutations", mutations)); err != nil {
 		return err
 	}
 	return s.emit(ctx, tx, "access_code.changed", put(a, "changed_properties", properties).with("change_reason", "requested"))
@@ -80,7 +80,14 @@ func (s *Service) emitRequested(ctx context.Context, tx store.Tx, a about, chang
 
 // emitMutation tells that a code was asked for, or asked to be taken away.
 func (s *Service) emitMutation(ctx context.Context, tx store.Tx, a about, mutation string) error {
-	return s.emit(ctx, tx, "access_code.mutations_requested", a.with("requested_mutations", []map[string]any{{"mutation_code": mutation}}))
+	return s.emit(ctx, tx, mutationsRequested, asking(a, mutation))
+}
+
+const mutationsRequested = "access_code.mutations_requested"
+
+// asking is about a code for which that mutation was asked.
+func asking(a about, mutation string) about {
+	return a.with("requested_mutations", []map[string]any{{"mutation_code": mutation}})
 }
 
 func appliedPlace(code uuid.UUID) string { return "access_codes.applied/" + code.String() }

@@ -94,11 +94,17 @@ func and(fields map[string]any, field string, value any) map[string]any {
 
 // emit writes an event in the transaction of what it reports. Its type must be one of eventFields.
 func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a about) error {
-	if _, known := eventFields[eventType]; !known {
-		return fmt.Errorf("the event type %s is not among eventFields", eventType)
+	arg, err := s.eventOf(eventType, a)
+	if err != nil || a.untold {
+		return err
 	}
-	if a.untold {
-		return nil
+	return s.writeEvent(ctx, tx, arg)
+}
+
+// eventOf is the row of an event. Its type must be one of eventFields.
+func (s *Service) eventOf(eventType string, a about) (arg store.InsertEventParams, err error) {
+	if _, known := eventFields[eventType]; !known {
+		return arg, fmt.Errorf("the event type %s is not among eventFields", eventType)
 	}
 	fields := map[string]any{}
 	var account *uuid.UUID
@@ -115,12 +121,12 @@ func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a abo
 		fields["access_code_id"] = *a.code
 	}
 	maps.Copy(fields, a.fields)
-	arg := store.InsertEventParams{EventID: newID(), WorkspaceID: a.workspace, EventType: eventType, DeviceID: a.device, AccessCodeID: a.code,
+	arg = store.InsertEventParams{EventID: newID(), WorkspaceID: a.workspace, EventType: eventType, DeviceID: a.device, AccessCodeID: a.code,
 		ConnectedAccountID: account, Payload: mustJSON(fields), OccurredAt: a.at}
 	if len(a.secret) > 0 {
 		arg.PinSealed = s.keys.Seal(eventPlace(arg.EventID), mustJSON(a.secret))
 	}
-	return s.writeEvent(ctx, tx, arg)
+	return arg, nil
 }
 
 // writeEvent writes an event, and has it delivered where the workspace has webhooks.

@@ -20,17 +20,17 @@ func (s *Service) GenerateCode(ctx context.Context, p Principal, deviceID string
 	if err != nil {
 		return d, "", err
 	}
-	codes, err := s.db.AllCodesOfDevice(ctx, d.ID)
+	taken, err := s.db.TakenOnDevice(ctx, d.ID)
 	if err != nil {
 		return d, "", fmt.Errorf("read the codes of device %s: %w", d.ID, err)
 	}
-	pin, err := s.generatePIN(d.ID, d.Capabilities, codes, 0)
+	pin, err := s.generatePIN(d.ID, d.Capabilities, taken, 0)
 	return d, pin, err
 }
 
 // generatePIN makes a PIN that obeys the device and is not on it: of the preferred length if the device
 // takes that, else of the shortest it takes. It fails with Invalid.
-func (s *Service) generatePIN(device uuid.UUID, caps Capabilities, taken []store.AccessCode, preferred int) (string, error) {
+func (s *Service) generatePIN(device uuid.UUID, caps Capabilities, taken []store.TakenOnDeviceRow, preferred int) (string, error) {
 	if caps.ProviderPIN {
 		return "", invalid("device_id", "The vendor of this device invents the codes; create one without `code`")
 	}
@@ -63,8 +63,8 @@ func randomPIN(length int) (string, error) {
 }
 
 // takes says whether a generated PIN obeys the device and is not on it.
-func (s *Service) takes(device uuid.UUID, caps Capabilities, taken []store.AccessCode, pin string) bool {
+func (s *Service) takes(device uuid.UUID, caps Capabilities, taken []store.TakenOnDeviceRow, pin string) bool {
 	mac := s.keys.MAC(pinScope(device), []byte(pin))
 	return differentDigits(pin) > 1 && checkPIN(pin, caps) == nil &&
-		!slices.ContainsFunc(taken, func(c store.AccessCode) bool { return seal.Equal(c.PinMac, mac) })
+		!slices.ContainsFunc(taken, func(c store.TakenOnDeviceRow) bool { return seal.Equal(c.PinMac, mac) })
 }

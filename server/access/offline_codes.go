@@ -34,7 +34,7 @@ const (
 func offline(c store.AccessCode) bool { return c.OfflineKind != nil }
 
 // newOfflineCode is the row of an offline code on d. It fails with Invalid.
-func (s *Service) newOfflineCode(d store.Device, taken []store.AccessCode, n NewCode) (r store.InsertAccessCodeParams, err error) {
+func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow, n NewCode) (r store.InsertAccessCodeParams, err error) {
 	caps := capabilities(d)
 	if !n.Offline {
 		return r, invalid("is_one_time_use", "Only offline access codes open once; give is_offline_access_code true, or leave this out")

@@ -206,3 +206,50 @@ func TestChangeThatComesToNothingIsToldAsThat(t *testing.T) {
 		})
 	}
 }
+
+// A code for a stay to come is no work before its time: its attempt ends at once, and nobody looks at the lock until then.
+func TestNobodyLooksAtALockForAStayToCome(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "smartthings")
+	rest := func() {
+		w := b.look()
+		b.must(b.access.ScheduleDevice(t.Context(), b.id(), w.Seq, w.Due))
+	}
+	due := func(what string, want time.Duration) {
+		t.Helper()
+		var hours float64
+		b.must(b.db.Pool.QueryRow(t.Context(), "select extract(epoch from due_at - now()) / 3600 from devices where device_id = $1", b.id()).Scan(&hours))
+		if hours < want.Hours()-0.1 || hours > want.Hours()+0.1 {
+			t.Errorf("%s: the lock is looked at in %.1f h, want %s", what, hours, want)
+		}
+	}
+	stay := func(pin string, in time.Duration) access.Code {
+		from := clock.now().Add(in)
+		return b.between(pin, from, from.Add(time.Hour))
+	}
+	rest()
+	c := stay("2580", 100*time.Hour)
+	due("for the first code", 99*time.Hour)
+	if c.Status != access.StatusUnset {
+		t.Errorf("it is %s", c.Status)
+	}
+	attempts, _, err := b.access.ListAttempts(t.Context(), b.p, nil, b.device, access.Page{Limit: 10})
+	b.must(err)
+	if len(attempts) != 1 || attempts[0].Status != access.Succeeded {
+		t.Errorf("attempts %+v, want one that has ended", attempts)
+	}
+	stay("1470", 50*time.Hour)
+	due("for one before it", 49*time.Hour)
+	stay("3690", 200*time.Hour)
+	due("with one after it", 49*time.Hour)
+	w := b.look() // which knows nothing of the next one
+	stay("9513", 20*time.Hour)
+	b.must(b.access.ScheduleDevice(t.Context(), b.id(), w.Seq, w.Due))
+	due("once the look has ended", 0)
+	rest()
+	due("looked at again", 19*time.Hour)
+	clock.pass(19 * time.Hour)
+	if w := b.look(); len(w.Codes) != 1 || w.Codes[0].PIN != "9513" {
+		t.Errorf("in the hour before there are %d codes to be put", len(w.Codes))
+	}
+}

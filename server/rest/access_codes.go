@@ -32,11 +32,8 @@ func (h *handlers) CreateAccessCode(ctx context.Context, r CreateAccessCodeReque
 			return nil, err
 		}
 	}
-	shown, err := h.toAttempt(ctx, attempt)
-	if err != nil {
-		return nil, err
-	}
-	return CreateAccessCode200JSONResponse{Ok: true, AccessCode: toAccessCode(code), ActionAttempt: shown}, nil
+	made := toAccessCode(code)
+	return CreateAccessCode200JSONResponse{Ok: true, AccessCode: made, ActionAttempt: showAttempt(attempt, &made)}, nil
 }
 
 func (h *handlers) GetAccessCode(ctx context.Context, r GetAccessCodeRequestObject) (GetAccessCodeResponseObject, error) {

@@ -78,22 +78,30 @@ func (h *handlers) toAttempts(ctx context.Context, attempts []access.Attempt) ([
 		return nil, err
 	}
 	return each(attempts, func(a access.Attempt) api.ActionAttempt {
-		out := api.ActionAttempt{ActionAttemptID: a.ID.String(), ActionType: a.Type, Status: api.ActionAttemptStatus(a.Status)}
-		switch a.Status {
-		case access.Succeeded:
-			result := map[string]any{}
-			if code, ok := codes[a.CodeID.String()]; ok && carriesCode(a) {
-				result["access_code"] = code
-			}
-			if a.Type == access.LockDoor || a.Type == access.UnlockDoor { // it succeeds in no other way
-				result["was_confirmed_by_device"] = true
-			}
-			out.Result = result
-		case access.Failed:
-			out.Error = &api.ActionAttemptError{Type: a.ErrorType, Message: a.Message}
+		if code, ok := codes[a.CodeID.String()]; ok {
+			return showAttempt(a, &code)
 		}
-		return out
+		return showAttempt(a, nil)
 	}), nil
+}
+
+// showAttempt shows an attempt; code is the one that it has made or changed, as it is now, nil where it is gone.
+func showAttempt(a access.Attempt, code *api.AccessCode) api.ActionAttempt {
+	out := api.ActionAttempt{ActionAttemptID: a.ID.String(), ActionType: a.Type, Status: api.ActionAttemptStatus(a.Status)}
+	switch a.Status {
+	case access.Succeeded:
+		result := map[string]any{}
+		if code != nil && carriesCode(a) {
+			result["access_code"] = *code
+		}
+		if a.Type == access.LockDoor || a.Type == access.UnlockDoor { // it succeeds in no other way
+			result["was_confirmed_by_device"] = true
+		}
+		out.Result = result
+	case access.Failed:
+		out.Error = &api.ActionAttemptError{Type: a.ErrorType, Message: a.Message}
+	}
+	return out
 }
 
 func carriesCode(a access.Attempt) bool {

@@ -893,6 +893,46 @@ func (q *Queries) LockCommonCode(ctx context.Context, arg LockCommonCodeParams) 
 	return err
 }
 
+const takenOnDevice = `-- name: TakenOnDevice :many
+select access_code_id, is_managed, in_pool, (removing_since is not null)::boolean as leaving, pin_mac
+from access_codes where device_id = $1 order by created_at, access_code_id
+`
+
+type TakenOnDeviceRow struct {
+	AccessCodeID uuid.UUID
+	IsManaged    bool
+	InPool       bool
+	Leaving      bool
+	PinMac       []byte
+}
+
+// What another code there has to do with a new one.
+func (q *Queries) TakenOnDevice(ctx context.Context, deviceID uuid.UUID) ([]TakenOnDeviceRow, error) {
+	rows, err := q.db.Query(ctx, takenOnDevice, deviceID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TakenOnDeviceRow{}
+	for rows.Next() {
+		var i TakenOnDeviceRow
+		if err := rows.Scan(
+			&i.AccessCodeID,
+			&i.IsManaged,
+			&i.InPool,
+			&i.Leaving,
+			&i.PinMac,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const updateAccessCode = `-- name: UpdateAccessCode :exec
 update access_codes set is_managed = $1, name = $2, pin_sealed = $3, pin_mac = $4, starts_at = $5,
   ends_at = $6, status = $7, external_modification_allowed = $8, vendor_ref = $9,

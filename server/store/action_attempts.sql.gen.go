@@ -131,8 +131,9 @@ func (q *Queries) GetActionAttempt(ctx context.Context, arg GetActionAttemptPara
 }
 
 const insertActionAttempt = `-- name: InsertActionAttempt :one
-insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, deadline_at, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, 'pending', now() + $8::interval, clock_timestamp())
+insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, deadline_at, created_at, finished_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, now() + $9::interval, clock_timestamp(),
+  case when $8::text <> 'pending' then now() end)
 returning action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at
 `
 
@@ -144,6 +145,7 @@ type InsertActionAttemptParams struct {
 	ActionType      string
 	Gen             int64
 	Options         []byte
+	Status          string
 	Patience        time.Duration
 }
 
@@ -156,6 +158,7 @@ func (q *Queries) InsertActionAttempt(ctx context.Context, arg InsertActionAttem
 		arg.ActionType,
 		arg.Gen,
 		arg.Options,
+		arg.Status,
 		arg.Patience,
 	)
 	var i ActionAttempt

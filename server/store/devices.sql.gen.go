@@ -95,6 +95,21 @@ func (q *Queries) DueDevices(ctx context.Context, maxRows int32) ([]uuid.UUID, e
 	return items, nil
 }
 
+const expectDevice = `-- name: ExpectDevice :exec
+update devices set wake_seq = wake_seq + 1, due_at = least(due_at, now() + $1::interval) where device_id = $2
+`
+
+type ExpectDeviceParams struct {
+	After    time.Duration
+	DeviceID uuid.UUID
+}
+
+// What is due before that stays so. A look that has begun already knows nothing of it, and is made again.
+func (q *Queries) ExpectDevice(ctx context.Context, arg ExpectDeviceParams) error {
+	_, err := q.db.Exec(ctx, expectDevice, arg.After, arg.DeviceID)
+	return err
+}
+
 const findDevice = `-- name: FindDevice :one
 select device_id, connected_account_id from devices where workspace_id = $1 and device_id = $2 and removed_at is null and is_managed
 `

@@ -12,9 +12,22 @@ import (
 // is on a device begins with them. Each sees what was committed until the one before was through, so the codes are those
 // of a device that is locked.
 func (tx Tx) LockDeviceWithCodes(ctx context.Context, id uuid.UUID) (d Device, codes []AccessCode, pending []ActionAttempt, err error) {
+	err = tx.Together(ctx,
+		func(tx Tx) (err error) { d, err = tx.LockDevice(ctx, id); return err },
+		func(tx Tx) (err error) { codes, err = tx.AllCodesOfDevice(ctx, id); return err },
+		func(tx Tx) (err error) { pending, err = tx.PendingAttemptsOfDevice(ctx, id); return err })
+	return d, codes, pending, err
+}
+
+// Together makes one query with each step, on the Tx that the step is given, all in one round trip; it ends with the first
+// error. Each step is run twice: to queue its query, when it finds nothing, and to read the answer. So it does nothing but
+// make the same query both times.
+func (tx Tx) Together(ctx context.Context, steps ...func(Tx) error) (err error) {
 	batch := &pgx.Batch{}
-	for _, sql := range []string{lockDevice, allCodesOfDevice, pendingAttemptsOfDevice} {
-		batch.Queue(sql, id)
+	for _, step := range steps {
+		if err := step(Tx{Queries: New(queue{batch})}); err != nil {
+			return err
+		}
 	}
 	results := tx.Tx.SendBatch(ctx, batch)
 	defer func() {
@@ -22,16 +35,50 @@ func (tx Tx) LockDeviceWithCodes(ctx context.Context, id uuid.UUID) (d Device, c
 			err = closed
 		}
 	}()
-	q := New(answers{results})
-	if d, err = q.LockDevice(ctx, id); err != nil {
-		return d, nil, nil, err
+	answered := Tx{Queries: New(watched{answers{results}, tx.change})}
+	for _, step := range steps {
+		if err := step(answered); err != nil {
+			return err
+		}
 	}
-	if codes, err = q.AllCodesOfDevice(ctx, id); err != nil {
-		return d, nil, nil, err
-	}
-	pending, err = q.PendingAttemptsOfDevice(ctx, id)
-	return d, codes, pending, err
+	return nil
 }
+
+// queue puts queries into a batch, and answers that they have found nothing.
+type queue struct{ batch *pgx.Batch }
+
+// Exec queues a statement.
+func (q queue) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	q.batch.Queue(sql, args...)
+	return pgconn.CommandTag{}, nil
+}
+
+// Query queues a query for rows.
+func (q queue) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
+	q.batch.Queue(sql, args...)
+	return nothing{}, nil
+}
+
+// QueryRow queues a query for a row.
+func (q queue) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
+	q.batch.Queue(sql, args...)
+	return nothing{}
+}
+
+// nothing is the answer to a query that is not made yet.
+type nothing struct{ pgx.Rows }
+
+// Next says that there is no row.
+func (nothing) Next() bool { return false }
+
+// Err is nil.
+func (nothing) Err() error { return nil }
+
+// Close has nothing to do.
+func (nothing) Close() {}
+
+// Scan leaves everything as it is.
+func (nothing) Scan(...any) error { return nil }
 
 // answers has queries read the results of a batch, in the order in which they were queued.
 type answers struct{ results pgx.BatchResults }

@@ -2,10 +2,12 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
@@ -73,5 +75,53 @@ func TestCodesAreReadOnceTheDeviceIsLocked(t *testing.T) {
 	})
 	if !store.IsNoRows(err) {
 		t.Errorf("a device that is not there: %v", err)
+	}
+}
+
+// What is changed together with other things is told of in the audit log like what is changed alone, and an answer is that
+// of its own query.
+func TestChangesThatAreMadeTogetherAreAudited(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	workspace, first, second := uuid.New(), uuid.New(), uuid.New()
+	ctx := store.Acting(t.Context(), &store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: workspace})
+	if _, err := db.Pool.Exec(ctx, "insert into workspaces (workspace_id, name, is_sandbox) values ($1, 'w', true)", workspace); err != nil {
+		t.Fatal(err)
+	}
+	attempt := func(id uuid.UUID, status string) store.InsertActionAttemptParams {
+		return store.InsertActionAttemptParams{ActionAttemptID: id, WorkspaceID: workspace, ActionType: "LOCK_DOOR", Status: status, Options: []byte("{}")}
+	}
+	var one, other store.ActionAttempt
+	err := db.InTx(ctx, func(tx store.Tx) error {
+		return tx.Together(ctx,
+			func(tx store.Tx) (err error) {
+				one, err = tx.InsertActionAttempt(ctx, attempt(first, "pending"))
+				return err
+			},
+			func(tx store.Tx) (err error) {
+				other, err = tx.InsertActionAttempt(ctx, attempt(second, "success"))
+				return err
+			})
+	})
+	if err != nil || one.ActionAttemptID != first || other.ActionAttemptID != second || other.FinishedAt == nil || one.FinishedAt != nil {
+		t.Fatalf("%v: %+v and %+v", err, one, other)
+	}
+	var subjects []uuid.UUID
+	if err := db.Pool.QueryRow(ctx, "select subject_ids from audit_log where workspace_id = $1", workspace).Scan(&subjects); err != nil {
+		t.Fatal(err)
+	}
+	if len(subjects) != 2 || subjects[0] != first || subjects[1] != second {
+		t.Errorf("the audit log names %v, want %s and %s", subjects, first, second)
+	}
+	err = db.InTx(ctx, func(tx store.Tx) error {
+		return tx.Together(ctx,
+			func(tx store.Tx) error {
+				_, err := tx.InsertActionAttempt(ctx, attempt(uuid.New(), "pending"))
+				return err
+			},
+			func(tx store.Tx) error { _, err := tx.InsertActionAttempt(ctx, attempt(second, "pending")); return err })
+	})
+	if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.ConstraintName != "action_attempts_pkey" {
+		t.Errorf("an attempt that is there already: %v", err)
 	}
 }

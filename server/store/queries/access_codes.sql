@@ -40,6 +40,11 @@ limit @max_rows::integer;
 -- name: AllCodesOfDevice :many
 select * from access_codes where device_id = @device_id order by created_at, access_code_id;
 
+-- name: TakenOnDevice :many
+-- What another code there has to do with a new one.
+select access_code_id, is_managed, in_pool, (removing_since is not null)::boolean as leaving, pin_mac
+from access_codes where device_id = @device_id order by created_at, access_code_id;
+
 -- name: UpdateAccessCode :exec
 -- The row as a whole: callers hold the lock of its device.
 update access_codes set is_managed = @is_managed, name = @name, pin_sealed = @pin_sealed, pin_mac = @pin_mac, starts_at = @starts_at,

@@ -1,6 +1,7 @@
 -- name: InsertActionAttempt :one
-insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, deadline_at, created_at)
-values (@action_attempt_id, @workspace_id, @device_id, @access_code_id, @action_type, @gen, @options, 'pending', now() + @patience::interval, clock_timestamp())
+insert into action_attempts (action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, deadline_at, created_at, finished_at)
+values (@action_attempt_id, @workspace_id, @device_id, @access_code_id, @action_type, @gen, @options, @status, now() + @patience::interval, clock_timestamp(),
+  case when @status::text <> 'pending' then now() end)
 returning *;
 
 -- name: InsertWorkspaceAttempt :one

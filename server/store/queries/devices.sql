@@ -142,6 +142,10 @@ where device_id = @device_id;
 update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = read_needed or @read_needed::boolean
 where device_id = @device_id;
 
+-- name: ExpectDevice :exec
+-- What is due before that stays so. A look that has begun already knows nothing of it, and is made again.
+update devices set wake_seq = wake_seq + 1, due_at = least(due_at, now() + @after::interval) where device_id = @device_id;
+
 -- name: ScheduleDevice :exec
 -- What was asked for since the look began is due at once.
 update devices set due_at = case when wake_seq <> @wake_seq then now() when @never::boolean then null else now() + @after::interval end
