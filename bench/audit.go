@@ -49,6 +49,9 @@ func measureAudit(ctx context.Context, o options) (figures []figure, err error) 
 		figures = append(figures, f)
 		progress(f)
 	}
+	if err := b.complete(ctx); err != nil {
+		return nil, err
+	}
 	puts, err := b.puts(ctx, o.rounds)
 	return append(figures, puts...), err
 }

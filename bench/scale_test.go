@@ -37,4 +37,7 @@ func TestAuditLogIsMeasured(t *testing.T) {
 	t.Parallel()
 	figures, err := measureAudit(t.Context(), options{rounds: 2, rows: 10_000})
 	hasFigures(t, figures, err, 8, 2)
+	if space := figures[len(figures)-1]; space.ratios[0] <= 1 {
+		t.Errorf("%s: %s and %s, want more with the index", space.what, space.floor, space.ours)
+	}
 }

@@ -13,7 +13,9 @@ import (
 )
 
 // atSchema30 is a database whose next migration locks tables that are in use.
-func atSchema30(t *testing.T) (dsn string, plain *sql.DB) {
+func atSchema30(t *testing.T) (dsn string, plain *sql.DB) { return atSchema(t, 30) }
+
+func atSchema(t *testing.T, version int64) (dsn string, plain *sql.DB) {
 	t.Helper()
 	dsn = storetest.New(t)
 	plain, err := sql.Open("pgx", dsn)
@@ -28,7 +30,7 @@ func atSchema30(t *testing.T) (dsn string, plain *sql.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := steps.UpTo(t.Context(), 30); err != nil {
+	if _, err := steps.UpTo(t.Context(), version); err != nil {
 		t.Fatal(err)
 	}
 	return dsn, plain
@@ -103,6 +105,48 @@ func TestMigrationThatIsInTheWayOfAServerIsTriedAgain(t *testing.T) {
 	}
 	if err := <-migrated; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// An index of a table that may be large is made while others write: that waits for a transaction that has written, and the next one does not
+// wait for it. Half an index, of a migration that was cut off, is made anew.
+func TestIndexIsMadeWhileEntriesAreWritten(t *testing.T) {
+	t.Parallel()
+	dsn, plain := atSchema(t, 37)
+	const entry = "insert into audit_log (audit_id, actor_kind, operation, subject_kinds, subject_ids, outcome) values (gen_random_uuid(), 'api_key', '/x', '{}', '{}', 'done')"
+	if _, err := plain.ExecContext(t.Context(), "create index audit_log_of_workspace on audit_log (at)"); err != nil {
+		t.Fatal(err)
+	}
+	change, err := plain.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer change.Rollback()
+	if _, err := change.ExecContext(t.Context(), entry); err != nil {
+		t.Fatal(err)
+	}
+	migrated := make(chan error, 1)
+	go func() { migrated <- store.Migrate(t.Context(), dsn) }()
+	for deadline, waits := time.Now().Add(time.Minute), false; !waits; {
+		if err := plain.QueryRowContext(t.Context(), "select exists (select from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database())").Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the migration does not wait for the one who has written")
+		}
+	}
+	if _, err := plain.ExecContext(t.Context(), "set lock_timeout = '5s'; "+entry); err != nil {
+		t.Fatalf("while the index is made: %v", err)
+	}
+	if err := change.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-migrated; err != nil {
+		t.Fatal(err)
+	}
+	var whole bool
+	if err := plain.QueryRowContext(t.Context(), `select indisvalid and pg_get_indexdef(indexrelid) like '%(workspace_id, at, audit_id)' from pg_index where indexrelid = 'audit_log_of_workspace'::regclass`).Scan(&whole); err != nil || !whole {
+		t.Errorf("the index is whole: %t, %v", whole, err)
 	}
 }
 

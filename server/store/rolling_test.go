@@ -33,6 +33,7 @@ var (
 	comment    = regexp.MustCompile(`--[^\n]*`)
 	whitespace = regexp.MustCompile(`\s+`)
 	harmless   = regexp.MustCompile(`\bdrop (constraint|not null|index)\b`)
+	beside     = regexp.MustCompile(`\b(create|drop)( unique)? index concurrently\b`) // while rows are written
 	locking    = regexp.MustCompile(`\b(alter|drop|lock) table\b|\b(create|drop)( unique)? index\b|\btruncate\b`)
 	patience   = regexp.MustCompile(`\bset local lock_timeout = '[1-9]\d{0,2}ms'`)
 	contract   = regexp.MustCompile(`(?m)^-- contract: \S+`)
@@ -59,7 +60,7 @@ func breaks(migration string) (faults []string) {
 func waitsLong(migration string) bool {
 	up, _, _ := strings.Cut(migration, "-- +goose Down")
 	sql := strings.ToLower(whitespace.ReplaceAllString(comment.ReplaceAllString(up, ""), " "))
-	return locking.MatchString(sql) && !patience.MatchString(sql)
+	return locking.MatchString(beside.ReplaceAllString(sql, "")) && !patience.MatchString(sql)
 }
 
 // hasDefault is whether each column that a statement adds as not null comes with a value for rows of old programs.
@@ -137,6 +138,8 @@ func TestLongWaitsAreSeen(t *testing.T) {
 		"set local lock_timeout = '200ms'; alter table a add column b text":         false,
 		"alter table a add column b text":                                           true,
 		"create index on a (b)":                                                     true,
+		"create index concurrently c on a (b); drop index concurrently if exists d": false,
+		"create index concurrently c on a (b); create unique index on a (d)":        true,
 		"set local lock_timeout = '2s'; lock table a":                               true,
 		"set local lock_timeout = '1000ms'; lock table a":                           true,
 		"set local lock_timeout = '0ms'; lock table a":                              true,

@@ -1,0 +1,45 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+// A workspace in which little happens is not looked for among the entries of all others, whichever end is begun at.
+func TestAuditOfAWorkspaceReadsNoOther(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	quiet := uuid.New()
+	if _, err := db.Pool.Exec(t.Context(), `insert into audit_log (audit_id, at, workspace_id, actor_kind, operation, subject_kinds, subject_ids, outcome)
+		select gen_random_uuid(), now() - n * interval '1 minute', case when n % 1000 = 0 then $1::uuid else md5((n % 7)::text)::uuid end, 'api_key', '/access_codes/create', '{}', '{}', 'done'
+		from generate_series(1, 10000) n`, quiet); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Pool.Exec(t.Context(), "vacuum analyze audit_log"); err != nil {
+		t.Fatal(err)
+	}
+	for name, list := range map[string]func(*store.Queries) ([]store.AuditLog, error){
+		"the newest first": func(q *store.Queries) ([]store.AuditLog, error) {
+			return q.AuditBefore(t.Context(), store.AuditBeforeParams{BeforeAt: time.Now(), WorkspaceID: &quiet, MaxRows: 500})
+		},
+		"the oldest first": func(q *store.Queries) ([]store.AuditLog, error) {
+			return q.AuditAfter(t.Context(), store.AuditAfterParams{Until: time.Now(), WorkspaceID: &quiet, MaxRows: 500})
+		},
+	} {
+		var found int
+		plan := explain(t, db, true, func(q *store.Queries) error {
+			entries, err := list(q)
+			found = len(entries)
+			return err
+		})
+		if found != 10 || !strings.Contains(plan, "audit_log_of_workspace") || !strings.Contains(plan, "Index Cond: ((workspace_id = ") {
+			t.Errorf("%s: %d entries, want 10 by the index of the workspace:\n%s", name, found, plan)
+		}
+	}
+}
