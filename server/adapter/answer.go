@@ -35,41 +35,27 @@ const AnswerHeader = 32 << 10
 var ErrLarge = errors.New("the answer is too large")
 
 // ReadAnswer reads an answer of at most limit bytes, and has decode take it in before others of its size are read: a
-// vendor that sends much keeps nobody waiting for longer than the time bound, and the memory of the server small.
-// It fails with ErrLarge, as the reader does, as ctx does, and as decode does.
+// vendor that sends much keeps nobody waiting for longer than the time bound, and the memory of the server small. What
+// decode is given is used again afterwards. It fails with ErrLarge, as the reader does, as ctx does, and as decode does.
 func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte) error) error {
-	var buffer bytes.Buffer
-	read := func(most int) (whole bool, err error) {
-		most = min(most, limit)
-		if most > SmallAnswer { // as much as there may be, which doubling would pass
-			buffer.Grow(most + 1 + bytes.MinRead - buffer.Len())
-		}
-		_, err = buffer.ReadFrom(io.LimitReader(r, int64(most+1-buffer.Len())))
-		switch {
-		case err != nil:
-			return false, err
-		case buffer.Len() > limit:
-			return false, ErrLarge
-		}
-		return buffer.Len() <= most, nil
-	}
-	whole, err := read(SmallAnswer)
+	a := &answer{Reader: r, limit: limit, buffer: new(bytes.Buffer)}
+	whole, err := a.read(SmallAnswer, nil)
 	if err == nil && !whole {
 		var done func()
 		if done, err = enter(ctx, middles); err != nil {
 			return err
 		}
-		defer done()
+		defer a.leave(done)
 		ends := endAfter(r, LargeWithin)
-		if whole, err = read(middleAnswer); err == nil && !whole {
+		if whole, err = a.read(middleAnswer, &middleSpare); err == nil && !whole {
 			ends()
 			if done, err = enter(ctx, larges); err != nil {
 				return err
 			}
-			defer done()
+			defer a.leave(done)
 			ends = endAfter(r, LargeWithin)
-			if whole, err = read(mostOfLarge); err == nil && !whole {
-				_, err = read(limit)
+			if whole, err = a.read(mostOfLarge, &largeSpare); err == nil && !whole {
+				_, err = a.read(limit, &largestSpare)
 			}
 		}
 		ends()
@@ -77,10 +63,10 @@ func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte)
 	if err != nil {
 		return err
 	}
-	if bytes.Count(buffer.Bytes(), []byte("{")) > mostObjects {
+	if bytes.Count(a.buffer.Bytes(), []byte("{")) > mostObjects {
 		return ErrLarge
 	}
-	return decode(buffer.Bytes())
+	return decode(a.buffer.Bytes())
 }
 
 // Room waits until size bytes, which are known to come, may be received beside those of others. It fails as ctx does.

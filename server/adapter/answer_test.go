@@ -99,3 +99,20 @@ func TestListsHaveFewElementsAndNoneThatIsNothing(t *testing.T) {
 		t.Errorf("too many objects: %v", err)
 	}
 }
+
+// A vendor that sends megabytes again and again would otherwise have as many collected.
+func TestLargeAnswersUseTheRoomOfThoseBefore(t *testing.T) { //nolint:paralleltest // nobody else is to take it
+	for _, size := range []int{1 << 20, 4 << 20, 8 << 20} {
+		rooms := map[*byte]bool{}
+		const times = 20
+		for range times {
+			err := adapter.ReadAnswer(t.Context(), strings.NewReader(strings.Repeat("a", size)), 8<<20, func(b []byte) error { rooms[&b[0]] = true; return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(rooms) > times/2 { // the collector takes some
+			t.Errorf("%d answers of %d bytes take %d rooms", times, size, len(rooms))
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -109,23 +108,6 @@ func readBody(x *exchange, r *http.Request) (map[string]any, error) {
 		return nil, invalidJSON(measured.problem)
 	}
 	return parseBody(raw)
-}
-
-// usual is how many bytes there is room for at once: what is announced need not come.
-const usual = 4 << 10
-
-// readWhole reads a body; size is how long it says to be, or below zero. One that is short is asked for once, not again
-// for its end: each time the request gives its turn to others.
-func readWhole(body io.Reader, size int64) ([]byte, error) {
-	if 0 < size && size <= usual {
-		whole := make([]byte, size)
-		_, err := io.ReadFull(body, whole)
-		return whole, err
-	}
-	var buffer bytes.Buffer
-	buffer.Grow(usual)
-	_, err := buffer.ReadFrom(body)
-	return buffer.Bytes(), err
 }
 
 func isJSON(contentType string) bool {

@@ -15,7 +15,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
-// readAhead is how many deliveries are kept at hand for one endpoint, and sent ones that wait to be recorded.
+// readAhead is how many deliveries are kept at hand for one endpoint that answers, and sent ones that wait to be recorded.
 const readAhead = 4 * healthyWidth
 
 // pass is the work on one endpoint by the holder of its lease.
@@ -147,16 +147,22 @@ func (p *pass) refill(ctx context.Context) error {
 	if err := p.lookAgain(ctx); err != nil || p.stopped || p.looked || len(p.ready) > 0 {
 		return err
 	}
-	limit := readAhead
-	if width(p.endpoint.Failures) == 1 {
-		limit = 1
-	}
+	limit := p.ahead()
 	due, err := p.access.DueDeliveries(ctx, p.endpoint.ID, slices.Collect(maps.Keys(p.flying)), limit)
 	if err != nil {
 		return err
 	}
 	p.ready, p.looked = due, len(due) < limit
 	return nil
+}
+
+// ahead is how many deliveries are read at once: an endpoint that hangs keeps few in memory, and there may be hundreds.
+func (p *pass) ahead() int {
+	room := p.room()
+	if room == 1 {
+		return 1
+	}
+	return readAhead / healthyWidth * room
 }
 
 // lookAgain reads the endpoint once more, should that be a while ago: its secret may have been rotated, or nothing may

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -21,11 +20,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
-const (
-	excerptSize = 1 << 10
-	drainSize   = 16 << 10 // read of a response, so that its connection can be used again
-	problemSize = 500
-)
+const problemSize = 500
 
 // answer is what one request has come to.
 type answer struct {
@@ -78,8 +73,7 @@ func (d *Deliverer) send(ctx context.Context, w access.Endpoint, e access.Event)
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		return a // its connection is ours now, and no deadline would end the reading of it
 	}
-	read, _ := io.ReadAll(io.LimitReader(res.Body, drainSize)) // it has answered, whatever becomes of the rest
-	a.excerpt = redact(string(read), secrets, excerptSize)
+	a.excerpt = excerptOf(res.Body, secrets) // it has answered, whatever becomes of the rest
 	return a
 }
 
@@ -153,14 +147,6 @@ func explain(err error, secrets []string) string {
 		return r
 	}, err.Error())
 	return redact(printable, secrets, problemSize)
-}
-
-// redact blanks secrets out, before it cuts: the half of one is a secret too. What was cut off is not kept.
-func redact(s string, secrets []string, size int) string {
-	for _, secret := range secrets {
-		s = strings.ReplaceAll(s, secret, "***")
-	}
-	return strings.ToValidUTF8(strings.Clone(s[:min(len(s), size)]), "")
 }
 
 // retryAfter reads the header of that name: seconds, or a date. 0 for anything else.
