@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
@@ -16,6 +18,7 @@ const (
 	mostState   = 256 << 10 // of what a lock publishes
 	mostObjects = 50_000    // of a message: each takes some hundred bytes once it is read
 	mostWaiting = 64        // messages that are received before they are taken in
+	largePace   = 1 << 20   // bytes a second of large messages, after the first mostPacket: the client takes five times as many for each
 	publication = 3         // the kind of packet that is a message (MQTT 5, section 2.1.2)
 )
 
@@ -35,6 +38,7 @@ type measured struct {
 	kind  byte
 	begun bool
 
+	large *rate.Limiter   // what there may be of large messages
 	open  context.Context // until the connection is closed
 	close func()
 	idle  chan struct{} // is sent to when nothing is left to take in
@@ -45,7 +49,7 @@ type measured struct {
 }
 
 func measure(c net.Conn) *measured {
-	p := &measured{Conn: c, idle: make(chan struct{}, 1)}
+	p := &measured{Conn: c, large: rate.NewLimiter(largePace, mostPacket), idle: make(chan struct{}, 1)}
 	p.open, p.close = context.WithCancel(context.Background())
 	return p
 }
@@ -90,6 +94,9 @@ func (p *measured) announced() error {
 		p.waiting++
 		p.mu.Unlock()
 		return nil
+	}
+	if err := p.large.WaitN(p.open, p.size); err != nil {
+		return net.ErrClosed
 	}
 	for !p.alone() {
 		select {

@@ -102,3 +102,32 @@ func TestLargeMessagesThatDoNotComeMakeRoom(t *testing.T) {
 		})
 	}
 }
+
+// A gateway that sends its whole network again and again has the server do little else.
+func TestLargeMessagesArePaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		p := measure(ours)
+		defer p.Close()
+		const size = 1 << 20
+		go func() {
+			for message := packet(size); ; {
+				if _, err := theirs.Write(message); err != nil {
+					return
+				}
+			}
+		}()
+		begin := time.Now()
+		for n := range 20 {
+			if _, err := packets.ReadPacket(p); err != nil {
+				t.Fatal(err)
+			}
+			p.taken()
+			if got, want := time.Since(begin).Round(time.Second), max(0, time.Duration(n+1-mostPacket/size)*time.Second); got != want {
+				t.Errorf("message %d is received after %s, want %s", n, got, want)
+			}
+		}
+	})
+}
