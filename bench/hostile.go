@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/hostile"
 )
 
@@ -31,8 +33,12 @@ func measureHostile(ctx context.Context, o options) (_ []figure, err error) {
 		return nil, err
 	}
 	defer log.Close()
-	fmt.Printf("each attack for %s, and the calm before it; the attackers have the lowest priority\n\n%s\n", o.length, hostile.Header)
-	rows, err := hostile.Run(ctx, hostile.Options{Program: program, DSN: c.DSN("postgres"), Dir: dir, Window: o.length, Compare: true, Endpoints: 200,
+	neighbor, err := secondDatabase(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Printf("each attack for %s, after the calm and the same attack on another server; the attackers have the lowest priority\n\n%s\n", o.length, hostile.Header)
+	rows, err := hostile.Run(ctx, hostile.Options{Program: program, DSN: c.DSN("postgres"), Neighbor: neighbor, Dir: dir, Window: o.length, Compare: true, Endpoints: 200,
 		Only: o.only, Log: log, Out: os.Stdout})
 	if err != nil {
 		return nil, err
@@ -48,4 +54,16 @@ func measureHostile(ctx context.Context, o options) (_ []figure, err error) {
 		err = fmt.Errorf("%d healthy requests have failed", failed)
 	}
 	return nil, err
+}
+
+// secondDatabase is one beside that of the server.
+func secondDatabase(ctx context.Context, c *cluster) (dsn string, err error) {
+	const name = "neighbor"
+	db, err := pgx.Connect(ctx, c.DSN("postgres"))
+	if err != nil {
+		return "", err
+	}
+	defer db.Close(ctx) //nolint:errcheck // what was done is done
+	_, err = db.Exec(ctx, "create database "+name)
+	return c.DSN(name), err
 }

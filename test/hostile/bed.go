@@ -32,9 +32,32 @@ type bed struct {
 	subscribed bool          // the endpoints are there
 	usual      time.Duration // how long a healthy request takes
 	stop       func()
+	neighbor   *bed // who is attacked in its place, to see what the attackers take of the machine; nil: nobody
 }
 
 func open(ctx context.Context, o Options) (_ *bed, err error) {
+	b, err := settle(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Neighbor != "" {
+		o.DSN, o.Dir = o.Neighbor, filepath.Join(o.Dir, "neighbor")
+		if err = os.Mkdir(o.Dir, 0o755); err == nil { //nolint:gosec // nothing of it is secret but the master key, which is made 0600
+			b.neighbor, err = settle(ctx, o)
+		}
+		if err != nil {
+			b.close()
+			return nil, err
+		}
+	}
+	b.stop = b.healthy.begin(ctx)
+	b.pause(ctx, 2*time.Second) // until all is warm
+	b.healthy.figures()
+	return b, nil
+}
+
+// settle starts a server, and those who know it. Nobody works yet.
+func settle(ctx context.Context, o Options) (_ *bed, err error) {
 	b := &bed{Options: o}
 	defer func() {
 		if err != nil {
@@ -60,16 +83,13 @@ func open(ctx context.Context, o Options) (_ *bed, err error) {
 	if err := b.attacker.aim(Target{URL: r.URL, Key: r.APIKey, Device: b.healthy.device}); err != nil {
 		return nil, err
 	}
-	working, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() { b.healthy.work(working); close(done) }()
-	b.stop = func() { cancel(); <-done }
-	b.pause(ctx, 2*time.Second) // until all is warm
-	b.healthy.figures()
 	return b, nil
 }
 
 func (b *bed) close() {
+	if b.neighbor != nil {
+		b.neighbor.close()
+	}
 	if b.stop != nil {
 		b.stop()
 	}
@@ -108,37 +128,25 @@ func (b *bed) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// try measures the calm before, the attack, and the calm after it.
-func (b *bed) try(ctx context.Context, s scenario) (Row, error) {
-	row := Row{Name: s.name}
-	for _, name := range s.attacks {
-		if name == "device-clouds" || name == "gateways" || name == "access-clouds" || name == "known-pushes" {
-			if err := b.connect(ctx); err != nil {
-				return row, err
-			}
-		}
-		if name == "endpoints" {
-			if err := b.subscribe(ctx); err != nil {
-				return row, err
-			}
-		}
+// try measures the calm before, the attack on another server where there is one, and the attack.
+func (b *bed) try(ctx context.Context, s scenario) (row Row, err error) {
+	row.Name = s.name
+	if err := b.prepare(ctx, s); err != nil {
+		return row, err
 	}
 	if err := b.calm(ctx, &row); err != nil {
 		return row, err
 	}
+	if b.neighbor != nil {
+		if row.Elsewhere, err = b.elsewhere(ctx, s); err != nil {
+			return row, fmt.Errorf("elsewhere: %w", err)
+		}
+		b.quiet(ctx)
+		b.healthy.figures()
+	}
 	b.server.forgetPeak()
-	for _, name := range s.attacks {
-		note, err := b.attacker.begin(name)
-		if err != nil {
-			return row, err
-		}
-		row.Note = strings.TrimPrefix(row.Note+"; "+note, "; ")
-		if err := b.provoke(ctx, name); err != nil {
-			return row, err
-		}
-		if err := b.met(ctx, name); err != nil {
-			return row, err
-		}
+	if row.Note, err = b.begin(ctx, s); err != nil {
+		return row, err
 	}
 	before, worked := b.healthy.figures() // while they begin
 	begin, used := time.Now(), b.server.processor()
@@ -148,7 +156,6 @@ func (b *bed) try(ctx context.Context, s scenario) (Row, error) {
 	row.Under.OK += before.OK
 	row.Under.Failed += before.Failed
 	row.Under.Failures = append(row.Under.Failures, before.Failures...)
-	var err error
 	if row.Connections, err = b.attacker.cease(); err != nil {
 		return row, err
 	}
@@ -163,13 +170,7 @@ func (b *bed) calm(ctx context.Context, row *Row) error {
 	if !b.Compare {
 		return nil
 	}
-	b.healthy.figures()
-	for end := time.Now().Add(patience); ; {
-		f, _ := b.healthy.window(ctx, b.Window/2)
-		if b.usual == 0 || f.P50 < 2*b.usual || time.Now().After(end) {
-			break
-		}
-	}
+	b.quiet(ctx)
 	row.Calm, _ = b.healthy.window(ctx, b.Window)
 	if b.usual == 0 {
 		b.usual = row.Calm.P50
@@ -229,6 +230,9 @@ func (b *bed) subscribe(ctx context.Context) error {
 
 // met waits until the server has spoken to many of those who misbehave.
 func (b *bed) met(ctx context.Context, name string) error {
+	if name == "endpoints" && b.stop == nil {
+		return nil // nothing happens that they would be told of
+	}
 	wanted := map[string]int{"device-clouds": len(misbehaviours), "access-clouds": len(misbehaviours), "gateways": 2 * len(floods), "endpoints": b.Endpoints}[name]
 	return until(ctx, "the server speaks to "+name, func() (bool, error) {
 		hits, err := b.attacker.hits()

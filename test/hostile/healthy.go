@@ -88,6 +88,14 @@ func (h *healthy) arrived(code string) {
 	delete(h.begun, code)
 }
 
+// begin has it work until it is stopped.
+func (h *healthy) begin(ctx context.Context) (stop func()) {
+	working, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() { h.work(working); close(done) }()
+	return func() { cancel(); <-done }
+}
+
 // work asks for as long as ctx lasts.
 func (h *healthy) work(ctx context.Context) {
 	var all sync.WaitGroup

@@ -19,6 +19,7 @@ const MostMemory = 256
 type Options struct {
 	Program   string        // the server's binary
 	DSN       string        // of a database of its own
+	Neighbor  string        // DSN of one for another server, which has each attack first; empty: there is none
 	Dir       string        // for its files
 	Window    time.Duration // of an attack, at least
 	Compare   bool          // with the calm before it
@@ -36,7 +37,8 @@ type Row struct {
 	Peak        float64 // MiB
 	Processor   float64 // seconds of it that the server took in a second
 	Calm, Under Figures
-	Worked      int // codes that were set on the healthy lock and told of, during the attack
+	Elsewhere   Figures // while another server on the machine is attacked
+	Worked      int     // codes that were set on the healthy lock and told of, during the attack
 }
 
 // Figures of the healthy client.
@@ -112,7 +114,7 @@ func wanted(only, name string) bool {
 }
 
 // Header names the columns of a Row as text.
-const Header = "attack                          conns  peak MiB  CPU/s   healthy ok failed     p50      p99   ratio of p50 and p99   codes, ratio"
+const Header = "attack                          conns  peak MiB  CPU/s   healthy ok failed     p50      p99   ratio of p50 and p99   codes, ratio   attacked elsewhere, p50 and p99   ratio to that"
 
 // Ratios are how much longer the healthy requests took, of p50 and p99.
 func (r Row) Ratios() (p50, p99 float64) {
@@ -130,6 +132,9 @@ func (r Row) String() string {
 	p50, p99 := r.Ratios()
 	text := fmt.Sprintf("%-31s %5d  %8.0f  %5.2f   %10d %6d %6.1fms %6.1fms         %5.2f  %5.2f   %4d, %.2f", r.Name, r.Connections, r.Peak, r.Processor, r.Under.OK, r.Under.Failed,
 		ms(r.Under.P50), ms(r.Under.P99), p50, p99, r.Worked, ratio(r.Under.Code, r.Calm.Code))
+	if e := r.Elsewhere; e.OK > 0 {
+		text += fmt.Sprintf("   %22.1fms %6.1fms   %6.2f  %5.2f", ms(e.P50), ms(e.P99), ratio(r.Under.P50, e.P50), ratio(r.Under.P99, e.P99))
+	}
 	if r.Note != "" {
 		text += "\n    " + r.Note
 	}
