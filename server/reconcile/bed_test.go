@@ -42,6 +42,7 @@ type bed struct {
 	device     string
 	account    uuid.UUID
 	stopEngine func()
+	watch      func(work.Lane) work.Lane // stands between the engine and each lane; nil: nothing
 }
 
 type options struct {
@@ -108,7 +109,13 @@ func (b *bed) startEngine() {
 		},
 	}, log)
 	b.rec = reconcile.New(b.access, adapters, reconcile.Options{Log: log})
-	engine, err := work.NewEngine(b.waker, work.Options{Sweep: 100 * time.Millisecond, LeaseTTL: 2 * time.Second, Workers: 20, Log: slog.New(slog.DiscardHandler)}, b.rec.Lanes()...)
+	lanes := b.rec.Lanes()
+	for n := range lanes {
+		if b.watch != nil {
+			lanes[n] = b.watch(lanes[n])
+		}
+	}
+	engine, err := work.NewEngine(b.waker, work.Options{Sweep: 100 * time.Millisecond, LeaseTTL: 2 * time.Second, Workers: 20, Log: slog.New(slog.DiscardHandler)}, lanes...)
 	b.must(err)
 	b.must(engine.Start(b.Context()))
 	stopped := false

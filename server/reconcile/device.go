@@ -62,8 +62,12 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	if err := p.read(ctx, w.Seq); err != nil {
 		return p.unreachable(ctx, w, err)
 	}
+	seq := w.Seq
 	if w, err = r.access.LookAtDevice(ctx, lease, id); err != nil {
 		return 0, err
+	}
+	if w.ReadNeeded { // whoever asked for that while it was read may be another instance, which leaves it to this one
+		w.Seq = seq
 	}
 	begun, err := p.write(ctx, w, served)
 	if err != nil {
