@@ -26,6 +26,7 @@ type instance struct {
 	ended    chan struct{} // of cmd
 	wanted   bool
 	byItself int // how often it ended without having been told to
+	ends     []absence
 	keeping  sync.WaitGroup
 }
 
@@ -128,11 +129,15 @@ func (i *instance) pid() int {
 
 // end has the process end by a signal, and returns when it has. Another is then being started.
 func (i *instance) end(s syscall.Signal) {
+	begun := time.Now()
 	i.mu.Lock()
 	ended := i.ended
 	_ = i.cmd.Process.Signal(s)
 	i.mu.Unlock()
 	<-ended
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.ends = append(i.ends, absence{i.name, begun, time.Now()})
 }
 
 // credentials are the API key and the workspace that the ready file names, once it is there.
