@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -71,8 +72,17 @@ type fakeWebhook struct {
 	more       map[string]any // what else it answers
 }
 
+// onceOnly leaves a test out where all are played against several instances of the server: its own server is one in any case.
+func onceOnly(t *testing.T) {
+	t.Helper()
+	if os.Getenv("INSTANCES") != "" {
+		t.Skip("it brings a server of its own")
+	}
+}
+
 func startFake(t *testing.T) *fake {
 	t.Helper()
+	onceOnly(t)
 	f := &fake{
 		odd: map[string][]http.HandlerFunc{}, webhooks: map[string]*fakeWebhook{}, codes: map[string]*fakeCode{},
 		attempts: map[string]*fakeAttempt{}, pageSize: 1000, workspace: fakeWorkspace,

@@ -45,7 +45,6 @@ type Server struct {
 	t        testing.TB
 	config   app.Config
 	cloud    string // the URL of the server that has the simulated cloud
-	http     *http.Client
 	mu       sync.Mutex
 	requests []Request
 	devices  map[string]string // profile → device_id
@@ -141,7 +140,7 @@ func (s *Server) run(t testing.TB, c app.Config) {
 			t.Errorf("stop the server: %v", err)
 		}
 	})
-	s.App, s.URL, s.config, s.cloud, s.http = a, a.URL, c, cmp.Or(c.Sandboxing.URL, a.URL), http.DefaultClient
+	s.App, s.URL, s.config, s.cloud = a, a.URL, c, cmp.Or(c.Sandboxing.URL, a.URL)
 }
 
 // await waits until n devices are there and the codes on each have been read.
@@ -284,7 +283,7 @@ func (s *Server) send(t testing.TB, method, url, token string, body []byte, out 
 	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := cmp.Or(s.http, http.DefaultClient).Do(req)
+	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +324,7 @@ func (s *Server) Send(t testing.TB, method, path string, header http.Header, bod
 	if body != "" && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := cmp.Or(s.http, http.DefaultClient).Do(req)
+	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

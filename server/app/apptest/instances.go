@@ -36,6 +36,7 @@ func (s *Server) runAll(t testing.TB, c app.Config) {
 		}
 	})
 	c.Sandboxing.URL = cloud.URL
+	c.Wrap = closing(c.Wrap)
 	at := make([]string, n)
 	var first *app.App
 	for i := range at {
@@ -46,8 +47,19 @@ func (s *Server) runAll(t testing.TB, c app.Config) {
 		}
 	}
 	s.App, s.URL = first, "http://"+balance(t, at)
-	// A connection for each request, or one instance would answer a whole test.
-	s.http = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+}
+
+// closing has each connection of a client serve one request, or one instance would answer a whole test.
+func closing(wrap func(http.Handler) http.Handler) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		inner := wrap(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !internal(r.URL.Path) {
+				w.Header().Set("Connection", "close")
+			}
+			inner.ServeHTTP(w, r)
+		})
+	}
 }
 
 // balance passes connections on to the addresses in turn, and answers where it listens.

@@ -18,7 +18,7 @@ func (s *Server) Workspace(t testing.TB, name string) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := &Server{t: s.t, URL: s.URL, WorkspaceID: w.ID.String(), App: s.App, config: s.config, cloud: s.cloud, http: s.http, devices: map[string]string{}}
+	other := &Server{t: s.t, URL: s.URL, WorkspaceID: w.ID.String(), App: s.App, config: s.config, cloud: s.cloud, devices: map[string]string{}}
 	other.APIKey, _ = s.Credential(t, access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{w.ID}})
 	return other
 }
