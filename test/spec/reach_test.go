@@ -5,21 +5,20 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
 // Every operation of the contract × every kind of credential × every parameter that names something, which is one's own,
-// beside what one reaches, another workspace's, absent, or malformed. The table is made from the contract: an operation
+// beside what one reaches, another workspace's, absent, or malformed. The methods that an operation takes have their turns, so that
+// each is asked with about every parameter by somebody. The table is made from the contract: an operation
 // or a parameter that it does not know fails it, and the message says what to add to reach_things_test.go.
 //
 //	own       an operation that takes the credential is carried out
@@ -169,21 +168,6 @@ func singular(name string) string {
 	return name
 }
 
-// ask makes a request. It fails where the server does.
-func (r *reach) ask(t *testing.T, c credential, method, path string, body params) (status int, raw string) {
-	t.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out json.RawMessage
-	res := r.s.Send(t, method, path, c.header, string(text), &out)
-	if res.StatusCode >= 500 {
-		t.Errorf("%s %s: %d %s", path, text, res.StatusCode, out)
-	}
-	return res.StatusCode, strings.ReplaceAll(string(out), res.Header.Get("seam-request-id"), "")
-}
-
 // refused asks for everything with what does not do for it: in vain, whatever is named.
 func (r *reach) refused(t *testing.T) {
 	was := r.s.Rows(t)
@@ -214,13 +198,13 @@ func (r *reach) refused(t *testing.T) {
 	}
 }
 
-// good are the credentials that are, by their names.
-func (r *reach) good(t *testing.T, try func(t *testing.T, who string, c credential)) {
-	for who, c := range r.credentials {
-		if c.kinds != nil {
+// good are the credentials that are, numbered in the order of their names.
+func (r *reach) good(t *testing.T, try func(t *testing.T, n int, who string, c credential)) {
+	for n, who := range slices.Sorted(maps.Keys(r.credentials)) {
+		if c := r.credentials[who]; c.kinds != nil {
 			t.Run(who, func(t *testing.T) {
 				t.Parallel()
-				try(t, who, c)
+				try(t, n, who, c)
 			})
 		}
 	}
@@ -230,11 +214,11 @@ func (r *reach) good(t *testing.T, try func(t *testing.T, who string, c credenti
 func (r *reach) strangers(t *testing.T) {
 	was := rowsOf(r.s.Rows(t), fmt.Sprint(r.beside["connected_account_id"]))
 	t.Run("ask", func(t *testing.T) {
-		r.good(t, func(t *testing.T, _ string, c credential) {
+		r.good(t, func(t *testing.T, n int, _ string, c credential) {
 			for _, o := range r.operations {
-				for _, p := range o.parameters {
+				for i, p := range o.parameters {
 					if c.may(o.accepts) {
-						r.stranger(t, c, o, p)
+						r.stranger(t, c, o, o.turn(n+i), p)
 					}
 				}
 			}
@@ -246,7 +230,7 @@ func (r *reach) strangers(t *testing.T) {
 	}
 }
 
-func (r *reach) stranger(t *testing.T, c credential, o reachOperation, p parameter) {
+func (r *reach) stranger(t *testing.T, c credential, o reachOperation, method string, p parameter) {
 	t.Helper()
 	kind := namedIn(o.path, p.name)
 	own := r.mine(c)
@@ -254,7 +238,7 @@ func (r *reach) stranger(t *testing.T, c credential, o reachOperation, p paramet
 	tell := func(value any, from things) string {
 		body := r.body(t, o, p, own, from)
 		body[p.in] = p.shape(value)
-		status, out := r.ask(t, c, o.method, o.path, body)
+		status, out := r.ask(t, c, method, o.path, body)
 		out = without(out, value)
 		secrets := r.untold
 		if c.limited {
@@ -262,7 +246,7 @@ func (r *reach) stranger(t *testing.T, c credential, o reachOperation, p paramet
 		}
 		for _, secret := range secrets {
 			if strings.Contains(out, secret) && !strings.Contains(fmt.Sprint(body), secret) {
-				t.Errorf("%s %v tells %s: %s", o.path, body, secret, out)
+				t.Errorf("%s %s %v tells %s: %s", method, o.path, body, secret, out)
 			}
 		}
 		return fmt.Sprint(status, " ", blurred(out))
@@ -271,10 +255,10 @@ func (r *reach) stranger(t *testing.T, c credential, o reachOperation, p paramet
 		for _, value := range []any{"no-identifier", "{" + fmt.Sprint(r.foreign[kind]) + "}"} {
 			body := r.body(t, o, p, own, own)
 			body[p.in] = p.shape(value)
-			status, out := r.ask(t, c, o.method, o.path, body)
+			status, out := r.ask(t, c, method, o.path, body)
 			var f failure
 			if err := json.Unmarshal([]byte(out), &f); err != nil || status != http.StatusBadRequest || f.Error.Type != "invalid_input" || f.Error.ValidationErrors[p.in] == nil {
-				t.Errorf("%s with the %s %v: %d %s", o.path, p.in, value, status, out)
+				t.Errorf("%s %s with the %s %v: %d %s", method, o.path, p.in, value, status, out)
 			}
 		}
 	}
@@ -299,7 +283,7 @@ func (r *reach) stranger(t *testing.T, c credential, o reachOperation, p paramet
 		}
 		want := tell(absent(), from)
 		if got := tell(value, from); got != want {
-			t.Errorf("%s tells a %s %s from an absent one:\n got %s\nwant %s", o.path, where, p.name, got, want)
+			t.Errorf("%s %s tells a %s %s from an absent one:\n got %s\nwant %s", method, o.path, where, p.name, got, want)
 		}
 		if !p.list {
 			continue
@@ -312,7 +296,7 @@ func (r *reach) stranger(t *testing.T, c credential, o reachOperation, p paramet
 			}
 		}
 		if among != want {
-			t.Errorf("%s tells a %s %s among its own from an absent one:\n got %s\nwant %s", o.path, where, p.name, among, want)
+			t.Errorf("%s %s tells a %s %s among its own from an absent one:\n got %s\nwant %s", method, o.path, where, p.name, among, want)
 		}
 	}
 }
@@ -320,7 +304,7 @@ func (r *reach) stranger(t *testing.T, c credential, o reachOperation, p paramet
 // carriedOut has all who may ask for what is theirs.
 func (r *reach) carriedOut(t *testing.T) {
 	t.Run("ask", func(t *testing.T) {
-		r.good(t, func(t *testing.T, who string, c credential) {
+		r.good(t, func(t *testing.T, n int, who string, c credential) {
 			for _, o := range r.operations {
 				if !c.may(o.accepts) || o.path == "/workspaces/reset_sandbox" {
 					continue
@@ -329,8 +313,8 @@ func (r *reach) carriedOut(t *testing.T) {
 				if len(named) == 0 {
 					named = []parameter{{}}
 				}
-				for _, p := range named {
-					own := r.mine(c)
+				for i, p := range named {
+					method, own := o.turn(n+i), r.mine(c)
 					if create := r.spare.fresh[o.path]; create != nil {
 						maps.Copy(own, create(t))
 					}
@@ -338,15 +322,15 @@ func (r *reach) carriedOut(t *testing.T) {
 					if p.in != "" {
 						body[p.in] = p.shape(own[namedIn(o.path, p.name)])
 					}
-					status, out := r.ask(t, c, o.method, o.path, body)
+					status, out := r.ask(t, c, method, o.path, body)
 					if want := wantOwn(who, o, p); fmt.Sprint(status) != want && fmt.Sprint(status, " ", kindIn(out)) != want {
-						t.Errorf("%s %v: %d, want %s: %s", o.path, body, status, want, out)
+						t.Errorf("%s %s %v: %d, want %s: %s", method, o.path, body, status, want, out)
 					}
 					if who == "API key" && p.in != "" && !slices.Contains(makesNamed, o.path) && alike[o.path+" "+p.name] == "" { // or the table would try nothing
 						body := r.body(t, o, p, own, r.foreign)
 						absent := absentLike(p.name, own[namedIn(o.path, p.name)])
 						body[p.in] = p.shape(absent)
-						if _, nothing := r.ask(t, c, o.method, o.path, body); blurred(without(nothing, absent)) == blurred(without(out, own[namedIn(o.path, p.name)])) {
+						if _, nothing := r.ask(t, c, method, o.path, body); blurred(without(nothing, absent)) == blurred(without(out, own[namedIn(o.path, p.name)])) {
 							t.Errorf("%s answers the same whichever %s is named: %s", o.path, p.name, out)
 						}
 					}
@@ -390,58 +374,6 @@ func (r *reach) body(t *testing.T, o reachOperation, p parameter, own, from thin
 		}
 	}
 	return body
-}
-
-func kindIn(raw string) string {
-	var f failure
-	_ = json.Unmarshal([]byte(raw), &f)
-	return f.Error.Type
-}
-
-// absentLike is a value like that one that names nothing.
-func absentLike(kind string, value any) any {
-	text, is := value.(string)
-	switch {
-	case !is:
-		return params{"mark": uuid.NewString()}
-	case uuid.Validate(text) == nil:
-		return uuid.NewString()
-	case strings.Contains(text, "@"):
-		return uuid.NewString() + "@things.example"
-	case strings.HasPrefix(text, "+1"):
-		return fmt.Sprintf("+1555%07d", numbers.Add(1))
-	case strings.HasSuffix(kind, "code"):
-		return newPIN()
-	}
-	return "nobody " + uuid.NewString()
-}
-
-// without is an answer without what was asked for.
-func without(raw string, value any) string {
-	switch value := value.(type) {
-	case []any:
-		for _, v := range value {
-			raw = without(raw, v)
-		}
-		return raw
-	case params:
-		for _, v := range value {
-			raw = without(raw, v)
-		}
-		return raw
-	}
-	return strings.ReplaceAll(raw, fmt.Sprint(value), "<what was named>")
-}
-
-var (
-	anyUUID  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	anyTime  = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
-	anyToken = regexp.MustCompile(`seam_cst\w+|/connect/[\w-]+|"code":"\d+"`)
-)
-
-// blurred is an answer without what is new in each.
-func blurred(raw string) string {
-	return anyToken.ReplaceAllString(anyTime.ReplaceAllString(anyUUID.ReplaceAllString(raw, "<id>"), "<time>"), "<token>")
 }
 
 // untouched compares the other workspace with what it was, row by row.

@@ -1,0 +1,62 @@
+package spec_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+func kindIn(raw string) string {
+	var f failure
+	_ = json.Unmarshal([]byte(raw), &f)
+	return f.Error.Type
+}
+
+// absentLike is a value like that one that names nothing.
+func absentLike(kind string, value any) any {
+	text, is := value.(string)
+	switch {
+	case !is:
+		return params{"mark": uuid.NewString()}
+	case uuid.Validate(text) == nil:
+		return uuid.NewString()
+	case strings.Contains(text, "@"):
+		return uuid.NewString() + "@things.example"
+	case strings.HasPrefix(text, "+1"):
+		return fmt.Sprintf("+1555%07d", numbers.Add(1))
+	case strings.HasSuffix(kind, "code"):
+		return newPIN()
+	}
+	return "nobody " + uuid.NewString()
+}
+
+// without is an answer without what was asked for.
+func without(raw string, value any) string {
+	switch value := value.(type) {
+	case []any:
+		for _, v := range value {
+			raw = without(raw, v)
+		}
+		return raw
+	case params:
+		for _, v := range value {
+			raw = without(raw, v)
+		}
+		return raw
+	}
+	return strings.ReplaceAll(raw, fmt.Sprint(value), "<what was named>")
+}
+
+var (
+	anyUUID  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	anyTime  = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+	anyToken = regexp.MustCompile(`seam_cst\w+|/connect/[\w-]+|"code":"\d+"`)
+)
+
+// blurred is an answer without what is new in each.
+func blurred(raw string) string {
+	return anyToken.ReplaceAllString(anyTime.ReplaceAllString(anyUUID.ReplaceAllString(raw, "<id>"), "<time>"), "<token>")
+}

@@ -1,0 +1,76 @@
+package spec_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// turn is one of the methods that an operation takes: another for the next parameter, and for the next credential.
+func (o reachOperation) turn(n int) string { return o.methods[n%len(o.methods)] }
+
+// ask makes a request. It fails where the server does.
+func (r *reach) ask(t *testing.T, c credential, method, path string, body params) (status int, raw string) {
+	t.Helper()
+	target, text := written(t, method, path, body)
+	var out json.RawMessage
+	res := r.s.Send(t, method, target, c.header, text, &out)
+	if res.StatusCode >= 500 {
+		t.Errorf("%s %s %s: %d %s", method, target, text, res.StatusCode, out)
+	}
+	return res.StatusCode, strings.ReplaceAll(string(out), res.Header.Get("seam-request-id"), "")
+}
+
+// written is a request as clients write it: by GET and DELETE its parameters are in the URL, as far as these can be there.
+func written(t *testing.T, method, path string, body params) (target, text string) {
+	t.Helper()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if method != http.MethodGet && method != http.MethodDelete {
+		return path, string(raw)
+	}
+	var plain params
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&plain); err != nil {
+		t.Fatal(err)
+	}
+	query := url.Values{}
+	if !inURL(query, "", plain) {
+		return path, string(raw)
+	}
+	return path + "?" + query.Encode(), ""
+}
+
+// inURL adds parameters to those of a URL, and says whether all can be there.
+func inURL(query url.Values, above string, in params) bool {
+	for name, value := range in {
+		switch value := value.(type) {
+		case params:
+			if !inURL(query, above+name+".", value) {
+				return false
+			}
+		case []any:
+			for _, one := range value {
+				if _, list := one.([]any); list || one == nil {
+					return false
+				}
+				if _, object := one.(params); object {
+					return false
+				}
+				query.Add(above+name, fmt.Sprint(one))
+			}
+		case nil:
+			return false
+		default:
+			query.Set(above+name, fmt.Sprint(value))
+		}
+	}
+	return true
+}
