@@ -18,7 +18,7 @@ const (
 	mostState   = 256 << 10 // of what a lock publishes
 	mostObjects = 50_000    // of a message: each takes some hundred bytes once it is read
 	mostWaiting = 64        // messages that are received before they are taken in
-	largePace   = 1 << 20   // bytes a second of large messages, after the first mostPacket: the client takes five times as many for each
+	largePace   = 1 << 20   // bytes a second of large messages, after the first mostPacket: the client copies each several times
 	publication = 3         // the kind of packet that is a message (MQTT 5, section 2.1.2)
 )
 
