@@ -89,7 +89,7 @@ func (s *Service) createShared(ctx context.Context, tx store.Tx, at place, n New
 	if err != nil {
 		return Code{}, err
 	}
-	r, _, err := s.insertCode(ctx, tx, at.device, row)
+	r, _, err := s.insertCode(ctx, tx, at.device, row, tx.Together)
 	if err != nil {
 		return Code{}, err
 	}

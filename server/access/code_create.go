@@ -54,7 +54,7 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 		if err != nil {
 			return err
 		}
-		r, attempt, err := s.insertCode(ctx, tx, at.device, row)
+		r, attempt, err := s.insertCode(ctx, tx, at.device, row, tx.Conclude)
 		if err != nil {
 			return err
 		}
@@ -68,9 +68,10 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 	return c, a, err
 }
 
-// insertCode writes down a new code and the attempt to put it on its device, all in one round trip. Where it is to be put
-// there later, that attempt has come to its end: there is nothing to do but to wait for the time.
-func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, row store.InsertAccessCodeParams) (r store.AccessCode, a store.ActionAttempt, err error) {
+// insertCode writes down a new code and the attempt to put it on its device, all in one round trip of write, and the last
+// that is done. Where it is to be put there later, that attempt has come to its end: there is nothing to do but to wait for
+// the time.
+func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, row store.InsertAccessCodeParams, write together) (r store.AccessCode, a store.ActionAttempt, err error) {
 	ahead, status, mutation := s.ahead(d, row), Pending, "creating"
 	if ahead > 0 {
 		status = Succeeded
@@ -87,8 +88,21 @@ func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, r
 	if events[1], err = s.eventOf(mutationsRequested, asking(aboutCode(d, c), mutation)); err != nil {
 		return r, a, err
 	}
+	if row.UsesBackupPool {
+		if err := s.enablePool(ctx, tx, d); err != nil {
+			return r, a, err
+		}
+	}
 	var waits bool
-	err = tx.Together(ctx,
+	if err := s.waker.WakeIf(ctx, tx, OutboxLane, d.WorkspaceID, &waits); err != nil {
+		return r, a, err
+	}
+	if ahead == 0 {
+		if err := s.waker.Wake(ctx, tx, DeviceLane, d.DeviceID); err != nil {
+			return r, a, err
+		}
+	}
+	err = write(ctx,
 		func(tx store.Tx) (err error) { r, err = tx.InsertAccessCode(ctx, row); return err },
 		func(tx store.Tx) (err error) { a, err = tx.InsertActionAttempt(ctx, attempt); return err },
 		func(tx store.Tx) (err error) { waits, err = tx.InsertEvent(ctx, events[0]); return err },
@@ -99,24 +113,11 @@ func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, r
 			}
 			return tx.WakeDevice(ctx, store.WakeDeviceParams{DeviceID: d.DeviceID})
 		})
-	if err != nil {
-		return r, a, err
-	}
-	if row.UsesBackupPool {
-		if err := s.enablePool(ctx, tx, d); err != nil {
-			return r, a, err
-		}
-	}
-	if waits {
-		if err := s.waker.Wake(ctx, tx, OutboxLane, d.WorkspaceID); err != nil {
-			return r, a, err
-		}
-	}
-	if ahead > 0 {
-		return r, a, nil
-	}
-	return r, a, s.waker.Wake(ctx, tx, DeviceLane, d.DeviceID)
+	return r, a, err
 }
+
+// together is Tx.Together, or Tx.Conclude for the last that is done in a transaction.
+type together func(context.Context, ...func(store.Tx) error) error
 
 // ahead is how long nothing is to be done on a device for a new code; 0 where it has to be looked at now, as it has also
 // where a backup pool may make room for the code.

@@ -146,22 +146,27 @@ func commit(ctx context.Context, conn *pgx.Conn, tx pgx.Tx, act *Act, c *change)
 	if act == nil || !c.wrote {
 		return tx.Commit(ctx)
 	}
-	entries, committed := act.entriesFor(c)
 	batch := &pgx.Batch{}
-	for _, e := range entries {
-		batch.Queue(e.statement(), e.args()...)
-	}
-	batch.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
-		if tag.String() == "ROLLBACK" {
-			return pgx.ErrTxCommitRollback
-		}
-		return nil
-	})
+	committed := act.end(batch, c)
 	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
 		return err
 	}
 	committed()
 	return nil
+}
+
+// end queues the end of a transaction, behind a change: the entries of the act, and the commit. It returns what to do when that is done.
+func (a *Act) end(batch *pgx.Batch, c *change) (committed func()) {
+	committed = func() {}
+	if a != nil && c.wrote {
+		var entries []auditEntry
+		entries, committed = a.entriesFor(c)
+		for _, e := range entries {
+			batch.Queue(e.statement(), e.args()...)
+		}
+	}
+	batch.Queue("commit") // never of what has failed: then what is before it in the batch would, too
+	return committed
 }
 
 func (e *auditEntry) statement() string {

@@ -98,7 +98,7 @@ func (j *joint) commit(ctx context.Context) error {
 
 func (j *joint) part(ctx context.Context, f func(Tx) error) error {
 	then, changed := len(j.then), *j.change
-	err := pgx.BeginFunc(ctx, j.tx, func(tx pgx.Tx) error { return f(in(tx, j.act, j.change, &j.then)) })
+	err := pgx.BeginFunc(ctx, j.tx, func(tx pgx.Tx) error { return f(in(&transaction{tx: tx, part: true}, j.act, j.change, &j.then)) })
 	if err != nil {
 		j.then, *j.change = j.then[:then], changed
 	}

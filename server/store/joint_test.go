@@ -106,8 +106,7 @@ func TestJoinedDeadlockIsTriedAgainAsAWhole(t *testing.T) {
 	}
 	rename := func(ctx context.Context, id uuid.UUID) error {
 		return db.InTx(ctx, func(tx store.Tx) error {
-			_, err := tx.Tx.Exec(ctx, "update workspaces set name = name || '+' where workspace_id = $1", id)
-			return err
+			return execIn(ctx, tx, "update workspaces set name = name || '+' where workspace_id = $1", id)
 		})
 	}
 	var holding, done sync.WaitGroup

@@ -100,13 +100,17 @@ const (
 func (db *DB) inPartitions(ctx context.Context, f func(pgx.Tx) error) error {
 	for try := 1; ; try++ {
 		err := db.InTx(ctx, func(tx Tx) error {
-			if _, err := tx.Tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended('partitions', 0))"); err != nil {
+			own, err := tx.Begun(ctx)
+			if err != nil {
 				return err
 			}
-			if _, err := tx.Tx.Exec(ctx, fmt.Sprintf("set local lock_timeout = %d", partitionPatience.Milliseconds())); err != nil {
+			if _, err := own.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended('partitions', 0))"); err != nil {
 				return err
 			}
-			return f(tx.Tx)
+			if _, err := own.Exec(ctx, fmt.Sprintf("set local lock_timeout = %d", partitionPatience.Milliseconds())); err != nil {
+				return err
+			}
+			return f(own)
 		})
 		if !GaveUp(err) || try == partitionTries {
 			return err

@@ -98,7 +98,7 @@ func (db *DB) Moment(ctx context.Context) (at time.Time, err error) {
 
 // MayStandStill lets a transaction stand still for as long as it likes, which others are ended for. It must lock no rows.
 func (tx Tx) MayStandStill(ctx context.Context) error {
-	_, err := tx.Tx.Exec(ctx, "set local idle_in_transaction_session_timeout = 0")
+	_, err := tx.in.Exec(ctx, "set local idle_in_transaction_session_timeout = 0")
 	return err
 }
 

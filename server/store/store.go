@@ -101,18 +101,22 @@ func (db *DB) Close() {
 // Tx is one transaction.
 type Tx struct {
 	*Queries
-	Tx     pgx.Tx
+	in     *transaction
 	then   *[]func()
+	act    *Act
 	change *change
 }
 
 // in are the queries of a transaction. Those of an act are watched, for the audit log.
-func in(tx pgx.Tx, act *Act, c *change, then *[]func()) Tx {
+func in(t *transaction, act *Act, c *change, then *[]func()) Tx {
 	if act == nil {
-		return Tx{New(tx), tx, then, c}
+		return Tx{New(t), t, then, act, c}
 	}
-	return Tx{New(watched{tx, c}), tx, then, c}
+	return Tx{New(watched{t, c}), t, then, act, c}
 }
+
+// Begun is the transaction itself.
+func (tx Tx) Begun(ctx context.Context) (pgx.Tx, error) { return tx.in.begin(ctx) }
 
 // Then has f called once the transaction is committed, and never if it is not.
 func (tx Tx) Then(f func()) { *tx.then = append(*tx.then, f) }
@@ -130,7 +134,7 @@ func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 	var then []func()
 	err := untangled(ctx, func() error {
 		then = nil
-		return db.transact(ctx, func(tx pgx.Tx, act *Act, c *change) error { return f(in(tx, act, c, &then)) })
+		return db.transact(ctx, func(t *transaction, act *Act, c *change) error { return f(in(t, act, c, &then)) })
 	})
 	if err != nil {
 		return err
@@ -142,28 +146,20 @@ func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 }
 
 // transact runs f in a transaction, with what it changes written to the audit log.
-func (db *DB) transact(ctx context.Context, f func(pgx.Tx, *Act, *change) error) error {
+func (db *DB) transact(ctx context.Context, f func(*transaction, *Act, *change) error) error {
 	conn, release, err := db.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	tx, err := conn.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	ended := false
-	defer func() {
-		if !ended { // also when f panics
-			_ = tx.Rollback(ctx)
-		}
-	}()
+	t := &transaction{conn: conn}
+	defer t.rollback(ctx) // also when f panics
 	act, c := actOf(ctx), &change{}
-	if err := f(tx, act, c); err != nil {
+	if err := f(t, act, c); err != nil || t.tx == nil || t.over {
 		return err
 	}
-	err = commit(ctx, conn.Conn(), tx, act, c)
-	ended = err == nil
+	err = commit(ctx, conn.Conn(), t.tx, act, c)
+	t.over = err == nil
 	return err
 }
 

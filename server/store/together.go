@@ -22,35 +22,61 @@ func (tx Tx) LockDeviceWithCodes(ctx context.Context, id uuid.UUID) (d Device, c
 // Together makes one query with each step, on the Tx that the step is given, all in one round trip; it ends with the first
 // error. Each step is run twice: to queue its query, when it finds nothing, and to read the answer. So it does nothing but
 // make the same query both times.
-func (tx Tx) Together(ctx context.Context, steps ...func(Tx) error) (err error) {
-	batch := &pgx.Batch{}
-	for _, step := range steps {
-		if err := step(Tx{Queries: New(queue{batch})}); err != nil {
-			return err
-		}
+func (tx Tx) Together(ctx context.Context, steps ...func(Tx) error) error {
+	batch := tx.in.batch()
+	if err := run(steps, Tx{Queries: New(queue{batch})}); err != nil {
+		return err
 	}
-	results := tx.Tx.SendBatch(ctx, batch)
-	defer func() {
-		if closed := results.Close(); err == nil {
-			err = closed
-		}
-	}()
-	answered := Tx{Queries: New(watched{answers{results}, tx.change})}
+	results := tx.in.send(ctx, batch)
+	err := run(steps, Tx{Queries: New(watched{answers{results}, tx.change})})
+	if closed := results.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// Conclude is Together for the last that is done in a transaction: its end goes along with it, and nothing is done in it
+// afterwards. What a step finds is only known when all is committed, so each is to be one that changes something or fails.
+func (tx Tx) Conclude(ctx context.Context, steps ...func(Tx) error) error {
+	if tx.in.part {
+		return tx.Together(ctx, steps...)
+	}
+	batch := tx.in.batch()
+	var own DBTX = queue{batch}
+	if tx.act != nil {
+		own = watched{own, tx.change}
+	}
+	if err := run(steps, Tx{Queries: New(own)}); err != nil {
+		return err
+	}
+	committed := tx.act.end(batch, tx.change)
+	results := tx.in.send(ctx, batch)
+	err := run(steps, Tx{Queries: New(answers{results})})
+	if closed := results.Close(); closed == nil {
+		*tx.in = transaction{over: true}
+		committed()
+	} else if err == nil {
+		err = closed
+	}
+	return err
+}
+
+func run(steps []func(Tx) error, tx Tx) error {
 	for _, step := range steps {
-		if err := step(answered); err != nil {
+		if err := step(tx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// queue puts queries into a batch, and answers that they have found nothing.
+// queue puts queries into a batch, and answers that they have found nothing and changed something.
 type queue struct{ batch *pgx.Batch }
 
 // Exec queues a statement.
 func (q queue) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	q.batch.Queue(sql, args...)
-	return pgconn.CommandTag{}, nil
+	return pgconn.NewCommandTag("UPDATE 1"), nil
 }
 
 // Query queues a query for rows.

@@ -125,3 +125,163 @@ func TestChangesThatAreMadeTogetherAreAudited(t *testing.T) {
 		t.Errorf("an attempt that is there already: %v", err)
 	}
 }
+
+// A transaction that begins with its first statement is rolled back when that finds nothing, fails, or is all there is, and
+// leaves a connection that others can use.
+func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
+	t.Parallel()
+	db, err := store.Open(t.Context(), storetest.New(t), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	id := uuid.New()
+	named := func(name string) store.InsertWorkspaceParams {
+		return store.InsertWorkspaceParams{WorkspaceID: id, Name: name}
+	}
+	refused := errors.New("something else is wrong")
+	for what, c := range map[string]struct {
+		do   func(tx store.Tx) error
+		says func(error) bool
+	}{
+		"nothing is done":         {func(store.Tx) error { return nil }, func(err error) bool { return err == nil }},
+		"a row that is not there": {func(tx store.Tx) error { _, err := tx.LockDevice(t.Context(), id); return err }, store.IsNoRows},
+		"rows that are not there": {func(tx store.Tx) error {
+			codes, err := tx.AllCodesOfDevice(t.Context(), id)
+			if len(codes) > 0 {
+				t.Errorf("%d codes", len(codes))
+			}
+			return err
+		}, func(err error) bool { return err == nil }},
+		"a change that fails": {func(tx store.Tx) error {
+			return tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{Name: "\x00"})
+		}, func(err error) bool {
+			_, ok := errors.AsType[*pgconn.PgError](err)
+			return ok
+		}},
+		"rows of which nobody reads": {func(tx store.Tx) error {
+			_, err := tx.ListDataKeys(t.Context())
+			return errors.Join(err, refused)
+		}, func(err error) bool { return errors.Is(err, refused) }},
+		"a change that is given up": {func(tx store.Tx) error {
+			return errors.Join(tx.InsertWorkspace(t.Context(), named("given up")), refused)
+		}, func(err error) bool { return errors.Is(err, refused) }},
+		"together with what fails": {func(tx store.Tx) error {
+			return tx.Together(t.Context(),
+				func(tx store.Tx) error { return tx.InsertWorkspace(t.Context(), named("one")) },
+				func(tx store.Tx) error { return tx.InsertWorkspace(t.Context(), named("the same")) })
+		}, func(err error) bool { return store.Violates(err, "workspaces_pkey") }},
+	} {
+		if err := db.InTx(t.Context(), c.do); !c.says(err) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, err := db.GetWorkspace(t.Context(), id); !store.IsNoRows(err) { // on the same connection
+			t.Errorf("after %s: %v", what, err)
+		}
+	}
+	func() {
+		defer func() { _ = recover() }()
+		_ = db.InTx(t.Context(), func(tx store.Tx) error {
+			_ = tx.InsertWorkspace(t.Context(), named("panic"))
+			panic("in the middle of it")
+		})
+	}()
+	if _, err := db.GetWorkspace(t.Context(), id); !store.IsNoRows(err) {
+		t.Errorf("after a panic: %v", err)
+	}
+	if err := db.InTx(t.Context(), func(tx store.Tx) error { return tx.InsertWorkspace(t.Context(), named("kept")) }); err != nil {
+		t.Error(err)
+	}
+	if w, err := db.GetWorkspace(t.Context(), id); err != nil || w.Workspace.Name != "kept" {
+		t.Errorf("what is committed: %+v, %v", w, err)
+	}
+	if n := db.Pool.Stat().NewConnsCount(); n != 1 {
+		t.Errorf("%d connections were made", n)
+	}
+}
+
+// The last that is done in a transaction is there once it has been answered, with its entry in the audit log, or nothing of
+// the transaction is; as a part of another one it waits for the end of that.
+func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	of := func(workspace uuid.UUID) context.Context {
+		return store.Acting(t.Context(), &store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: workspace})
+	}
+	there := func(workspace uuid.UUID) (attempts, audited int) {
+		if err := db.Pool.QueryRow(t.Context(), `select (select count(*) from action_attempts where workspace_id = $1),
+			(select coalesce(sum(cardinality(subject_ids)), 0) from audit_log where workspace_id = $1)`, workspace).Scan(&attempts, &audited); err != nil {
+			t.Fatal(err)
+		}
+		return attempts, audited
+	}
+	insert := func(ctx context.Context, workspace, id uuid.UUID) func(store.Tx) error {
+		return func(tx store.Tx) error {
+			a, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: id, WorkspaceID: workspace, ActionType: "LOCK_DOOR", Status: "pending", Options: []byte("{}")})
+			if err == nil && a.CreatedAt.IsZero() != (a.ActionAttemptID == uuid.Nil) {
+				t.Errorf("half of an answer: %+v", a)
+			}
+			return err
+		}
+	}
+	t.Run("it is there", func(t *testing.T) {
+		workspace, told := uuid.New(), 0
+		ctx := of(workspace)
+		err := db.InTx(ctx, func(tx store.Tx) error {
+			tx.Then(func() { told++ })
+			if err := insert(ctx, workspace, uuid.New())(tx); err != nil {
+				return err
+			}
+			err := tx.Conclude(ctx, insert(ctx, workspace, uuid.New()), insert(ctx, workspace, uuid.New()))
+			if attempts, audited := there(workspace); attempts != 3 || audited != 3 {
+				t.Errorf("others see %d attempts and %d of them audited", attempts, audited)
+			}
+			return err
+		})
+		if err != nil || told != 1 {
+			t.Errorf("%v, and who waits was told %d times", err, told)
+		}
+	})
+	t.Run("nobody has asked for it", func(t *testing.T) {
+		workspace := uuid.New()
+		err := db.InTx(t.Context(), func(tx store.Tx) error { return tx.Conclude(t.Context(), insert(t.Context(), workspace, uuid.New())) })
+		if attempts, audited := there(workspace); err != nil || attempts != 1 || audited != 0 {
+			t.Errorf("%v, with %d attempts and %d of them audited", err, attempts, audited)
+		}
+	})
+	t.Run("nothing of it is there", func(t *testing.T) {
+		workspace, same, told := uuid.New(), uuid.New(), 0
+		ctx := of(workspace)
+		err := db.InTx(ctx, func(tx store.Tx) error {
+			tx.Then(func() { told++ })
+			if err := insert(ctx, workspace, uuid.New())(tx); err != nil {
+				return err
+			}
+			return tx.Conclude(ctx, insert(ctx, workspace, same), insert(ctx, workspace, same))
+		})
+		if attempts, audited := there(workspace); !store.Violates(err, "action_attempts_pkey") || attempts != 0 || audited != 0 || told != 0 {
+			t.Errorf("%v, with %d attempts and %d of them audited, and who waits was told %d times", err, attempts, audited, told)
+		}
+	})
+	t.Run("an error was passed over", func(t *testing.T) {
+		workspace, same := uuid.New(), uuid.New()
+		ctx := of(workspace)
+		err := db.InTx(ctx, func(tx store.Tx) error {
+			_ = tx.Together(ctx, insert(ctx, workspace, same), insert(ctx, workspace, same))
+			return nil
+		})
+		if attempts, audited := there(workspace); err == nil || attempts != 0 || audited != 0 {
+			t.Errorf("%v, with %d attempts and %d of them audited", err, attempts, audited)
+		}
+	})
+	t.Run("it is a part", func(t *testing.T) {
+		workspace, refused := uuid.New(), errors.New("what follows is refused")
+		err := db.InOne(of(workspace), func(ctx context.Context) error {
+			err := db.InTx(ctx, func(tx store.Tx) error { return tx.Conclude(ctx, insert(ctx, workspace, uuid.New())) })
+			return errors.Join(err, refused)
+		})
+		if attempts, audited := there(workspace); !errors.Is(err, refused) || attempts != 0 || audited != 0 {
+			t.Errorf("%v, with %d attempts and %d of them audited", err, attempts, audited)
+		}
+	})
+}

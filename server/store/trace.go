@@ -51,7 +51,11 @@ func (tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBa
 		return ctx
 	}
 	name := "batch"
-	if queued := data.Batch.QueuedQueries; len(queued) > 0 {
+	queued := data.Batch.QueuedQueries
+	if len(queued) > 1 && queued[0].SQL == "begin" {
+		queued = queued[1:]
+	}
+	if len(queued) > 0 {
 		name += " " + nameOf(queued[0].SQL)
 	}
 	ctx, _ = traces.Begin(ctx, name, traces.Database(), traces.Statement(name), traces.BatchSize(data.Batch.Len()))

@@ -92,7 +92,7 @@ func TestCodeIsFollowedFromRequestToEndpoint(t *testing.T) {
 			t.Errorf("the work on the device is %+v", w)
 		}
 	}
-	if statements := r.Spans(tracestest.Below(request), tracestest.With("db.system.name", "postgresql")); len(statements) < 3 {
+	if statements := r.Spans(tracestest.Below(request), tracestest.With("db.system.name", "postgresql")); len(statements) < 2 {
 		t.Errorf("the request has %d statements: %+v", len(statements), statements)
 	}
 	if unnamed := r.Spans(tracestest.With("db.operation.name", "unnamed"), in); len(unnamed) > 0 {

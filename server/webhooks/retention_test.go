@@ -117,7 +117,11 @@ func TestRetentionWaitsForNobody(t *testing.T) {
 	old := time.Now().Add(-48 * time.Hour)
 	busy, free := b.emitAt(old, "device.connected"), b.emitAt(old, "device.connected")
 	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
-		if _, err := tx.Tx.Exec(t.Context(), "select from deliveries where event_id = $1 for update", busy); err != nil {
+		own, err := tx.Begun(t.Context())
+		if err != nil {
+			return err
+		}
+		if _, err := own.Exec(t.Context(), "select from deliveries where event_id = $1 for update", busy); err != nil {
 			return err
 		}
 		b.look()

@@ -63,12 +63,26 @@ func NewWaker(db *store.DB) (*Waker, error) {
 // Wake asks, in the transaction of a change, for the key to be looked at once the change is committed. An
 // engine of this process is told without a job, which would cost the database more than most changes do.
 func (w *Waker) Wake(ctx context.Context, tx store.Tx, lane string, id uuid.UUID) error {
+	return w.WakeIf(ctx, tx, lane, id, nil)
+}
+
+// WakeIf is Wake before it is known whether there will be anything to look at: wanted says so once the change is
+// committed. Where no engine of this process is told, others are asked to look all the same.
+func (w *Waker) WakeIf(ctx context.Context, tx store.Tx, lane string, id uuid.UUID, wanted *bool) error {
 	if e, ok := w.engines.Load(lane); ok {
 		cause := traces.CauseOf(ctx)
-		tx.Then(func() { e.(*Engine).here(wakeUp{lane, id}, cause) })
+		tx.Then(func() {
+			if wanted == nil || *wanted {
+				e.(*Engine).here(wakeUp{lane, id}, cause)
+			}
+		})
 		return nil
 	}
-	if _, err := w.client.InsertTx(ctx, tx.Tx, wakeUp{lane, id}, &river.InsertOpts{Queue: lane, MaxAttempts: 1}); err != nil {
+	own, err := tx.Begun(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := w.client.InsertTx(ctx, own, wakeUp{lane, id}, &river.InsertOpts{Queue: lane, MaxAttempts: 1}); err != nil {
 		return fmt.Errorf("wake %s %s: %w", lane, id, err)
 	}
 	return nil
