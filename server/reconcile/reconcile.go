@@ -86,7 +86,7 @@ func (l deviceLane) Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error)
 }
 
 func (l deviceLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
-	return l.drainDevice(ctx, lease, id)
+	return l.drainDevice(adapter.While(ctx, lease.Held), lease, id)
 }
 
 type accountLane struct{ *Reconciler }
@@ -102,7 +102,7 @@ func (l accountLane) Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error
 }
 
 func (l accountLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
-	return l.drainAccount(ctx, lease, id)
+	return l.drainAccount(adapter.While(ctx, lease.Held), lease, id)
 }
 
 // fail turns an adapter's error into what it means for a code.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
 const problemSize = 500
@@ -51,6 +52,10 @@ func (d *Deliverer) send(ctx context.Context, w access.Endpoint, e access.Event)
 	req, secrets, err := request(limited, w, e, begin)
 	if err != nil {
 		a.problem = explain(err, secrets)
+		return a
+	}
+	if work.Held(ctx) != nil {
+		a.cut, a.problem = true, "Nothing was sent: another server may be at work on this endpoint by now."
 		return a
 	}
 	res, err := d.client.Do(req)

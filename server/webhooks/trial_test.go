@@ -11,6 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
 func TestTrialTellsWhatToMend(t *testing.T) {
@@ -67,5 +68,19 @@ func TestTrialTellsWhatToMend(t *testing.T) {
 	}
 	if !verified {
 		t.Error("the test event is not signed with the webhook's secret")
+	}
+}
+
+// Who does not hold the lease of an endpoint any more sends nothing there.
+func TestNothingIsSentByWhoHasLostTheEndpoint(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	sink := newSink(t, nil)
+	w := b.hook(sink.URL, "device.added")
+	e, err := b.access.GetEndpoint(t.Context(), w.ID)
+	b.must(err)
+	d := webhooks.New(b.access, webhooks.Options{AllowPrefixes: loopback})
+	if got := d.Try(work.Under(t.Context(), &work.Lease{}), e); !strings.Contains(got.Problem, "another server") || len(sink.messages()) != 0 {
+		t.Errorf("%+v, and %d messages have come", got, len(sink.messages()))
 	}
 }

@@ -229,11 +229,12 @@ func (e *Engine) drain(ctx context.Context, lane Lane, id uuid.UUID) (again time
 	if err != nil || lease == nil {
 		return 0, false, err
 	}
-	limited, end := context.WithTimeout(ctx, drainTimeout)
+	limited, end := context.WithTimeout(Under(ctx, lease), drainTimeout)
 	defer end()
 	working, cancel := context.WithCancelCause(limited)
 	var keeping sync.WaitGroup
-	keeping.Go(func() { lease.keep(working, e.opt.LeaseTTL, cancel) })
+	lease.lose = cancel
+	keeping.Go(func() { lease.keep(working, e.opt.LeaseTTL) })
 	again, err = drain(working, lane, lease, id)
 	if lost := context.Cause(working); errors.Is(lost, ErrLost) {
 		err = lost

@@ -210,5 +210,5 @@ func (l systemLane) Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error)
 }
 
 func (l systemLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
-	return l.drainSystem(ctx, lease, id)
+	return l.drainSystem(adapter.While(ctx, lease.Held), lease, id)
 }

@@ -222,6 +222,9 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	if err := adapter.MaySend(ctx); err != nil {
+		return err
+	}
 	resp, err := a.http.Do(req)
 	if err != nil && dialing.Load() && !connected.Load() { // nothing was sent
 		return a.lost(ctx, adapter.GatewayDown, err)

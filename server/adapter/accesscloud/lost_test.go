@@ -1,6 +1,7 @@
 package accesscloud_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -8,6 +9,24 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
 )
+
+// Who may not work on the account any more sends nothing.
+func TestNothingIsSentByWhoMayNotAnyMore(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	lost := errors.New("somebody else has it")
+	before, err := b.Look(t.Context(), b.system)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.PutUser(adapter.While(t.Context(), func() error { return lost }), b.system, adapter.AccessUser{FullName: "Jane Doe"})
+	if !errors.Is(err, lost) || adapter.ClassOf(err) != adapter.Transient {
+		t.Errorf("put: %v", err)
+	}
+	if found, err := b.Look(t.Context(), b.system); err != nil || len(found.Users) != len(before.Users) {
+		t.Errorf("there are %d users, and were %d: %v", len(found.Users), len(before.Users), err)
+	}
+}
 
 // What was never sent has not taken effect; what was sent and not answered may have.
 func TestWriteThatGetsNoAnswer(t *testing.T) {

@@ -233,6 +233,41 @@ func contextEnds(c *trial) {
 	}
 }
 
+func nothingSent(c *trial) {
+	c.need(c.caps.OnlineCodes, "put codes")
+	there := c.put(c.spec("there"))
+	c.settled(there.Ref)
+	before := c.read().Codes
+	ended, lose := context.WithCancelCause(c.ctx())
+	ctx := adapter.While(ended, func() error {
+		lost := errors.New("somebody else has it")
+		lose(lost)
+		return lost
+	})
+	spec := c.spec("too late")
+	calls := map[string]func() error{
+		"PutCode":    func() error { _, err := c.Adapter.PutCode(ctx, c.Device, spec); return err },
+		"DeleteCode": func() error { _, err := c.Adapter.DeleteCode(ctx, c.Device, there.Ref); return err },
+	}
+	if l, ok := c.Adapter.(adapter.Locker); ok && c.caps.Lock && c.caps.Unlock {
+		calls["Lock"] = func() error { _, err := l.Lock(ctx, c.Device); return err }
+		calls["Unlock"] = func() error { _, err := l.Unlock(ctx, c.Device); return err }
+	}
+	for what, call := range calls {
+		err := call()
+		c.typed(err, spec.PIN)
+		if class := adapter.ClassOf(err); err == nil || class != adapter.Transient && class != adapter.Unconfirmed {
+			c.Errorf("%s: %v, want %s, or %s where something may have been sent before", what, err, adapter.Transient, adapter.Unconfirmed)
+		}
+	}
+	if after := c.read().Codes; len(after) != len(before) {
+		c.Errorf("there are %d codes, and were %d", len(after), len(before))
+	}
+	if _, ok := c.onDevice(there.Ref); c.Memory != nil && !ok {
+		c.Error("a code was deleted")
+	}
+}
+
 func stoppedTold(c *trial) {
 	c.need(c.Stop != nil, "stop what the adapter calls")
 	c.Stop(c.T)

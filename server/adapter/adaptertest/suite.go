@@ -88,6 +88,7 @@ var checks = []struct {
 	{"each fault has its class", faultsClassified},
 	{"a cut connection is made again", reconnected},
 	{"a call ends with its context", contextEnds},
+	{"nothing is sent by who may not any more", nothingSent},
 	{"a stopped gateway is told", stoppedTold},
 
 	{"the bolt is moved and shows it", lockMoved},

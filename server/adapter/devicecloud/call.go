@@ -89,6 +89,9 @@ func (a *Adapter) send(ctx context.Context, c call) (*http.Response, error) {
 	if c.body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	if err := adapter.MaySend(ctx); err != nil {
+		return nil, err
+	}
 	resp, err := a.http.Do(req)
 	if err != nil {
 		// A transport that is not net/http's reports no connections: it may have sent the request.

@@ -209,6 +209,9 @@ func (s *session) publish(ctx context.Context, topic string, payload any) error 
 		case <-sending.Done():
 		}
 	}()
+	if err := adapter.MaySend(ctx); err != nil {
+		return err
+	}
 	res, err := s.client.Publish(sending, &paho.Publish{Topic: s.topic + "/" + topic, QoS: 1, Payload: b})
 	switch {
 	case res != nil && res.ReasonCode == packets.PubackNotAuthorized:

@@ -191,6 +191,9 @@ func (s *session) call(ctx context.Context, command string, a args, out any) err
 	if err != nil {
 		return adapter.Errorf(adapter.Invalid, "%s cannot be written as JSON", command)
 	}
+	if err := adapter.MaySend(ctx); err != nil {
+		return err
+	}
 	// Not with ctx: a write that is cut off ends the connection, for all.
 	if err := s.conn.Write(context.WithoutCancel(ctx), websocket.MessageText, data); err != nil {
 		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost while %s was sent", command)
