@@ -110,7 +110,7 @@ wrong                     %6d`, seed, faults, took.Round(time.Second), s.counts,
 		s.Errorf("nothing was taken over, so nothing is known of how soon")
 	}
 	if s.worst > 30*time.Second {
-		s.Errorf("work of a killed server was taken over after %s", s.worst)
+		s.Errorf("work of a killed server was taken over after %s: %s", s.worst, s.slowest)
 	}
 	if did["create"] == 0 || did["update"] == 0 || did["delete"] == 0 || did["convert"] == 0 {
 		s.Errorf("that was no load: %v", did)

@@ -42,6 +42,7 @@ type storm struct {
 	counts         map[string]int
 	takeovers      int
 	worst          time.Duration     // until all that a killed or frozen server held was worked on again
+	slowest        string            // what that was, and after which faults
 	found          map[string][]slot // what was on each lock before, by device
 }
 
@@ -247,20 +248,27 @@ func (s *storm) takenOver(held map[string]lease) {
 	s.Helper()
 	gone := time.Now()
 	until(s, "others have taken over", func() bool {
+		left := 0
 		for key, was := range held {
 			var same, over, taken bool
 			err := s.pool.QueryRow(s.Context(), `select exists (select 1 from leases where key = $1 and fence = $2 and held_until = $3), $3 <= now(),
 				exists (select 1 from leases where key = $1 and fence > $2) and $3 <= now()`, key, was.fence, was.until).Scan(&same, &over, &taken)
-			if err != nil || same && (!over || s.isDue(key)) {
+			if err != nil {
 				return false
+			}
+			if same && (!over || s.isDue(key)) {
+				left++
+				continue
 			}
 			if taken { // only once it had run out: given back, another may have it sooner
 				s.takeovers++
-				s.worst = max(s.worst, time.Since(gone))
+				if took := time.Since(gone); took > s.worst {
+					s.worst, s.slowest = took, fmt.Sprintf("%s, after %v", key, s.counts)
+				}
 			}
 			delete(held, key)
 		}
-		return true
+		return left == 0
 	})
 }
 
