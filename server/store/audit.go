@@ -237,7 +237,11 @@ func (db *DB) audited(ctx context.Context, act *Act, s *statement, sql string, a
 		return tag, err
 	}
 	whole := withEntry(sql, entries[0].statement(), len(args), s.sure)
-	if tag, err = db.Pool.Exec(ctx, whole, append(slices.Clip(args), entries[0].args()...)...); err == nil && tag.RowsAffected() > 0 {
+	err = untangled(ctx, func() error {
+		tag, err = db.Pool.Exec(ctx, whole, append(slices.Clip(args), entries[0].args()...)...)
+		return err
+	})
+	if err == nil && tag.RowsAffected() > 0 {
 		committed()
 	}
 	return tag, err

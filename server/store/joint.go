@@ -134,11 +134,19 @@ func (q joining) asked(ctx context.Context, sql string) (*Act, *statement) {
 	return nil, nil
 }
 
-func (q joining) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+func (q joining) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
 	if act, s := q.asked(ctx, sql); act != nil {
 		return q.db.audited(ctx, act, s, sql, args)
 	}
-	return q.to(ctx).Exec(ctx, sql, args...)
+	to := q.to(ctx)
+	if jointOf(ctx, q.db.Pool) != nil {
+		return to.Exec(ctx, sql, args...)
+	}
+	err = untangled(ctx, func() error {
+		tag, err = to.Exec(ctx, sql, args...)
+		return err
+	})
+	return tag, err
 }
 
 func (q joining) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {

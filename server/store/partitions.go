@@ -99,18 +99,18 @@ const (
 // inPartitions runs f while nobody else changes the partitions, and again when it has waited for a lock for too long.
 func (db *DB) inPartitions(ctx context.Context, f func(pgx.Tx) error) error {
 	for try := 1; ; try++ {
-		err := db.InTx(ctx, func(tx Tx) error {
-			own, err := tx.Begun(ctx)
+		err := db.transact(ctx, func(t *transaction, _ *Act, _ *change) error { // not InTx, which runs it again with no pause
+			tx, err := t.begin(ctx)
 			if err != nil {
 				return err
 			}
-			if _, err := own.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended('partitions', 0))"); err != nil {
+			if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended('partitions', 0))"); err != nil {
 				return err
 			}
-			if _, err := own.Exec(ctx, fmt.Sprintf("set local lock_timeout = %d", partitionPatience.Milliseconds())); err != nil {
+			if _, err := tx.Exec(ctx, fmt.Sprintf("set local lock_timeout = %d", partitionPatience.Milliseconds())); err != nil {
 				return err
 			}
-			return f(own)
+			return f(tx)
 		})
 		if !GaveUp(err) || try == partitionTries {
 			return err

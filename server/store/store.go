@@ -42,6 +42,13 @@ type Option func(*pgxpool.Config)
 // machine has lost its power, would keep others from the rows that it has locked: they take its leases over, and then wait.
 const heldIdle = 15 * time.Second
 
+// queued is for how long a statement waits for a lock, before its transaction is run again. Those of a server that is frozen would
+// else get a row one after the other, and each stand still with it for heldIdle: one that has been ended holds nothing any more,
+// though its server does not know yet. For a row there may be two such waits, for the place at the head of the queue and for
+// the row, and both together are to be shorter than heldIdle, in which it might be let go. So all are gone after heldIdle where
+// that server had the row, and after twice this and heldIdle where it waited for it.
+const queued = 5 * time.Second
+
 // byIndex has no table read in its own order where there is any index. The database plans to read all of one that has few rows,
 // or that was analyzed when it was empty as a partition is before its time, and holds on to that until it is analyzed again, up to a
 // minute after it has begun to grow: a delivery was recorded by reading all others. And where there is no index, no plan is compiled
@@ -58,13 +65,14 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 		cfg.MaxConns = maxConns
 	}
 	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	_, given := cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"]
+	settings := byIndex
+	for name, limit := range map[string]time.Duration{"idle_in_transaction_session_timeout": heldIdle, "lock_timeout": queued} {
+		if _, given := cfg.ConnConfig.RuntimeParams[name]; !given {
+			settings += fmt.Sprintf("; set %s = %d", name, limit.Milliseconds())
+		}
+	}
 	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		registerUUID(conn.TypeMap())
-		settings := byIndex
-		if !given {
-			settings += fmt.Sprintf("; set idle_in_transaction_session_timeout = %d", heldIdle.Milliseconds())
-		}
 		// Not while connecting: poolers refuse connections with parameters that they do not know.
 		_, err := conn.Exec(ctx, settings)
 		return err
@@ -121,11 +129,12 @@ func (tx Tx) Begun(ctx context.Context) (pgx.Tx, error) { return tx.in.begin(ctx
 // Then has f called once the transaction is committed, and never if it is not.
 func (tx Tx) Then(f func()) { *tx.then = append(*tx.then, f) }
 
-// deadlocks is how often a transaction is tried that others have been in the way of.
-const deadlocks = 5
+// tries is how often a transaction is tried that others have been in the way of.
+const tries = 5
 
 // InTx runs f in one transaction, which is committed if f returns nil and rolled back otherwise. One that the database
-// ends because it and another wait for each other is run again, so what f sets outside of itself it sets anew.
+// ends because it and another wait for each other, or because it has waited for long, is run again, so what f sets outside of
+// itself it sets anew.
 // Within InOne it is a part of that transaction: it is rolled back alone, but committed, and run again, with the whole.
 func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 	if j := jointOf(ctx, db.Pool); j != nil {
@@ -163,11 +172,11 @@ func (db *DB) transact(ctx context.Context, f func(*transaction, *Act, *change) 
 	return err
 }
 
-// untangled runs a transaction, and again when it and another have waited for each other.
+// untangled runs a transaction, and again when it and another have waited for each other, or when it has waited for long.
 func untangled(ctx context.Context, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()
-		if !tangled(err) || try == deadlocks {
+		if !tangled(err) && !GaveUp(err) || try == tries {
 			return err
 		}
 		select { // not in step with the other

@@ -142,6 +142,90 @@ func TestTransactionThatStandsStillIsEnded(t *testing.T) {
 	}
 }
 
+// What a frozen server has locked is free for others by then although more of its transactions wait for it: these do not get it
+// one after the other. Others who wait, in transactions or not, get it.
+func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.New(t)
+	frozen, db := open(t, dsn), open(t, dsn)
+	id, holder := uuid.New(), uuid.New()
+	named := func(name string) store.InsertWorkspaceParams {
+		return store.InsertWorkspaceParams{WorkspaceID: id, Name: name}
+	}
+	if err := db.InsertWorkspace(t.Context(), named("w")); err != nil {
+		t.Fatal(err)
+	}
+	fence, err := db.TakeLease(t.Context(), store.TakeLeaseParams{Key: "x", Holder: holder, Ttl: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const lock = "select from workspaces for update"
+	stands := func() pgx.Tx {
+		tx, err := frozen.Pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+		return tx
+	}
+	if _, err := stands().Exec(t.Context(), lock); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	waiting := func() (n int) {
+		err := db.Pool.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	for n := range 3 { // each has checked the lease, and nobody reads what becomes of them
+		tx := stands()
+		if held, err := store.New(tx).CheckLease(t.Context(), store.CheckLeaseParams{Key: "x", Fence: fence}); err != nil || !held {
+			t.Fatalf("%t, %v", held, err)
+		}
+		all.Go(func() { _, _ = tx.Exec(t.Context(), lock) })
+		for waiting() <= n {
+			<-time.After(time.Millisecond)
+		}
+	}
+	const most = 20 * time.Second // two of them one after the other take thirty
+	for what, get := range map[string]func() error{
+		"lease": func() error {
+			for {
+				_, err := db.TakeLease(t.Context(), store.TakeLeaseParams{Key: "x", Holder: uuid.New(), Ttl: time.Minute})
+				if !store.IsNoRows(err) && !store.GaveUp(err) {
+					return err
+				}
+				<-time.After(10 * time.Millisecond)
+			}
+		},
+		"transaction": func() error {
+			return db.InTx(t.Context(), func(tx store.Tx) error { return execIn(t.Context(), tx, lock) })
+		},
+		"part": func() error {
+			return db.InOne(t.Context(), func(ctx context.Context) error {
+				return db.InTx(ctx, func(tx store.Tx) error { return execIn(ctx, tx, lock) })
+			})
+		},
+		"statement": func() error {
+			return db.ScheduleRetention(t.Context(), store.ScheduleRetentionParams{WorkspaceID: id, Pause: time.Hour})
+		},
+		"statement that is audited": func() error {
+			ctx := store.Acting(t.Context(), &store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: id})
+			return db.ScheduleRetention(ctx, store.ScheduleRetentionParams{WorkspaceID: id, Pause: time.Hour})
+		},
+	} {
+		all.Go(func() {
+			if err := get(); err != nil || time.Since(begun) > most {
+				t.Errorf("%s: %v after %s", what, err, time.Since(begun))
+			}
+		})
+	}
+}
+
 func TestWhatComesAfterATransactionFindsItCommitted(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))

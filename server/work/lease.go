@@ -28,7 +28,7 @@ type Lease struct {
 func take(ctx context.Context, db *store.DB, key string, holder uuid.UUID, ttl time.Duration) (*Lease, error) {
 	asked := time.Now()
 	fence, err := db.TakeLease(ctx, store.TakeLeaseParams{Key: key, Holder: holder, Ttl: ttl})
-	if store.IsNoRows(err) {
+	if store.IsNoRows(err) || store.GaveUp(err) { // a transaction that has checked it goes on, or stands still
 		return nil, nil
 	}
 	if err != nil {
