@@ -133,6 +133,14 @@ func (b *bed) emit(p access.Principal, eventType, pin string) uuid.UUID {
 	return id
 }
 
+// emitAll writes that many events at once, so that all of them are due together.
+func (b *bed) emitAll(n int, eventType string) {
+	b.Helper()
+	_, err := b.db.Pool.Exec(b.Context(), `insert into events (event_id, workspace_id, event_type, payload)
+		select gen_random_uuid(), $1, $2, '{}' from generate_series(1, $3::integer)`, b.p.WorkspaceID, eventType, n)
+	b.must(err)
+}
+
 func (b *bed) hook(url string, types ...string) access.Webhook {
 	b.Helper()
 	w, err := b.access.CreateWebhook(b.Context(), b.p, url, types)
@@ -239,6 +247,13 @@ func newSink(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, n
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// gate is what endpoints wait at until it is opened, or the test has ended: one that waited longer would keep a test that
+// fails from ending.
+func gate(t testing.TB) (passed <-chan struct{}, open func()) {
+	ctx, open := context.WithCancel(t.Context())
+	return ctx.Done(), open
 }
 
 func (s *sink) messages() []message {

@@ -22,14 +22,14 @@ import (
 func TestEndpointThatHangsDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhooks.Options{AllowPrefixes: loopback})
-	released := make(chan struct{})
+	released, release := gate(t)
 	var hanging []*sink
 	for range 20 {
 		s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-released })
 		hanging = append(hanging, s)
 		b.hook(s.URL)
 	}
-	defer close(released)
+	defer release()
 	prompt := newSink(t, nil)
 	w := b.hook(prompt.URL)
 	for range 60 {
@@ -49,13 +49,13 @@ func TestEndpointThatHangsDelaysNoOther(t *testing.T) {
 func TestRequestThatHangsDelaysNoOtherOfTheSameEndpoint(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhooks.Options{AllowPrefixes: loopback})
-	released := make(chan struct{})
+	released, release := gate(t)
 	s := newSink(t, func(_ http.ResponseWriter, _ *http.Request, n int) {
 		if n == 1 {
 			<-released
 		}
 	})
-	defer close(released)
+	defer release()
 	b.hook(s.URL)
 	b.emit(b.p, "device.connected", "")
 	b.until("the first hangs", s.got(1))
@@ -166,7 +166,7 @@ func TestEndpointThatIsBusyAllTheTimeReceivesEachEventOnce(t *testing.T) {
 func TestEndpointThatDoesNotAnswerHoldsFewRequests(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhooks.Options{AllowPrefixes: loopback})
-	released := make(chan struct{})
+	released, release := gate(t)
 	s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-released })
 	prompt := newSink(t, nil)
 	w := b.hook(s.URL)
@@ -179,7 +179,7 @@ func TestEndpointThatDoesNotAnswerHoldsFewRequests(t *testing.T) {
 	if n := len(s.messages()); n != 2 {
 		t.Errorf("%d requests at once", n)
 	}
-	close(released)
+	release()
 	b.until("once it answers it has everything", b.is(w, 40, access.DeliveryDelivered))
 }
 
@@ -189,9 +189,8 @@ func TestManyEndpointsThatBecomeSlowHoldFewRequestsTogether(t *testing.T) {
 	const endpoints, prompt, all, most = 12, 60, 120, 12*2 + 256
 	const enough = endpoints * (2 + 14) // each has sixteen more when none takes those of another
 	b := start(t, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Minute})
-	begun, released := make(chan struct{}), make(chan struct{})
-	release := sync.OnceFunc(func() { close(released) })
-	defer release()
+	begun, begin := gate(t)
+	released, release := gate(t)
 	var hangs atomic.Int64
 	var hooks []access.Webhook
 	for range endpoints {
@@ -204,26 +203,23 @@ func TestManyEndpointsThatBecomeSlowHoldFewRequestsTogether(t *testing.T) {
 		})
 		hooks = append(hooks, b.hook(s.URL))
 	}
-	for range all {
-		b.emit(b.p, "device.connected", "")
-	}
-	close(begun)
+	b.emitAll(all, "device.connected")
+	b.until("all are due", func() bool { return b.count("deliveries") == endpoints*all })
+	begin()
 	b.until("they hang", func() bool { return hangs.Load() >= enough })
 	var came atomic.Int64
-	three := make(chan struct{})
+	three, reached := gate(t)
 	other := newSink(t, func(_ http.ResponseWriter, _ *http.Request, n int) {
 		if n <= 2 {
 			return
 		}
 		if came.Add(1) == 3 {
-			close(three)
+			reached()
 		}
 		<-three
 	})
 	w := b.hook(other.URL)
-	for range 20 {
-		b.emit(b.p, "device.disconnected", "")
-	}
+	b.emitAll(20, "device.disconnected") // one by one the work on it might end in between, and what it has earned with it
 	b.until("another is sent three at once", b.is(w, 20, access.DeliveryDelivered))
 	if n := hangs.Load(); n > most {
 		t.Errorf("%d requests at once to %d endpoints", n, endpoints)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -74,13 +73,13 @@ func TestRotationIsSeenByWorkInHand(t *testing.T) {
 	o := quick()
 	o.Timeout = time.Minute // the work does not end before the rotation has to be seen
 	b := start(t, o)
-	released := make(chan struct{})
+	released, release := gate(t)
 	s := newSink(t, func(_ http.ResponseWriter, _ *http.Request, n int) {
 		if n == 1 {
 			<-released
 		}
 	})
-	defer close(released)
+	defer release()
 	old := b.hook(s.URL)
 	b.emit(b.p, "device.connected", "")
 	b.until("the first hangs", s.got(1))
@@ -99,15 +98,12 @@ func TestRotationIsSeenByASlowEndpointWithABacklog(t *testing.T) {
 	o := quick()
 	o.Timeout, o.Glance = time.Minute, time.Millisecond // it is read again with each answer
 	b := start(t, o)
-	released := make(chan struct{})
-	release := sync.OnceFunc(func() { close(released) })
+	released, release := gate(t)
 	s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-released })
 	defer release()
 	old := b.hook(s.URL)
 	const events = 40
-	_, err := b.db.Pool.Exec(t.Context(), `insert into events (event_id, workspace_id, event_type, payload)
-		select gen_random_uuid(), $1, 'device.connected', '{}' from generate_series(1, $2::integer)`, b.p.WorkspaceID, events) // all at once
-	b.must(err)
+	b.emitAll(events, "device.connected")
 	b.until("the first ones hang", s.got(2))
 	rotated := b.rotate(old, 0)
 	release()
@@ -149,8 +145,7 @@ func TestReplayUnderWaySeesTheRotation(t *testing.T) {
 	o := quick()
 	o.Timeout = time.Minute // the work does not end before the rotation has to be seen
 	b := start(t, o)
-	released := make(chan struct{})
-	release := sync.OnceFunc(func() { close(released) })
+	released, release := gate(t)
 	s := newSink(t, func(_ http.ResponseWriter, _ *http.Request, n int) {
 		if n == 1 {
 			<-released
