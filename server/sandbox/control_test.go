@@ -126,8 +126,13 @@ func TestAnOfflineLockKeepsItsKeypadAndTellsLater(t *testing.T) {
 		t.Errorf("the cloud still shows %v", answer)
 	}
 	for _, want := range []string{"device.offline", "device.online"} {
-		if told := <-e.got; told["event_type"] != want {
-			t.Errorf("told %v, want %s", told, want)
+		select {
+		case told := <-e.got:
+			if told["event_type"] != want {
+				t.Errorf("told %v, want %s", told, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("nothing is told, want %s", want)
 		}
 	}
 }
