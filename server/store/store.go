@@ -172,11 +172,17 @@ func (db *DB) transact(ctx context.Context, f func(*transaction, *Act, *change) 
 	return err
 }
 
-// untangled runs a transaction, and again when it and another have waited for each other, or when it has waited for long.
+// untangled runs a transaction, and again when it and another have waited for each other, or when it has waited for long. It
+// fails with context.DeadlineExceeded where it has waited for long each time.
 func untangled(ctx context.Context, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()
-		if !tangled(err) && !GaveUp(err) || try == tries {
+		switch {
+		case !tangled(err) && !GaveUp(err):
+			return err
+		case try == tries && GaveUp(err):
+			return fmt.Errorf("%w: somebody else holds what it needs: %w", context.DeadlineExceeded, err)
+		case try == tries:
 			return err
 		}
 		select { // not in step with the other

@@ -226,6 +226,29 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 	}
 }
 
+// What has waited for long, again and again, is told as that, and as all that it was; how long may be said with the address.
+func TestWaitingWithoutAnEndIsToldAsThat(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.New(t)
+	holder, db := open(t, dsn), open(t, dsn+"&lock_timeout=20")
+	tx, err := holder.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.WithoutCancel(t.Context()))
+	if _, err := tx.Exec(t.Context(), "lock table workspaces"); err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	err = db.InTx(t.Context(), func(tx store.Tx) error {
+		runs++
+		return tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"})
+	})
+	if !errors.Is(err, context.DeadlineExceeded) || !store.GaveUp(err) || runs != 5 {
+		t.Errorf("%v after %d runs", err, runs)
+	}
+}
+
 func TestWhatComesAfterATransactionFindsItCommitted(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
