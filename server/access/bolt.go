@@ -178,6 +178,7 @@ func (s *Service) Interrupted(ctx context.Context, device uuid.UUID) (Interrupti
 // after a crash nobody sends it again. It says whether it still is to be sent.
 func (s *Service) RecordBoltStarted(ctx context.Context, h Holder, device uuid.UUID, w BoltWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of an action", func(t *deviceTx) error {
+		still = false
 		for _, a := range t.pending {
 			if a.ActionAttemptID == w.Attempt && a.StartedAt == nil && a.DeadlineAt.After(t.now) && t.d.RemovedAt == nil {
 				still = true

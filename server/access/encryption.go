@@ -54,7 +54,7 @@ const retiredFor = 24 * time.Hour
 // serve; tell hears of the progress. One that was stopped in the middle is gone on with by the next call. It fails with
 // Conflict while another is under way, and when something cannot be opened, which it leaves as it is.
 func (s *Service) RotateEncryption(ctx context.Context, tell func(Rotation)) error {
-	err := s.db.InTx(ctx, func(alone store.Tx) error { // it holds the lock, and nothing else
+	err := s.db.InTxOnce(ctx, func(alone store.Tx) error { // it holds the lock, and nothing else
 		if err := alone.MayStandStill(ctx); err != nil {
 			return err
 		}

@@ -1,6 +1,10 @@
 package access
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
 
 // Kind sorts errors by whose turn it is.
 type Kind int
@@ -28,6 +32,10 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
+
+// WaitedTooLong says whether an operation failed because somebody else had locked what it needs in the database. Nothing of it
+// has happened, and it may be tried again.
+func WaitedTooLong(err error) bool { return store.GaveUp(err) }
 
 // all is every violation that a request is refused for; what is no violation of a parameter is reported alone.
 func all(errs ...error) error {

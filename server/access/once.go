@@ -18,7 +18,6 @@ import (
 const KeyRetention = 24 * time.Hour
 
 const (
-	keyStuckAfter  = time.Minute      // when a process that does nothing in the middle of a request loses its key
 	keyHeldFor     = 90 * time.Second // how long a key is held for what is not done in a transaction
 	keyGivenWithin = 5 * time.Second  // how long it may take to give one back
 	keyBatch       = 1000             // old keys removed in one transaction
@@ -109,7 +108,7 @@ func (o *once) claim(ctx context.Context) (known *store.IdempotencyKey, err erro
 	o.row.IdempotencyKeyID = newID()
 	_, err = o.s.db.ClaimIdempotencyKey(ctx, store.ClaimIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
 		CredentialID: o.row.CredentialID, Operation: o.row.Operation, KeyMac: o.row.KeyMac, RequestMac: o.row.RequestMac, Retention: KeyRetention,
-		Patience: milliseconds(o.s.opt.KeyPatience), Stuck: milliseconds(keyStuckAfter)})
+		Patience: milliseconds(o.s.opt.KeyPatience)})
 	switch {
 	case store.GaveUp(err):
 		return nil, keyInUse()

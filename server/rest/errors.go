@@ -60,7 +60,7 @@ func failureOf(err error) *failure {
 	case errors.As(err, &tooLarge):
 		message := fmt.Sprintf("The body is over %d bytes", tooLarge.Limit)
 		return &failure{status: http.StatusRequestEntityTooLarge, kind: "payload_too_large", message: message}
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), access.WaitedTooLong(err):
 		return &failure{status: http.StatusServiceUnavailable, kind: "service_unavailable", message: "The request was not finished in time; try again"}
 	}
 	return &failure{status: http.StatusInternalServerError, kind: "internal_server_error", message: "Something went wrong inside the service; the log has the reason under this request_id"}

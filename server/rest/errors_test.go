@@ -123,6 +123,7 @@ func TestRefusals(t *testing.T) {
 		"unavailable":                   {request{"POST", "/devices/get", `{"name":"unavailable"}`, nil}, 503, "service_unavailable", "Try again"},
 		"too many":                      {request{"POST", "/devices/get", `{"name":"too many"}`, nil}, 429, "too_many_requests", "20 wait"},
 		"too slow":                      {request{"POST", "/devices/get", `{"name":"too slow"}`, nil}, 503, "service_unavailable", "The request was not finished in time; try again"},
+		"locked out":                    {request{"POST", "/devices/get", `{"name":"locked out"}`, nil}, 503, "service_unavailable", "The request was not finished in time; try again"},
 		"unforeseen":                    {request{"POST", "/devices/get", `{"name":"unforeseen"}`, nil}, 500, "internal_server_error", internalMessage},
 		"error without a kind":          {request{"POST", "/devices/get", `{"name":"no kind"}`, nil}, 500, "internal_server_error", internalMessage},
 		"data that is no JSON":          {request{"POST", "/devices/get", `{"name":"bad data"}`, nil}, 500, "internal_server_error", internalMessage},

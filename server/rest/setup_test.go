@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
@@ -152,6 +153,7 @@ var failures = map[string]error{
 	"no kind":     &access.Error{Type: "secret_type", Message: "PIN 4711"},
 	"unforeseen":  errors.New("PIN 4711 is in here"),
 	"too slow":    fmt.Errorf("read the device: %w", context.DeadlineExceeded),
+	"locked out":  fmt.Errorf("read the device: %w", &pgconn.PgError{Code: "55P03", Message: "canceling statement due to lock timeout"}),
 	"bad data":    &access.Error{Kind: access.NotFound, Type: "device_not_found", Message: "No such device", Data: map[string]any{"x": func() {}}},
 }
 

@@ -45,8 +45,7 @@ func (q *Queries) AnswerIdempotencyKey(ctx context.Context, arg AnswerIdempotenc
 
 const claimIdempotencyKey = `-- name: ClaimIdempotencyKey :one
 with waits as materialized (
-  select current_setting('lock_timeout') as before, set_config('lock_timeout', $8::text, true) as now,
-    set_config('idle_in_transaction_session_timeout', $9::text, true) as stuck
+  select current_setting('lock_timeout') as before, set_config('lock_timeout', $8::text, true) as now
 )
 insert into idempotency_keys as k (idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac)
 select $1::uuid, $2::uuid, $3::uuid, $4::text, $5::bytea, $6::bytea from waits
@@ -67,11 +66,9 @@ type ClaimIdempotencyKeyParams struct {
 	RequestMac       []byte
 	Retention        time.Duration
 	Patience         string
-	Stuck            string
 }
 
-// Nobody gets a row whose key another has: who is about to commit it is waited for as long as patience says. A process
-// that is stuck gives its key back.
+// Nobody gets a row whose key another has: who is about to commit it is waited for as long as patience says.
 func (q *Queries) ClaimIdempotencyKey(ctx context.Context, arg ClaimIdempotencyKeyParams) (string, error) {
 	row := q.db.QueryRow(ctx, claimIdempotencyKey,
 		arg.IdempotencyKeyID,
@@ -82,7 +79,6 @@ func (q *Queries) ClaimIdempotencyKey(ctx context.Context, arg ClaimIdempotencyK
 		arg.RequestMac,
 		arg.Retention,
 		arg.Patience,
-		arg.Stuck,
 	)
 	var restored string
 	err := row.Scan(&restored)

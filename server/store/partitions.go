@@ -259,7 +259,10 @@ func (db *DB) AnalyzePartitions(ctx context.Context, every time.Duration) error 
 		var due bool
 		err := db.Pool.QueryRow(ctx, "select coalesce(last_analyze, '-infinity') < now() - $2::interval from pg_stat_user_tables where relid = $1::regclass", of, every).Scan(&due)
 		if err == nil && due {
-			_, err = db.Pool.Exec(ctx, "analyze "+of)
+			err = untangled(ctx, func() error {
+				_, err := db.Pool.Exec(ctx, "analyze "+of)
+				return err
+			})
 		}
 		if err != nil {
 			return fmt.Errorf("analyze %s: %w", of, err)

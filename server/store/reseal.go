@@ -118,9 +118,12 @@ func (db *DB) Reseal(ctx context.Context, c SealedColumn, was, now []Sealed) err
 	for i := range was {
 		ids[i], before[i], after[i] = was[i].Row, was[i].Sealed, now[i].Sealed
 	}
-	_, err := db.Pool.Exec(ctx, fmt.Sprintf(`update %[1]s t set %[2]s = n.after
-		from unnest($2::bytea[], $3::bytea[]) n(before, after) where t.ctid = any($1::text[]::tid[]) and t.%[2]s = n.before`,
-		c.table, c.column), ids, before, after)
+	err := untangled(ctx, func() error {
+		_, err := db.Pool.Exec(ctx, fmt.Sprintf(`update %[1]s t set %[2]s = n.after
+			from unnest($2::bytea[], $3::bytea[]) n(before, after) where t.ctid = any($1::text[]::tid[]) and t.%[2]s = n.before`,
+			c.table, c.column), ids, before, after)
+		return err
+	})
 	if isNoTable(err) {
 		return nil
 	}

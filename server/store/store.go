@@ -43,10 +43,11 @@ type Option func(*pgxpool.Config)
 const heldIdle = 15 * time.Second
 
 // queued is for how long a statement waits for a lock, before its transaction is run again. Those of a server that is frozen would
-// else get a row one after the other, and each stand still with it for heldIdle: one that has been ended holds nothing any more,
-// though its server does not know yet. For a row there may be two such waits, for the place at the head of the queue and for
-// the row, and both together are to be shorter than heldIdle, in which it might be let go. So all are gone after heldIdle where
-// that server had the row, and after twice this and heldIdle where it waited for it.
+// else get a row one after the other, and each stand still with it for heldIdle: one that has been ended while it waited holds
+// nothing any more, though its server does not know yet. (A part of InOne does: what was locked before it, for heldIdle.) For a
+// row there may be two such waits, for the place at the head of the queue and for the row, and both together are to be shorter than
+// heldIdle, in which it might be let go. So a row is free after heldIdle where that server had it, and after twice this and heldIdle
+// where it waited for it.
 const queued = 5 * time.Second
 
 // byIndex has no table read in its own order where there is any index. The database plans to read all of one that has few rows,
@@ -140,11 +141,13 @@ func (db *DB) InTx(ctx context.Context, f func(Tx) error) error {
 	if j := jointOf(ctx, db.Pool); j != nil {
 		return j.part(ctx, f)
 	}
+	return untangled(ctx, func() error { return db.InTxOnce(ctx, f) })
+}
+
+// InTxOnce is InTx for a transaction of its own that is not run again, whatever becomes of it.
+func (db *DB) InTxOnce(ctx context.Context, f func(Tx) error) error {
 	var then []func()
-	err := untangled(ctx, func() error {
-		then = nil
-		return db.transact(ctx, func(t *transaction, act *Act, c *change) error { return f(in(t, act, c, &then)) })
-	})
+	err := db.transact(ctx, func(t *transaction, act *Act, c *change) error { return f(in(t, act, c, &then)) })
 	if err != nil {
 		return err
 	}
@@ -172,17 +175,11 @@ func (db *DB) transact(ctx context.Context, f func(*transaction, *Act, *change) 
 	return err
 }
 
-// untangled runs a transaction, and again when it and another have waited for each other, or when it has waited for long. It
-// fails with context.DeadlineExceeded where it has waited for long each time.
+// untangled runs a transaction, and again when it and another have waited for each other, or when it has waited for long.
 func untangled(ctx context.Context, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()
-		switch {
-		case !tangled(err) && !GaveUp(err):
-			return err
-		case try == tries && GaveUp(err):
-			return fmt.Errorf("%w: somebody else holds what it needs: %w", context.DeadlineExceeded, err)
-		case try == tries:
+		if !tangled(err) && !GaveUp(err) || try == tries {
 			return err
 		}
 		select { // not in step with the other

@@ -226,8 +226,8 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 	}
 }
 
-// What has waited for long, again and again, is told as that, and as all that it was; how long may be said with the address.
-func TestWaitingWithoutAnEndIsToldAsThat(t *testing.T) {
+// What has waited for long is tried again, but not without an end; how long may be said with the address.
+func TestWhatHasWaitedForLongIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.New(t)
 	holder, db := open(t, dsn), open(t, dsn+"&lock_timeout=20")
@@ -244,8 +244,47 @@ func TestWaitingWithoutAnEndIsToldAsThat(t *testing.T) {
 		runs++
 		return tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"})
 	})
-	if !errors.Is(err, context.DeadlineExceeded) || !store.GaveUp(err) || runs != 5 {
+	if !store.GaveUp(err) || runs != 5 {
 		t.Errorf("%v after %d runs", err, runs)
+	}
+	runs = 0
+	err = db.InTxOnce(t.Context(), func(tx store.Tx) error {
+		runs++
+		return tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: uuid.New(), Name: "w"})
+	})
+	if !store.GaveUp(err) || runs != 1 {
+		t.Errorf("one that is not to be run again: %v after %d runs", err, runs)
+	}
+}
+
+// A request with an Idempotency-Key stands still for no longer than another, and waits no longer for anything but its key.
+func TestAClaimedKeyLeavesTheLimitsOfItsTransaction(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	limits := func(ctx context.Context) (out [2]string) {
+		err := db.InTx(ctx, func(tx store.Tx) error {
+			own, err := tx.Begun(ctx)
+			if err != nil {
+				return err
+			}
+			return own.QueryRow(ctx, "select current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout')").Scan(&out[0], &out[1])
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return out
+	}
+	want := limits(t.Context())
+	err := db.InOne(t.Context(), func(ctx context.Context) error {
+		_, err := db.ClaimIdempotencyKey(ctx, store.ClaimIdempotencyKeyParams{IdempotencyKeyID: uuid.New(), WorkspaceID: uuid.New(), CredentialID: uuid.New(), Operation: "x",
+			KeyMac: []byte("k"), RequestMac: []byte("r"), Retention: time.Hour, Patience: "100"})
+		if got := limits(ctx); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

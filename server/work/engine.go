@@ -102,6 +102,7 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 		CompletedJobRetentionPeriod: 10 * time.Minute,
 		CancelledJobRetentionPeriod: 10 * time.Minute,
 		DiscardedJobRetentionPeriod: 10 * time.Minute,
+		ReindexerIndexNames:         []string{}, // none: cut off by lock_timeout it leaves indexes behind that nobody uses, and there are few jobs
 		Logger:                      slog.New(quiet{opt.Log.With("room", "queue").Handler()}),
 	})
 	if err != nil {

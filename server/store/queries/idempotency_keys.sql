@@ -1,9 +1,7 @@
 -- name: ClaimIdempotencyKey :one
--- Nobody gets a row whose key another has: who is about to commit it is waited for as long as patience says. A process
--- that is stuck gives its key back.
+-- Nobody gets a row whose key another has: who is about to commit it is waited for as long as patience says.
 with waits as materialized (
-  select current_setting('lock_timeout') as before, set_config('lock_timeout', @patience::text, true) as now,
-    set_config('idle_in_transaction_session_timeout', @stuck::text, true) as stuck
+  select current_setting('lock_timeout') as before, set_config('lock_timeout', @patience::text, true) as now
 )
 insert into idempotency_keys as k (idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac)
 select @idempotency_key_id::uuid, @workspace_id::uuid, @credential_id::uuid, @operation::text, @key_mac::bytea, @request_mac::bytea from waits
