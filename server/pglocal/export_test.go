@@ -24,3 +24,6 @@ var ServerAccount = serverAccount
 
 // Credential is nil for our own user.
 func (a account) Credential() *syscall.Credential { return a.cred }
+
+// ServersOf lists the processes of a server on a data directory.
+var ServersOf = serversOf

@@ -56,6 +56,8 @@ func (t *logTail) String() string {
 	return strings.Join(t.lines, "\n")
 }
 
+func (t *logTail) has(text string) bool { return strings.Contains(t.String(), text) }
+
 // logLevel is ours for a line of PostgreSQL's. Its errors are those of statements, which our own code is
 // told about and answers for.
 func logLevel(line string) slog.Level {

@@ -88,7 +88,7 @@ func Start(ctx context.Context, opt Options) (*Cluster, error) {
 func (c *Cluster) start(ctx context.Context) error {
 	began := time.Now()
 	steps := []func(context.Context) error{
-		c.enterDir, c.chooseBinaries, c.initialise, c.clearStale, c.makeSocketDir, c.spawn, c.awaitReady,
+		c.enterDir, c.chooseBinaries, c.initialise, c.clearStale, c.makeSocketDir, c.launch,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

@@ -31,6 +31,28 @@ const slowStart = 10 * time.Second
 // child that is busy lives on.
 const logGrace = 500 * time.Millisecond
 
+// launch starts the server and waits until it answers. A recovery may stand in its own way, and not in that of the next one: an unlogged
+// table whose making was taken back leaves an empty file, and when all was killed before that was in the log, the table's files are made
+// again beside it (PostgreSQL's bug 17731). So one that fails is tried once more.
+func (c *Cluster) launch(ctx context.Context) error {
+	if err := c.spawn(ctx); err != nil {
+		return err
+	}
+	err := c.awaitReady(ctx)
+	if err == nil || !c.proc.tail.has(failedRecovery) {
+		return err
+	}
+	c.opt.Log.Warn("the database's recovery has failed, it is tried once more", "data", c.data.path)
+	<-c.proc.done
+	if err := c.spawn(ctx); err != nil {
+		return err
+	}
+	return c.awaitReady(ctx)
+}
+
+// failedRecovery is in the log of a server that has ended because its recovery did.
+const failedRecovery = "startup process failure"
+
 // spawn starts the server in a process group of its own: a ^C at the terminal reaches only us, and we decide
 // when the database stops.
 func (c *Cluster) spawn(context.Context) error {
