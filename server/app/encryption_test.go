@@ -75,7 +75,7 @@ func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
 		made[out.AccessCode.AccessCodeID] = pin
 	}
 	for i := range 10 {
-		create(one, fmt.Sprint(4100+i))
+		create(one, fmt.Sprint(410000+i)) // longer than those that the lock has already
 	}
 
 	stopped, stop := context.WithCancel(t.Context())
@@ -99,7 +99,7 @@ func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
 	}()
 	var result error
 	for i, done := 0, false; !done; i++ { // both go on
-		create([]*apptest.Server{one, two}[i%2], fmt.Sprint(5000+i))
+		create([]*apptest.Server{one, two}[i%2], fmt.Sprint(500000+i))
 		select {
 		case result = <-rotated:
 			done = true
@@ -134,7 +134,7 @@ func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
 		if got.Webhook.Secret == "" || got.Webhook.Secret != hook.Webhook.Secret {
 			t.Error("the webhook has another secret")
 		}
-		if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": "4105"}, nil); status != http.StatusConflict {
+		if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": "410005"}, nil); status != http.StatusConflict {
 			t.Errorf("a PIN that is there already: %d", status)
 		}
 	}

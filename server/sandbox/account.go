@@ -138,7 +138,7 @@ func (a *account) ensureLock(key, profile string, n int) error {
 		return err
 	}
 	if !known {
-		l.mem = l.factory()
+		l.mem = l.factory(n)
 		if err := a.box.files().save(l.file(), l.mem); err != nil {
 			return err
 		}

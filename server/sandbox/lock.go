@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -60,12 +61,14 @@ func (a *account) newLock(id string, prof profile, n int) *lock {
 	return l
 }
 
-// factory is the memory of a lock that somebody has used for a while.
-func (l *lock) factory() memory {
+// factory is the memory of the profile's nth lock, which somebody has used for a while. Its PINs are the same in every
+// sandbox, so that a PIN which an example or a test gives to a new code is free everywhere or nowhere.
+func (l *lock) factory(n int) memory {
 	m := memory{LockID: l.id, Online: true, Locked: true, BatteryLevel: 60 + l.rng.IntN(40)}
+	pins := rand.New(rand.NewPCG(binary.BigEndian.Uint64(Tokens(0).digest("factory", l.prof.Provider)), uint64(n)))
 	for _, name := range l.prof.Codes {
 		m.Codes = append(m.Codes, stored{
-			ID: l.codeID(&m), Name: name, PIN: l.prof.newPIN(l.rng, m.Codes), Origin: fromFactory,
+			ID: l.codeID(&m), Name: name, PIN: l.prof.newPIN(pins, m.Codes), Origin: fromFactory,
 		})
 	}
 	return m

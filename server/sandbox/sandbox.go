@@ -132,7 +132,7 @@ import (
 // Options of New. The zero value is a sandbox that forgets everything with its process.
 type Options struct {
 	Dir   string           // holds one file per lock and per account; empty: memory only
-	Seed  uint64           // identifiers, tokens, seeded codes, latencies and faults follow from it
+	Seed  uint64           // identifiers, tokens, latencies and faults follow from it
 	Clock func() time.Time // what the locks' clocks show; nil: time.Now
 	Log   *slog.Logger     // nil: none
 	Speed float64          // divides the latency of every profile; 0: 1, where it is 50 to 600 ms
