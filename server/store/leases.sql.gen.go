@@ -61,8 +61,9 @@ func (q *Queries) RenewLease(ctx context.Context, arg RenewLeaseParams) (int64, 
 }
 
 const takeLease = `-- name: TakeLease :one
-insert into leases as l (key, holder, fence, held_until) values ($1, $2, 1, now() + $3::interval)
-on conflict (key) do update set holder = excluded.holder, fence = l.fence + 1, held_until = excluded.held_until
+insert into leases as l (key, holder, fence, held_until)
+values ($1, $2, (extract(epoch from clock_timestamp()) * 1000000)::bigint, now() + $3::interval)
+on conflict (key) do update set holder = excluded.holder, fence = greatest(l.fence + 1, excluded.fence), held_until = excluded.held_until
 where l.held_until <= now()
 returning fence
 `
@@ -73,7 +74,8 @@ type TakeLeaseParams struct {
 	Ttl    time.Duration
 }
 
-// No row when another holds it.
+// No row when another holds it. A fence is at least the microseconds since 1970, and so not given twice by a database that has lost
+// its last commits, as a standby may have that is promoted.
 func (q *Queries) TakeLease(ctx context.Context, arg TakeLeaseParams) (int64, error) {
 	row := q.db.QueryRow(ctx, takeLease, arg.Key, arg.Holder, arg.Ttl)
 	var fence int64

@@ -15,7 +15,7 @@ import (
 // ErrLost says that the lease has gone to somebody else, or has run out.
 var ErrLost = errors.New("the lease is no longer held")
 
-// Lease is the right to work on one key. Its fence counts the holders of the key. The zero Lease is not held.
+// Lease is the right to work on one key. Its fence is that of no other holder of the key, before or after. The zero Lease is not held.
 type Lease struct {
 	key   string
 	fence int64

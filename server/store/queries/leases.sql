@@ -1,7 +1,9 @@
 -- name: TakeLease :one
--- No row when another holds it.
-insert into leases as l (key, holder, fence, held_until) values (@key, @holder, 1, now() + @ttl::interval)
-on conflict (key) do update set holder = excluded.holder, fence = l.fence + 1, held_until = excluded.held_until
+-- No row when another holds it. A fence is at least the microseconds since 1970, and so not given twice by a database that has lost
+-- its last commits, as a standby may have that is promoted.
+insert into leases as l (key, holder, fence, held_until)
+values (@key, @holder, (extract(epoch from clock_timestamp()) * 1000000)::bigint, now() + @ttl::interval)
+on conflict (key) do update set holder = excluded.holder, fence = greatest(l.fence + 1, excluded.fence), held_until = excluded.held_until
 where l.held_until <= now()
 returning fence;
 
