@@ -57,7 +57,22 @@ func toAttempt(r store.ActionAttempt) Attempt {
 		ErrorType: text(r.ErrorType), Message: text(r.ErrorMessage), CreatedAt: r.CreatedAt}
 }
 
+// mostWaiting is how many attempts may wait for the same to be done to one code: each look at its device goes through them.
+const mostWaiting = 20
+
+// newAttempt writes an attempt that is about a code on its locked device. Where as many wait for the same as may, a removal
+// is given the last of them; anything else fails with TooMany.
 func (s *Service) newAttempt(ctx context.Context, tx store.Tx, c store.AccessCode, actionType string, opt attemptOptions) (store.ActionAttempt, error) {
+	last, err := tx.WaitingBehind(ctx, store.WaitingBehindParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID, ActionType: actionType, Others: mostWaiting - 1})
+	switch {
+	case err == nil && (actionType == DeleteAccessCode || actionType == DeleteUnmanagedAccessCode):
+		return last, nil
+	case err == nil:
+		return last, &Error{Kind: TooMany, Type: "too_many_requests", Data: map[string]any{"access_code_id": c.AccessCodeID},
+			Message: fmt.Sprintf("%d such requests wait for the device of this access code already. Ask again once one of them has ended; /action_attempts/list with its device_id shows them.", mostWaiting)}
+	case !store.IsNoRows(err):
+		return last, fmt.Errorf("count what waits for access code %s: %w", c.AccessCodeID, err)
+	}
 	return s.insertAttempt(ctx, tx, c, actionType, Pending, opt)
 }
 

@@ -83,7 +83,8 @@ func save(ctx context.Context, tx store.Tx, c store.AccessCode) error {
 // the device is not concerned that has succeeded already.
 //
 // It fails with NotFound; with Invalid where the device takes no such PIN, name or time frame; with
-// Conflict where the PIN is on the device already (duplicate_access_code) or the code is being deleted.
+// Conflict where the PIN is on the device already (duplicate_access_code) or the code is being deleted; with TooMany where
+// twenty changes of it wait.
 func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (Attempt, error) {
 	return s.onCode(ctx, p, ch.ID, true, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
 		if ch.DeviceID != "" && !names(ch.DeviceID, c.DeviceID) {
@@ -244,7 +245,7 @@ func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c s
 }
 
 // DeleteCode marks a managed code for removal; it is gone when its device has confirmed. What never reached
-// the device is gone at once. Repeated, it returns another attempt of the same removal.
+// the device is gone at once. Repeated, it returns another attempt of the same removal, of which there are twenty at most.
 // It fails with NotFound.
 func (s *Service) DeleteCode(ctx context.Context, p Principal, id, deviceID string) (Attempt, error) {
 	return s.onCode(ctx, p, id, true, func(tx store.Tx, d store.Device, c store.AccessCode) (store.ActionAttempt, error) {
@@ -355,7 +356,7 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 
 // ConvertCode asks for an unmanaged code to become a managed one; it does when the device has been read and
 // the code is still on it. Where its vendor does not allow that the attempt ends in an error.
-// It fails with NotFound.
+// It fails with NotFound, and with TooMany where twenty conversions of it wait.
 func (s *Service) ConvertCode(ctx context.Context, p Principal, id string, externalModificationAllowed *bool) (Attempt, error) {
 	return s.onCode(ctx, p, id, false, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
 		if c.RemovingSince != nil {

@@ -466,3 +466,44 @@ func (q *Queries) UntoldAttempt(ctx context.Context, arg UntoldAttemptParams) (A
 	)
 	return i, err
 }
+
+const waitingBehind = `-- name: WaitingBehind :one
+select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where device_id = $1::uuid and access_code_id = $2::uuid and action_type = $3 and status = 'pending'
+order by created_at, action_attempt_id limit 1 offset $4::integer
+`
+
+type WaitingBehindParams struct {
+	DeviceID     uuid.UUID
+	AccessCodeID uuid.UUID
+	ActionType   string
+	Others       int32
+}
+
+// The one behind so many others that wait for the same to be done to a code, the oldest first.
+func (q *Queries) WaitingBehind(ctx context.Context, arg WaitingBehindParams) (ActionAttempt, error) {
+	row := q.db.QueryRow(ctx, waitingBehind,
+		arg.DeviceID,
+		arg.AccessCodeID,
+		arg.ActionType,
+		arg.Others,
+	)
+	var i ActionAttempt
+	err := row.Scan(
+		&i.ActionAttemptID,
+		&i.WorkspaceID,
+		&i.DeviceID,
+		&i.AccessCodeID,
+		&i.ActionType,
+		&i.Gen,
+		&i.Options,
+		&i.Status,
+		&i.ErrorType,
+		&i.ErrorMessage,
+		&i.CreatedAt,
+		&i.DeadlineAt,
+		&i.FinishedAt,
+		&i.StartedAt,
+		&i.ToldAt,
+	)
+	return i, err
+}

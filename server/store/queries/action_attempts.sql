@@ -47,6 +47,11 @@ select (exists (select 1 from action_attempts a where a.device_id = @device_id::
   (exists (select 1 from devices d where d.device_id = @device_id::uuid and (d.removed_at is not null
     or (not d.is_managed and not exists (select 1 from access_codes c where c.device_id = @device_id::uuid and c.in_pool)))))::boolean as gone;
 
+-- name: WaitingBehind :one
+-- The one behind so many others that wait for the same to be done to a code, the oldest first.
+select * from action_attempts where device_id = @device_id::uuid and access_code_id = @access_code_id::uuid and action_type = @action_type and status = 'pending'
+order by created_at, action_attempt_id limit 1 offset @others::integer;
+
 -- name: CountCommands :one
 -- What is asked of a device itself, and not of its codes, and waits for its turn there.
 select count(*) from action_attempts where device_id = @device_id::uuid and status = 'pending' and action_type in ('LOCK_DOOR', 'UNLOCK_DOOR', 'CONFIGURE_AUTO_LOCK');
