@@ -119,7 +119,7 @@ func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	if key, ok := s.serverKeys.Load(name); ok {
 		return key.([]byte), nil
 	}
-	key, err := serverKey(store.Apart(ctx), s.db, s.keys, name, seal.NewMaster) // it is kept whatever becomes of the request
+	key, err := serverKey(ctx, s.db.Beside, s.keys, name, seal.NewMaster) // it is kept whatever becomes of the request
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	return key, nil
 }
 
-func serverKey(ctx context.Context, db *store.DB, keys *seal.Keys, name string, fresh func() []byte) ([]byte, error) {
+func serverKey(ctx context.Context, db *store.Queries, keys *seal.Keys, name string, fresh func() []byte) ([]byte, error) {
 	place := "server_keys.sealed/" + name
 	sealed, err := db.GetServerKey(ctx, name)
 	if store.IsNoRows(err) {

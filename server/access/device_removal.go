@@ -28,7 +28,11 @@ func (s *Service) RecordRemoved(ctx context.Context, h Holder, device uuid.UUID,
 // told late, and more than once: a device that was added since then is not meant.
 func (s *Service) RecordLeft(ctx context.Context, account uuid.UUID, ref string, ago time.Duration) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		if _, err := tx.LockAccount(ctx, account); err != nil { // before its devices, as whoever lists them does
+		_, err := tx.LockAccount(ctx, account) // before its devices, as whoever lists them does
+		if store.IsNoRows(err) {               // erased with its workspace, and its devices with it
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		d, err := tx.LockDeviceByRef(ctx, store.LockDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref, Ago: ago})

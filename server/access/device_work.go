@@ -135,6 +135,9 @@ func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w D
 			if due != nil {
 				w.Due = earlier(w.Due, *due)
 			}
+			if c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil { // also while it rests, or waits for others
+				w.Due = earlier(w.Due, *c.EndsAt)
+			}
 			if one.Action != Nothing {
 				w.Codes = append(w.Codes, one)
 			}

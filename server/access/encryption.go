@@ -20,7 +20,7 @@ func FollowKeys(ctx context.Context, db *store.DB, keys *seal.Keys) error {
 	if err := keys.Follow(ctx, func(ctx context.Context) ([]seal.DataKey, error) { return dataKeys(ctx, db.Beside) }); err != nil {
 		return err
 	}
-	hash, err := serverKey(ctx, db, keys, hashKeyName, keys.HashKey)
+	hash, err := serverKey(ctx, db.Beside, keys, hashKeyName, keys.HashKey)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,8 @@ func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answ
 		if answer, err = do(context.WithValue(ctx, onceKey{}, o)); err != nil {
 			return err
 		}
-		return o.keep(ctx, answer)
+		answer, err = o.keep(ctx, answer)
+		return err
 	})
 	switch {
 	case err != nil && o.past && o.row.ActionAttemptID == nil: // it may be tried again
@@ -81,7 +82,8 @@ func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answ
 			break
 		}
 		if answer, err = resume(ctx, a); err == nil {
-			replayed, err = true, o.keep(ctx, answer)
+			replayed = true
+			answer, err = o.keep(ctx, answer)
 		}
 	}
 	return answer, replayed, named(err, "answer a request with an Idempotency-Key")
@@ -132,11 +134,18 @@ func (o *once) claim(ctx context.Context) (known *store.IdempotencyKey, err erro
 	return &r, nil
 }
 
-// keep writes down the answer.
-func (o *once) keep(ctx context.Context, answer []byte) error {
-	return o.s.db.AnswerIdempotencyKey(ctx, store.AnswerIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
+// keep writes down the answer, and returns the one that stands: that of another instance, where it was quicker.
+func (o *once) keep(ctx context.Context, answer []byte) ([]byte, error) {
+	kept, err := o.s.db.AnswerIdempotencyKey(ctx, store.AnswerIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
 		CredentialID: o.row.CredentialID, Operation: o.row.Operation, KeyMac: o.row.KeyMac, RequestMac: o.row.RequestMac,
 		AnswerSealed: o.s.keys.Seal(answerPlace(o.row.IdempotencyKeyID), answer)})
+	switch {
+	case store.IsNoRows(err):
+		return answer, nil
+	case err != nil:
+		return nil, err
+	}
+	return o.s.keys.Open(answerPlace(o.row.IdempotencyKeyID), kept)
 }
 
 // drop gives the key back. When that fails it is held for a while longer.

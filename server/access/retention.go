@@ -32,7 +32,6 @@ type Dropped struct {
 // attempts: one batch, of the events after a position. Never a delivery that is pending, nor an event that a delivery
 // is left of.
 func (s *Service) DropOld(ctx context.Context, h Holder, workspace uuid.UUID, retention time.Duration, after Position) (d Dropped, err error) {
-	d.Last = after
 	now, err := s.db.Moment(ctx)
 	if err != nil {
 		return Dropped{}, err
@@ -42,6 +41,7 @@ func (s *Service) DropOld(ctx context.Context, h Holder, workspace uuid.UUID, re
 		return Dropped{}, err
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		d = Dropped{Last: after}
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}

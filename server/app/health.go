@@ -17,7 +17,7 @@ import (
 // HealthOptions say what /health goes by. The zero value is for production.
 type HealthOptions struct {
 	Stalled        time.Duration // when the work of this server counts as standing still; 0: 30 s
-	LateDevices    time.Duration // when a device that nobody works on is late; 0: 3 min, for one that fails is left alone for up to 90 s
+	LateDevices    time.Duration // when a device, account or access system that nobody works on is late; 0: 3 min, for one that fails is left alone for up to 90 s
 	LateDeliveries time.Duration // when what is to be sent to an endpoint that works is late; 0: 1 min
 }
 

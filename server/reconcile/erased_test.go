@@ -23,3 +23,12 @@ func TestListOfAnErasedAccountIsLeftAlone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Nor has anything gone wrong when a device of such an account is told to have left.
+func TestDeviceOfAnErasedAccountMayLeave(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	if err := b.access.RecordLeft(t.Context(), uuid.New(), "1", 0); err != nil {
+		t.Error(err)
+	}
+}

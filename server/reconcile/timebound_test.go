@@ -253,3 +253,37 @@ func TestNobodyLooksAtALockForAStayToCome(t *testing.T) {
 		t.Errorf("in the hour before there are %d codes to be put", len(w.Codes))
 	}
 }
+
+// A code whose change is refused time and again, so that it rests for long, is taken off the lock when its time is over.
+func TestEndOfACodeIsNotMissedWhileAChangeOfItRests(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []string{"smartthings", "august"} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			b, clock := timeBound(t, profile)
+			ends := clock.now().Add(3 * time.Hour)
+			c := b.between("2580", clock.now(), ends)
+			w := b.work(c)
+			b.begin(w)
+			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+			b.update(access.CodeChange{ID: c.ID.String(), Name: new("Friend")})
+			clock.to(ends.Add(-time.Minute))
+			for range 12 { // each pause is longer than the one before
+				_, err := b.db.Pool.Exec(t.Context(), "update access_codes set next_attempt_at = null where is_managed")
+				b.must(err)
+				if w = b.work(c); w.Action != access.Put {
+					t.Fatalf("there is %q to do", w.Action)
+				}
+				b.begin(w)
+				b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "busy"}})
+			}
+			if look := b.look(); look.Due == nil || look.Due.After(ends) {
+				t.Errorf("it ends at %s, and the device is looked at again at %v", ends, look.Due)
+			}
+			clock.to(ends)
+			if w = b.work(c); w.Action != access.Delete {
+				t.Errorf("when its time is over there is %q to do", w.Action)
+			}
+		})
+	}
+}

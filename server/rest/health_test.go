@@ -107,6 +107,7 @@ func TestHealthMeansIt(t *testing.T) {
 	unlock := func() { release() }
 	hook := must(t, s, "/webhooks/create", "webhook", in{"url": "https://127.0.0.1:1/x", "event_types": []string{"device.disconnected"}})["webhook_id"].(string)
 	device := s.Device(t, "august")
+	s.AccessSystem(t)
 	for _, c := range []struct {
 		name       string
 		part       string
@@ -121,6 +122,10 @@ func TestHealthMeansIt(t *testing.T) {
 		{"the work stands still", "work", api.Down, locked("lock table acs_systems in access exclusive mode"), unlock},
 		{"a device that nobody gets to", "devices", api.Degraded,
 			run("alter table leases add constraint nobody check (key not like 'device:%') not valid", "update devices set due_at = now()"), run("alter table leases drop constraint nobody")},
+		{"an account that nobody gets to", "devices", api.Degraded,
+			run("alter table leases add constraint nobody check (key not like 'account:%') not valid", "update connected_accounts set due_at = now()"), run("alter table leases drop constraint nobody")},
+		{"an access system that nobody gets to", "devices", api.Degraded,
+			run("alter table leases add constraint nobody check (key not like 'acs_system:%') not valid", "update acs_systems set due_at = now()"), run("alter table leases drop constraint nobody")},
 		{"events that nobody takes", "deliveries", api.Degraded, func() {
 			locked("select from webhooks where webhook_id = '" + hook + "' for update")()
 			if status, out := call(t, s, http.MethodPost, "/devices/simulate/disconnect", in{"device_id": device}); status != http.StatusOK {

@@ -61,8 +61,13 @@ func (q *Queries) CountPending(ctx context.Context, most int32) (CountPendingRow
 
 const lateness = `-- name: Lateness :one
 select
-  coalesce(extract(epoch from now() - (select d.due_at from devices d where d.due_at <= now()
-    and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now()) order by d.due_at limit 1)), 0)::double precision as devices,
+  coalesce(extract(epoch from now() - least(
+    (select d.due_at from devices d where d.due_at <= now()
+      and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now()) order by d.due_at limit 1),
+    (select a.due_at from connected_accounts a where a.due_at <= now()
+      and not exists (select 1 from leases l where l.key = 'account:' || a.connected_account_id::text and l.held_until > now()) order by a.due_at limit 1),
+    (select s.due_at from acs_systems s where s.due_at <= now()
+      and not exists (select 1 from leases l where l.key = 'acs_system:' || s.acs_system_id::text and l.held_until > now()) order by s.due_at limit 1))), 0)::double precision as devices,
   coalesce((select max(extract(epoch from now() - d.next_attempt_at)) from webhooks w
     join lateral (select d.next_attempt_at from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' order by d.next_attempt_at limit 1) d on true
     where w.due_at <= now() and w.consecutive_failures = 0 and d.next_attempt_at <= now()), 0)::double precision as deliveries,
@@ -75,8 +80,8 @@ type LatenessRow struct {
 	Events     float64
 }
 
-// For how long what nobody works on has been due, in seconds: devices, deliveries to endpoints that work, and events that webhooks
-// have not been given.
+// For how long what nobody works on has been due, in seconds: devices, with accounts and access systems; deliveries to endpoints that work;
+// and events that webhooks have not been given.
 func (q *Queries) Lateness(ctx context.Context) (LatenessRow, error) {
 	row := q.db.QueryRow(ctx, lateness)
 	var i LatenessRow

@@ -12,11 +12,12 @@ import (
 	"time"
 )
 
-const answerIdempotencyKey = `-- name: AnswerIdempotencyKey :exec
+const answerIdempotencyKey = `-- name: AnswerIdempotencyKey :one
 insert into idempotency_keys as k (idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac, answer_sealed)
 values ($1, $2, $3, $4, $5, $6, $7)
-on conflict (workspace_id, credential_id, operation, key_mac) do update set answer_sealed = excluded.answer_sealed
+on conflict (workspace_id, credential_id, operation, key_mac) do update set answer_sealed = coalesce(k.answer_sealed, excluded.answer_sealed)
 where k.idempotency_key_id = excluded.idempotency_key_id
+returning answer_sealed
 `
 
 type AnswerIdempotencyKeyParams struct {
@@ -29,9 +30,10 @@ type AnswerIdempotencyKeyParams struct {
 	AnswerSealed     []byte
 }
 
-// The row may be gone: a workspace that is reset keeps none but the one that this was asked with.
-func (q *Queries) AnswerIdempotencyKey(ctx context.Context, arg AnswerIdempotencyKeyParams) error {
-	_, err := q.db.Exec(ctx, answerIdempotencyKey,
+// The first answer stays, and is what is returned. The row may be gone: a workspace that is reset keeps none but the one that this was
+// asked with; or be another request's by now, and then there is none.
+func (q *Queries) AnswerIdempotencyKey(ctx context.Context, arg AnswerIdempotencyKeyParams) ([]byte, error) {
+	row := q.db.QueryRow(ctx, answerIdempotencyKey,
 		arg.IdempotencyKeyID,
 		arg.WorkspaceID,
 		arg.CredentialID,
@@ -40,7 +42,9 @@ func (q *Queries) AnswerIdempotencyKey(ctx context.Context, arg AnswerIdempotenc
 		arg.RequestMac,
 		arg.AnswerSealed,
 	)
-	return err
+	var answer_sealed []byte
+	err := row.Scan(&answer_sealed)
+	return answer_sealed, err
 }
 
 const claimIdempotencyKey = `-- name: ClaimIdempotencyKey :one

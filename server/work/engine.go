@@ -348,7 +348,14 @@ func (e *Engine) sweep() {
 			return
 		case <-time.After(e.opt.Sweep/2 + rand.N(e.opt.Sweep)): // instances out of step
 		}
-		good := true
+		ended, err := e.db.EndStandstills(e.sweeping)
+		if err != nil && e.sweeping.Err() == nil {
+			e.opt.Log.Error("sweep failed; it is repeated", "error", err)
+		}
+		if ended > 0 {
+			e.opt.Log.Warn("ended sessions of the database that have stood still in a transaction", "sessions", ended)
+		}
+		good := err == nil
 		for name, lane := range e.lanes {
 			ids, err := lane.Sweep(e.sweeping, batch+e.pauses.count(name)) // those that rest do not keep others out
 			if err != nil && e.sweeping.Err() == nil {

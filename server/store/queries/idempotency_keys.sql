@@ -21,12 +21,14 @@ where workspace_id = @workspace_id and credential_id = @credential_id and operat
 update idempotency_keys set action_attempt_id = @action_attempt_id, held_until = clock_timestamp() + @hold::interval
 where workspace_id = @workspace_id and idempotency_key_id = @idempotency_key_id;
 
--- name: AnswerIdempotencyKey :exec
--- The row may be gone: a workspace that is reset keeps none but the one that this was asked with.
+-- name: AnswerIdempotencyKey :one
+-- The first answer stays, and is what is returned. The row may be gone: a workspace that is reset keeps none but the one that this was
+-- asked with; or be another request's by now, and then there is none.
 insert into idempotency_keys as k (idempotency_key_id, workspace_id, credential_id, operation, key_mac, request_mac, answer_sealed)
 values (@idempotency_key_id, @workspace_id, @credential_id, @operation, @key_mac, @request_mac, @answer_sealed)
-on conflict (workspace_id, credential_id, operation, key_mac) do update set answer_sealed = excluded.answer_sealed
-where k.idempotency_key_id = excluded.idempotency_key_id;
+on conflict (workspace_id, credential_id, operation, key_mac) do update set answer_sealed = coalesce(k.answer_sealed, excluded.answer_sealed)
+where k.idempotency_key_id = excluded.idempotency_key_id
+returning answer_sealed;
 
 -- name: DropIdempotencyKey :exec
 delete from idempotency_keys where workspace_id = @workspace_id and idempotency_key_id = @idempotency_key_id;
