@@ -199,6 +199,12 @@ func (a *Adapter) named(name string) *lock {
 	return nil
 }
 
+// What is remembered of availability: of names that Zigbee2MQTT may have, and of more devices than it can serve.
+const (
+	longestName = 1000 // bytes
+	mostNames   = 10_000
+)
+
 // reached takes in an availability. An empty one is of a name that is no more.
 func (a *Adapter) reached(name string, payload []byte) {
 	if len(payload) == 0 {
@@ -206,7 +212,9 @@ func (a *Adapter) reached(name string, payload []byte) {
 		return
 	}
 	online := isOnline(payload)
-	a.bridge.reaches[name] = online
+	if _, known := a.bridge.reaches[name]; known || len(name) <= longestName && len(a.bridge.reaches) < mostNames {
+		a.bridge.reaches[name] = online
+	}
 	if l := a.named(name); l != nil {
 		a.reachable(l, &online)
 	}

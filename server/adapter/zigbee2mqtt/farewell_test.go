@@ -50,3 +50,17 @@ func TestABrokerOverWebSocketIsToldOfTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// What a broker sends as the header of its answer is not taken in without an end.
+func TestHeaderOfABrokerIsBounded(t *testing.T) {
+	t.Parallel()
+	broker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Long", strings.Repeat("a", 100_000))
+		w.WriteHeader(http.StatusOK)
+	}))
+	defer broker.Close()
+	err := zigbee2mqtt.Check(t.Context(), zigbee2mqtt.Config{Broker: strings.Replace(broker.URL, "http", "ws", 1), Topic: "zigbee2mqtt"})
+	if err == nil || !strings.Contains(err.Error(), "exceeded") {
+		t.Errorf("got %v", err)
+	}
+}

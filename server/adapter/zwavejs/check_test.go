@@ -42,6 +42,10 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		"a web page":       {server: func(http.ResponseWriter, *http.Request) {}, class: adapter.GatewayDown, says: "200 OK"},
 		"a password": {server: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
 			class: adapter.AuthRevoked, says: "user or password"},
+		"a header without an end": {server: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Long", strings.Repeat("a", 100_000))
+			w.WriteHeader(http.StatusOK)
+		}, class: adapter.GatewayDown, says: "exceeded"},
 		"another WebSocket": {server: greet(`{"type":"auth_required"}`), class: adapter.GatewayDown, says: "not a zwave-js-server"},
 		"an old server": {server: greet(`{"type":"version","homeId":1,"serverVersion":"1.20.0","minSchemaVersion":0,"maxSchemaVersion":20}`),
 			class: adapter.NotSupported, says: "schema 0 to 20"},

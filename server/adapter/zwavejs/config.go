@@ -50,7 +50,7 @@ func (c Config) gateway() (gateway, error) {
 			return gateway{}, adapter.Errorf(adapter.Invalid, "the gateway's CA is not a certificate in PEM")
 		}
 	}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: dialWithin}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: dialWithin, MaxResponseHeaderBytes: adapter.AnswerHeader}
 	if c.Control != nil {
 		transport.Proxy, transport.DialContext = nil, (&net.Dialer{Timeout: dialWithin, Control: c.Control}).DialContext
 	}

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,9 +65,12 @@ func (g gateway) dial(ctx context.Context) (*session, error) {
 		return nil, adapter.Errorf(adapter.NotSupported, "the gateway's zwave-js-server speaks schema %d to %d, and %d to %d is needed; bring it up to date",
 			hello.MinSchema, hello.MaxSchema, leastSchema, mostSchema)
 	}
-	s.home, s.schema, s.log = hello.HomeID, min(mostSchema, hello.MaxSchema), hello.ServerVersion
+	s.home, s.schema, s.log = hello.HomeID, min(mostSchema, hello.MaxSchema), short(hello.ServerVersion)
 	return s, nil
 }
+
+// short is the beginning of a version, which is kept and logged with each connection.
+func short(version string) string { return strings.Clone(version[:min(len(version), 100)]) }
 
 // refused is the error of a connection that was not made. Its text may not hold the URL's password.
 func refused(response *http.Response, err error) *adapter.Error {

@@ -1,0 +1,29 @@
+package zigbee2mqtt
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Whoever publishes the availability of ever more devices does not have all of them remembered.
+func TestOnlySoManyNamesAreRemembered(t *testing.T) {
+	t.Parallel()
+	a := &Adapter{bridge: bridge{reaches: map[string]bool{}}}
+	for i := range 20_000 {
+		a.reached(fmt.Sprint("lock ", i), []byte("online"))
+		a.reached(strings.Repeat("long", 250)+fmt.Sprint(i), []byte("online"))
+	}
+	if n := len(a.bridge.reaches); n != mostNames {
+		t.Errorf("%d names", n)
+	}
+	a.reached("lock 7", []byte("offline"))
+	if online, known := a.bridge.reaches["lock 7"]; !known || online {
+		t.Error("one that is remembered has gone offline, which was not noted")
+	}
+	a.reached("lock 7", nil)
+	a.reached("front door", []byte("online"))
+	if !a.bridge.reaches["front door"] {
+		t.Error("one that is no more makes no room")
+	}
+}
