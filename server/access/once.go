@@ -29,6 +29,8 @@ type KeyedRequest struct {
 	Operation string
 	Key       string
 	Content   []byte // equal for equal requests
+	// Aside runs wait, in which the request only waits for another one with its key; nil: just so.
+	Aside func(ctx context.Context, wait func() error) error
 }
 
 // Answering does what is asked and returns the answer.
@@ -46,7 +48,7 @@ type Resuming func(ctx context.Context, a Attempt) (answer []byte, err error)
 func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answering, resume Resuming) (answer []byte, replayed bool, err error) {
 	o := &once{s: s, row: store.IdempotencyKey{WorkspaceID: p.WorkspaceID, CredentialID: p.CredentialID, Operation: r.Operation,
 		KeyMac: s.keys.MAC("idempotency_keys.key", []byte(r.Key)), RequestMac: s.keys.MAC("idempotency_keys.request/"+r.Operation, r.Content)}}
-	leave, err := s.underWay.enter(ctx, o.name(), s.opt.KeyPatience)
+	leave, err := s.underWay.enter(ctx, o.name(), s.opt.KeyPatience, r.Aside)
 	if err != nil {
 		return nil, false, err
 	}
@@ -223,9 +225,12 @@ type underWay struct {
 	ended map[string]chan struct{}
 }
 
-// enter waits until nobody else answers a request of that name. Whoever enters leaves. It fails with Conflict when that
-// takes too long, and when ctx ends.
-func (u *underWay) enter(ctx context.Context, name string, patience time.Duration) (leave func(), err error) {
+// enter waits, aside, until nobody else answers a request of that name. Whoever enters leaves. It fails with Conflict when that
+// takes too long, as aside does, and when ctx ends.
+func (u *underWay) enter(ctx context.Context, name string, patience time.Duration, aside func(context.Context, func() error) error) (leave func(), err error) {
+	if aside == nil {
+		aside = func(_ context.Context, wait func() error) error { return wait() }
+	}
 	enough := time.NewTimer(patience)
 	defer enough.Stop()
 	for {
@@ -246,12 +251,18 @@ func (u *underWay) enter(ctx context.Context, name string, patience time.Duratio
 			}, nil
 		}
 		u.mu.Unlock()
-		select {
-		case <-other:
-		case <-enough.C:
-			return nil, keyInUse()
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		err := aside(ctx, func() error {
+			select {
+			case <-other:
+				return nil
+			case <-enough.C:
+				return keyInUse()
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 }

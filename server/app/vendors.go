@@ -166,6 +166,7 @@ func (v *vendors) subscribe(account uuid.UUID, a *devicecloud.Adapter) {
 }
 
 func tryLater(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Retry-After", "1")
 	http.Error(w, "try again later", http.StatusServiceUnavailable)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
@@ -98,7 +99,10 @@ func New(o Options) http.Handler {
 	nothing := func(w http.ResponseWriter, r *http.Request) { h.render(w, r, http.StatusNotFound, gonePage(upFrom(r))) }
 	router.NotFound(nothing)
 	router.MethodNotAllowed(nothing)
-	return h.observe(router)
+	return h.observe(crowd.InTurn(router, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "60")
+		h.render(w, r, http.StatusTooManyRequests, busyPage(upFrom(r)))
+	})))
 }
 
 // observe writes the access log: never a path, for it is a secret, and never what was entered.

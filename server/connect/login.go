@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 )
 
@@ -162,6 +163,7 @@ func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[
 	if err := h.Access.BeginLogin(ctx, v.webview.ID); err != nil {
 		return v.webview, err
 	}
+	crowd.Rest(ctx) // it is the vendor who is waited for
 	limited, cancel := context.WithTimeout(ctx, loginWithin)
 	defer cancel()
 	account, err := h.Vendors.LogIn(limited, v.workspace, vendor.Name, entered)

@@ -47,6 +47,20 @@ func Rest(ctx context.Context) {
 	}
 }
 
+// Aside lets the request of ctx wait for others without its turn, and takes one again afterwards. It fails as wait does, with ErrBusy,
+// or as ctx.
+func Aside(ctx context.Context, wait func() error) error {
+	v, ok := ctx.Value(visitKey{}).(*visit)
+	if !ok || !v.inTurn {
+		return wait()
+	}
+	v.pass()
+	if err := wait(); err != nil {
+		return err
+	}
+	return v.take(ctx)
+}
+
 // body is what is being received.
 type body struct {
 	io.ReadCloser

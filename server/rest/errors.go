@@ -11,6 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 )
 
 // Types of errors that the edge itself answers with.
@@ -57,6 +58,8 @@ func failureOf(err error) *failure {
 		return known
 	case errors.As(err, &domain) && statuses[domain.Kind] != 0:
 		return failureOfDomain(domain)
+	case errors.Is(err, crowd.ErrBusy):
+		return tooBusy()
 	case errors.As(err, &tooLarge):
 		message := fmt.Sprintf("The body is over %d bytes", tooLarge.Limit)
 		return &failure{status: http.StatusRequestEntityTooLarge, kind: "payload_too_large", message: message}

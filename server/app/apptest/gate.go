@@ -35,14 +35,17 @@ func (g *Gate) exec(sql string) {
 // Await waits until as many wait for others in statements like this, at the gate or behind who waits there.
 func (g *Gate) Await(many int, like string) {
 	g.t.Helper()
-	Until(g.t, "somebody waits: "+like, func() bool {
-		var got int
-		err := g.conn.QueryRow(g.t.Context(), "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and query ilike $1", "%"+like+"%").Scan(&got)
-		if err != nil {
-			g.t.Fatal(err)
-		}
-		return got >= many
-	})
+	Until(g.t, "somebody waits: "+like, func() bool { return g.Waiting(like) >= many })
+}
+
+// Waiting is how many wait for others in statements like this.
+func (g *Gate) Waiting(like string) (n int) {
+	g.t.Helper()
+	err := g.conn.QueryRow(g.t.Context(), "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and query ilike $1", "%"+like+"%").Scan(&n)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return n
 }
 
 // Open lets all go on, now and from now on.
