@@ -10,6 +10,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -116,7 +117,7 @@ func (h *handler) observe(next http.Handler) http.Handler {
 			thrown := recover()
 			if thrown != nil && thrown != http.ErrAbortHandler { //nolint:errorlint // a recovered value is no wrapped error
 				seen.WriteHeader(http.StatusInternalServerError)
-				h.Log.ErrorContext(r.Context(), "a page for logging in has failed", "panic", thrown)
+				h.Log.ErrorContext(r.Context(), "a page for logging in has failed", "request_id", seen.request.String(), "panic", thrown, "stack", string(debug.Stack()))
 				thrown = nil
 			}
 			if seen.span.Set(traces.Status(seen.status), traces.RequestID(seen.request.String())); seen.status >= http.StatusInternalServerError {
