@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -17,8 +18,10 @@ import (
 	"sync"
 )
 
-// members are those of JSON objects, of requests, answers and forms, whose values are secret.
-var members = map[string]bool{"code": true, "pin": true, "secret": true, "token": true, "api_key": true, "password": true, "client_session_token": true}
+// isSecret says whether what stands under a name, of JSON, of a form, of a query or of a header, is secret.
+func isSecret(name string) bool { return members.MatchString(name) }
+
+var members = regexp.MustCompile(`(?i)^(code|pin|([a-z]+[_-])*(secret|token|api[_-]key|password|passphrase|private[_-]key))$`)
 
 // known are words that stand in those members and that everybody may know: the passwords of simulated vendors are shown on
 // their pages.
@@ -69,46 +72,74 @@ func (l *Ledger) Refusals() []byte {
 	return slices.Clone(l.refusals.Bytes())
 }
 
-// Watch learns from all requests to a handler and from its answers.
+// Watch learns from all requests to a handler, whatever it answers, and from what it grants.
 func (l *Ledger) Watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && !strings.HasPrefix(token, publishable) {
-			l.Learn("credential", token)
-		}
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
+		l.asked(r, body)
 		answer := &recorder{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(answer, r)
-		if answer.status < 400 { // what is refused is no secret of ours: malformed PINs, credentials that are not good
-			l.address(r.URL.Path)
-			l.read(body)
-			l.form(r.URL.RawQuery)
-			if r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" {
-				l.form(string(body))
-			}
+		if answer.status < 400 {
 			l.read(answer.body.Bytes())
 			return
 		}
+		refusal := fmt.Sprintf("%s %d %s\n", r.URL.Path, answer.status, answer.body.Bytes())
+		if m := connectPage.FindStringSubmatch(r.URL.Path); m != nil { // which names itself to whoever has it already
+			refusal = strings.ReplaceAll(refusal, m[1], "…")
+		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		fmt.Fprintf(&l.refusals, "%s %d %s\n", r.URL.Path, answer.status, answer.body.Bytes())
+		l.refusals.WriteString(refusal)
 	})
 }
 
 // publishable keys are known to everybody.
 const publishable = "seam_pk"
 
-// read learns from a JSON document; anything else has nothing to learn from.
+// asked learns from a request before it is known what becomes of it: what is refused is as secret as what is granted. A
+// PIN that is taken on one lock opens another, and a password with a typing error tells most of the right one.
+func (l *Ledger) asked(r *http.Request, body []byte) {
+	l.address(r.URL.Path)
+	l.form(r.URL.RawQuery)
+	for name, values := range r.Header {
+		for _, v := range values {
+			l.walk(name, v)
+		}
+	}
+	if _, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && !strings.HasPrefix(token, publishable) {
+		l.Learn("credential", token)
+		if _, password, ok := r.BasicAuth(); ok {
+			l.Learn("password", password)
+		}
+	}
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/x-www-form-urlencoded" {
+		l.form(string(body))
+		return
+	}
+	l.read(body)
+}
+
+// read learns from a JSON document, or from what was meant to be one.
 func (l *Ledger) read(document []byte) {
 	var value any
-	if json.Unmarshal(document, &value) == nil {
+	numbers := json.NewDecoder(bytes.NewReader(document))
+	numbers.UseNumber()
+	if numbers.Decode(&value) == nil {
 		l.walk("", value)
+		return
+	}
+	for _, m := range pairs.FindAllSubmatch(document, -1) {
+		l.walk(string(m[1]), string(m[2]))
 	}
 }
+
+// pairs are the members of JSON that is cut off, or malformed otherwise.
+var pairs = regexp.MustCompile(`"([\w-]+)"\s*:\s*"?([^"\s,}]+)`)
 
 func (l *Ledger) walk(name string, value any) {
 	switch v := value.(type) {
@@ -120,8 +151,10 @@ func (l *Ledger) walk(name string, value any) {
 		for _, of := range v {
 			l.walk(name, of)
 		}
+	case json.Number: // a PIN that is no string is refused
+		l.walk(name, v.String())
 	case string:
-		if members[name] && !strings.HasPrefix(v, publishable) {
+		if isSecret(name) && !strings.HasPrefix(v, publishable) {
 			l.Learn(name, v)
 		}
 		l.address(v)

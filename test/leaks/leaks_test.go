@@ -27,13 +27,14 @@ func asked(t *testing.T) *Ledger {
 		io.WriteString(w, `{"webhook":{"secret":"`+secret+`","asked":`+string(body)+`}}`)
 	})))
 	t.Cleanup(s.Close)
-	for path, body := range map[string]string{"/made": `{"codes":[{"code":"48151623"},{"code":"1628"}]}`, "/refused": `{"code":"90909090"}`, "/later?code=77665544": `{}`,
+	for path, body := range map[string]string{"/made": `{"codes":[{"code":"48151623"},{"code":"1628"}]}`, "/refused": `{"code":"90909090"}`, "/refused?n": `{"code":31313131}`, "/refused?cut": `{"name":"x","code":"21212121`, "/later?code=77665544": `{}`,
 		"/connect/tokenOfAPage0123": ``, "/webviews": `{"url":"https://x.example/connect/tokenOfAPage0123","custom_redirect_url":"https://guest.example/connect/done"}`, "/vendors/1/secretOfAVendor01": ``} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("X-Api-Key", "key-of-another-product")
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +68,10 @@ func TestWhatIsTold(t *testing.T) {
 		"https://guest.example/connect/done":                             0,
 		"at 10:00:00.48151623, took 1628 ms at :1628":                    0,
 		"0190-48151623-4815162300":                                       0,
-		"was refused: 90909090":                                          0,
+		"was refused: 90909090":                                          1,
+		"was no string: 31313131":                                        1,
+		"was cut off: 21212121":                                          1,
+		"X-Api-Key: key-of-another-product":                              1,
 		"":                                                               0,
 	} {
 		if found := l.Find([]byte(told)); len(found) != n {
@@ -77,8 +81,18 @@ func TestWhatIsTold(t *testing.T) {
 	if refusals := string(l.Refusals()); !strings.Contains(refusals, "/refused 400") || strings.Contains(refusals, "/made") {
 		t.Errorf("the refusals are %s", refusals)
 	}
-	if l.Count("code") != 3 || l.Count("credential") != 1 || l.Count("secret") != 1 {
+	if l.Count("code") != 6 || l.Count("credential") != 1 || l.Count("secret") != 1 {
 		t.Errorf("%d codes, %d credentials and %d secrets were learned", l.Count("code"), l.Count("credential"), l.Count("secret"))
+	}
+}
+
+func TestNamesOfSecrets(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"code": true, "pin": true, "Password": true, "client_session_token": true, "X-Api-Key": true, "webhook_secret": true,
+		"error_code": false, "access_code_id": false, "acs_credential_id": false, "next_page_cursor": false, "passwords_are": false, "": false} {
+		if isSecret(name) != want {
+			t.Errorf("%q: %v", name, !want)
+		}
 	}
 }
 

@@ -4,11 +4,17 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -24,6 +30,7 @@ type Run struct {
 	log      log
 	traces   *tracestest.Receiver
 	database string
+	broken   atomic.Pointer[[]string] // where the clock fails
 }
 
 // Configure has a server watched, with the fullest log and all traces: it makes an option of apptest.Start.
@@ -32,6 +39,7 @@ func (r *Run) Configure(t testing.TB) func(*app.Config) {
 	r.traces = tracestest.New(t)
 	return func(c *app.Config) {
 		r.database = c.DatabaseURL
+		c.Access.Now = r.now
 		c.MetricsListen, c.Traces = "127.0.0.1:0", r.traces.Options()
 		c.Log = slog.New(slog.NewJSONHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		inner := c.Wrap
@@ -40,23 +48,30 @@ func (r *Run) Configure(t testing.TB) func(*app.Config) {
 }
 
 // Judge looks for all that was learned in what the server has left behind, and in what others have written: whatever is
-// found fails the test. So does a place where nothing was written: then it proves nothing. It stops the server, so that
-// nothing is on its way.
+// found fails the test. It stops the server, so that nothing is on its way.
 func (r *Run) Judge(t testing.TB, server *app.App, others map[string][]byte) {
 	t.Helper()
-	metrics := get(t, server.MetricsURL)
+	metrics := Get(t, server.MetricsURL)
 	if err := server.Stop(t.Context()); err != nil {
 		t.Errorf("stop the server: %v", err)
 	}
-	places := map[string][]byte{"the log": r.log.bytes(), "the metrics": metrics, "the traces": r.traces.Raw(), "the traces in words": r.traces.Readable(), "a dump of the database": dump(t, r.database), "refusals": r.Refusals()}
-	for place, written := range others {
-		places[place] = written
-	}
+	places := map[string][]byte{"the log": r.Log(), "the metrics": metrics, "the traces": r.traces.Raw(), "the traces in words": r.traces.Readable(), "a dump of the database": Dump(t, r.database), "refusals": r.Refusals()}
+	maps.Copy(places, others)
+	r.Search(t, places)
+}
+
+// Log is what the server has logged so far.
+func (r *Run) Log() []byte { return r.log.bytes() }
+
+// Search looks for all that was learned in what was written somewhere: whatever is found fails the test. So does a place
+// where nothing was written: then it proves nothing.
+func (l *Ledger) Search(t testing.TB, places map[string][]byte) {
+	t.Helper()
 	for place, written := range places {
 		if len(written) == 0 {
 			t.Errorf("%s: nothing was written", place)
 		}
-		for _, found := range r.Find(written) {
+		for _, found := range l.Find(written) {
 			t.Errorf("%s: %s", place, found)
 		}
 		t.Logf("%s: %d bytes", place, len(written))
@@ -77,7 +92,36 @@ func (r *Run) Forbid(t testing.TB, table, unless string) {
 	}
 }
 
-func get(t testing.TB, url string) []byte {
+// Break has the server panic, from now on, wherever it asks for the time while all of these functions are under way, named
+// as in a stack: "rest.(*handlers).CreateAccessCode". What it logs of that is to tell nothing either.
+func (r *Run) Break(functions ...string) { r.broken.Store(&functions) }
+
+// Mend ends what Break has begun.
+func (r *Run) Mend() { r.broken.Store(nil) }
+
+func (r *Run) now() time.Time {
+	if broken := r.broken.Load(); broken != nil && underWay(*broken) {
+		var nowhere *time.Time
+		return *nowhere
+	}
+	return time.Now()
+}
+
+// underWay says whether the caller was called by all of these functions.
+func underWay(functions []string) bool {
+	callers := make([]uintptr, 200)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	missing := slices.Clone(functions)
+	for more := true; more && len(missing) > 0; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		missing = slices.DeleteFunc(missing, func(name string) bool { return strings.HasSuffix(f.Function, "/"+name) })
+	}
+	return len(missing) == 0
+}
+
+// Get is what is at a URL, such as that of metrics.
+func Get(t testing.TB, url string) []byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -95,8 +139,8 @@ func get(t testing.TB, url string) []byte {
 	return body
 }
 
-// dump is the database as statements: text in quotes, bytes in hexadecimal.
-func dump(t testing.TB, dsn string) []byte {
+// Dump is a database as statements: text in quotes, bytes in hexadecimal.
+func Dump(t testing.TB, dsn string) []byte {
 	t.Helper()
 	bin, err := pglocal.Locate(t.Context(), pglocal.Options{})
 	if err != nil {
