@@ -38,6 +38,7 @@ type program struct {
 	*testing.T
 	dir string
 	env []string // besides that of the test
+	log *os.File // what serve writes; nil: nobody reads it
 }
 
 func newProgram(t *testing.T) *program {
@@ -99,6 +100,9 @@ func (p *program) serve(args ...string) (ready, *exec.Cmd) {
 	log := &bytes.Buffer{}
 	cmd := p.command(append([]string{"serve", "--sandbox", "--listen", "127.0.0.1:0", "--ready-file", file}, args...)...)
 	cmd.Stdout, cmd.Stderr = log, log
+	if p.log != nil {
+		cmd.Stdout, cmd.Stderr = p.log, p.log
+	}
 	if err := cmd.Start(); err != nil {
 		p.Fatal(err)
 	}
