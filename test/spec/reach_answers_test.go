@@ -56,6 +56,16 @@ var (
 	anyToken = regexp.MustCompile(`seam_cst\w+|/connect/[\w-]+|"code":"\d+"`)
 )
 
+// identifiersIn are those that stand in an answer, anywhere.
+func identifiersIn(raw string) (all []string) {
+	for i := 8; i+28 <= len(raw); i++ {
+		if raw[i] == '-' && raw[i+5] == '-' && raw[i+10] == '-' && raw[i+15] == '-' {
+			all = append(all, raw[i-8:i+28])
+		}
+	}
+	return all
+}
+
 // blurred is an answer without what is new in each.
 func blurred(raw string) string {
 	return anyToken.ReplaceAllString(anyTime.ReplaceAllString(anyUUID.ReplaceAllString(raw, "<id>"), "<time>"), "<token>")

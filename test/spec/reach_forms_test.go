@@ -13,16 +13,44 @@ import (
 // turn is one of the methods that an operation takes: another for the next parameter, and for the next credential.
 func (o reachOperation) turn(n int) string { return o.methods[n%len(o.methods)] }
 
-// ask makes a request. It fails where the server does.
-func (r *reach) ask(t *testing.T, c credential, method, path string, body params) (status int, raw string) {
+// answer makes a request.
+func (r *reach) answer(t *testing.T, c credential, method, path string, body params) (answer *http.Response, raw string) {
 	t.Helper()
 	target, text := written(t, method, path, body)
 	var out json.RawMessage
-	res := r.s.Send(t, method, target, c.header, text, &out)
-	if res.StatusCode >= 500 {
-		t.Errorf("%s %s %s: %d %s", method, target, text, res.StatusCode, out)
+	answer = r.s.Send(t, method, target, c.header, text, &out)
+	return answer, strings.ReplaceAll(string(out), answer.Header.Get("seam-request-id"), requestID)
+}
+
+// requestID stands in answers for theirs.
+const requestID = "<request>"
+
+// ask makes a request. It fails where the server does, or refuses in a shape that is not the contract's.
+func (r *reach) ask(t *testing.T, c credential, method, path string, body params) (status int, raw string) {
+	t.Helper()
+	answer, raw := r.answer(t, c, method, path, body)
+	if answer.StatusCode < 400 {
+		return answer.StatusCode, raw
 	}
-	return res.StatusCode, strings.ReplaceAll(string(out), res.Header.Get("seam-request-id"), "")
+	var f failure
+	err := json.Unmarshal([]byte(raw), &f)
+	if shaped := err == nil && !f.OK && f.Error.Type != "" && f.Error.Message != "" && f.Error.RequestID == requestID; !shaped || answer.StatusCode >= 500 {
+		t.Errorf("%s %s %.1000v: %d %s", method, path, body, answer.StatusCode, raw)
+	}
+	return answer.StatusCode, raw
+}
+
+// told is an answer in which nothing is told that is out of reach.
+func (r *reach) told(t *testing.T, c credential, method, path string, body params) (status int, raw string) {
+	t.Helper()
+	status, raw = r.ask(t, c, method, path, body)
+	for _, found := range append(identifiersIn(raw), fmt.Sprint(r.foreign["token"])) {
+		secret := r.untold[found] || c.limited && r.unreached[found]
+		if secret && strings.Contains(raw, found) && !strings.Contains(fmt.Sprint(body), found) {
+			t.Errorf("%s %s %.1000v tells %s: %s", method, path, body, found, raw)
+		}
+	}
+	return status, raw
 }
 
 // written is a request as clients write it: by GET and DELETE its parameters are in the URL, as far as these can be there.

@@ -23,7 +23,7 @@ type things map[string]any
 // ending. Some do so in a few operations only.
 var names = map[string][]string{
 	"user_identifier_key": nil, "user_identity_key": nil, "customer_key": nil, "common_code_key": nil, "access_grant_key": nil,
-	"user_identity_email_address": nil, "user_identity_phone_number": nil, "custom_metadata_has": nil, "search": nil,
+	"user_identity_email_address": nil, "user_identity_phone_number": nil, "custom_metadata_has": nil, "search": nil, "page_cursor": nil,
 	"name":          {"/devices/get", "/devices/unmanaged/get", "/locks/get"},
 	"code":          {"/access_codes/get", "/access_codes/unmanaged/get"},
 	"email":         {"/connected_accounts/get"},
@@ -35,12 +35,18 @@ var names = map[string][]string{
 var nowhere = map[string]bool{"space_id": true, "access_grant_id": true, "access_grant_key": true, "access_method_id": true, "acs_credential_id": true,
 	"acs_encoder_id": true, "location_id": true, "unstable_location_id": true, "organization_id": true, "customer_id": true, "credential_manager_acs_system_id": true}
 
+// apart are the parameters that name something for one request only, with where others' are tried.
+var apart = map[string]string{"page_cursor": "pages_test.go and strangers_test.go"}
+
+// shared says whether one thing may be named by it to many operations.
+func (p parameter) shared() bool { return !nowhere[p.name] && apart[p.name] == "" }
+
 // plain are the parameters that name nothing, with what is sent where they are required.
 var plain = map[string]func() any{
 	"url": always("https://hooks.example/reach"), "event_types": always([]string{"device.connected"}), "is_managed": always(true),
 	"auto_lock_enabled": always(false), "is_expired": always(false), "full_name": always("Somebody"), "name": always("Something"),
 	"code": func() any { return newPIN() }, "since": always("2020-01-01T00:00:00Z"), "event_type": always("access_code.created"),
-	"omnitec_metadata": always(params{}), "page_cursor": nil, "limit": nil, "supported_code_lengths": always([]int{4, 6}),
+	"omnitec_metadata": always(params{}), "limit": nil, "supported_code_lengths": always([]int{4, 6}),
 }
 
 func init() {
@@ -159,6 +165,10 @@ func newThings(t *testing.T, s *apptest.Server, mark, profile, person string) th
 	for _, id := range []string{account, seen} {
 		madeBy(t, s, "/connected_accounts/update", "", params{"connected_account_id": id, "customer_key": all["customer_key"], "custom_metadata": params{"mark": mark}})
 	}
+
+	var page api.DevicesResponse
+	s.Post(t, "/devices/list", params{"limit": 1}, &page)
+	all["page_cursor"] = *page.Pagination.NextPageCursor
 
 	all["code"] = newPIN()
 	code := madeBy(t, s, "/access_codes/create", "access_code", params{"device_id": device, "code": all["code"], "name": mark + " code", "sync": true})

@@ -24,6 +24,7 @@ type failure struct {
 		Type             string         `json:"type"`
 		Message          string         `json:"message"`
 		ValidationErrors map[string]any `json:"validation_errors"`
+		RequestID        string         `json:"request_id"`
 	} `json:"error"`
 }
 
