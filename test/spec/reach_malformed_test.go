@@ -21,6 +21,9 @@ var odd = []string{"%", "_", "' OR ''='", `\`, "\x01\x7f\n", strings.Repeat("x",
 // oddly is what is given as a name to what is made, which must not be found by any of those.
 func oddly() string { return "\x02 '\" <é> " + uuid.NewString() }
 
+// empties are the parameters that say by an empty text that they name nothing.
+var empties = map[string]string{"page_cursor": "the first page", "organization_id": "there are none"}
+
 // oddValue is one that a parameter should not have.
 type oddValue struct {
 	value  any    // as it stands in the body
@@ -95,9 +98,9 @@ func (p parameter) oddities(o reachOperation) (all []oddValue) {
 			all = append(all, oddValue{value: params{"mark": text}, text: text})
 		}
 	default:
-		for _, text := range odd {
-			if fits(text) {
-				all = append(all, oddValue{value: p.shape(text), text: text})
+		for _, text := range append([]string{""}, odd...) {
+			if fits(text) && (text != "" || empties[p.name] == "") {
+				all = append(all, oddValue{value: p.shape(text), text: text, inBody: text == ""})
 			}
 		}
 	}
