@@ -14,6 +14,7 @@ import (
 type gate struct {
 	addr string
 	cut  atomic.Bool
+	gone atomic.Int64 // connections that a cut has ended or turned away
 	dial func(context.Context) (net.Conn, error)
 	told func(from, on net.Conn)
 
@@ -60,10 +61,10 @@ func (g *gate) sever() {
 	for c := range g.open {
 		c.Close()
 	}
+	if g.cut.Load() {
+		g.gone.Add(int64(len(g.open) / 2)) // each comes and goes on
+	}
 }
-
-// during cuts the gate while f runs.
-func (g *gate) during(f func()) { gates{g}.during(f) }
 
 // gates are several to one place, so that it is known who comes through which.
 type gates []*gate
@@ -80,9 +81,18 @@ func (all gates) during(f func()) {
 	}
 }
 
+// lost is how many connections cuts have ended or turned away.
+func (all gates) lost() (n int64) {
+	for _, g := range all {
+		n += g.gone.Load()
+	}
+	return n
+}
+
 func (g *gate) pass(ctx context.Context, c net.Conn) {
 	defer c.Close()
 	if g.cut.Load() {
+		g.gone.Add(1)
 		return
 	}
 	dialing, cancel := context.WithTimeout(ctx, 10*time.Second)

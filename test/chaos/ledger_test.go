@@ -20,6 +20,7 @@ func (s *storm) settle() {
 	for _, rest := range []struct{ what, count string }{
 		{"action attempts that are pending", "select count(*) from action_attempts where status = 'pending'"},
 		{"codes on their way", "select count(*) from access_codes where is_managed and status in ('setting', 'removing')"},
+		{"devices that are offline", "select count(*) from devices where not online"},
 		{"devices that are due", "select count(*) from devices where due_at <= now() - interval '10 seconds'"},
 		{"accounts that are due", "select count(*) from connected_accounts where due_at <= now() - interval '10 seconds'"},
 		{"events that webhooks have not been given", "select count(*) from events where fanned_out_at is null"},
@@ -27,7 +28,9 @@ func (s *storm) settle() {
 		{"endpoints that are due", "select count(*) from webhooks where due_at <= now() - interval '10 seconds'"},
 		{"requests that are waited for", "select count(*) from idempotency_keys where answer_sealed is null and held_until > clock_timestamp()"},
 	} {
-		what = rest.what
+		if what = rest.what; what == "deliveries that are pending" {
+			s.hasten()
+		}
 		until(s, "there are no "+what, func() bool {
 			if err := s.pool.QueryRow(s.Context(), rest.count).Scan(&n); err != nil {
 				return false
@@ -79,7 +82,7 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 		complain("an event has not arrived: %s", key)
 	}
 	s.told(complain)
-	together := s.oneAtATime(complain)
+	cuts, together := s.judgeCuts(complain), s.oneAtATime(complain)
 	byItself := 0
 	for _, i := range s.instances {
 		byItself += i.byItself
@@ -100,9 +103,9 @@ attempts that failed      %6d  and said so: %v
 events written            %6d  and owed to two endpoints
 messages received         %6d  %d of them a second time, with the same bytes
 leases of servers gone    %6d  that others took over, at most %s after the kill or the freeze
-starts that failed        %6d  times, as the database was away%s
+starts that failed        %6d  times, as the database was away%s%s
 wrong                     %6d`, seed, faults, took.Round(time.Second), s.counts, c.answers, did, c.again, total(c.refused), c.refused, living, slots, reported, total(failed), failed,
-		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), byItself, together, len(wrong))
+		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), byItself, cuts, together, len(wrong))
 	if len(wrong) > 0 {
 		s.Errorf("wrong:\n%s", strings.Join(wrong[:min(len(wrong), 20)], "\n"))
 	}
@@ -180,7 +183,7 @@ func (s *storm) events() (ids []uuid.UUID) {
 // told checks that the making of each code that guests have or had was told once, and its deletion once if it was deleted.
 func (s *storm) told(complain func(string, ...any)) {
 	s.Helper()
-	created, deleted, set := s.tales("access_code.created"), s.tales("access_code.deleted"), s.tales("access_code.set_on_device")
+	created, deleted, set := s.tales("access_code.created", "access_code_id"), s.tales("access_code.deleted", "access_code_id"), s.tales("access_code.set_on_device", "access_code_id")
 	for _, g := range s.guests {
 		for id, c := range g.codes {
 			if !c.adopted && (created[id] != 1 || deleted[id] != 0) {
@@ -205,10 +208,10 @@ func (s *storm) told(complain func(string, ...any)) {
 	}
 }
 
-// tales are how often events of a type tell of each code.
-func (s *storm) tales(eventType string) map[string]int {
+// tales are how often events of a type tell of each code, or of what another field names.
+func (s *storm) tales(eventType, of string) map[string]int {
 	s.Helper()
-	rows, err := s.pool.Query(s.Context(), "select payload->>'access_code_id', count(*) from events where event_type = $1 group by 1", eventType)
+	rows, err := s.pool.Query(s.Context(), "select payload->>$2, count(*) from events where event_type = $1 group by 1", eventType, of)
 	if err != nil {
 		s.Fatal(err)
 	}

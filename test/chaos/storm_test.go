@@ -40,6 +40,9 @@ type storm struct {
 	key, workspace string
 	guests         []*guests
 	counts         map[string]int
+	cuts           map[string][]cutOff
+	offline        map[string]int // how often each lock was, by device
+	connected      map[string]int // how often that was told of each lock before
 	takeovers      int
 	worst          time.Duration     // until all that a killed or frozen server held was worked on again
 	slowest        string            // what that was, and after which faults
@@ -47,13 +50,13 @@ type storm struct {
 }
 
 // Three servers are killed, frozen and stopped while guests make, change, adopt and delete codes; the database is
-// restarted and killed; the vendor's cloud and the endpoints are cut off. In the end every answered request has had its
+// restarted and killed; the vendor's cloud and the endpoints are cut off, for longer than a lease lasts, too. In the end every answered request has had its
 // effect once or says why not, no slot of a lock holds what nobody owns, every event has arrived, and nothing waits.
 func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 	t.Parallel()
 	faults, restarts, seed := number(t, "CHAOS_FAULTS", 4), number(t, "CHAOS_RESTARTS", 1), number(t, "CHAOS_SEED", 1)
 	s := newStorm(t, build(t))
-	random := rand.New(rand.NewPCG(uint64(seed), 2))
+	random, cuts := rand.New(rand.NewPCG(uint64(seed), 2)), planCuts(faults, rand.New(rand.NewPCG(uint64(seed), 3)))
 	loading, stop := context.WithCancel(t.Context())
 	var living sync.WaitGroup
 	for _, g := range s.guests {
@@ -85,16 +88,12 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 			s.counts["TERM"]++
 			victim.end(syscall.SIGTERM)
 		}
-		switch {
-		case restarts*(n+1)/faults > restarts*n/faults:
+		if restarts*(n+1)/faults > restarts*n/faults {
 			s.counts["database restarted"]++
 			s.database.restart(random.IntN(2) == 0)
-		case random.IntN(4) == 0:
-			s.counts["cloud cut off"]++
-			s.cloud.during(func() { <-time.After(2 * time.Second) })
-		case random.IntN(3) == 0:
-			s.counts["endpoints cut off"]++
-			s.endpoints.during(func() { <-time.After(2 * time.Second) })
+		}
+		if c, planned := cuts[n]; planned {
+			s.cutOff(c)
 		}
 	}
 	s.progress("requests are answered after the storm")
@@ -107,7 +106,8 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 // newStorm starts three servers of a program, which need not be of today: it makes the schema itself.
 func newStorm(t testing.TB, program string) *storm {
 	t.Helper()
-	s := &storm{TB: t, program: program, data: t.TempDir(), database: newDatabase(t), witness: &witness{}, webhooks: map[string]string{}, counts: map[string]int{}}
+	s := &storm{TB: t, program: program, data: t.TempDir(), database: newDatabase(t), witness: &witness{}, webhooks: map[string]string{}, counts: map[string]int{},
+		cuts: map[string][]cutOff{}, offline: map[string]int{}}
 	dsn := s.database.dsn()
 	common := []string{"--data-dir", s.data, "--database-url", dsn}
 	out, err := exec.CommandContext(t.Context(), s.program, append([]string{"migrate"}, common...)...).CombinedOutput()
@@ -132,7 +132,7 @@ func newStorm(t testing.TB, program string) *storm {
 		s.cloud = append(s.cloud, cloud)
 		args := []string{s.program, "serve", "--sandbox", "--sandbox-locks", "2", "--sandbox-url", "http://" + cloud.addr, "--data-dir", s.data,
 			"--database-url", dsn + "&application_name=" + url.PathEscape(name), "--public-url", "http://" + s.balancer.addr,
-			"--allow-webhook-prefix", "127.0.0.0/8", "--log-level", "warn", "--shutdown-delay", "1s"}
+			"--allow-webhook-prefix", "127.0.0.0/8", "--log-level", "warn", "--shutdown-delay", "1s", "--offline-debounce", debounce.String()}
 		if n == 0 { // it makes the sandbox, and the key
 			args = append(args, "--ready-file", filepath.Join(s.data, "ready.json"))
 		}
@@ -194,6 +194,7 @@ func (s *storm) people() {
 	for _, d := range devices {
 		s.found[d] = s.memory(d)
 	}
+	s.connected = s.tales("device.connected", "device_id")
 	const several = 4
 	for n := range several {
 		var mine []string
