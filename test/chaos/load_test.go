@@ -112,6 +112,7 @@ type owned struct {
 	id, device, name, pin string // pin "": the vendor invents it
 	adopted               bool   // it was on the lock before
 	converting            string // the attempt that makes an adopted one managed
+	converted             bool   // that has succeeded: it is as one that was made here from then on
 	removing              string // the attempt that deletes it, where its deletion was accepted and has one
 	removed               bool   // its deletion was accepted
 }
@@ -172,32 +173,16 @@ func (g *guests) create(ctx context.Context, device string, n int) {
 	}
 }
 
-func (g *guests) adopt(ctx context.Context, device, name string) {
-	free, ok := g.ask(ctx, "/access_codes/generate_code", map[string]any{"device_id": device})
-	if !ok || free.status != http.StatusOK {
-		return
-	}
-	pin := free.text("generated_code", "code")
-	g.byHand[device+pin] = true // also when the vendor's answer is lost, and another one says that the PIN is in use
-	a, ok := g.ask(ctx, "/access_codes/simulate/create_unmanaged_access_code", map[string]any{"device_id": device, "name": name, "code": pin})
-	if !ok || a.status != http.StatusOK {
-		return
-	}
-	id := a.text("access_code", "access_code_id")
-	c := &owned{id: id, device: device, pin: pin, adopted: true}
-	g.codes[id] = c
-	a, ok = g.ask(ctx, "/access_codes/unmanaged/convert_to_managed", map[string]any{"access_code_id": id})
-	if ok && a.status == http.StatusOK {
-		g.did["convert"]++
-		c.converting = a.text("action_attempt", "action_attempt_id")
-		g.tries = append(g.tries, c.converting)
-	}
-}
-
 func (g *guests) change(ctx context.Context, c *owned, n int) {
-	if c.adopted { // whether it has become a managed one is for the end to say
-		g.delete(ctx, c)
-		return
+	if c.adopted && !c.converted {
+		switch g.learn(ctx, c) {
+		case "success":
+		case "error":
+			g.delete(ctx, c)
+			return
+		default: // it is on its way
+			return
+		}
 	}
 	in := map[string]any{"access_code_id": c.id}
 	name, pin := c.name, c.pin
@@ -214,6 +199,9 @@ func (g *guests) change(ctx context.Context, c *owned, n int) {
 	}
 	if a, ok := g.ask(ctx, "/access_codes/update", in); ok && a.status == http.StatusOK {
 		g.did["update"]++
+		if c.converted {
+			g.did["update of a converted one"]++
+		}
 		c.name, c.pin = name, pin
 		if id := a.text("action_attempt", "action_attempt_id"); id != "" {
 			g.tries = append(g.tries, id)
@@ -223,15 +211,18 @@ func (g *guests) change(ctx context.Context, c *owned, n int) {
 
 func (g *guests) delete(ctx context.Context, c *owned) {
 	path := "/access_codes/delete"
-	if c.adopted {
+	if c.adopted && !c.converted {
 		path = "/access_codes/unmanaged/delete"
 	}
 	a, ok := g.ask(ctx, path, map[string]any{"access_code_id": c.id})
-	if ok && a.status == http.StatusNotFound && c.adopted { // it is a managed one by now
+	if ok && a.status == http.StatusNotFound && c.adopted && !c.converted { // it is a managed one by now
 		a, ok = g.ask(ctx, "/access_codes/delete", map[string]any{"access_code_id": c.id})
 	}
 	if ok && (a.status == http.StatusOK || a.status == http.StatusNotFound) {
 		g.did["delete"]++
+		if c.converted {
+			g.did["delete of a converted one"]++
+		}
 		delete(g.codes, c.id)
 		g.deleted[c.id] = c
 		c.removed, c.removing = a.status == http.StatusOK, a.text("action_attempt", "action_attempt_id")
