@@ -25,10 +25,16 @@ func (s *storm) settle() {
 		{"accounts that are due", "select count(*) from connected_accounts where due_at <= now() - interval '10 seconds'"},
 		{"events that webhooks have not been given", "select count(*) from events where fanned_out_at is null"},
 		{"deliveries that are pending", "select count(*) from deliveries where state = 'pending'"},
+		{"access systems that are due", "select count(*) from acs_systems where due_at <= now() - interval '10 seconds'"},
 		{"endpoints that are due", "select count(*) from webhooks where due_at <= now() - interval '10 seconds'"},
 		{"requests that are waited for", "select count(*) from idempotency_keys where answer_sealed is null and held_until > clock_timestamp()"},
 	} {
-		if what = rest.what; what == "deliveries that are pending" {
+		switch what = rest.what; what {
+		case "access systems that are due":
+			if s.staff != nil {
+				s.staff.settled(s)
+			}
+		case "deliveries that are pending":
 			s.hasten()
 		}
 		until(s, "there are no "+what, func() bool {
@@ -82,7 +88,7 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 		complain("an event has not arrived: %s", key)
 	}
 	s.told(complain)
-	cuts, together := s.judgeCuts(complain), s.oneAtATime(complain)
+	staff, cuts, together := s.judgeStaff(complain), s.judgeCuts(complain), s.oneAtATime(complain)
 	byItself := 0
 	for _, i := range s.instances {
 		byItself += i.byItself
@@ -103,9 +109,9 @@ attempts that failed      %6d  and said so: %v
 events written            %6d  and owed to two endpoints
 messages received         %6d  %d of them a second time, with the same bytes
 leases of servers gone    %6d  that others took over, at most %s after the kill or the freeze
-starts that failed        %6d  times, as the database was away%s%s
+starts that failed        %6d  times, as the database was away%s%s%s
 wrong                     %6d`, seed, faults, took.Round(time.Second), s.counts, c.answers, did, c.again, total(c.refused), c.refused, living, slots, reported, total(failed), failed,
-		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), byItself, cuts, together, len(wrong))
+		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), byItself, staff, cuts, together, len(wrong))
 	if len(wrong) > 0 {
 		s.Errorf("wrong:\n%s", strings.Join(wrong[:min(len(wrong), 20)], "\n"))
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
 // leaseLog has the database write down who takes which lease, renews it and gives it back: servers connect by their names.
@@ -103,7 +105,8 @@ func (s *storm) hasEnded(before time.Time) bool {
 func (s *storm) leaseKeys() map[string]string {
 	s.Helper()
 	keys := maps.Clone(s.webhooks)
-	rows, err := s.pool.Query(s.Context(), "select 'lock:' || vendor_ref, 'device:' || device_id from devices")
+	rows, err := s.pool.Query(s.Context(), `select 'lock:' || vendor_ref, 'device:' || device_id from devices union all
+		select 'system:' || vendor_ref, 'acs_system:' || acs_system_id from acs_systems`)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -118,15 +121,19 @@ func (s *storm) leaseKeys() map[string]string {
 	if rows.Err() != nil {
 		s.Fatal(rows.Err())
 	}
-	var account string // there is one
-	if err := s.pool.QueryRow(s.Context(), "select 'account:' || connected_account_id from connected_accounts").Scan(&account); err != nil {
-		s.Fatal(err)
+	accounts := map[string]string{} // there is one of locks, and one of access systems
+	for adapter, what := range map[string]string{access.SandboxAdapter: "GET locks", access.SandboxAccessAdapter: "GET systems"} {
+		var account string
+		if err := s.pool.QueryRow(s.Context(), "select coalesce(max('account:' || connected_account_id), '') from connected_accounts where adapter = $1", adapter).Scan(&account); err != nil {
+			s.Fatal(err)
+		}
+		accounts[what] = account
 	}
 	s.witness.mu.Lock()
 	defer s.witness.mu.Unlock()
 	for _, r := range s.witness.seen {
 		if strings.HasPrefix(r.of, "account:") {
-			keys[r.of] = cmp.Or(keys[r.of], account)
+			keys[r.of] = cmp.Or(keys[r.of], accounts[r.what])
 		}
 	}
 	return keys

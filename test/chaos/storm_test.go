@@ -39,6 +39,7 @@ type storm struct {
 	pool           *pgxpool.Pool
 	key, workspace string
 	guests         []*guests
+	staff          *staff
 	counts         map[string]int
 	cuts           map[string][]cutOff
 	offline        map[string]int // how often each lock was, by device
@@ -49,8 +50,8 @@ type storm struct {
 	found          map[string][]slot // what was on each lock before, by device
 }
 
-// Three servers are killed, frozen and stopped while guests make, change, adopt and delete codes; the database is
-// restarted and killed; the vendor's cloud and the endpoints are cut off, for longer than a lease lasts, too. In the end every answered request has had its
+// Three servers are killed, frozen and stopped while guests make, change, adopt and delete codes, and staff users of access systems; the
+// database is restarted and killed; the vendor's cloud and the endpoints are cut off, for longer than a lease lasts, too. In the end every answered request has had its
 // effect once or says why not, no slot of a lock holds what nobody owns, every event has arrived, and nothing waits.
 func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 	t.Parallel()
@@ -59,9 +60,11 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 	random, cuts := rand.New(rand.NewPCG(uint64(seed), 2)), planCuts(faults, rand.New(rand.NewPCG(uint64(seed), 3)))
 	loading, stop := context.WithCancel(t.Context())
 	var living sync.WaitGroup
+	s.staff = newStaff(s, uint64(seed))
 	for _, g := range s.guests {
 		living.Go(func() { g.live(t.Context(), loading) })
 	}
+	living.Go(func() { s.staff.live(t.Context(), loading) })
 	t.Cleanup(living.Wait)
 	t.Cleanup(stop)
 	begun := time.Now()

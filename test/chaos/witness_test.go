@@ -78,8 +78,10 @@ func (a *answered) WriteHeader(status int) {
 func asked(r *http.Request) (of, what string) {
 	part := strings.Split(strings.TrimPrefix(r.URL.Path, "/sandbox/cloud/"), "/")
 	switch {
-	case part[0] == "locks" && len(part) == 1:
-		return "account:" + r.Header.Get("Authorization"), r.Method + " locks"
+	case (part[0] == "locks" || part[0] == "systems") && len(part) == 1:
+		return "account:" + r.Header.Get("Authorization"), r.Method + " " + part[0]
+	case part[0] == "systems": // whoever its users are
+		return "system:" + part[1], strings.Join(append([]string{r.Method, "system"}, part[2:min(len(part), 3)]...), " ")
 	case part[0] == "locks":
 		return "lock:" + part[1], strings.Join(append([]string{r.Method, "lock"}, part[2:]...), " ")
 	case part[0] == "access_codes" && len(part) == 2:

@@ -1,0 +1,278 @@
+package chaos_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// member is a user of an access system, as it was told to be last.
+type member struct {
+	id, system, name, email string
+	suspended, deleted      bool
+}
+
+// staff makes, changes, suspends and deletes users on access systems.
+type staff struct {
+	*client
+	random  *rand.Rand
+	token   string                     // of the account, as servers show it to the cloud
+	systems map[string]string          // what the cloud calls a system, by its acs_system_id
+	found   map[string]map[string]bool // the users that were on each before, as the cloud calls them
+	members map[string]*member         // by acs_user_id
+	did     map[string]int
+}
+
+// perSystem is how many users staff keeps on a system.
+const perSystem = 12
+
+// newStaff connects an account of simulated access systems, and waits until they have been read.
+func newStaff(s *storm, seed uint64) *staff {
+	s.Helper()
+	f := &staff{client: s.guests[0].client, random: rand.New(rand.NewPCG(seed, 4)), systems: map[string]string{}, found: map[string]map[string]bool{}, members: map[string]*member{}, did: map[string]int{}}
+	out, err := exec.CommandContext(s.Context(), s.program, "sandbox", "connect-access-systems", "--systems", "2", "--data-dir", s.data, "--database-url", s.database.dsn()).CombinedOutput()
+	if err != nil {
+		s.Fatalf("connect access systems: %v\n%s", err, out)
+	}
+	until(s, "the access systems have been read", func() bool {
+		a, _ := f.ask(s.Context(), "/acs/systems/list", map[string]any{})
+		all, _ := a.body["acs_systems"].([]any)
+		return len(all) == 2 && !slices.ContainsFunc(all, func(y any) bool { y1, _ := y.(map[string]any); return y1["acs_user_count"] != 2.0 })
+	})
+	rows, err := s.pool.Query(s.Context(), "select acs_system_id::text, vendor_ref from acs_systems")
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, ref string
+		if err := rows.Scan(&id, &ref); err != nil {
+			s.Fatal(err)
+		}
+		f.systems[id] = ref
+	}
+	if rows.Err() != nil {
+		s.Fatal(rows.Err())
+	}
+	f.token = s.witness.tokenOf("GET systems")
+	for id := range f.systems {
+		f.found[id] = map[string]bool{}
+		for _, u := range s.onSystem(f, id) {
+			f.found[id][u.ID] = true
+		}
+	}
+	return f
+}
+
+// tokenOf is what servers show to the cloud for an account, when they ask it for what it has.
+func (w *witness) tokenOf(what string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.seen {
+		if r.what == what {
+			return strings.TrimPrefix(r.of, "account:")
+		}
+	}
+	return ""
+}
+
+// live works until loading ends; what has begun is brought to an end as long as ctx allows.
+func (f *staff) live(ctx, loading context.Context) {
+	systems := slices.Sorted(maps.Keys(f.systems))
+	for n := 0; loading.Err() == nil; n++ {
+		system := systems[f.random.IntN(len(systems))]
+		var here []*member
+		for _, id := range slices.Sorted(maps.Keys(f.members)) {
+			if m := f.members[id]; m.system == system && !m.deleted {
+				here = append(here, m)
+			}
+		}
+		if len(here) == 0 || len(here) < perSystem && f.random.IntN(3) == 0 {
+			f.hire(ctx, system, n)
+			continue
+		}
+		m := here[f.random.IntN(len(here))]
+		switch f.random.IntN(6) {
+		case 0, 1:
+			next := *m
+			next.name = fmt.Sprintf("Other %d", n)
+			in := map[string]any{"acs_user_id": m.id, "full_name": next.name}
+			if f.random.IntN(2) == 0 {
+				next.email = fmt.Sprintf("other.%d@example.com", n)
+				in["email_address"] = next.email
+			}
+			f.change(ctx, "update", m, next, in)
+		case 2, 3:
+			next := *m
+			next.suspended = true
+			f.change(ctx, "suspend", m, next, map[string]any{"acs_user_id": m.id})
+		case 4:
+			next := *m
+			next.suspended = false
+			f.change(ctx, "unsuspend", m, next, map[string]any{"acs_user_id": m.id})
+		default:
+			next := *m
+			next.deleted = true
+			f.change(ctx, "delete", m, next, map[string]any{"acs_user_id": m.id})
+		}
+	}
+}
+
+func (f *staff) hire(ctx context.Context, system string, n int) {
+	m := &member{system: system, name: fmt.Sprintf("Person %d", n), email: fmt.Sprintf("person.%d@example.com", n)}
+	a, ok := f.ask(ctx, "/acs/users/create", map[string]any{"acs_system_id": system, "full_name": m.name, "email_address": m.email})
+	if ok && a.status == http.StatusOK {
+		f.did["create"]++
+		m.id = a.text("acs_user", "acs_user_id")
+		f.members[m.id] = m
+	}
+}
+
+// change has a member become another, once that is acknowledged.
+func (f *staff) change(ctx context.Context, what string, m *member, next member, in map[string]any) {
+	if a, ok := f.ask(ctx, "/acs/users/"+what, in); ok && a.status == http.StatusOK {
+		f.did[what]++
+		*m = next
+	}
+}
+
+// person is a user as an access system itself has it.
+type person struct {
+	ID         string `json:"user_id"`
+	ExternalID string `json:"external_id"`
+	FullName   string `json:"full_name"`
+	Email      string `json:"email"`
+	Suspended  bool   `json:"suspended"`
+}
+
+// onSystem are the people that are really on a system.
+func (s *storm) onSystem(f *staff, system string) []person {
+	s.Helper()
+	req, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://"+s.vendor+"/sandbox/cloud/sandbox/systems/"+f.systems[system]+"/memory", nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	req.Header.Set("Authorization", f.token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer res.Body.Close()
+	var memory struct {
+		Users []person `json:"users"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&memory); err != nil || res.StatusCode != http.StatusOK {
+		s.Fatalf("look into access system %s: %s %v", system, res.Status, err)
+	}
+	return memory.Users
+}
+
+// usersOf are those of a system that the API lists as managed, by identifier.
+func (s *storm) usersOf(f *staff, system string) map[string]answer {
+	s.Helper()
+	a, ok := f.ask(s.Context(), "/acs/users/list", map[string]any{"acs_system_id": system, "limit": 1000})
+	if !ok || a.status != http.StatusOK {
+		s.Fatalf("list the users: %d", a.status)
+	}
+	users, _ := a.body["acs_users"].([]any)
+	all := map[string]answer{}
+	for _, u := range users {
+		body, _ := u.(map[string]any)
+		one := answer{body: body}
+		all[one.text("acs_user_id")] = one
+	}
+	return all
+}
+
+// has says whether a list of a resource is not empty.
+func (a answer) has(list string) bool {
+	some, _ := a.body[list].([]any)
+	return len(some) > 0
+}
+
+// settled waits until no change of a user is on its way, but for those that say what is wrong.
+func (f *staff) settled(s *storm) {
+	s.Helper()
+	for system := range f.systems {
+		until(s, "no user of an access system is on its way", func() bool {
+			for _, u := range s.usersOf(f, system) {
+				if u.has("pending_mutations") && !u.has("errors") {
+					return false
+				}
+			}
+			return true
+		})
+	}
+}
+
+// judgeStaff compares what staff was told of the users of access systems with who is really on them.
+func (s *storm) judgeStaff(complain func(string, ...any)) string {
+	s.Helper()
+	f := s.staff
+	living, reported := 0, 0
+	for system := range f.systems {
+		listed, on := s.usersOf(f, system), map[string][]person{}
+		for _, p := range s.onSystem(f, system) {
+			on[p.ExternalID] = append(on[p.ExternalID], p)
+			if m := f.members[p.ExternalID]; !f.found[system][p.ID] && (m == nil || m.deleted && !listed[m.id].has("errors")) {
+				complain("%q is on access system %s, and nobody owns it", p.FullName, system)
+			}
+		}
+		for id, m := range f.members {
+			if m.system != system {
+				continue
+			}
+			u, there := listed[id]
+			switch people := on[id]; {
+			case m.deleted && there && !u.has("errors"):
+				complain("user %s was deleted and is still listed", id)
+			case m.deleted:
+			case !there:
+				complain("user %s was made, and is not listed", id)
+			case u.text("full_name") != m.name || u.text("email_address") != m.email || u.body["is_suspended"] != m.suspended:
+				complain("user %s is not listed as it was changed last: %v instead of %+v", id, u.body, *m)
+			case u.has("errors"):
+				reported++
+			case len(people) != 1:
+				complain("user %s is %d times on its access system, and no error says why", id, len(people))
+			case people[0].FullName != m.name || people[0].Email != m.email || people[0].Suspended != m.suspended:
+				complain("user %s is %+v on its access system, and was last told to be %+v", id, people[0], *m)
+			}
+			if !m.deleted {
+				living++
+			}
+		}
+	}
+	s.toldOfStaff(complain)
+	for _, what := range []string{"create", "update", "suspend", "unsuspend", "delete"} {
+		if f.did[what] == 0 {
+			complain("no user of an access system had a %s: that was no load", what)
+		}
+	}
+	return fmt.Sprintf("\nusers of access systems   %6d  %v; there in the end: %d, reported by errors: %d", total(f.did), f.did, living, reported)
+}
+
+// toldOfStaff checks that the making of each user was told once, and its deletion once if it was deleted.
+func (s *storm) toldOfStaff(complain func(string, ...any)) {
+	s.Helper()
+	created, deleted := s.tales("acs_user.created", "acs_user_id"), s.tales("acs_user.deleted", "acs_user_id")
+	for id, m := range s.staff.members {
+		want := 0
+		if m.deleted {
+			want = 1
+		}
+		if created[id] != 1 || deleted[id] != want {
+			complain("of user %s acs_user.created was told %d times, acs_user.deleted %d times instead of %d", id, created[id], deleted[id], want)
+		}
+		delete(created, id)
+	}
+	for id, n := range created {
+		complain("that user %s was made was told %d times, and nobody has it", id, n)
+	}
+}
