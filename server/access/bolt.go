@@ -180,7 +180,7 @@ func (s *Service) RecordBoltStarted(ctx context.Context, h Holder, device uuid.U
 	err = s.onDevice(ctx, h, device, "record the start of an action", func(t *deviceTx) error {
 		still = false
 		for _, a := range t.pending {
-			if a.ActionAttemptID == w.Attempt && a.StartedAt == nil && a.DeadlineAt.After(t.now) && t.d.RemovedAt == nil {
+			if a.ActionAttemptID == w.Attempt && a.StartedAt == nil && !t.late(a) && t.d.RemovedAt == nil {
 				still = true
 				return t.tx.StartActionAttempt(ctx, store.StartActionAttemptParams{ActionAttemptID: w.Attempt, StartedAt: &t.now})
 			}

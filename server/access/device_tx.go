@@ -27,18 +27,19 @@ type deviceTx struct {
 	before  map[uuid.UUID]store.AccessCode
 	pending []store.ActionAttempt
 	now     time.Time
+	moment  time.Time // the same by the database's clock, which the deadlines of attempts go by
 }
 
 func (s *Service) onDevice(ctx context.Context, h Holder, id uuid.UUID, doing string, f func(*deviceTx) error) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		d, rows, pending, err := tx.LockDeviceWithCodes(ctx, id)
+		d, rows, pending, moment, err := tx.LockDeviceWithCodes(ctx, id)
 		if err != nil {
 			return err
 		}
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		t := &deviceTx{s: s, tx: tx, d: d, caps: capabilities(d), before: map[uuid.UUID]store.AccessCode{}, pending: pending, now: s.opt.Now().UTC()}
+		t := &deviceTx{s: s, tx: tx, d: d, caps: capabilities(d), before: map[uuid.UUID]store.AccessCode{}, pending: pending, now: s.opt.Now().UTC(), moment: moment}
 		for _, r := range rows {
 			t.before[r.AccessCodeID] = r
 			t.codes = append(t.codes, &r)
@@ -60,6 +61,9 @@ func (s *Service) onDevice(ctx context.Context, h Holder, id uuid.UUID, doing st
 	}
 	return nil
 }
+
+// late says whether the time of an attempt is over.
+func (t *deviceTx) late(a store.ActionAttempt) bool { return !a.DeadlineAt.After(t.moment) }
 
 func (t *deviceTx) code(id uuid.UUID) *store.AccessCode {
 	for _, c := range t.codes {

@@ -92,7 +92,7 @@ func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w D
 			w.Due = earlier(w.Due, *again)
 		}
 		for _, a := range t.pending {
-			w.Deadline = earlier(w.Deadline, a.DeadlineAt)
+			w.Deadline = earlier(w.Deadline, t.now.Add(a.DeadlineAt.Sub(t.moment)))
 		}
 		if late := readPool(t.d).late(t.s.opt.DelayAfter); late != nil {
 			w.Deadline = earlier(w.Deadline, *late)
@@ -264,7 +264,7 @@ func (t *deviceTx) tick(ctx context.Context) error {
 			err = t.end(ctx, is(a), Failed, "cannot_delete_unmanaged_access_code", "The vendor of this device does not let codes be deleted that were not created here.")
 		case t.d.SubscriptionMissingAt != nil && c != nil && (a.ActionType == CreateAccessCode || a.ActionType == UpdateAccessCode || a.ActionType == DeleteAccessCode):
 			err = t.end(ctx, is(a), Failed, subscriptionRequired, unpaid+" It is done when it is renewed.")
-		case !a.DeadlineAt.After(t.now) && a.ActionType == ConvertAccessCode && c != nil:
+		case t.late(a) && a.ActionType == ConvertAccessCode && c != nil:
 			err = t.failConversion(ctx, c, a, "action_attempt_expired", t.expired())
 		}
 		if err != nil {
@@ -285,7 +285,7 @@ func (t *deviceTx) giveUp(ctx context.Context) error {
 		{movesBolt, "The device did not confirm in time. Look where its bolt is before you try again."},
 		{func(store.ActionAttempt) bool { return true }, t.expired()},
 	} {
-		over := func(a store.ActionAttempt) bool { return !a.DeadlineAt.After(t.now) && late.what(a) }
+		over := func(a store.ActionAttempt) bool { return t.late(a) && late.what(a) }
 		if err := t.end(ctx, over, Failed, "action_attempt_expired", late.message); err != nil {
 			return err
 		}

@@ -90,12 +90,6 @@ func (db *DB) SealedByOthers(ctx context.Context, c SealedColumn, key byte, bloc
 	return rows, next, err
 }
 
-// Moment is the time by the database's clock.
-func (db *DB) Moment(ctx context.Context) (at time.Time, err error) {
-	err = db.Pool.QueryRow(ctx, "select clock_timestamp()").Scan(&at)
-	return at, err
-}
-
 // MayStandStill lets a transaction stand still for as long as it likes, which others are ended for. It must lock no rows.
 func (tx Tx) MayStandStill(ctx context.Context) error {
 	_, err := tx.in.Exec(ctx, "set local idle_in_transaction_session_timeout = 0")

@@ -2,21 +2,23 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// LockDeviceWithCodes is LockDevice, AllCodesOfDevice and PendingAttemptsOfDevice in one round trip: every change of what
+// LockDeviceWithCodes is LockDevice, AllCodesOfDevice, PendingAttemptsOfDevice and Moment in one round trip: every change of what
 // is on a device begins with them. Each sees what was committed until the one before was through, so the codes are those
-// of a device that is locked.
-func (tx Tx) LockDeviceWithCodes(ctx context.Context, id uuid.UUID) (d Device, codes []AccessCode, pending []ActionAttempt, err error) {
+// of a device that is locked. The deadlines of attempts go by the database's clock, which moment is the time of.
+func (tx Tx) LockDeviceWithCodes(ctx context.Context, id uuid.UUID) (d Device, codes []AccessCode, pending []ActionAttempt, moment time.Time, err error) {
 	err = tx.Together(ctx,
 		func(tx Tx) (err error) { d, err = tx.LockDevice(ctx, id); return err },
 		func(tx Tx) (err error) { codes, err = tx.AllCodesOfDevice(ctx, id); return err },
-		func(tx Tx) (err error) { pending, err = tx.PendingAttemptsOfDevice(ctx, id); return err })
-	return d, codes, pending, err
+		func(tx Tx) (err error) { pending, err = tx.PendingAttemptsOfDevice(ctx, id); return err },
+		func(tx Tx) (err error) { moment, err = tx.Moment(ctx); return err })
+	return d, codes, pending, moment, err
 }
 
 // Together makes one query with each step, on the Tx that the step is given, all in one round trip; it ends with the first

@@ -54,7 +54,7 @@ func TestCodesAreReadOnceTheDeviceIsLocked(t *testing.T) {
 	}()
 	<-locked
 	err = db.InTx(ctx, func(tx store.Tx) error {
-		d, codes, pending, err := tx.LockDeviceWithCodes(ctx, device)
+		d, codes, pending, _, err := tx.LockDeviceWithCodes(ctx, device)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func TestCodesAreReadOnceTheDeviceIsLocked(t *testing.T) {
 		t.Error(err)
 	}
 	err = db.InTx(ctx, func(tx store.Tx) error {
-		_, _, _, err := tx.LockDeviceWithCodes(ctx, uuid.New())
+		_, _, _, _, err := tx.LockDeviceWithCodes(ctx, uuid.New())
 		return err
 	})
 	if !store.IsNoRows(err) {

@@ -1,0 +1,38 @@
+package reconcile_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// The time of an attempt goes by the database's clock. A server whose own is behind, as that of a machine that was suspended, moves no
+// bolt for which nobody waits any more; one that is ahead gives up none that was asked for just now.
+func TestAttemptsEndByTheClockOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]time.Duration{"behind": -10 * time.Minute, "ahead": 10 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := hand(t, options{profile: "august", access: access.Options{Now: func() time.Time { return time.Now().Add(off) }}})
+			a := b.door(false)
+			w := b.look()
+			if w.Bolt == nil {
+				t.Fatalf("asked for just now: %+v", b.attempt(a))
+			}
+			if until := w.Due.Sub(time.Now().Add(off)); until > time.Minute {
+				t.Errorf("the device is looked at again in %s", until)
+			}
+			_, err := b.db.Pool.Exec(t.Context(), "update action_attempts set deadline_at = now() - interval '1 minute' where action_attempt_id = $1", a.ID)
+			b.must(err)
+			still, err := b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), *w.Bolt)
+			b.must(err)
+			if still {
+				t.Error("a minute after its time the bolt is to be moved")
+			}
+			if b.look(); b.attempt(a).Status != access.Failed {
+				t.Errorf("then: %+v", b.attempt(a))
+			}
+		})
+	}
+}
