@@ -2,7 +2,6 @@ package app
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -118,12 +117,19 @@ func (l *logins) LogIn(ctx context.Context, in access.Workspace, vendor string, 
 		return access.NewAccount{}, fmt.Errorf("nobody can log in to %s here", vendor)
 	case vendor == "zwave_js":
 		c := &ZWaveJS{Config: zwavejs.Config{URL: withUser(entered["url"], entered["username"], entered["password"]), Control: l.guard}}
-		stranger := &ZWaveJS{Config: zwavejs.Config{URL: withStranger(c.URL), Control: l.guard}}
+		var stranger Connection
+		if _, password, _ := userOf(c.URL); password != "" {
+			stranger = &ZWaveJS{Config: zwavejs.Config{URL: withStranger(c.URL), Control: l.guard}}
+		}
 		return l.logInToGateway(ctx, in, "url", c, stranger)
 	default:
 		c := &Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: entered["broker"], Topic: entered["topic"], Username: entered["username"], Password: entered["password"], Control: l.guard}}
-		stranger := &Zigbee2MQTT{Config: c.Config}
-		stranger.Username, stranger.Password = cmp.Or(c.Username, "stranger"), rand.Text()
+		var stranger Connection
+		if c.Password != "" {
+			other := &Zigbee2MQTT{Config: c.Config}
+			other.Password = rand.Text()
+			stranger = other
+		}
 		return l.logInToGateway(ctx, in, "broker", c, stranger)
 	}
 }
@@ -184,7 +190,9 @@ type guarded struct {
 }
 
 // logInToGateway reaches the gateway once. field is where its address was entered; stranger reaches it as somebody who
-// does not know the password: where he is let in, too, whoever has entered one has proven nothing.
+// does not know the password, and is the same but for that: where he is let in, too, whoever has entered one has proven
+// nothing. nil: no password was entered. That proves nothing either, whomever the gateway refuses: many let in who gives
+// no user, and refuse a wrong password.
 func (l *logins) logInToGateway(ctx context.Context, in access.Workspace, field string, c, stranger Connection) (n access.NewAccount, err error) {
 	err = c.Check(ctx)
 	e := adapter.AsError(err)
@@ -202,7 +210,7 @@ func (l *logins) logInToGateway(ctx context.Context, in access.Workspace, field 
 		return n, err
 	}
 	return access.NewAccount{WorkspaceID: in.ID, Adapter: c.Adapter(), DisplayName: c.Adapter() + " at " + c.Address(), Address: c.Address(), Config: config,
-		Unproven: !refuses(ctx, stranger)}, nil
+		Unproven: stranger == nil || !refuses(ctx, stranger)}, nil
 }
 
 func refuses(ctx context.Context, c Connection) bool {
@@ -237,13 +245,24 @@ func withUser(text, user, password string) string {
 	return u.String()
 }
 
+// userOf is the user in a URL, and the password; ok: there is one.
+func userOf(text string) (user, password string, ok bool) {
+	u, err := url.Parse(text)
+	if err != nil || u.User == nil {
+		return "", "", false
+	}
+	password, _ = u.User.Password()
+	return u.User.Username(), password, true
+}
+
 // withStranger is the URL with another password.
 func withStranger(text string) string {
-	user := "stranger"
-	if u, err := url.Parse(text); err == nil {
-		user = cmp.Or(u.User.Username(), user)
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
 	}
-	return withUser(text, user, rand.Text())
+	u.User = url.UserPassword(u.User.Username(), rand.Text())
+	return u.String()
 }
 
 // sentence is a message as a person reads it.

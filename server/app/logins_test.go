@@ -84,3 +84,23 @@ func TestEnteredGatewaysStayGuarded(t *testing.T) {
 		}
 	}
 }
+
+// What a stranger sends differs from what was entered by the password alone: whatever else differs may be why he is refused.
+func TestStrangersDifferByThePassword(t *testing.T) {
+	t.Parallel()
+	for _, entered := range []struct{ url, user, password string }{
+		{"ws://gateway", "jane", "secret"}, {"ws://gateway", "jane", ""}, {"ws://jane:secret@gateway", "", ""}, {"ws://:secret@gateway", "", ""}, {"ws://old:one@gateway", "jane", "secret"},
+	} {
+		text := withUser(entered.url, entered.user, entered.password)
+		user, _, ok := userOf(text)
+		strange, other, is := userOf(withStranger(text))
+		if !ok || !is || user != strange || strings.Contains(text, other) {
+			t.Errorf("%+v is sent as %s, a stranger's as %s", entered, text, withStranger(text))
+		}
+	}
+	for url, want := range map[string]bool{"ws://gateway": false, "ws://jane@gateway": false, "ws://jane:@gateway": false, "ws://jane:secret@gateway": true, "ws://:secret@gateway": true, "::": false} {
+		if _, password, _ := userOf(url); (password != "") != want {
+			t.Errorf("%s has a password: %t", url, !want)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package zigbee
+
+import (
+	"os"
+	"testing"
+)
+
+// OpenBroker starts a Mosquitto that lets everybody in who gives no user, and whoever gives one only with his password,
+// as many people run it. It says at which host:port, and ends with the test. The test is skipped, or with REQUIRE_ALL=1
+// fails, where Mosquitto is missing.
+func OpenBroker(t testing.TB, user, password string) string {
+	t.Helper()
+	address, err := openBroker(t, user, password)
+	report(t, err)
+	return address
+}
+
+func openBroker(t testing.TB, user, password string) (string, error) {
+	program, err := findMosquitto()
+	if err != nil {
+		return "", err
+	}
+	b := &broker{dir: t.TempDir(), program: program, users: map[string]string{}}
+	if b.plain, err = freePort(); err != nil {
+		return "", err
+	}
+	if b.users[user], err = line(user, password); err != nil {
+		return "", err
+	}
+	if err := b.write(); err != nil {
+		return "", err
+	}
+	config := "persistence false\nallow_anonymous true\npassword_file " + b.file("passwords") + "\nlistener " + port(b.plain) + " 127.0.0.1\n"
+	if os.Geteuid() == 0 { // it would drop to a user that cannot read these
+		config = "user root\n" + config
+	}
+	if err := os.WriteFile(b.file("mosquitto.conf"), []byte(config), 0o600); err != nil {
+		return "", err
+	}
+	if err := b.start(); err != nil {
+		return "", err
+	}
+	t.Cleanup(b.kill)
+	return b.plain, nil
+}
