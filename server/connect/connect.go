@@ -73,6 +73,9 @@ type Options struct {
 	PublicURL string
 	// TrustForwarded is whether X-Forwarded-Host comes from a proxy of ours.
 	TrustForwarded bool
+	// Guess says how long whoever sends a request has to wait before a login of his is tried, because too many have failed.
+	// 0 is not at all, and told is called then, once: whether it was refused. nil: nobody has to.
+	Guess func(r *http.Request) (after time.Duration, told func(refused bool))
 	// Observe is told of each request: "connect", its status and how long it took. nil: nobody.
 	Observe func(operation string, status int, took time.Duration)
 	Traces  *traces.Traces // nil: there are none

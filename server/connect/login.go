@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -135,7 +136,16 @@ func (h *handler) logIn(v *visit) {
 		h.render(v.w, v.r, http.StatusUnprocessableEntity, loginPage(v, vendor, entered, refused))
 		return
 	}
+	after, told := h.guess(v.r)
+	if after > 0 {
+		v.w.Header().Set("Retry-After", strconv.Itoa(seconds(after)))
+		h.render(v.w, v.r, http.StatusTooManyRequests, loginPage(v, vendor, entered, tooSoon(after)))
+		return
+	}
+	failed := false
+	defer func() { told(failed) }()
 	webview, err := h.try(v.r.Context(), v, vendor, entered)
+	failed = isGuess(err)
 	refused, _ := errors.AsType[*Refusal](err)
 	e, _ := errors.AsType[*access.Error](err)
 	switch {

@@ -18,7 +18,7 @@ import (
 // Limits bound what callers may ask of one instance. A zero field is no limit.
 type Limits struct {
 	// FailuresPerMinute is how many requests of one address with credentials that are not good are looked into; twice
-	// as many at once. Credentials that were good from there go on.
+	// as many at once. Credentials that were good from there go on. Logins on connect pages that fail count, too.
 	FailuresPerMinute int
 	// RequestsPerSecond is how many requests of one credential are answered; twice as many at once.
 	RequestsPerSecond int

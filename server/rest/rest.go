@@ -37,7 +37,8 @@ type Options struct {
 	// TrustForwarded is whether X-Forwarded-Proto, -Host and -For come from a proxy of ours.
 	TrustForwarded bool
 
-	Limits Limits
+	Limits  Limits
+	Guesses *Guesses // also of others than this handler; nil: of it alone
 
 	Health func(context.Context) Health // how the server is; nil: nobody knows
 
@@ -105,7 +106,10 @@ func newEdge(handlers StrictServerInterface, authenticate authenticate, o Option
 	if err != nil {
 		return nil, err
 	}
-	e := &edge{authenticate: authenticate, callers: newCallers(o.Limits), trustForwarded: o.TrustForwarded, logger: o.Logger, observed: o.Observe, traces: o.Traces}
+	if o.Guesses == nil {
+		o.Guesses = NewGuesses(o.Limits)
+	}
+	e := &edge{authenticate: authenticate, callers: o.Guesses.callers, trustForwarded: o.TrustForwarded, logger: o.Logger, observed: o.Observe, traces: o.Traces}
 	if e.operations, err = compileOperations(doc); err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func serveCommand() *cli.Command {
 			&cli.BoolFlag{Name: "trust-proxy", Sources: env("DEVICEACCESS_TRUST_PROXY"), Category: "Server",
 				Usage: "believe X-Forwarded-Proto, X-Forwarded-Host and X-Forwarded-For, which a proxy in front of the server has to set"},
 			&cli.IntFlag{Name: "auth-failures-per-minute", Sources: env("DEVICEACCESS_AUTH_FAILURES_PER_MINUTE"), Value: 30, Category: "Server", Validator: notNegative[int],
-				Usage: "`NUMBER` of requests with bad credentials from one address that are looked into, twice as many at once; 0: all"},
+				Usage: "`NUMBER` of requests with bad credentials, and of logins on connect pages that fail, from one address that are looked into, twice as many at once; 0: all"},
 			&cli.IntFlag{Name: "requests-per-second", Sources: env("DEVICEACCESS_REQUESTS_PER_SECOND"), Category: "Server", Validator: notNegative[int],
 				Usage: "`NUMBER` of requests of one credential that are answered, twice as many at once; 0: all"},
 			&cli.IntFlag{Name: "client-connections", Sources: env("DEVICEACCESS_CLIENT_CONNECTIONS"), Value: crowd.Connections, Category: "Server", Validator: atLeast(16),
