@@ -40,6 +40,7 @@ func (s *Service) ListAllAccounts(ctx context.Context) ([]AccountSummary, error)
 type AccountChange struct {
 	DisplayName string
 	Address     string          // as for ConnectAccount
+	Gateway     string          // as for ConnectAccount
 	Config      json.RawMessage // as for ConnectAccount
 }
 
@@ -56,7 +57,7 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChan
 			user.APIURL = c.Address
 		}
 		n, err := tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: c.DisplayName, UserIdentifier: mustJSON(user),
-			ConfigSealed: s.keys.Seal(accountPlace(id), c.Config), AddressMac: s.addressMAC(a.Adapter, c.Address)})
+			ConfigSealed: s.keys.Seal(accountPlace(id), c.Config), AddressMac: s.addressMAC(a.Adapter, c.Address), GatewayMac: s.gatewayMAC(a.Adapter, c.Gateway)})
 		if err != nil || n == 0 {
 			return err
 		}

@@ -38,6 +38,7 @@ type NewAccount struct {
 	Adapter     string
 	DisplayName string
 	Address     string          // the vendor's end without any credential, such as a gateway's URL: one is connected once; empty: that does not matter
+	Gateway     string          // which gateway it is, by what that says itself, whatever its address; empty: none, or it does not say
 	Config      json.RawMessage // as for Account
 	User        UserIdentifier
 	SeeOnly     bool     // its devices are not managed when they appear
@@ -51,6 +52,9 @@ func (s *Service) ConnectAccount(ctx context.Context, n NewAccount) (uuid.UUID, 
 	id := newID()
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if _, err := tx.HoldWorkspace(ctx, n.WorkspaceID); err != nil {
+			return err
+		}
+		if err := s.holdGateway(ctx, tx, n.Adapter, n.Gateway); err != nil {
 			return err
 		}
 		return s.connect(ctx, tx, id, n)
@@ -84,7 +88,7 @@ func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, 
 		n.Takes = []string{"lock"}
 	}
 	err := tx.InsertAccount(ctx, store.InsertAccountParams{ConnectedAccountID: id, WorkspaceID: n.WorkspaceID, Adapter: n.Adapter,
-		DisplayName: n.DisplayName, ConfigSealed: s.keys.Seal(accountPlace(id), n.Config), AddressMac: s.addressMAC(n.Adapter, n.Address),
+		DisplayName: n.DisplayName, ConfigSealed: s.keys.Seal(accountPlace(id), n.Config), AddressMac: s.addressMAC(n.Adapter, n.Address), GatewayMac: s.gatewayMAC(n.Adapter, n.Gateway),
 		UserIdentifier: mustJSON(n.user()), ManageNewDevices: !n.SeeOnly, AcceptedCapabilities: n.Takes})
 	if err != nil {
 		return err

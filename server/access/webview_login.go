@@ -147,6 +147,9 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 		if _, err := tx.HoldWorkspace(ctx, n.WorkspaceID); err != nil { // a reset before leaves no webview, one after finds the account
 			return err
 		}
+		if err := s.holdGateway(ctx, tx, n.Adapter, n.Gateway); err != nil {
+			return err
+		}
 		// The account first, as whoever records its devices does.
 		a, known, err := s.accountToLogIn(ctx, tx, n)
 		if err != nil {
@@ -202,11 +205,17 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 	return w, err
 }
 
-// accountToLogIn locks the account that n leads to, where there is one.
+// accountToLogIn locks the account that n leads to, where there is one. What a gateway says of itself leads to none: anybody
+// can say it. It only keeps a gateway that is connected from being another account by another address, of which anybody has
+// any number: a name, such as of one's own, leads to whom its owner likes, now or later.
 func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount) (a store.ConnectedAccount, known bool, err error) {
 	a, err = tx.GetAccountByAddress(ctx, store.GetAccountByAddressParams{Adapter: n.Adapter, AddressMac: s.addressMAC(n.Adapter, n.Address)})
+	known, elsewhere := err == nil, false
+	if store.IsNoRows(err) {
+		a, elsewhere, err = s.accountOfGateway(ctx, tx, n.Adapter, n.Gateway, uuid.Nil)
+	}
 	switch {
-	case store.IsNoRows(err):
+	case err == nil && !known && !elsewhere:
 		return a, false, nil
 	case err != nil:
 		return a, false, err
@@ -216,6 +225,10 @@ func (s *Service) accountToLogIn(ctx context.Context, tx store.Tx, n NewAccount)
 	if n.Unproven { // whoever may open a webview would reach, and change, what somebody else has connected
 		return a, false, &Error{Kind: Conflict, Type: "connected_account_exists",
 			Message: "This account is connected already, and nothing that was entered proves that it is yours. Whoever runs this server can change how it is reached."}
+	}
+	if elsewhere {
+		return a, false, &Error{Kind: Conflict, Type: "connected_account_exists",
+			Message: "This gateway is connected already, at another address. Enter that one. Whoever runs this server can change it."}
 	}
 	if a, err = tx.LockAccount(ctx, a.ConnectedAccountID); err == nil && a.DeletedAt != nil {
 		err = errAgain
@@ -230,8 +243,12 @@ func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a store.Connecte
 	if err != nil {
 		return err
 	}
+	gateway := a.GatewayMac
+	if n.Gateway != "" {
+		gateway = s.gatewayMAC(n.Adapter, n.Gateway)
+	}
 	_, err = tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: a.DisplayName, UserIdentifier: mustJSON(n.user()),
-		ConfigSealed: s.keys.Seal(accountPlace(id), config), AddressMac: a.AddressMac})
+		ConfigSealed: s.keys.Seal(accountPlace(id), config), AddressMac: a.AddressMac, GatewayMac: gateway})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -26,8 +27,9 @@ type Connection interface {
 	Adapter() string
 	// Address is what is reached, without any credential, such as "mqtts://broker:8883 zigbee2mqtt".
 	Address() string
-	// Check reaches it once. Its error says what to do.
-	Check(ctx context.Context) error
+	// Check reaches it once, and says which gateway it is by what that says itself, whatever its address; empty: it is none.
+	// Its error says what to do.
+	Check(ctx context.Context) (gateway string, err error)
 }
 
 // connections make an empty Connection for each protocol that an account can be connected with.
@@ -48,15 +50,15 @@ type DeviceCloud struct {
 func (DeviceCloud) Adapter() string   { return "devicecloud" }
 func (c DeviceCloud) Address() string { return c.BaseURL }
 
-func (c DeviceCloud) Check(ctx context.Context) error {
+func (c DeviceCloud) Check(ctx context.Context) (string, error) {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil {
-		return adapter.Errorf(adapter.Invalid, "the cloud's URL must look like https://locks.example.com/api, and hold no credential")
+		return "", adapter.Errorf(adapter.Invalid, "the cloud's URL must look like https://locks.example.com/api, and hold no credential")
 	}
 	a := devicecloud.New(devicecloud.Config{BaseURL: c.BaseURL, Token: c.Token})
 	defer a.Close() //nolint:errcheck // nothing was opened
 	_, err = a.Devices(ctx)
-	return err
+	return "", err
 }
 
 // AccessCloud is the cloud of a vendor of access systems that follows the contract in package sandbox.
@@ -71,39 +73,63 @@ func (c AccessCloud) Address() string { return c.BaseURL }
 // Takes says what is taken from the account.
 func (AccessCloud) Takes() []string { return []string{access.AccessControl} }
 
-func (c AccessCloud) Check(ctx context.Context) error {
+func (c AccessCloud) Check(ctx context.Context) (string, error) {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil {
-		return adapter.Errorf(adapter.Invalid, "the cloud's URL must look like https://access.example.com/api, and hold no credential")
+		return "", adapter.Errorf(adapter.Invalid, "the cloud's URL must look like https://access.example.com/api, and hold no credential")
 	}
 	a := accesscloud.New(accesscloud.Config{BaseURL: c.BaseURL, Token: c.Token})
 	defer a.Close() //nolint:errcheck // nothing was opened
 	_, err = a.Systems(ctx)
-	return err
+	return "", err
 }
 
 // ZWaveJS is a zwave-js-server.
 type ZWaveJS struct{ zwavejs.Config }
 
-func (ZWaveJS) Adapter() string                   { return "zwavejs" }
-func (c ZWaveJS) Check(ctx context.Context) error { return zwavejs.Check(ctx, c.Config) }
+func (ZWaveJS) Adapter() string { return "zwavejs" }
 
-// Address leaves out the user and the password of a proxy, and is the same for the same gateway.
+func (c ZWaveJS) Check(ctx context.Context) (gateway string, err error) {
+	c.Met = noted(&gateway)
+	err = zwavejs.Check(ctx, c.Config)
+	return gateway, err
+}
+
+// noted is a Met that takes any gateway, and says which it was.
+func noted(which *string) func(context.Context, string) error {
+	return func(_ context.Context, gateway string) error {
+		*which = gateway
+		return nil
+	}
+}
+
+// Address leaves out the user and the password of a proxy. A path stays: behind one proxy there may be several gateways.
 func (c ZWaveJS) Address() string {
 	u, err := url.Parse(c.URL)
 	if err != nil {
 		return ""
 	}
-	host := strings.TrimSuffix(strings.ToLower(u.Host), map[string]string{"ws": ":80", "wss": ":443"}[u.Scheme])
+	host := adapter.Host(u.Hostname())
+	switch port := u.Port(); {
+	case port != "" && port != map[string]string{"ws": "80", "wss": "443"}[u.Scheme]:
+		host = net.JoinHostPort(host, port)
+	case strings.Contains(host, ":"):
+		host = "[" + host + "]"
+	}
 	return u.Scheme + "://" + host + strings.TrimRight(u.Path, "/")
 }
 
 // Zigbee2MQTT is a Zigbee2MQTT behind an MQTT broker.
 type Zigbee2MQTT struct{ zigbee2mqtt.Config }
 
-func (Zigbee2MQTT) Adapter() string                   { return "zigbee2mqtt" }
-func (c Zigbee2MQTT) Address() string                 { return c.Config.Address() }
-func (c Zigbee2MQTT) Check(ctx context.Context) error { return zigbee2mqtt.Check(ctx, c.Config) }
+func (Zigbee2MQTT) Adapter() string   { return "zigbee2mqtt" }
+func (c Zigbee2MQTT) Address() string { return c.Config.Address() }
+
+func (c Zigbee2MQTT) Check(ctx context.Context) (gateway string, err error) {
+	c.Met = noted(&gateway)
+	err = zigbee2mqtt.Check(ctx, c.Config)
+	return gateway, err
+}
 
 // ConnectedAccount is an account and how it is reached; Connection is nil for simulated ones.
 type ConnectedAccount struct {
@@ -146,14 +172,15 @@ func (a *Admin) Connect(ctx context.Context, workspace uuid.UUID, name string, c
 	if err := a.Access.AddressConnected(ctx, c.Adapter(), c.Address(), uuid.Nil); err != nil {
 		return uuid.Nil, err
 	}
-	if err := c.Check(ctx); err != nil {
+	gateway, err := c.Check(ctx)
+	if err != nil {
 		return uuid.Nil, err
 	}
 	config, err := json.Marshal(c)
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("write how the account is reached: %w", err)
 	}
-	n := access.NewAccount{WorkspaceID: workspace, Adapter: c.Adapter(), DisplayName: name, Address: c.Address(), Config: config}
+	n := access.NewAccount{WorkspaceID: workspace, Adapter: c.Adapter(), DisplayName: name, Address: c.Address(), Gateway: gateway, Config: config}
 	if c, ok := c.(interface{ Takes() []string }); ok {
 		n.Takes = c.Takes()
 	}
@@ -183,12 +210,13 @@ func (a *Admin) Reconnect(ctx context.Context, account uuid.UUID, name string, c
 	if err := a.Access.AddressConnected(ctx, c.Adapter(), c.Address(), account); err != nil {
 		return err
 	}
-	if err := c.Check(ctx); err != nil {
+	gateway, err := c.Check(ctx)
+	if err != nil {
 		return err
 	}
 	config, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("write how the account is reached: %w", err)
 	}
-	return a.Access.ChangeAccount(ctx, account, access.AccountChange{DisplayName: name, Address: c.Address(), Config: config})
+	return a.Access.ChangeAccount(ctx, account, access.AccountChange{DisplayName: name, Address: c.Address(), Gateway: gateway, Config: config})
 }

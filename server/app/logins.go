@@ -194,7 +194,7 @@ type guarded struct {
 // nothing. nil: no password was entered. That proves nothing either, whomever the gateway refuses: many let in who gives
 // no user, and refuse a wrong password.
 func (l *logins) logInToGateway(ctx context.Context, in access.Workspace, field string, c, stranger Connection) (n access.NewAccount, err error) {
-	err = c.Check(ctx)
+	gateway, err := c.Check(ctx)
 	e := adapter.AsError(err)
 	switch {
 	case err == nil:
@@ -209,12 +209,13 @@ func (l *logins) logInToGateway(ctx context.Context, in access.Workspace, field 
 	if err != nil {
 		return n, err
 	}
-	return access.NewAccount{WorkspaceID: in.ID, Adapter: c.Adapter(), DisplayName: c.Adapter() + " at " + c.Address(), Address: c.Address(), Config: config,
+	return access.NewAccount{WorkspaceID: in.ID, Adapter: c.Adapter(), DisplayName: c.Adapter() + " at " + c.Address(), Address: c.Address(), Gateway: gateway, Config: config,
 		Unproven: stranger == nil || !refuses(ctx, stranger)}, nil
 }
 
 func refuses(ctx context.Context, c Connection) bool {
-	e := adapter.AsError(c.Check(ctx))
+	_, err := c.Check(ctx)
+	e := adapter.AsError(err)
 	return e != nil && e.Class == adapter.AuthRevoked
 }
 

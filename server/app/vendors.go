@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -31,6 +32,7 @@ const vendorsPath = "/vendors/"
 
 // vendors knows how accounts are reached, and passes on what vendors send.
 type vendors struct {
+	access   *access.Service
 	adapters *reconcile.Adapters
 	sandbox  *Sandbox
 	url      string // where this server listens
@@ -49,7 +51,7 @@ func newVendors(ctx context.Context, a *access.Service, s *Sandbox, url, public 
 	if err != nil {
 		return nil, err
 	}
-	v := &vendors{sandbox: s, url: url, pushes: strings.TrimRight(cmp.Or(public, url), "/"), key: key, entered: entered, log: log}
+	v := &vendors{access: a, sandbox: s, url: url, pushes: strings.TrimRight(cmp.Or(public, url), "/"), key: key, entered: entered, log: log}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return v, nil
 }
@@ -109,6 +111,7 @@ func (v *vendors) openZWaveJS(_ context.Context, account access.Account) (adapte
 	if c.FromWebview {
 		c.Control = v.entered.guard
 	}
+	c.Met = v.met(account.ID, c.FromWebview)
 	return zwavejs.New(c.Config)
 }
 
@@ -124,7 +127,24 @@ func (v *vendors) openZigbee2MQTT(_ context.Context, account access.Account) (ad
 	if c.FromWebview {
 		c.Control = v.entered.guard
 	}
+	c.Met = v.met(account.ID, c.FromWebview)
 	return zigbee2mqtt.New(c.Config)
+}
+
+// met notes which gateway an account reaches. Where somebody has entered its address on a page, that is not to be a gateway
+// of another account: names lead elsewhere from one day to the next.
+func (v *vendors) met(account uuid.UUID, entered bool) func(context.Context, string) error {
+	return func(ctx context.Context, gateway string) error {
+		err := v.access.MeetGateway(ctx, account, gateway, entered)
+		if e, ok := errors.AsType[*access.Error](err); ok && e.Kind == access.Conflict {
+			return adapter.Errorf(adapter.GatewayDown, "what answers at this address is a gateway that is connected as another account")
+		}
+		if err != nil {
+			v.log.WarnContext(ctx, "it could not be noted which gateway an account reaches", "account", account, "error", err)
+			return adapter.Errorf(adapter.GatewayDown, "it could not be found out whose the gateway is; it is tried again")
+		}
+		return nil
+	}
 }
 
 // openSandbox reaches the simulated cloud over HTTP, like any other.

@@ -33,7 +33,7 @@ func (q *Queries) AccountRests(ctx context.Context, connectedAccountID uuid.UUID
 }
 
 const deleteAccount = `-- name: DeleteAccount :exec
-update connected_accounts set deleted_at = now(), config_sealed = $1, address_mac = null, error_code = null, error_message = null,
+update connected_accounts set deleted_at = now(), config_sealed = $1, address_mac = null, gateway_mac = null, error_code = null, error_message = null,
   due_at = now(), wake_seq = wake_seq + 1
 where connected_account_id = $2
 `
@@ -102,7 +102,7 @@ func (q *Queries) DueAccounts(ctx context.Context, maxRows int32) ([]uuid.UUID, 
 }
 
 const findAccounts = `-- name: FindAccounts :many
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts
 where workspace_id = $1 and deleted_at is null
   and (created_at, connected_account_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
@@ -165,6 +165,7 @@ func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]C
 			&i.ManageNewDevices,
 			&i.AcceptedCapabilities,
 			&i.UserIdentifier,
+			&i.GatewayMac,
 		); err != nil {
 			return nil, err
 		}
@@ -177,7 +178,7 @@ func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]C
 }
 
 const getAccount = `-- name: GetAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts where connected_account_id = $1
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where connected_account_id = $1
 `
 
 func (q *Queries) GetAccount(ctx context.Context, connectedAccountID uuid.UUID) (ConnectedAccount, error) {
@@ -204,12 +205,13 @@ func (q *Queries) GetAccount(ctx context.Context, connectedAccountID uuid.UUID) 
 		&i.ManageNewDevices,
 		&i.AcceptedCapabilities,
 		&i.UserIdentifier,
+		&i.GatewayMac,
 	)
 	return i, err
 }
 
 const getAccountByAddress = `-- name: GetAccountByAddress :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts where adapter = $1 and address_mac = $2 and deleted_at is null
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where adapter = $1 and address_mac = $2 and deleted_at is null
 `
 
 type GetAccountByAddressParams struct {
@@ -241,12 +243,13 @@ func (q *Queries) GetAccountByAddress(ctx context.Context, arg GetAccountByAddre
 		&i.ManageNewDevices,
 		&i.AcceptedCapabilities,
 		&i.UserIdentifier,
+		&i.GatewayMac,
 	)
 	return i, err
 }
 
 const getAccountByEmail = `-- name: GetAccountByEmail :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts
 where workspace_id = $1 and lower(user_identifier ->> 'email') = lower($2::text) and deleted_at is null
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
 order by created_at, connected_account_id limit 1
@@ -282,12 +285,55 @@ func (q *Queries) GetAccountByEmail(ctx context.Context, arg GetAccountByEmailPa
 		&i.ManageNewDevices,
 		&i.AcceptedCapabilities,
 		&i.UserIdentifier,
+		&i.GatewayMac,
+	)
+	return i, err
+}
+
+const getAccountByGateway = `-- name: GetAccountByGateway :one
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts
+where adapter = $1 and gateway_mac = $2 and deleted_at is null and connected_account_id <> $3
+order by created_at, connected_account_id limit 1
+`
+
+type GetAccountByGatewayParams struct {
+	Adapter            string
+	GatewayMac         []byte
+	ConnectedAccountID uuid.UUID
+}
+
+// Another account that reaches the gateway.
+func (q *Queries) GetAccountByGateway(ctx context.Context, arg GetAccountByGatewayParams) (ConnectedAccount, error) {
+	row := q.db.QueryRow(ctx, getAccountByGateway, arg.Adapter, arg.GatewayMac, arg.ConnectedAccountID)
+	var i ConnectedAccount
+	err := row.Scan(
+		&i.ConnectedAccountID,
+		&i.WorkspaceID,
+		&i.Adapter,
+		&i.Provider,
+		&i.DisplayName,
+		&i.ConfigSealed,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.CreatedAt,
+		&i.WakeSeq,
+		&i.DueAt,
+		&i.FirstSyncedAt,
+		&i.ErrorAt,
+		&i.AddressMac,
+		&i.DeletedAt,
+		&i.CustomMetadata,
+		&i.CustomerKey,
+		&i.ManageNewDevices,
+		&i.AcceptedCapabilities,
+		&i.UserIdentifier,
+		&i.GatewayMac,
 	)
 	return i, err
 }
 
 const getWorkspaceAccount = `-- name: GetWorkspaceAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
 `
 
 type GetWorkspaceAccountParams struct {
@@ -319,13 +365,24 @@ func (q *Queries) GetWorkspaceAccount(ctx context.Context, arg GetWorkspaceAccou
 		&i.ManageNewDevices,
 		&i.AcceptedCapabilities,
 		&i.UserIdentifier,
+		&i.GatewayMac,
 	)
 	return i, err
 }
 
+const holdGateway = `-- name: HoldGateway :exec
+select pg_advisory_xact_lock(hashtextextended('connected_accounts.gateway/' || encode($1::bytea, 'hex'), 0))
+`
+
+// Until the end of the transaction nobody else connects the gateway, or learns that an account reaches it.
+func (q *Queries) HoldGateway(ctx context.Context, gatewayMac []byte) error {
+	_, err := q.db.Exec(ctx, holdGateway, gatewayMac)
+	return err
+}
+
 const insertAccount = `-- name: InsertAccount :exec
-insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, user_identifier, manage_new_devices, accepted_capabilities)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, manage_new_devices, accepted_capabilities)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 `
 
 type InsertAccountParams struct {
@@ -336,6 +393,7 @@ type InsertAccountParams struct {
 	DisplayName          string
 	ConfigSealed         []byte
 	AddressMac           []byte
+	GatewayMac           []byte
 	UserIdentifier       []byte
 	ManageNewDevices     bool
 	AcceptedCapabilities []string
@@ -350,6 +408,7 @@ func (q *Queries) InsertAccount(ctx context.Context, arg InsertAccountParams) er
 		arg.DisplayName,
 		arg.ConfigSealed,
 		arg.AddressMac,
+		arg.GatewayMac,
 		arg.UserIdentifier,
 		arg.ManageNewDevices,
 		arg.AcceptedCapabilities,
@@ -358,7 +417,7 @@ func (q *Queries) InsertAccount(ctx context.Context, arg InsertAccountParams) er
 }
 
 const listAccountsOfAdapter = `-- name: ListAccountsOfAdapter :many
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts where adapter = $1 and deleted_at is null order by created_at, connected_account_id
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where adapter = $1 and deleted_at is null order by created_at, connected_account_id
 `
 
 func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]ConnectedAccount, error) {
@@ -391,6 +450,7 @@ func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]
 			&i.ManageNewDevices,
 			&i.AcceptedCapabilities,
 			&i.UserIdentifier,
+			&i.GatewayMac,
 		); err != nil {
 			return nil, err
 		}
@@ -403,7 +463,7 @@ func (q *Queries) ListAccountsOfAdapter(ctx context.Context, adapter string) ([]
 }
 
 const listAllAccounts = `-- name: ListAllAccounts :many
-select a.connected_account_id, a.workspace_id, a.adapter, a.provider, a.display_name, a.config_sealed, a.error_code, a.error_message, a.created_at, a.wake_seq, a.due_at, a.first_synced_at, a.error_at, a.address_mac, a.deleted_at, a.custom_metadata, a.customer_key, a.manage_new_devices, a.accepted_capabilities, a.user_identifier, (select count(*) from devices d where d.connected_account_id = a.connected_account_id and d.removed_at is null)::integer as devices
+select a.connected_account_id, a.workspace_id, a.adapter, a.provider, a.display_name, a.config_sealed, a.error_code, a.error_message, a.created_at, a.wake_seq, a.due_at, a.first_synced_at, a.error_at, a.address_mac, a.deleted_at, a.custom_metadata, a.customer_key, a.manage_new_devices, a.accepted_capabilities, a.user_identifier, a.gateway_mac, (select count(*) from devices d where d.connected_account_id = a.connected_account_id and d.removed_at is null)::integer as devices
 from connected_accounts a where a.deleted_at is null order by a.created_at, a.connected_account_id
 `
 
@@ -442,6 +502,7 @@ func (q *Queries) ListAllAccounts(ctx context.Context) ([]ListAllAccountsRow, er
 			&i.ConnectedAccount.ManageNewDevices,
 			&i.ConnectedAccount.AcceptedCapabilities,
 			&i.ConnectedAccount.UserIdentifier,
+			&i.ConnectedAccount.GatewayMac,
 			&i.Devices,
 		); err != nil {
 			return nil, err
@@ -455,7 +516,7 @@ func (q *Queries) ListAllAccounts(ctx context.Context) ([]ListAllAccountsRow, er
 }
 
 const lockAccount = `-- name: LockAccount :one
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts where connected_account_id = $1 for no key update
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where connected_account_id = $1 for no key update
 `
 
 // What is recorded about an account and its end happen one after another.
@@ -483,6 +544,7 @@ func (q *Queries) LockAccount(ctx context.Context, connectedAccountID uuid.UUID)
 		&i.ManageNewDevices,
 		&i.AcceptedCapabilities,
 		&i.UserIdentifier,
+		&i.GatewayMac,
 	)
 	return i, err
 }
@@ -524,6 +586,20 @@ func (q *Queries) SetAccountError(ctx context.Context, arg SetAccountErrorParams
 	return result.RowsAffected(), nil
 }
 
+const setAccountGateway = `-- name: SetAccountGateway :exec
+update connected_accounts set gateway_mac = $1 where connected_account_id = $2 and deleted_at is null
+`
+
+type SetAccountGatewayParams struct {
+	GatewayMac         []byte
+	ConnectedAccountID uuid.UUID
+}
+
+func (q *Queries) SetAccountGateway(ctx context.Context, arg SetAccountGatewayParams) error {
+	_, err := q.db.Exec(ctx, setAccountGateway, arg.GatewayMac, arg.ConnectedAccountID)
+	return err
+}
+
 const setAccountSynced = `-- name: SetAccountSynced :execrows
 update connected_accounts set first_synced_at = now() where connected_account_id = $1 and first_synced_at is null
 `
@@ -537,15 +613,16 @@ func (q *Queries) SetAccountSynced(ctx context.Context, connectedAccountID uuid.
 }
 
 const updateAccountConfig = `-- name: UpdateAccountConfig :execrows
-update connected_accounts set display_name = $1, config_sealed = $2, address_mac = $3,
-  user_identifier = $4, due_at = now(), wake_seq = wake_seq + 1
-where connected_account_id = $5 and deleted_at is null
+update connected_accounts set display_name = $1, config_sealed = $2, address_mac = $3, gateway_mac = $4,
+  user_identifier = $5, due_at = now(), wake_seq = wake_seq + 1
+where connected_account_id = $6 and deleted_at is null
 `
 
 type UpdateAccountConfigParams struct {
 	DisplayName        string
 	ConfigSealed       []byte
 	AddressMac         []byte
+	GatewayMac         []byte
 	UserIdentifier     []byte
 	ConnectedAccountID uuid.UUID
 }
@@ -555,6 +632,7 @@ func (q *Queries) UpdateAccountConfig(ctx context.Context, arg UpdateAccountConf
 		arg.DisplayName,
 		arg.ConfigSealed,
 		arg.AddressMac,
+		arg.GatewayMac,
 		arg.UserIdentifier,
 		arg.ConnectedAccountID,
 	)

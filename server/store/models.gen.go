@@ -225,6 +225,7 @@ type ConnectedAccount struct {
 	ManageNewDevices     bool
 	AcceptedCapabilities []string
 	UserIdentifier       []byte
+	GatewayMac           []byte
 }
 
 type DataKey struct {

@@ -330,7 +330,7 @@ func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID u
 }
 
 const lockAccountsOfWorkspace = `-- name: LockAccountsOfWorkspace :many
-select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier from connected_accounts where workspace_id = $1 order by connected_account_id for update
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where workspace_id = $1 order by connected_account_id for update
 `
 
 // Before their devices, as everybody does.
@@ -364,6 +364,7 @@ func (q *Queries) LockAccountsOfWorkspace(ctx context.Context, workspaceID uuid.
 			&i.ManageNewDevices,
 			&i.AcceptedCapabilities,
 			&i.UserIdentifier,
+			&i.GatewayMac,
 		); err != nil {
 			return nil, err
 		}

@@ -50,6 +50,7 @@ type Adapter struct {
 	bridge   bridge
 	locks    map[adapter.DeviceRef]*lock
 	requests map[string]chan wireResponse // by their transaction
+	meetings sync.WaitGroup
 }
 
 var (
@@ -90,6 +91,7 @@ func (a *Adapter) Events() <-chan adapter.Event { return a.hints.Events() }
 func (a *Adapter) Close() error {
 	a.cancel()
 	<-a.done
+	a.meetings.Wait()
 	a.hints.Close()
 	return nil
 }
@@ -184,6 +186,9 @@ func (a *Adapter) await(ctx context.Context) error {
 		a.mu.Lock()
 		connected, failed, changed := a.session != nil, a.failed, a.changed
 		missing := a.bridge.missing(a.config.Topic)
+		if missing == nil {
+			missing = a.unmet()
+		}
 		a.mu.Unlock()
 		switch {
 		case !connected && failed != nil:

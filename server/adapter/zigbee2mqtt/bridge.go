@@ -19,12 +19,15 @@ type bridge struct {
 	info    wireInfo
 	hangs   bool            // its connection stands, but it does not answer
 	plain   bool            // it does not know the requests that exactly needs
+	said    coordinators    // since we are connected
+	meeting *meeting        // with Config.Met, since we are connected; nil: there was none
 	reaches map[string]bool // whether a device can be reached, by its friendly name; those that are told of
 }
 
 // reset forgets what was told over an earlier connection, but for what is published only when Zigbee2MQTT starts.
 func (b *bridge) reset() {
 	b.told, b.online, b.since, b.hangs, b.plain = false, false, time.Time{}, false, false
+	b.said, b.meeting = coordinators{}, nil
 	b.reaches = map[string]bool{}
 }
 
@@ -78,12 +81,14 @@ func (a *Adapter) receive(topic string, payload []byte, retained bool) {
 		var devices adapter.List[wireDevice]
 		if json.Unmarshal(payload, &devices) == nil {
 			a.bridgeDevices(devices)
+			a.meet()
 		}
 	case "bridge/info":
 		var info wireInfo
 		if json.Unmarshal(payload, &info) == nil {
-			a.bridge.info, a.bridge.known = info, true
+			a.bridge.info, a.bridge.known, a.bridge.said.info = info, true, &info.Coordinator.IEEE
 			a.settings()
+			a.meet()
 			a.wake()
 		}
 	case "bridge/logging":
@@ -133,7 +138,7 @@ func (a *Adapter) bridgeState(online, retained bool) {
 
 // bridgeDevices takes in the complete list of devices.
 func (a *Adapter) bridgeDevices(devices []wireDevice) {
-	a.bridge.listed, a.bridge.since = true, time.Time{}
+	a.bridge.listed, a.bridge.since, a.bridge.said.devices = true, time.Time{}, coordinatorOf(devices)
 	changed := false
 	gone := make(map[adapter.DeviceRef]*lock, len(a.locks))
 	for ref, l := range a.locks {

@@ -1,6 +1,7 @@
 package zigbee2mqtt
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
@@ -32,6 +33,10 @@ type Config struct {
 
 	// Control judges each address before it is dialled, as of net.Dialer. nil: all are good.
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`
+
+	// Met is told which gateway has answered, by what it says of itself and whatever address it was reached at, before anything
+	// is asked of it or listed; empty: it does not say. Where it fails the gateway is left alone, and tried again. nil: all are good.
+	Met func(ctx context.Context, gateway string) error `json:"-"`
 }
 
 // schemes are the ways to speak to a broker, with their usual ports: MQTT over TCP or over WebSocket, without or with
@@ -49,7 +54,8 @@ func (c Config) Address() string {
 	if err != nil {
 		return c.Broker + " " + c.Topic
 	}
-	return b.scheme + "://" + b.host + b.path + " " + c.Topic
+	host, port, _ := net.SplitHostPort(b.host)
+	return b.scheme + "://" + net.JoinHostPort(adapter.Host(host), port) + b.path + " " + c.Topic
 }
 
 // broker is a Config that was checked.

@@ -43,6 +43,10 @@ func TestOneGatewayHasOneAddress(t *testing.T) {
 		"wss://broker/mqtt/":    "wss://broker:443/mqtt t",
 		"ws://broker:9001":      "ws://broker:9001 t",
 		"mqtt://[2001:db8::1]/": "mqtt://[2001:db8::1]:1883 t",
+
+		"mqtt://broker.:1883":           "mqtt://broker:1883 t",
+		"mqtt://[::ffff:192.0.2.1]":     "mqtt://192.0.2.1:1883 t",
+		"mqtt://[2001:DB8:0:0:0:0:0:1]": "mqtt://[2001:db8::1]:1883 t",
 	} {
 		if got := (zigbee2mqtt.Config{Broker: broker, Topic: "t", Username: "u", Password: "secret"}).Address(); got != want {
 			t.Errorf("%s: %s, want %s", broker, got, want)

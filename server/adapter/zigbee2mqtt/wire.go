@@ -14,6 +14,7 @@ import (
 // wireDevice is one of bridge/devices (zigbee2mqtt.io, guide "MQTT topics and messages").
 type wireDevice struct {
 	IEEE      string `json:"ieee_address"`
+	Type      string `json:"type"`
 	Name      string `json:"friendly_name"`
 	Disabled  bool   `json:"disabled"`
 	Network   int    `json:"network_address"`
@@ -83,6 +84,9 @@ func abilitiesOf(exposes []expose) (a abilities) {
 
 // wireInfo is the part of bridge/info that matters.
 type wireInfo struct {
+	Coordinator struct {
+		IEEE string `json:"ieee_address"`
+	} `json:"coordinator"`
 	Config struct {
 		Advanced struct {
 			Output string `json:"output"`

@@ -1,6 +1,7 @@
 package zwavejs
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
@@ -29,6 +30,10 @@ type Config struct {
 
 	// Control judges each address before it is dialled, as of net.Dialer. With it no proxy is used. nil: all are good.
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`
+
+	// Met is told which gateway has answered, by what it says of itself and whatever address it was reached at, before anything
+	// is asked of it or listed; empty: it does not say. Where it fails the gateway is left alone, and tried again. nil: all are good.
+	Met func(ctx context.Context, gateway string) error `json:"-"`
 }
 
 // gateway is a Config that was checked.
@@ -36,6 +41,7 @@ type gateway struct {
 	url  string
 	zone *time.Location // nil: no time frames
 	http *http.Client
+	met  func(ctx context.Context, gateway string) error
 }
 
 func (c Config) gateway() (gateway, error) {
@@ -54,7 +60,7 @@ func (c Config) gateway() (gateway, error) {
 	if c.Control != nil {
 		transport.Proxy, transport.DialContext = nil, (&net.Dialer{Timeout: dialWithin, Control: c.Control}).DialContext
 	}
-	g := gateway{url: c.URL, http: &http.Client{
+	g := gateway{url: c.URL, met: c.Met, http: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

@@ -66,7 +66,21 @@ func (g gateway) dial(ctx context.Context) (*session, error) {
 			hello.MinSchema, hello.MaxSchema, leastSchema, mostSchema)
 	}
 	s.home, s.schema, s.log = hello.HomeID, min(mostSchema, hello.MaxSchema), short(hello.ServerVersion)
+	if g.met != nil {
+		if err := g.met(ctx, networkName(s.home)); err != nil {
+			_ = conn.CloseNow()
+			return nil, err
+		}
+	}
 	return s, nil
+}
+
+// networkName is what a network is called by its home identifier, which it keeps whoever serves it; empty: it has none yet.
+func networkName(home uint32) string {
+	if home == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%08x", home)
 }
 
 // short is the beginning of a version, which is kept and logged with each connection.

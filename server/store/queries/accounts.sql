@@ -1,6 +1,6 @@
 -- name: InsertAccount :exec
-insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, user_identifier, manage_new_devices, accepted_capabilities)
-values (@connected_account_id, @workspace_id, @adapter, @provider, @display_name, @config_sealed, @address_mac, @user_identifier, @manage_new_devices, @accepted_capabilities);
+insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, address_mac, gateway_mac, user_identifier, manage_new_devices, accepted_capabilities)
+values (@connected_account_id, @workspace_id, @adapter, @provider, @display_name, @config_sealed, @address_mac, @gateway_mac, @user_identifier, @manage_new_devices, @accepted_capabilities);
 
 -- name: GetAccount :one
 select * from connected_accounts where connected_account_id = @connected_account_id;
@@ -39,6 +39,19 @@ select * from connected_accounts where connected_account_id = @connected_account
 -- name: GetAccountByAddress :one
 select * from connected_accounts where adapter = @adapter and address_mac = @address_mac and deleted_at is null;
 
+-- name: HoldGateway :exec
+-- Until the end of the transaction nobody else connects the gateway, or learns that an account reaches it.
+select pg_advisory_xact_lock(hashtextextended('connected_accounts.gateway/' || encode(@gateway_mac::bytea, 'hex'), 0));
+
+-- name: GetAccountByGateway :one
+-- Another account that reaches the gateway.
+select * from connected_accounts
+where adapter = @adapter and gateway_mac = @gateway_mac and deleted_at is null and connected_account_id <> @connected_account_id
+order by created_at, connected_account_id limit 1;
+
+-- name: SetAccountGateway :exec
+update connected_accounts set gateway_mac = @gateway_mac where connected_account_id = @connected_account_id and deleted_at is null;
+
 -- name: ListAccountsOfAdapter :many
 select * from connected_accounts where adapter = @adapter and deleted_at is null order by created_at, connected_account_id;
 
@@ -47,12 +60,12 @@ select sqlc.embed(a), (select count(*) from devices d where d.connected_account_
 from connected_accounts a where a.deleted_at is null order by a.created_at, a.connected_account_id;
 
 -- name: UpdateAccountConfig :execrows
-update connected_accounts set display_name = @display_name, config_sealed = @config_sealed, address_mac = @address_mac,
+update connected_accounts set display_name = @display_name, config_sealed = @config_sealed, address_mac = @address_mac, gateway_mac = @gateway_mac,
   user_identifier = @user_identifier, due_at = now(), wake_seq = wake_seq + 1
 where connected_account_id = @connected_account_id and deleted_at is null;
 
 -- name: DeleteAccount :exec
-update connected_accounts set deleted_at = now(), config_sealed = @config_sealed, address_mac = null, error_code = null, error_message = null,
+update connected_accounts set deleted_at = now(), config_sealed = @config_sealed, address_mac = null, gateway_mac = null, error_code = null, error_message = null,
   due_at = now(), wake_seq = wake_seq + 1
 where connected_account_id = @connected_account_id;
 

@@ -1,0 +1,91 @@
+package zigbee2mqtt
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// strange is an adapter without a connection that has everything told of one, and who was met.
+func strange(t *testing.T, verdict error) (a *Adapter, met chan string) {
+	t.Helper()
+	met = make(chan string, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	a = &Adapter{config: Config{Topic: "z", Met: func(_ context.Context, gateway string) error {
+		met <- gateway
+		return verdict
+	}}, running: ctx, changed: make(chan struct{})}
+	a.bridge.reset()
+	t.Cleanup(func() {
+		cancel()
+		a.meetings.Wait()
+	})
+	return a, met
+}
+
+func (a *Adapter) absent() error {
+	a.meetings.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if absence := a.unmet(); absence != nil {
+		return absence.err
+	}
+	return nil
+}
+
+// Nobody is let to a network before it has said, over this connection, which it is, in whichever order it says things.
+func TestNetworksAreMetBeforeAnythingElse(t *testing.T) {
+	t.Parallel()
+	const info, devices = `{"coordinator":{"ieee_address":"0x00124B0014D9A1F0"}}`, `[{"ieee_address":"0x00124b0014d9a1f0","type":"Coordinator"}]`
+	for name, told := range map[string][][2]string{
+		"the settings first":          {{"bridge/info", info}, {"bridge/devices", devices}},
+		"the devices first":           {{"bridge/devices", devices}, {"bridge/info", info}},
+		"an old one, settings first":  {{"bridge/info", `{}`}, {"bridge/devices", devices}},
+		"an old one, devices first":   {{"bridge/devices", devices}, {"bridge/info", `{}`}},
+		"one that is told of its own": {{"bridge/info", info}},
+	} {
+		a, met := strange(t, nil)
+		if a.absent() == nil {
+			t.Errorf("%s: it is reached before it has said anything", name)
+		}
+		for _, m := range told {
+			a.receive("z/"+m[0], []byte(m[1]), true)
+		}
+		if err := a.absent(); err != nil || len(met) != 1 {
+			t.Errorf("%s: %v, met %d times", name, err, len(met))
+		}
+		if got := <-met; got != "0x00124b0014d9a1f0" {
+			t.Errorf("%s: it is %q", name, got)
+		}
+		a.bridge.reset() // the connection was lost: the same address may lead elsewhere
+		if a.absent() == nil {
+			t.Errorf("%s: it is reached again before it has said anything", name)
+		}
+		a.receive("z/bridge/devices", []byte(`[]`), true)
+		if a.absent() == nil {
+			t.Errorf("%s: what was said before counts", name)
+		}
+		a.receive("z/bridge/info", []byte(`{"coordinator":{"ieee_address":"0x00124b0014d9a1f1"}}`), true)
+		if err := a.absent(); err != nil || <-met != "0x00124b0014d9a1f1" {
+			t.Errorf("%s: another one: %v", name, err)
+		}
+	}
+}
+
+func TestNetworkThatIsAnothersIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("it is another's")
+	a, met := strange(t, refused)
+	a.receive("z/bridge/info", []byte(`{"coordinator":{"ieee_address":"0x1"}}`), true)
+	if err := a.absent(); !errors.Is(err, refused) {
+		t.Errorf("got %v", err)
+	}
+	a.receive("z/bridge/info", []byte(`{"coordinator":{"ieee_address":"0x1"}}`), true)
+	if err := a.absent(); !errors.Is(err, refused) || len(met) != 1 {
+		t.Errorf("said once more: %v, met %d times", err, len(met))
+	}
+	a.meetOnceMore(a.bridge.meeting) // as after a while
+	if err := a.absent(); !errors.Is(err, refused) || len(met) != 2 {
+		t.Errorf("a while after: %v, met %d times", err, len(met))
+	}
+}
