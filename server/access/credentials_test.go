@@ -118,7 +118,10 @@ func wrong(good, revoked string) map[string]string {
 		}
 		return string(b)
 	}
-	secret := strings.LastIndexAny(good, "_.") + 1 // which it begins with
+	secret := strings.LastIndexByte(good, '.') + 1 // of a console session its signature, in which a _ may be
+	if secret == 0 {
+		secret = strings.LastIndexByte(good, '_') + 1
+	}
 	nothing := good[:secret] + strings.Repeat("2", len(good)-secret)
 	return map[string]string{
 		"its first byte is another": other(secret), "its last byte is another": other(len(good) - 2), "all of it is": nothing,
