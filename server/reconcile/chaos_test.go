@@ -179,8 +179,10 @@ func TestNothingIsWrittenBeforeTheDeviceWasRead(t *testing.T) {
 		}
 		return false
 	}})
+	b.stopEngine() // a look that is under way has read the device
 	broken.Store(true)
 	_, a := b.create("2580")
+	b.startEngine()
 	b.until("reading is tried again", func() bool { return reads.Load() >= 2 })
 	if n := writes.Load(); n > 0 || b.onLock("2580") {
 		t.Errorf("%d times something was written", n)
