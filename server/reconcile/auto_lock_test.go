@@ -29,16 +29,6 @@ func (b *bed) autoLock(delay float64) access.Attempt {
 	return a
 }
 
-func TestAutoLockWhoseAnswerIsLostIsSentOnce(t *testing.T) {
-	t.Parallel()
-	var sent atomic.Int32
-	b := start(t, options{profile: "yale", access: access.Options{BoltPatience: 2 * time.Second},
-		vendor: settings(&sent, func() { panic(http.ErrAbortHandler) })})
-	if a := b.ended(b.autoLock(5)); a.ErrorType != "action_attempt_expired" || sent.Load() != 1 {
-		t.Errorf("%s %s after %d commands", a.Status, a.ErrorType, sent.Load())
-	}
-}
-
 // Seconds are no whole number of nanoseconds in binary.
 func TestAutoLockTakesDelaysWithFractions(t *testing.T) {
 	t.Parallel()

@@ -215,17 +215,6 @@ func TestCommandsWithoutAnEndHoldUpNoCodes(t *testing.T) {
 	b.stopEngine()
 }
 
-func TestCommandWhoseAnswerIsLostIsNotSentAgain(t *testing.T) {
-	t.Parallel()
-	var sent atomic.Int32
-	b := start(t, options{profile: "august", access: access.Options{BoltPatience: 700 * time.Millisecond},
-		vendor: commands(&sent, func(http.ResponseWriter, int32) bool { panic(http.ErrAbortHandler) })})
-	a := b.ended(b.door(false))
-	if a.Status != access.Failed || a.ErrorType != "action_attempt_expired" || sent.Load() != 1 {
-		t.Errorf("%s %s after %d commands", a.Status, a.ErrorType, sent.Load())
-	}
-}
-
 func TestCommandThatWasUnderWayInACrashIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int32
