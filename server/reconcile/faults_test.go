@@ -307,25 +307,28 @@ func TestTimeBoundCodes(t *testing.T) {
 	for _, profile := range []string{"august", "smartthings", "kwikset"} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, options{profile: profile})
+			var c clock
+			b := start(t, options{profile: profile, access: access.Options{Now: c.now}})
 			far := time.Now().Add(100 * time.Hour).UTC().Format(time.RFC3339)
 			further := time.Now().Add(101 * time.Hour).UTC().Format(time.RFC3339)
-			c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", StartsAt: far, EndsAt: further, NativeScheduling: true, EvenIfOffline: true})
+			code, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", StartsAt: far, EndsAt: further, NativeScheduling: true, EvenIfOffline: true})
 			b.must(err)
 			b.succeeded(a) // there is nothing to wait for
-			if got := b.code(c.ID); got.Status != access.StatusUnset || b.onLock("2580") {
+			if got := b.code(code.ID); got.Status != access.StatusUnset || b.onLock("2580") {
 				t.Fatalf("far ahead it is %s", got.Status)
 			}
 			begun := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
-			soon := time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339)
-			a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), StartsAt: begun, EndsAt: soon, EvenIfOffline: true})
+			soon := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+			a, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: code.ID.String(), StartsAt: begun, EndsAt: soon, EvenIfOffline: true})
 			b.must(err)
 			b.succeeded(a)
-			if got := b.code(c.ID); got.Status != access.StatusSet || !b.onLock("2580") {
+			if got := b.code(code.ID); got.Status != access.StatusSet || !b.onLock("2580") {
 				t.Fatalf("begun it is %s", got.Status)
 			}
+			c.ahead.Store(int64(2 * time.Hour))
+			b.must(b.access.Hint(t.Context(), b.account, b.lock))
 			b.until("it is over and gone", func() bool {
-				_, err := b.access.GetCode(t.Context(), b.p, true, c.ID.String(), "", "")
+				_, err := b.access.GetCode(t.Context(), b.p, true, code.ID.String(), "", "")
 				return err != nil && !b.onLock("2580")
 			})
 		})
