@@ -85,7 +85,12 @@ func TestAcsUserIsDrivenToItsSystem(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	y := s.AccessSystem(t)
-	y.Control(t, http.MethodPut, "/faults", map[string]any{"latency_ms": map[string]int{"min": 300, "max": 300}}, nil)
+	latency := func(ms int) {
+		t.Helper()
+		y.Control(t, http.MethodPut, "/faults", map[string]any{"latency_ms": map[string]int{"min": ms, "max": ms}}, nil)
+	}
+	slow, quick := func() { t.Helper(); latency(3000) }, func() { t.Helper(); latency(0) } // what is pending is to be seen
+	quick()
 	everyone, technicians := groupNamed(t, s, y, "Everyone"), groupNamed(t, s, y, "Technicians")
 	made := newUser(t, s, y, map[string]any{"email": "jane@example.com", "phone_number": "+15555550100", "acs_access_group_ids": []string{everyone, everyone},
 		"access_schedule": map[string]any{"ends_at": time.Now().Add(time.Hour)}})
@@ -112,11 +117,13 @@ func TestAcsUserIsDrivenToItsSystem(t *testing.T) {
 	opens("Car park", "")
 	opens("Server room", "no_group")
 
+	slow()
 	done(t, s, "/acs/users/suspend", made.AcsUserID, nil)
 	if u := user(t, s, made.AcsUserID); !*u.IsSuspended || !slices.Equal(mutations(u), []string{"updating_suspension_state"}) || u.PendingMutations[0].From["is_suspended"] != false ||
 		u.PendingMutations[0].To["is_suspended"] != true {
 		t.Errorf("being suspended: %+v", u)
 	}
+	quick()
 	settled(t, s, made.AcsUserID)
 	opens("Car park", "suspended")
 	done(t, s, "/acs/users/suspend", made.AcsUserID, nil) // again
@@ -124,12 +131,14 @@ func TestAcsUserIsDrivenToItsSystem(t *testing.T) {
 	settled(t, s, made.AcsUserID)
 	opens("Car park", "")
 
+	slow()
 	done(t, s, "/acs/users/add_to_access_group", made.AcsUserID, map[string]any{"acs_access_group_id": technicians})
 	done(t, s, "/acs/users/remove_from_access_group", made.AcsUserID, map[string]any{"acs_access_group_id": everyone})
 	if u := user(t, s, made.AcsUserID); !slices.Equal(mutations(u), []string{"updating_group_membership", "updating_group_membership"}) ||
 		u.PendingMutations[0].From["acs_access_group_id"] != everyone || u.PendingMutations[1].To["acs_access_group_id"] != technicians {
 		t.Errorf("between groups: %+v", u.PendingMutations)
 	}
+	quick()
 	var accessible api.AcsEntrancesOfUserResponse
 	s.Post(t, "/acs/users/list_accessible_entrances", map[string]any{"acs_user_id": made.AcsUserID}, &accessible)
 	if names := each(accessible.AcsEntrances, func(e api.AcsEntrance) string { return e.DisplayName }); !slices.Equal(names, []string{"Main entrance", "Server room"}) {
@@ -140,10 +149,12 @@ func TestAcsUserIsDrivenToItsSystem(t *testing.T) {
 	opens("Server room", "")
 
 	later := time.Now().Add(24 * time.Hour)
+	slow()
 	done(t, s, "/acs/users/update", made.AcsUserID, map[string]any{"full_name": "Jane Roe", "access_schedule": map[string]any{"starts_at": later, "ends_at": later.Add(time.Hour)}})
 	if u := user(t, s, made.AcsUserID); !slices.Equal(mutations(u), []string{"updating_user_information", "updating_access_schedule"}) || u.PendingMutations[0].From["full_name"] != "Jane Doe" {
 		t.Errorf("being changed: %+v", u.PendingMutations)
 	}
+	quick()
 	settled(t, s, made.AcsUserID)
 	opens("Server room", "too_early")
 	done(t, s, "/acs/users/update", made.AcsUserID, map[string]any{"access_schedule": nil, "email_address": "roe@example.com"})
@@ -155,6 +166,7 @@ func TestAcsUserIsDrivenToItsSystem(t *testing.T) {
 	settled(t, s, made.AcsUserID)
 	opens("Server room", "no_group")
 
+	slow()
 	done(t, s, "/acs/users/delete", made.AcsUserID, nil)
 	done(t, s, "/acs/users/delete", made.AcsUserID, nil) // again
 	if u := user(t, s, made.AcsUserID); len(u.Warnings) != 1 || u.Warnings[0].WarningCode != "being_deleted" || !slices.Equal(mutations(u), []string{"deleting"}) {
@@ -164,6 +176,7 @@ func TestAcsUserIsDrivenToItsSystem(t *testing.T) {
 	if status := s.Post(t, "/acs/users/update", map[string]any{"acs_user_id": made.AcsUserID, "full_name": "Too late"}, &f); status != http.StatusBadRequest {
 		t.Errorf("update what is being deleted: %d", status)
 	}
+	quick()
 	apptest.Until(t, "the user is gone", func() bool {
 		return s.Post(t, "/acs/users/get", map[string]any{"acs_user_id": made.AcsUserID}, nil) == http.StatusNotFound
 	})

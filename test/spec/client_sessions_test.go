@@ -163,7 +163,7 @@ func TestClientSessionsChangeAndEndAtOnce(t *testing.T) {
 	if got := refused(t, s, s.APIKey, "/client_sessions/get", params{"client_session_id": again.ClientSessionID}); got != "404 client_session_not_found" {
 		t.Errorf("read a deleted one: %s", got)
 	}
-	short := session(t, s, params{"expires_at": time.Now().Add(time.Second)})
+	short := session(t, s, params{"expires_at": time.Now().Add(5 * time.Second)})
 	apptest.Until(t, "a session is over", func() bool {
 		return refusedOr(t, s, short.Token) == "401 client_session_expired"
 	})
