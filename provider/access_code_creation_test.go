@@ -286,7 +286,7 @@ func TestServerDiagnosticsOfCodesSayWhatToDo(t *testing.T) {
 			PreConfig: func() {
 				srv.Post(t, "/connected_accounts/simulate/disconnect", map[string]any{"connected_account_id": account}, nil)
 			},
-			Config:      onServer(srv, accessCodeOn(disconnected, "timeouts {\n    create = \"3s\"\n  }")),
+			Config:      onServer(srv, accessCodeOn(disconnected, "timeouts {\n    create = \"15s\"\n  }")),
 			ExpectError: says("account_disconnected", "have its owner log in again", "Then the server sets the code", "terraform untaint"),
 		},
 		{Config: onServer(srv, forgotten)},

@@ -50,7 +50,7 @@ func TestServerAccessCodeSetOnLocksOfSeveralVendors(t *testing.T) {
 			{Config: config("", august, nuki, ttlock), ConfigPlanChecks: plansNothing()},
 			{
 				PreConfig:   offline("/offline"),
-				Config:      config("code = \"452613\"\n  timeouts {\n    update = \"3s\"\n  }", august, nuki, ttlock),
+				Config:      config("code = \"452613\"\n  timeouts {\n    update = \"15s\"\n  }", august, nuki, ttlock),
 				ExpectError: says("Error: Set the access code on a lock", "("+ttlock+")", "The server keeps trying", "The other locks of the set are not affected"),
 			},
 			{

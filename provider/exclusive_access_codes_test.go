@@ -156,7 +156,7 @@ func TestServerExclusiveAccessCodesOnALockThatIsOffline(t *testing.T) {
 		{Config: config(""), Check: opens(true, true, true), ExpectNonEmptyPlan: true},
 		{
 			PreConfig:   control("/offline"),
-			Config:      config("\n  timeouts {\n    update = \"2s\"\n  }"),
+			Config:      config("\n  timeouts {\n    update = \"15s\"\n  }"),
 			ExpectError: says("Error: Delete other access codes", "The PIN may still open the door"),
 		},
 		{

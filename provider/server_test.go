@@ -272,7 +272,7 @@ func TestServerLockThatIsOffline(t *testing.T) {
 	srv := apptest.Start(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	lock := srv.Lock(t, device)
-	config := onServer(srv, accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"2s\"\n    delete = \"20s\"\n  }"))
+	config := onServer(srv, accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"15s\"\n    delete = \"20s\"\n  }"))
 	play(t, resource.TestCase{
 		CheckDestroy: func(*terraform.State) error {
 			if lock.Has(t, "2468") {
@@ -282,7 +282,13 @@ func TestServerLockThatIsOffline(t *testing.T) {
 		},
 		Steps: []resource.TestStep{
 			{
-				PreConfig:   func() { lock.Control(t, http.MethodPost, "/offline", nil) },
+				PreConfig: func() {
+					lock.Control(t, http.MethodPost, "/offline", nil)
+					apptest.Until(t, "the server knows", func() bool {
+						var d api.DeviceResponse
+						return srv.Post(t, "/devices/get", map[string]any{"device_id": device}, &d) == http.StatusOK && !d.Device.Properties.Online
+					})
+				},
 				Config:      config,
 				ExpectError: says("Error: Create access code", "(CREATE_ACCESS_CODE) was still pending when the time was up", "the access code says:", "device_offline", "terraform untaint"),
 			},
@@ -306,7 +312,7 @@ func TestServerLockThatIsSlow(t *testing.T) {
 			lock.Control(t, http.MethodPut, "/faults", map[string]any{"latency_ms": map[string]int{"min": ms, "max": ms}})
 		}
 	}
-	config := onServer(srv, accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"1s\"\n  }"))
+	config := onServer(srv, accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"15s\"\n  }"))
 	play(t, resource.TestCase{
 		CheckDestroy: func(*terraform.State) error {
 			if lock.Has(t, "2468") {
@@ -315,7 +321,7 @@ func TestServerLockThatIsSlow(t *testing.T) {
 			return nil
 		},
 		Steps: []resource.TestStep{
-			{PreConfig: latency(4000), Config: config, ExpectError: says("was still pending when the time was up", "marked as tainted")},
+			{PreConfig: latency(30_000), Config: config, ExpectError: says("was still pending when the time was up", "marked as tainted")},
 			{PreConfig: latency(1), Config: config, Destroy: true},
 		},
 	})
