@@ -165,7 +165,7 @@ func TestEndpointThatIsBusyAllTheTimeReceivesEachEventOnce(t *testing.T) {
 
 func TestEndpointThatDoesNotAnswerHoldsFewRequests(t *testing.T) {
 	t.Parallel()
-	b := start(t, webhooks.Options{AllowPrefixes: loopback})
+	b := start(t, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Minute})
 	released, release := gate(t)
 	s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-released })
 	prompt := newSink(t, nil)
