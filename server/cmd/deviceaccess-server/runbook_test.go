@@ -2,9 +2,9 @@ package main
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -65,18 +65,20 @@ func TestTheRunbookNamesMetricsThatThereAre(t *testing.T) {
 	t.Parallel()
 	text := runbookText(t)
 	p := newProgram(t)
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	r, _ := p.serve("--metrics-listen", "127.0.0.1:0")
+	log, err := os.ReadFile(filepath.Join(p.dir, "server.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String() // which nobody else has by the time it is used
-	l.Close()                    // nothing was served
-	r, _ := p.serve("--metrics-listen", address)
+	where := regexp.MustCompile(`msg=metrics url=(\S+)`).FindSubmatch(log)
+	if where == nil {
+		t.Fatalf("the log does not tell where metrics are: %s", log)
+	}
 	told := ""
 	name := regexp.MustCompile(`deviceaccess_[a-z_]+`)
 	p.until("all metrics are there", func() bool {
 		p.post(r, r.APIKey, "/devices/list", "{}", nil)
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, string(where[1]), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -90,14 +90,18 @@ func (p *program) ok(args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// serve starts the server and waits until it is ready.
+// serve starts the server and waits until it is ready. What it logs is in p.dir, in server.log.
 func (p *program) serve(args ...string) (ready, *exec.Cmd) {
 	p.Helper()
 	file := filepath.Join(p.dir, "ready.json")
 	if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
 		p.Fatal(err)
 	}
-	log := &bytes.Buffer{}
+	log, err := os.Create(filepath.Join(p.dir, "server.log"))
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer log.Close() // the server has its own
 	cmd := p.command(append([]string{"serve", "--sandbox", "--listen", "127.0.0.1:0", "--ready-file", file}, args...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if p.log != nil {
