@@ -1,7 +1,7 @@
 package reconcile_test
 
 import (
-	"fmt"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -93,7 +93,7 @@ func (b *bed) hurry() {
 // that is over, what is on the lock is what should be, and no attempt is left.
 func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 	t.Parallel()
-	for _, profile := range []string{"august", "smartthings", "nuki", "ttlock", "schlage"} {
+	for profile, length := range map[string]int{"august": 6, "smartthings": 6, "nuki": 6, "ttlock": 6, "schlage": 4} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			b := start(t, options{profile: profile, access: access.Options{ConfirmTimeout: 500 * time.Millisecond, ListLag: 400 * time.Millisecond}})
@@ -104,8 +104,12 @@ func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 			b.faults(map[string]any{"failure_rate": map[string]float64{"transient": 0.05, "unconfirmed": 0.1, "failed": 0.1, "busy": 0.05},
 				"lost_webhook": 0.2, "eventual_consistency_window_ms": 50})
 			rng := rand.New(rand.NewPCG(1, 2))
-			pin := func() string {
-				return fmt.Sprintf("%d%d%d%d", 11+rng.IntN(88), 4+rng.IntN(5), 1+rng.IntN(3), 11+rng.IntN(88))
+			pin := func() string { // that all of them take
+				digits := []byte{'3' + byte(rng.IntN(4))}
+				for len(digits) < length {
+					digits = append(digits, '1'+byte(rng.IntN(6)))
+				}
+				return string(digits)
 			}
 			var attempts []access.Attempt
 			for range 60 {
@@ -120,11 +124,14 @@ func TestAfterAllFaultsTheLockHasWhatItShould(t *testing.T) {
 				default:
 					a, err = b.access.DeleteCode(t.Context(), b.p, cs[rng.IntN(len(cs))].ID.String(), "")
 				}
-				if err == nil {
-					attempts = append(attempts, a)
+				var refused *access.Error
+				if errors.As(err, &refused) && (refused.Kind == access.Conflict || refused.Kind == access.NotFound) {
+					continue // a code that is being removed, or was, or a PIN that is there
 				}
+				b.must(err)
+				attempts = append(attempts, a)
 			}
-			if len(attempts) < 30 { // what is refused changes nothing
+			if len(attempts) < 20 { // also when none that is to be removed goes meanwhile
 				t.Fatalf("only %d of 60 were accepted", len(attempts))
 			}
 			b.faults(map[string]any{})
