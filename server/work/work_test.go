@@ -284,7 +284,7 @@ func TestHolderWhoseLeaseRanOutIsCutOffAndRecordsNothing(t *testing.T) {
 			return nil
 		}
 		// What a paused process would find: somebody else has the key.
-		if _, err := db.Pool.Exec(ctx, "update leases set fence = fence + 1, held_until = now() - interval '1 second' where key like 'counter:%'"); err != nil {
+		if _, err := db.Pool.Exec(context.WithoutCancel(ctx), "update leases set fence = fence + 1, held_until = now() - interval '1 second' where key like 'counter:%'"); err != nil {
 			return err
 		}
 		close(frozen)
@@ -292,11 +292,15 @@ func TestHolderWhoseLeaseRanOutIsCutOffAndRecordsNothing(t *testing.T) {
 		recorded <- db.InTx(context.WithoutCancel(ctx), func(tx store.Tx) error { return lease.Check(context.WithoutCancel(ctx), tx) })
 		return ctx.Err()
 	}
-	w := start(t, db, work.Options{Sweep: 20 * time.Millisecond, LeaseTTL: 100 * time.Millisecond}, c)
+	w := start(t, db, work.Options{Sweep: 20 * time.Millisecond, LeaseTTL: 2 * time.Second}, c)
 	id := uuid.New()
 	c.want(id)
 	wake(t, db, w, id)
-	<-frozen
+	select {
+	case <-frozen:
+	case <-time.After(30 * time.Second):
+		t.Fatal("nobody has begun")
+	}
 	select {
 	case err := <-recorded:
 		if !errors.Is(err, work.ErrLost) {
