@@ -94,7 +94,7 @@ func TestPoolCodeThatVanishesIsPutBack(t *testing.T) {
 	if got := b.told("access_code.deleted_external_to_seam"); len(got) != 0 {
 		t.Error("that is told, of codes that nobody knows")
 	}
-	b.read(found("z", "9876"))
+	b.read(found("z", "987654"))
 	b.look()
 	if b.code(guest.ID).BackupAvailable {
 		t.Error("a code that is not on the lock can be pulled")

@@ -20,7 +20,7 @@ func TestCodeOfAKeyTakesNoPINThatIsGoneSinceItsFirstTry(t *testing.T) {
 		c, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: device, PIN: pin, CommonCodeKey: "k", NativeScheduling: true, EvenIfOffline: true})
 		return c, err
 	}
-	first, err := ofKey(other.String(), "2580")
+	first, err := ofKey(other.String(), "746283")
 	b.must(err)
 	// The next one meets a deadlock, as soon as the test lets it.
 	const gate = 7
@@ -52,7 +52,7 @@ func TestCodeOfAKeyTakesNoPINThatIsGoneSinceItsFirstTry(t *testing.T) {
 	b.must(err)
 	_, err = keeper.Exec(t.Context(), "select pg_advisory_unlock($1)", gate)
 	b.must(err)
-	if c := <-created; c.PIN == nil || *c.PIN == "2580" {
+	if c := <-created; c.PIN == nil || *c.PIN == "746283" {
 		t.Error("it has the PIN of a code that was deleted")
 	}
 }

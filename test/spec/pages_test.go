@@ -62,7 +62,7 @@ func pagedLists(device string) map[string]paged {
 		"/access_codes/list":        {"access_codes", "access_code_id", onDevice, codes},
 		"/action_attempts/list":     {"action_attempts", "action_attempt_id", onDevice, codes},
 		"/access_codes/unmanaged/list": {"access_codes", "access_code_id", onDevice, three("/access_codes/simulate/create_unmanaged_access_code", func(i int) map[string]any {
-			return map[string]any{"device_id": device, "name": "Found", "code": fmt.Sprint(7001 + i)}
+			return map[string]any{"device_id": device, "name": "Found", "code": fmt.Sprint(700001 + i)}
 		})},
 	}
 }

@@ -113,7 +113,7 @@ func TestUserIdentitiesAreCreatedReadChangedAndDeleted(t *testing.T) {
 		"all":           {map[string]any{}, []string{"jane-2", "joe"}},
 		"a page":        {map[string]any{"limit": 1}, []string{"jane-2"}},
 		"by name":       {map[string]any{"search": "JOE"}, []string{"joe"}},
-		"by number":     {map[string]any{"search": "8387"}, []string{"jane-2"}},
+		"by number":     {map[string]any{"search": "2071838750"}, []string{"jane-2"}},
 		"by identifier": {map[string]any{"search": joe.UserIdentityID}, []string{"joe"}},
 		"by none":       {map[string]any{"search": "joe@example.comjane"}, nil},
 		"these":         {map[string]any{"user_identity_ids": []string{joe.UserIdentityID, uuid.NewString()}}, []string{"joe"}},
