@@ -48,11 +48,12 @@ func TestAutoLockGoesAheadOfCodes(t *testing.T) {
 	var sent, codes atomic.Int32
 	began, asked := make(chan struct{}), make(chan struct{})
 	count := settings(&sent, func() {})
-	b := start(t, options{profile: "yale", vendor: func(w http.ResponseWriter, r *http.Request) bool {
+	var b *bed
+	b = start(t, options{profile: "yale", vendor: func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/access_codes") && sent.Load() == 0 {
 			if codes.Add(1) == 1 {
 				close(began)
-				<-asked
+				b.gate(asked)
 			}
 		}
 		return count(w, r)
@@ -62,7 +63,7 @@ func TestAutoLockGoesAheadOfCodes(t *testing.T) {
 		b.create(pin)
 	}
 	b.startEngine()
-	<-began
+	b.gate(began)
 	a := b.autoLock(5)
 	close(asked)
 	b.succeeded(a)
@@ -87,7 +88,7 @@ func TestWhoComesWhileASettingIsAwaitedGoesAheadOfCodes(t *testing.T) {
 		case r.Method == http.MethodPost && (what == "actions" || what == "access_codes"):
 			order <- what
 		case r.Method == http.MethodGet && what == "access_codes" && armed.Load():
-			ask.Do(func() { b.door(false) })
+			ask.Do(func() { b.knock(false) })
 		}
 		return lose(w, r)
 	}})

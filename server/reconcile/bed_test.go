@@ -161,6 +161,16 @@ func (b *bed) until(what string, ok func() bool) {
 	}
 }
 
+// gate waits for a channel to be closed, or for the test to end, also where it cannot be ended.
+func (b *bed) gate(c <-chan struct{}) {
+	select {
+	case <-c:
+	case <-time.After(60 * time.Second):
+		b.Error("waited in vain at a gate")
+	case <-b.Context().Done():
+	}
+}
+
 // codeOnLock is a code in the lock's own memory.
 type codeOnLock struct {
 	ID   string `json:"access_code_id"`
