@@ -27,7 +27,19 @@ type queue struct {
 func newQueue(t *testing.T) (q *queue, jane, joe string) {
 	t.Helper()
 	q = &queue{liar: newLiar(t), goOn: make(chan struct{})}
+	looks, all := make(chan struct{}), make(chan struct{})
+	looked := sync.OnceFunc(func() { close(looks) })
+	wait := func(c <-chan struct{}) {
+		select {
+		case <-c:
+		case <-t.Context().Done():
+		}
+	}
 	q.tells(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if isLook(r) {
+			looked()
+			wait(all)
+		}
 		if r.Method == http.MethodGet {
 			return false
 		}
@@ -36,13 +48,17 @@ func newQueue(t *testing.T) (q *queue, jane, joe string) {
 		q.sent = append(q.sent, r.Method+" "+string(body))
 		q.mu.Unlock()
 		if bytes.Contains(body, []byte("Slow")) {
-			<-q.goOn
+			wait(q.goOn)
 		}
 		return false
 	})
-	q.control(http.MethodPut, "/faults", map[string]any{"latency_ms": map[string]int{"min": 500, "max": 500}}) // one look finds all three
+	if status := q.s.Post(t, "/connected_accounts/sync", map[string]any{"connected_account_id": q.y.AccountID}, nil); status != http.StatusOK {
+		t.Fatalf("sync: %d", status)
+	}
+	wait(looks) // this one finds all three
 	newUser(t, q.s, q.y, map[string]any{"full_name": "Slow"})
 	jane, joe = newUser(t, q.s, q.y, nil).AcsUserID, newUser(t, q.s, q.y, map[string]any{"full_name": "Joe"}).AcsUserID
+	close(all)
 	apptest.Until(t, "the first is being written", func() bool { return len(q.writes()) > 0 })
 	return q, jane, joe
 }
@@ -78,7 +94,7 @@ func TestNothingIsWrittenOnceTheAccountIsDisconnected(t *testing.T) {
 	}
 	close(q.goOn)
 	apptest.Until(t, "the first is written", func() bool { return len(q.named("Slow")) == 1 })
-	<-time.After(time.Second) // as long as two writes take: another would have begun
+	<-time.After(time.Second) // as long as many writes take: another would have begun
 	if w := q.writes(); len(w) != 1 {
 		t.Errorf("written after the account was disconnected: %v", w)
 	}
