@@ -307,6 +307,7 @@ func TestPartitionsWaitForReadersAndNotTheOthersForThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer reading.Rollback(context.WithoutCancel(t.Context()))
 	if _, err := reading.Exec(t.Context(), "select from events limit 1"); err != nil {
 		t.Fatal(err)
 	}
@@ -315,6 +316,17 @@ func TestPartitionsWaitForReadersAndNotTheOthersForThem(t *testing.T) {
 		_, _, err := h.db.DropPartitions(context.WithoutCancel(t.Context()), h.now.Add(-retention))
 		done <- err
 	}()
+	const waits = "pg_locks where relation = 'events'::regclass and not granted and database = (select oid from pg_database where datname = current_database())"
+	for deadline := time.Now().Add(60 * time.Second); h.count(waits) == 0; {
+		select {
+		case err := <-done:
+			t.Fatalf("dropped below a reader: %v", err)
+		case <-time.After(time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nobody waits for the reader")
+		}
+	}
 	for range 20 {
 		h.write(h.now, h.now.Add(time.Hour))
 	}
