@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,23 +69,39 @@ func TestOpenWaitsForAnotherProcess(t *testing.T) {
 			t.Parallel()
 			dir := seeded(t)
 			proceed := prepare(t, dir)
-			opened := make(chan error, 1)
+			opened, patience := make(chan error, 1), &patience{Context: t.Context()}
 			go func() {
-				h, err := pglocal.Open(t.Context(), pglocal.Options{Dir: dir, NoSync: true})
+				h, err := pglocal.Open(patience, pglocal.Options{Dir: dir, NoSync: true})
 				if err == nil {
 					err = errors.Join(insert(t.Context(), h.DSN("postgres"), "opened"), h.Close(t.Context()))
 				}
 				opened <- err
 			}()
-			select {
-			case err := <-opened:
-				t.Errorf("Open did not wait: %v", err)
-			case <-time.After(200 * time.Millisecond): // several of its rounds
-				ok(t, proceed())
-				ok(t, <-opened)
+			for deadline := time.Now().Add(60 * time.Second); patience.asked.Load() < 5; { // before it has tried, it asks nothing
+				select {
+				case err := <-opened:
+					t.Fatalf("Open did not wait: %v", err)
+				case <-time.After(time.Millisecond):
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("Open does not try again")
+				}
 			}
+			ok(t, proceed())
+			ok(t, <-opened)
 		})
 	}
+}
+
+// patience is a context that counts how often somebody has begun to wait until it ends, or for something else.
+type patience struct {
+	context.Context
+	asked atomic.Int32
+}
+
+func (p *patience) Done() <-chan struct{} {
+	p.asked.Add(1)
+	return p.Context.Done()
 }
 
 func TestOpenEndsWithItsContext(t *testing.T) {

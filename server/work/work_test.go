@@ -330,17 +330,35 @@ func TestStopWaitsForTheWorkInHand(t *testing.T) {
 	c.want(id)
 	wake(t, db, w, id)
 	<-begun
-	stopped := make(chan error, 1)
-	go func() { stopped <- e.Stop(context.Background()) }()
-	select {
-	case <-stopped:
-		t.Fatal("stopped in the middle of work")
-	case <-time.After(50 * time.Millisecond):
+	type end struct {
+		err      error
+		finished bool
 	}
+	stopped, patience := make(chan end, 1), &patience{Context: context.Background()}
+	go func() { err := e.Stop(patience); stopped <- end{err, c.finished()} }()
+	until(t, "it waits for the work, after the queue", func() bool {
+		select {
+		case <-stopped:
+			t.Fatal("stopped in the middle of work")
+		default:
+		}
+		return patience.asked.Load() >= 2
+	})
 	close(release)
-	if err := <-stopped; err != nil || !c.finished() {
-		t.Fatalf("stopped with %v, finished %v", err, c.finished())
+	if end := <-stopped; end.err != nil || !end.finished {
+		t.Fatalf("stopped with %v, finished %v", end.err, end.finished)
 	}
+}
+
+// patience is a context that counts how often somebody has begun to wait until it ends, or for something else.
+type patience struct {
+	context.Context
+	asked atomic.Int32
+}
+
+func (p *patience) Done() <-chan struct{} {
+	p.asked.Add(1)
+	return p.Context.Done()
 }
 
 func TestPanicOverOneKeyEndsNothingElse(t *testing.T) {
