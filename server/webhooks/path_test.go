@@ -44,8 +44,17 @@ func TestChangesMadeByTheAPIArriveSignedAsTheAPIServesThem(t *testing.T) {
 	if !bytes.Contains(set.body, []byte(`"code":"7351"`)) {
 		t.Errorf("without the PIN: %s", set.body)
 	}
-	for _, m := range endpoint.messages() {
-		if m.eventType(t) == "access_code.created" && bytes.Contains(m.body, []byte(`"7351"`)) {
+	created := func() (all []message) {
+		for _, m := range endpoint.messages() {
+			if m.eventType(t) == "access_code.created" {
+				all = append(all, m)
+			}
+		}
+		return all
+	}
+	apptest.Until(t, "the endpoint hears that the code was created", func() bool { return len(created()) > 0 })
+	for _, m := range created() {
+		if bytes.Contains(m.body, []byte(`"7351"`)) {
 			t.Errorf("a type that carries no PIN: %s", m.body)
 		}
 	}
