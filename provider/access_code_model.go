@@ -32,6 +32,7 @@ type accessCodeModel struct {
 	MaxTimeRounding               types.String   `tfsdk:"max_time_rounding"`
 	Type                          types.String   `tfsdk:"type"`
 	Status                        types.String   `tfsdk:"status"`
+	Errors                        types.List     `tfsdk:"errors"`
 	IsManaged                     types.Bool     `tfsdk:"is_managed"`
 	CreatedAt                     types.String   `tfsdk:"created_at"`
 	WaitForSet                    types.Bool     `tfsdk:"wait_for_set"`
@@ -51,7 +52,7 @@ func (m *accessCodeModel) fill(code *api.AccessCode) {
 	m.PulledBackupAccessCodeID = types.StringPointerValue(code.PulledBackupAccessCodeID)
 	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(code.IsOfflineAccessCode), types.BoolValue(code.IsOneTimeUse)
 	m.Type = types.StringValue(string(code.Type))
-	m.Status = types.StringValue(string(code.Status))
+	m.Status, m.Errors = types.StringValue(string(code.Status)), textList(problemTexts(code.Errors, pinsOf(code.Code, m)...))
 	m.IsManaged = types.BoolValue(true)
 	m.CreatedAt = timestamp(code.CreatedAt)
 }
@@ -67,7 +68,7 @@ func (m *accessCodeModel) fillUnmanaged(code *api.UnmanagedAccessCode) {
 	m.CommonCodeKey, m.IsBackupAccessCodeAvailable, m.PulledBackupAccessCodeID = types.StringNull(), types.BoolValue(false), types.StringNull()
 	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(false), types.BoolValue(false)
 	m.Type = types.StringValue(string(code.Type))
-	m.Status = types.StringValue(code.Status)
+	m.Status, m.Errors = types.StringValue(code.Status), textList(problemTexts(code.Errors, pinsOf(code.Code, m)...))
 	m.IsManaged = types.BoolValue(false)
 	m.CreatedAt = timestamp(code.CreatedAt)
 }
@@ -80,6 +81,15 @@ func (m *accessCodeModel) fillPIN(pin *string) {
 	} else if pin != nil || m.Code.IsUnknown() {
 		m.Code = types.StringPointerValue(pin)
 	}
+}
+
+// pinsOf are the PINs that a text about a code must not tell: the one that the server tells, and those that are known here.
+func pinsOf(told *string, m *accessCodeModel) []string {
+	pins := []string{m.Code.ValueString(), m.CodeWO.ValueString()}
+	if told != nil {
+		pins = append(pins, *told)
+	}
+	return pins
 }
 
 // writesOnly says whether the PIN is given by code_wo.
@@ -100,7 +110,7 @@ func (m *accessCodeModel) applied(code *api.AccessCode) *accessCodeModel {
 	state.CodeWO = types.StringNull() // what is written only is never kept
 	state.fill(code)
 	for _, text := range []struct{ planned, filled *types.String }{
-		{&m.Name, &state.Name}, {&m.Code, &state.Code}, {&m.Type, &state.Type}, {&m.CreatedAt, &state.CreatedAt},
+		{&m.Name, &state.Name}, {&m.Code, &state.Code}, {&m.Type, &state.Type}, {&m.Status, &state.Status}, {&m.CreatedAt, &state.CreatedAt},
 		{&m.CommonCodeKey, &state.CommonCodeKey}, {&m.PulledBackupAccessCodeID, &state.PulledBackupAccessCodeID},
 	} {
 		if !text.planned.IsUnknown() {
@@ -114,6 +124,9 @@ func (m *accessCodeModel) applied(code *api.AccessCode) *accessCodeModel {
 		if !yes.planned.IsUnknown() {
 			*yes.filled = *yes.planned
 		}
+	}
+	if !m.Errors.IsUnknown() {
+		state.Errors = m.Errors
 	}
 	state.StartsAt, state.EndsAt = m.StartsAt, m.EndsAt
 	return &state

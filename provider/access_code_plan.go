@@ -94,7 +94,7 @@ func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.Modify
 	}
 	_, changes := plan.updateRequest(state)
 	if changes || plan.Name.IsUnknown() || plan.Code.IsUnknown() || plan.IsExternalModificationAllowed.IsUnknown() {
-		plan.Status = types.StringUnknown()
+		plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(types.StringType)
 		plan.IsBackupAccessCodeAvailable, plan.PulledBackupAccessCodeID = types.BoolUnknown(), types.StringUnknown()
 	}
 }
@@ -112,7 +112,7 @@ func (r *accessCodeResource) planConversion(ctx context.Context, req resource.Mo
 			"The code "+plan.AccessCodeID.ValueString()+" is on the lock already and is not managed by the workspace. Applying this plan converts it: "+
 				"from then on Terraform changes it, and destroying it takes the PIN off the lock.")
 	}
-	plan.Status = types.StringUnknown()
+	plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(types.StringType)
 	if plan.Name.IsNull() {
 		plan.Name = types.StringUnknown()
 	}

@@ -108,6 +108,9 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 	if imported {
 		resp.Diagnostics.Append(noteImport(ctx, resp.Private, true)...)
 	}
+	if managed != nil {
+		r.warnOfTrouble(ctx, &resp.Diagnostics, managed, pinsOf(managed.Code, &model)...)
+	}
 	refused := unmanaged != nil && unmanaged.CannotBeManaged
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, cannotBeManagedKey, fmt.Append(nil, refused))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)

@@ -11,9 +11,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // defaultTimeout is how long the lock may take. Locks on batteries wake up every few minutes.
@@ -92,8 +94,14 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			"status": schema.StringAttribute{
 				Computed: true,
 				MarkdownDescription: "How far the code is on its lock, such as `unset` (a code of the future), `setting`, `set`, `removing` or `unknown` " +
-					"(the account of the lock is disconnected).",
+					"(the lock was removed from its account at the vendor, or that account is disconnected).",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+			},
+			"errors": schema.ListAttribute{
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "What keeps the code from working, in words, such as that its lock is offline or was removed; empty while nothing does. A refresh warns of " +
+					"a code that is not on its lock because of that.",
+				PlanModifiers: []planmodifier.List{listplanmodifier.UseStateForUnknown()},
 			},
 			"is_managed": schema.BoolAttribute{
 				Computed: true,

@@ -187,10 +187,7 @@ func (m *accessCodeSetModel) remove(ctx context.Context, conn *connection, devic
 func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client, diags *diag.Diagnostics, add func(*diag.Diagnostics, path.Path, string, string), action, deviceID string, err error) {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
-	lock := "the lock " + deviceID
-	if device, readErr := deviceByID(ctx, client, deviceID); readErr == nil && device.DisplayName != "" {
-		lock = fmt.Sprintf("the lock %q (%s)", device.DisplayName, deviceID)
-	}
+	lock := lockName(ctx, client, deviceID)
 	next := nextStep(err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -124,11 +123,7 @@ func (m *accessCodeSetModel) unmanaged(code *api.UnmanagedAccessCode) lockCode {
 }
 
 func (m *accessCodeSetModel) texts(problems []api.Problem) []string {
-	texts := []string{}
-	for _, problem := range problems {
-		texts = append(texts, m.hide(strings.TrimSuffix(problem.Message, ".")+" ("+problem.ErrorCode+")"))
-	}
-	return texts
+	return problemTexts(problems, m.pin())
 }
 
 func (m *accessCodeSetModel) hide(text string) string {

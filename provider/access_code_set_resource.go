@@ -131,6 +131,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 		}
 	}
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
+	r.warnOfTroubles(ctx, &resp.Diagnostics, &model, found)
 	resp.Diagnostics.Append(model.setCodes(ctx, codes)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity(ctx))...)

@@ -67,10 +67,11 @@ func (d *accessCodesDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 					"device_id":      computedText("The lock it is on."),
 					"name":           computedText("Its name. Null if it has none."),
 					"type":           computedText("`ongoing`, or `time_bound` with a time frame."),
-					"status":         computedText("How far it is on its lock, such as `unset` (a code of the future), `setting`, `set` or `removing`."),
-					"starts_at":      computedText("From when it opens. Null if always."),
-					"ends_at":        computedText("Until when it opens. Null if always."),
-					"created_at":     computedText("When it was created, or first seen on the lock."),
+					"status": computedText("How far it is on its lock, such as `unset` (a code of the future, or one that was refused), `setting`, `set`, `removing` or `unknown` (the lock was " +
+						"removed from its account at the vendor, or that account is disconnected)."),
+					"starts_at":  computedText("From when it opens. Null if always."),
+					"ends_at":    computedText("Until when it opens. Null if always."),
+					"created_at": computedText("When it was created, or first seen on the lock."),
 					"is_external_modification_allowed": schema.BoolAttribute{
 						Computed: true, MarkdownDescription: "Whether a change made at the lock stands, instead of being undone.",
 					},

@@ -32,6 +32,7 @@ type connection struct {
 	unknown         []string    // those settings
 	asked           asked
 	changes         webhookChanges
+	lockNames       lockNames
 	convertOnImport bool
 	waitForSet      bool
 }

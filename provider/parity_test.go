@@ -52,7 +52,7 @@ var parities = map[string]parity{
 		},
 		notFilled: append([]string{"code_wo", "code_wo_version", "wait_for_set", "timeouts"}, untold...),
 		notShown: slices.DeleteFunc(slices.Clone(ofManagedCodes), func(field string) bool {
-			return slices.Contains([]string{"common_code_key", "is_backup_access_code_available", "is_offline_access_code", "is_one_time_use", "pulled_backup_access_code_id"}, field)
+			return slices.Contains([]string{"errors", "common_code_key", "is_backup_access_code_available", "is_offline_access_code", "is_one_time_use", "pulled_backup_access_code_id"}, field)
 		}),
 	},
 	"deviceaccess_access_code, unmanaged": {
@@ -63,7 +63,7 @@ var parities = map[string]parity{
 		},
 		notFilled: append([]string{"code_wo", "code_wo_version", "wait_for_set", "timeouts", "is_external_modification_allowed",
 			"common_code_key", "pulled_backup_access_code_id"}, untold...),
-		notShown: append([]string{"cannot_be_managed", "cannot_delete_unmanaged_access_code"}, ofCodes...),
+		notShown: []string{"cannot_be_managed", "cannot_delete_unmanaged_access_code", "warnings", "workspace_id"},
 	},
 	"ephemeral deviceaccess_access_code": {
 		fill: func() (any, any) {

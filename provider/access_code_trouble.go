@@ -1,0 +1,134 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+)
+
+// A plan that has nothing to change is green, also while a PIN is not on its door. So each refresh warns of the codes that say
+// themselves what keeps them from their locks. Terraform shows the first of the warnings that have one summary, and how many more
+// there are: so the summary is the same for all codes that the same thing keeps off, and a site that is offline is one warning.
+
+// askedNames is for how many locks a run of the provider asks the server for their names, which only few warnings show.
+const askedNames = 10
+
+// lockNames are the names of locks that a run has asked for.
+type lockNames struct {
+	mu    sync.Mutex
+	known map[string]string
+}
+
+// problemTexts are the errors of a code in words, without its PIN.
+func problemTexts(problems []api.Problem, pins ...string) []string {
+	texts := []string{}
+	for _, problem := range problems {
+		texts = append(texts, api.Redact(strings.TrimSuffix(problem.Message, ".")+" ("+problem.ErrorCode+")", pins...))
+	}
+	return texts
+}
+
+func textList(texts []string) types.List {
+	values := make([]attr.Value, len(texts))
+	for i, text := range texts {
+		values[i] = types.StringValue(text)
+	}
+	return types.ListValueMust(types.StringType, values)
+}
+
+// keptOff are the errors by which a code is not on its lock although it should be: none of one that is there, that is being taken
+// off or that is only on its way. A code of the future waits, whatever its lock does by now; only its own errors count.
+func keptOff(status string, startsAt *time.Time, problems []api.Problem) []api.Problem {
+	future := status == string(api.Unset) && startsAt != nil && startsAt.After(time.Now())
+	return slices.DeleteFunc(slices.Clone(problems), func(p api.Problem) bool {
+		return status == string(api.Set) || status == string(api.Removing) || p.ErrorCode == "empty_backup_access_code_pool" || future && !p.IsAccessCodeError
+	})
+}
+
+// warnOfTrouble says of a managed code what keeps it off its lock, if anything does.
+func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics, code *api.AccessCode, pins ...string) {
+	problems := keptOff(string(code.Status), code.StartsAt, code.Errors)
+	if len(problems) == 0 {
+		return
+	}
+	name := ""
+	if code.Name != nil {
+		name = fmt.Sprintf(" %q", api.Redact(*code.Name, pins...))
+	}
+	warn(diags, "Access code is not on its lock ("+problems[0].ErrorCode+")", fmt.Sprintf("%s The code %s%s has the status %s on %s.\n\n%s "+
+		"Which codes have trouble, their `errors` say.", strings.Join(sentences(problemTexts(problems, pins...)), " "),
+		code.AccessCodeID, name, code.Status, c.lockNames.of(ctx, c.api, code.DeviceID), troubleAdvice(problems)))
+}
+
+// warnOfTroubles is warnOfTrouble for the codes of a set, in their own order.
+func (c *connection) warnOfTroubles(ctx context.Context, diags *diag.Diagnostics, set *accessCodeSetModel, found map[string]foundCode) {
+	for _, deviceID := range slices.Sorted(maps.Keys(found)) {
+		if code := found[deviceID].managed; code != nil {
+			c.warnOfTrouble(ctx, diags, code, pinsOf(code.Code, set.on("", ""))...)
+		}
+	}
+}
+
+func sentences(texts []string) []string {
+	for i := range texts {
+		texts[i] = sentence(texts[i])
+	}
+	return texts
+}
+
+// troubleAdvice is what can be done about the first of these errors that is known.
+func troubleAdvice(problems []api.Problem) string {
+	for _, problem := range problems {
+		switch problem.ErrorCode {
+		case "device_removed":
+			return "If the lock is to stay, add it to its account at the vendor again: then the server sets the code. If it is gone for good, take the code out of the " +
+				"configuration, or give it the `device_id` of the lock that is in its place."
+		case "account_disconnected":
+			return logInAgain + "Then the server sets the code; nothing has to be applied."
+		case "device_offline", "hub_disconnected":
+			return "Bring the lock online: then the server sets the code; nothing has to be applied. Until then the door knows what it knew before."
+		case "duplicate_code_on_device":
+			return "Choose another PIN, or delete the code on the lock that has it. To take that one over instead, import it: see the guide *Adopt existing codes*."
+		case "no_space_for_access_code_on_device":
+			return "Delete a code of the lock: the data sources deviceaccess_access_codes and deviceaccess_unmanaged_access_codes list those there are."
+		case "code_constraints_violated":
+			return "Choose a PIN and a name that the lock takes: `supported_code_lengths` and `code_constraints` of the data source deviceaccess_device say which."
+		}
+	}
+	return "Correct what the server names. The next refresh shows whether the code is on the lock then."
+}
+
+// of is lockName for many warnings: it asks for few locks, and once for each.
+func (n *lockNames) of(ctx context.Context, client *api.Client, deviceID string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	name, known := n.known[deviceID]
+	switch {
+	case known:
+		return name
+	case len(n.known) >= askedNames:
+		return "the lock " + deviceID
+	case n.known == nil:
+		n.known = map[string]string{}
+	}
+	n.known[deviceID] = lockName(ctx, client, deviceID)
+	return n.known[deviceID]
+}
+
+// lockName is a lock as people know it, as far as the server tells.
+func lockName(ctx context.Context, client *api.Client, deviceID string) string {
+	if device, err := deviceByID(ctx, client, deviceID); err == nil && device.DisplayName != "" {
+		return fmt.Sprintf("the lock %q (%s)", device.DisplayName, deviceID)
+	}
+	return "the lock " + deviceID
+}
