@@ -34,6 +34,7 @@ func (r *exclusiveAccessCodesResource) ModifyPlan(ctx context.Context, req resou
 		var state exclusiveAccessCodesModel
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		planDeletions(ctx, &plan, &state, &resp.Diagnostics)
+		r.lookForStrays(ctx, &plan, &state, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
@@ -77,6 +78,7 @@ func (r *exclusiveAccessCodesResource) announce(ctx context.Context, plan *exclu
 	foreign, _ := plan.setForeign(ctx, onLock)
 	plan.ForeignAccessCodes = types.MapUnknown(foreignCodeType)
 	takeStock(foreign, diags)
+	plan.warnOfStrays(onLock, diags)
 }
 
 // takeStock warns of the codes that the next plan will delete.

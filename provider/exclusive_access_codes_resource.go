@@ -13,9 +13,10 @@ import (
 )
 
 var (
-	_ resource.ResourceWithIdentity    = (*exclusiveAccessCodesResource)(nil)
-	_ resource.ResourceWithImportState = (*exclusiveAccessCodesResource)(nil)
-	_ resource.ResourceWithModifyPlan  = (*exclusiveAccessCodesResource)(nil)
+	_ resource.ResourceWithIdentity       = (*exclusiveAccessCodesResource)(nil)
+	_ resource.ResourceWithImportState    = (*exclusiveAccessCodesResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*exclusiveAccessCodesResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*exclusiveAccessCodesResource)(nil)
 )
 
 type exclusiveAccessCodesResource struct{ connectedResource }
