@@ -32,7 +32,7 @@ func (r *accessCodeResource) ImportState(ctx context.Context, req resource.Impor
 	}
 	if id == "" || hasDevice && deviceID == "" || strings.ContainsAny(id, "/ ") {
 		refuse(&resp.Diagnostics, actionImport,
-			fmt.Sprintf("%q is neither `<access_code_id>` nor `<device_id>/<access_code_id>`.", req.ID))
+			fmt.Sprintf("%q is neither `<access_code_id>` nor `<device_id>/<access_code_id>`. %s", req.ID, whereIdentifiersAre))
 		return
 	}
 	if !hasDevice {
@@ -42,6 +42,18 @@ func (r *accessCodeResource) ImportState(ctx context.Context, req resource.Impor
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("access_code_id"), id)...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("device_id"), deviceID)...)
+}
+
+// whereIdentifiersAre is where to look for what to import.
+const whereIdentifiersAre = "Write `<device_id>/<access_code_id>`: the data source deviceaccess_devices lists devices, and deviceaccess_unmanaged_access_codes and " +
+	"deviceaccess_access_codes list the codes on one."
+
+// nothingToImport says that there is no such code on the lock. Left to itself, Terraform would say something of regions.
+func nothingToImport(ctx context.Context, client *api.Client, deviceID, id string) string {
+	if _, err := deviceByID(ctx, client, id); err == nil {
+		return fmt.Sprintf("%s is a device, and no access code. Is the order right? Write `<device_id>/<access_code_id>`, here %[1]s/%[2]s.", id, deviceID)
+	}
+	return fmt.Sprintf("There is no access code %s on the device %s, neither managed nor unmanaged. Is the order right? %s", id, deviceID, whereIdentifiersAre)
 }
 
 // importBare makes sure that the code is managed, and answers its device, or "" and an error in diags.

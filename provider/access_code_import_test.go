@@ -188,13 +188,15 @@ func TestImportOfNothingSaysSo(t *testing.T) {
 	const nobody = "44444444-2222-4222-8222-222222222222"
 	f := startFake(t)
 	id := f.unmanaged(fakeCode{code: "2468"})
+	f.devices = append(f.devices, device(fakeDevice, "august_lock", map[string]any{}))
 	cases := map[string]struct{ id, problem string }{
 		"bare":             {nobody, "neither managed nor unmanaged"},
-		"with device":      {fakeDevice + "/" + nobody, "Cannot import non-existent remote object"},
+		"with device":      {fakeDevice + "/" + nobody, "There is no access code " + nobody + " on the device " + fakeDevice},
+		"the other way":    {id + "/" + fakeDevice, fakeDevice + " is a device, and no access code. Is the order right? Write `<device_id>/<access_code_id>`, here " + fakeDevice + "/" + id},
 		"another device":   {nobody + "/" + id, "is on the device " + fakeDevice + ", not on " + nobody},
 		"no identifier":    {"front-door", "Check the identifier"},
 		"empty device":     {"/" + id, "is neither `<access_code_id>` nor `<device_id>/<access_code_id>`"},
-		"too many slashes": {fakeDevice + "/x/" + id, "is neither `<access_code_id>` nor `<device_id>/<access_code_id>`"},
+		"too many slashes": {fakeDevice + "/x/" + id, "is neither `<access_code_id>` nor `<device_id>/<access_code_id>`. Write `<device_id>/<access_code_id>`: the data source deviceaccess_devices lists devices"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -94,6 +94,9 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 	case unmanaged != nil:
 		model.fillUnmanaged(unmanaged)
 		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, unmanaged.WorkspaceID)...)
+	case imported:
+		refuse(&resp.Diagnostics, actionImport, nothingToImport(ctx, client, deviceID, model.AccessCodeID.ValueString()))
+		return
 	default:
 		if r.mayForget(ctx, req.Private, action, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)

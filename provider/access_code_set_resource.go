@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -113,7 +114,13 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 		}
 	}
 	if imported { // and there is nothing to import
-		resp.State.RemoveResource(ctx)
+		var wrong []string
+		for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
+			if id := codes[deviceID].AccessCodeID.ValueString(); id != "" {
+				wrong = append(wrong, nothingToImport(ctx, client, deviceID, id))
+			}
+		}
+		refuse(&resp.Diagnostics, "Import access code set", strings.Join(append(wrong, "Nothing was imported."), "\n"))
 		return
 	}
 	for deviceID, one := range found {

@@ -266,6 +266,10 @@ func TestAccessCodeSetIsImportedLockByLock(t *testing.T) {
 		},
 		{Config: config, ResourceName: nanny, ImportState: true, ImportStateId: "x/y/z", ExpectError: says("is not `<device_id>/<access_code_id>` of a lock")},
 		{
+			Config: config, ResourceName: nanny, ImportState: true, ImportStateId: "aaaaaaaa-2222-4222-8222-222222222222/" + lockA,
+			ExpectError: says("Import access code set", lockA+" is a device, and no access code. Is the order right?"),
+		},
+		{
 			Config: config, ResourceName: nanny, ImportState: true, ImportStateId: lockC + "/aaaaaaaa-2222-4222-8222-222222222222",
 			ExpectError: says("is on the lock "+lockA+", not on "+lockC, "Name it as "+lockA+"/aaaaaaaa-"),
 		},
