@@ -58,7 +58,7 @@ func creationAttributes() map[string]schema.Attribute {
 		},
 		"is_offline_access_code": schema.BoolAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "Whether the vendor makes the code, and the lock accepts it without being told of it: for locks whose `can_program_offline_access_codes` " +
+			MarkdownDescription: "Whether the vendor makes the code, and the lock accepts it without being told of it: for locks whose `can_program_offline_access_codes` (see the data source `deviceaccess_device`) " +
 				"is true. Needs a time frame. Nobody can choose its PIN, and until it has ended it can be neither changed nor deleted. By default `false`." + told,
 			PlanModifiers: []planmodifier.Bool{keptOr{false}, countsAtCreation{types.BoolValue(false)}},
 		},

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -46,9 +47,10 @@ func TestDevicesSayWhatIsKnown(t *testing.T) {
 	f := startFake(t)
 	full := device("d1", "nuki_lock", map[string]any{
 		"manufacturer": "nuki", "model": map[string]any{"display_name": "Smart Lock"}, "supported_code_lengths": []int{6}, "max_active_codes_supported": 100,
+		"code_constraints": []map[string]any{{"constraint_type": "no_zeros"}, {"constraint_type": "name_length", "min_length": 1, "max_length": 20}},
 	})
 	full["location"] = map[string]any{"location_name": "Paris", "time_zone": "Europe/Paris"}
-	full["can_program_online_access_codes"] = true
+	full["can_program_online_access_codes"], full["can_program_offline_access_codes"] = true, true
 	f.devices = []map[string]any{full, device("d2", "nuki_lock", map[string]any{}), device("d3", "august_lock", map[string]any{})}
 	is := func(index int, attribute string, value knownvalue.Check) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue(devicesData, tfjsonpath.New("devices").AtSliceIndex(index).AtMapKey(attribute), value)
@@ -64,6 +66,12 @@ func TestDevicesSayWhatIsKnown(t *testing.T) {
 			is(1, "manufacturer", knownvalue.Null()), is(1, "model", knownvalue.Null()), is(1, "time_zone", knownvalue.Null()),
 			is(1, "supported_code_lengths", knownvalue.ListSizeExact(0)), is(1, "max_active_codes_supported", knownvalue.Null()),
 			is(1, "can_program_online_access_codes", knownvalue.Null()),
+			is(0, "can_program_offline_access_codes", knownvalue.Bool(true)), is(1, "can_program_offline_access_codes", knownvalue.Null()),
+			is(0, "code_constraints", knownvalue.ListExact([]knownvalue.Check{
+				knownvalue.ObjectExact(map[string]knownvalue.Check{"constraint_type": isText("no_zeros"), "min_length": knownvalue.Null(), "max_length": knownvalue.Null()}),
+				knownvalue.ObjectExact(map[string]knownvalue.Check{"constraint_type": isText("name_length"), "min_length": knownvalue.Int64Exact(1), "max_length": knownvalue.Int64Exact(20)}),
+			})),
+			is(1, "code_constraints", knownvalue.ListSizeExact(0)),
 		},
 	}}})
 	for _, body := range f.bodies("/devices/list") {
@@ -71,6 +79,26 @@ func TestDevicesSayWhatIsKnown(t *testing.T) {
 			t.Errorf("the list asked for %v", body)
 		}
 	}
+}
+
+func TestADeviceTypeThatNothingHasIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	config := func(conditions string) string {
+		return f.config("data \"deviceaccess_devices\" \"these\" {\n" + conditions + "\n}\n")
+	}
+	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": config(`device_type = "agust"`)})
+	const warning = "Warning: No device of this type"
+	expectSaid(t, "a mistyped type", w.plain("plan"), warning, `no device of the type "agust"`, "Check its spelling. There are devices of the types august_lock.")
+	for _, conditions := range []string{`device_type = "august_lock"`, "device_type = \"august_lock\"\nconnected_account_id = \"a2\"", `connected_account_id = "a2"`} {
+		w.write("main.tf", config(conditions))
+		if said := w.plain("plan"); strings.Contains(said, "Warning") {
+			t.Errorf("%s: %s", conditions, said)
+		}
+	}
+	f.do(func() { f.devices = nil })
+	w.write("main.tf", config(`device_type = "august_lock"`))
+	expectSaid(t, "an empty workspace", w.plain("plan"), warning, "it has no devices")
 }
 
 func TestUnmanagedAccessCodesAreAllListedAndHiddenPINsAreNull(t *testing.T) {

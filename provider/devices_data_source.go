@@ -51,9 +51,20 @@ func deviceAttributes() map[string]schema.Attribute {
 		"can_program_online_access_codes": schema.BoolAttribute{
 			Computed: true, MarkdownDescription: "Whether access codes can be set on it. Null where the server does not say.",
 		},
+		"can_program_offline_access_codes": schema.BoolAttribute{
+			Computed: true, MarkdownDescription: "Whether its vendor makes codes that it accepts without being told of them (`is_offline_access_code`). Null where the server does not say.",
+		},
 		"supported_code_lengths": schema.ListAttribute{
 			Computed: true, ElementType: types.Int64Type,
 			MarkdownDescription: "How many digits a PIN may have, ascending. Empty where the server does not say.",
+		},
+		"code_constraints": schema.ListNestedAttribute{
+			Computed: true, MarkdownDescription: "What else a PIN or a name must obey. Empty where the server does not say.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"constraint_type": computedText("What must be obeyed, such as `no_zeros` or `name_length`."),
+				"min_length":      schema.Int64Attribute{Computed: true, MarkdownDescription: "The least number of characters. Null where it is about no length."},
+				"max_length":      schema.Int64Attribute{Computed: true, MarkdownDescription: "The greatest number of characters. Null where it is about no length."},
+			}},
 		},
 		"max_active_codes_supported": schema.Int64Attribute{
 			Computed: true, MarkdownDescription: "How many access codes it holds. Null where the server does not say.",
@@ -78,5 +89,8 @@ func (d *devicesDataSource) Read(ctx context.Context, req datasource.ReadRequest
 		return
 	}
 	model.fill(slices.DeleteFunc(devices, model.excludes))
+	if len(model.Devices) == 0 && model.DeviceType.ValueString() != "" {
+		model.warnOfType(ctx, client, &resp.Diagnostics)
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }

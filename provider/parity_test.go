@@ -36,7 +36,7 @@ var (
 	untold    = []string{"preferred_code_length", "prefer_native_scheduling", "attempt_for_offline_device", "use_backup_access_code_pool", "max_time_rounding"}
 	ofDevices = []string{
 		"properties", "location", "device_manufacturer", "device_provider", "capabilities_supported", "custom_metadata", "errors", "warnings",
-		"is_managed", "nickname", "space_ids", "workspace_id", "can_configure_auto_lock", "can_program_offline_access_codes", "can_remotely_lock",
+		"is_managed", "nickname", "space_ids", "workspace_id", "can_configure_auto_lock", "can_remotely_lock",
 		"can_remotely_unlock", "can_simulate_connection", "can_simulate_disconnection", "can_simulate_hub_connection", "can_simulate_hub_disconnection",
 		"can_simulate_paid_subscription", "can_simulate_removal", "can_unlock_with_code",
 	}

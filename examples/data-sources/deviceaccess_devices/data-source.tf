@@ -2,10 +2,10 @@ data "deviceaccess_devices" "august" {
   device_type = "august_lock"
 }
 
-# One PIN for the cleaner on every August lock.
+# A code for the cleaner on every August lock. The key is the device_id: a name may change, and two devices may have one.
 resource "deviceaccess_access_code" "cleaner" {
-  for_each = { for device in data.deviceaccess_devices.august.devices : device.display_name => device.device_id }
+  for_each = { for device in data.deviceaccess_devices.august.devices : device.device_id => device }
 
-  device_id = each.value
+  device_id = each.key
   name      = "Cleaner"
 }
