@@ -135,6 +135,9 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
+	// How long to wait is true at once: should the rest fail, the next destroy goes by it.
+	state.Timeouts = plan.Timeouts
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	if !state.IsManaged.ValueBool() {
 		code, err := convertPlanned(ctx, client, &plan, &state)
 		if err != nil {

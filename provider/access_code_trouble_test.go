@@ -18,7 +18,11 @@ import (
 // plain is what a command of terraform has said, without frames and line breaks.
 func (w *workspace) plain(args ...string) string {
 	w.t.Helper()
-	return strings.Join(strings.Fields(strings.ReplaceAll(w.read(append(args, "-no-color")...), "│", "")), " ")
+	return plainly(w.read(append(args, "-no-color")...))
+}
+
+func plainly(said string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(said, "│", "")), " ")
 }
 
 func expectSaid(t *testing.T, when, said string, wanted ...string) {

@@ -68,7 +68,7 @@ func reportCreate(diags *diag.Diagnostics, action string, err error) {
 	next := nextStep(err)
 	if mayHaveHappened(err) {
 		next = strings.TrimSpace(next + "\n\nIt is not known whether the server has done it, and it was not asked twice. " +
-			"Look there before running Terraform again, which would create another.")
+			"Look there before running Terraform again, which would create a second " + strings.ToLower(strings.TrimPrefix(action, "Create ")) + ".")
 	}
 	reportNext(diags, action, err, next)
 }

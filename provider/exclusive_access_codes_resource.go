@@ -104,6 +104,8 @@ func (r *exclusiveAccessCodesResource) Update(ctx context.Context, req resource.
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
+	state.Timeouts = plan.Timeouts // is true also if the rest fails
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	deviceID := plan.DeviceID.ValueString()
 	onLock, err := codesOn(ctx, client, deviceID)
 	if err != nil {
