@@ -18,14 +18,19 @@ import (
 
 // A plan that has nothing to change is green, also while a PIN is not on its door. So each refresh warns of the codes that say
 // themselves what keeps them from their locks. Terraform shows the first of the warnings that have one summary, and how many more
-// there are: so the summary is the same for all codes that the same thing keeps off, and a site that is offline is one warning.
+// there are: so the summary is the same for all codes that the same thing keeps off, and a site that is offline is one warning. It does
+// not do that for codes that are no longer in the configuration, so a run names so many of them only, and says that there are more.
+
+// namedCodes is how many codes that the same thing keeps off their locks a run of the provider names.
+const namedCodes = 20
 
 // askedNames is for how many locks a run of the provider asks the server for their names, which only few warnings show.
 const askedNames = 10
 
-// lockNames are the names of locks that a run has asked for.
-type lockNames struct {
+// troubles is what a run has warned of: how many codes by error, and the names of locks that it has asked for.
+type troubles struct {
 	mu    sync.Mutex
+	codes map[string]int
 	known map[string]string
 }
 
@@ -58,7 +63,7 @@ func keptOff(status string, startsAt *time.Time, problems []api.Problem) []api.P
 // warnOfTrouble says of a managed code what keeps it off its lock, if anything does.
 func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics, code *api.AccessCode, pins ...string) {
 	problems := keptOff(string(code.Status), code.StartsAt, code.Errors)
-	if len(problems) == 0 {
+	if len(problems) == 0 || !c.troubles.take(diags, problems[0].ErrorCode) {
 		return
 	}
 	name := ""
@@ -67,7 +72,7 @@ func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics,
 	}
 	warn(diags, "Access code is not on its lock ("+problems[0].ErrorCode+")", fmt.Sprintf("%s The code %s%s has the status %s on %s.\n\n%s "+
 		"Which codes have trouble, their `errors` say.", strings.Join(sentences(problemTexts(problems, pins...)), " "),
-		code.AccessCodeID, name, code.Status, c.lockNames.of(ctx, c.api, code.DeviceID), troubleAdvice(problems)))
+		code.AccessCodeID, name, code.Status, c.troubles.lock(ctx, c.api, code.DeviceID), troubleAdvice(problems)))
 }
 
 // warnOfTroubles is warnOfTrouble for the codes of a set, in their own order.
@@ -108,21 +113,36 @@ func troubleAdvice(problems []api.Problem) string {
 	return "Correct what the server names. The next refresh shows whether the code is on the lock then."
 }
 
-// of is lockName for many warnings: it asks for few locks, and once for each.
-func (n *lockNames) of(ctx context.Context, client *api.Client, deviceID string) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	name, known := n.known[deviceID]
+// take says whether one more code may be named. In place of the first that may not it warns of all others.
+func (t *troubles) take(diags *diag.Diagnostics, errorCode string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.codes == nil {
+		t.codes = map[string]int{}
+	}
+	t.codes[errorCode]++
+	if t.codes[errorCode] == namedCodes+1 {
+		warn(diags, "More access codes are not on their locks ("+errorCode+")", fmt.Sprintf("%d codes are named in warnings of their own, and there are more. "+
+			"Which codes have trouble, their `errors` say.", namedCodes))
+	}
+	return t.codes[errorCode] <= namedCodes
+}
+
+// lock is lockName for many warnings: it asks for few locks, and once for each.
+func (t *troubles) lock(ctx context.Context, client *api.Client, deviceID string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	name, known := t.known[deviceID]
 	switch {
 	case known:
 		return name
-	case len(n.known) >= askedNames:
+	case len(t.known) >= askedNames:
 		return "the lock " + deviceID
-	case n.known == nil:
-		n.known = map[string]string{}
+	case t.known == nil:
+		t.known = map[string]string{}
 	}
-	n.known[deviceID] = lockName(ctx, client, deviceID)
-	return n.known[deviceID]
+	t.known[deviceID] = lockName(ctx, client, deviceID)
+	return t.known[deviceID]
 }
 
 // lockName is a lock as people know it, as far as the server tells.

@@ -32,7 +32,7 @@ type connection struct {
 	unknown         []string    // those settings
 	asked           asked
 	changes         webhookChanges
-	lockNames       lockNames
+	troubles        troubles
 	convertOnImport bool
 	waitForSet      bool
 }
