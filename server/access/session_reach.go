@@ -144,12 +144,13 @@ func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspac
 	return p, nil
 }
 
-// AsSeenBy is the principal with no more in reach than the session of an end user has; an empty key changes nothing.
+// AsSeenBy is the principal with no more in reach than the session of an end user has; an empty key changes nothing. To a
+// session all others are absent, as those are that never were: whose key is a secret must not be found by trying.
 func (s *Service) AsSeenBy(ctx context.Context, p Principal, key string) (Principal, error) {
 	if key == "" {
 		return p, nil
 	}
-	c, err := s.GetClientSession(ctx, Principal{WorkspaceID: p.WorkspaceID}, "", key)
+	c, err := s.GetClientSession(ctx, p, "", key)
 	if e, ok := asError(err); ok && e.Kind == NotFound {
 		err = nil
 	}

@@ -1,7 +1,9 @@
 package spec_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -255,6 +257,43 @@ func TestEndUserHasOneSession(t *testing.T) {
 	}
 	if got := devicesOf(t, s, s.APIKey, "/devices/list", params{"user_identifier_key": "joe"}); got != nil {
 		t.Errorf("the devices of somebody without a session: %v", got)
+	}
+}
+
+// A session that names another person sees what it sees of nobody, also where both reach the same: with a publishable key
+// whoever knows a user_identifier_key has the session of that person.
+func TestSessionDoesNotFindOutWhoHasOne(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	account, device := s.Connect(t, "nuki")
+	s.Post(t, "/access_codes/create", params{"device_id": device, "name": "Guest"}, nil)
+	both := []string{account}
+	session(t, s, params{"user_identifier_key": "b0b-s3cret", "connected_account_ids": both})
+	alice := session(t, s, params{"user_identifier_key": "alice", "connected_account_ids": both})
+	asked := map[string]params{"/devices/list": {}, "/locks/list": {}, "/devices/unmanaged/list": {}, "/connected_accounts/list": {}, "/connect_webviews/list": {},
+		"/access_codes/list": {"device_id": device}, "/access_codes/unmanaged/list": {"device_id": device}}
+	customers := session(t, s, params{"customer_key": "c", "user_identifier_key": "carol", "connected_account_ids": both})
+	for path, in := range asked {
+		answer := func(token, key string) string {
+			in := maps.Clone(in)
+			in["user_identifier_key"] = key
+			var out json.RawMessage
+			if status := s.PostAs(t, token, path, in, &out); status != http.StatusOK {
+				return fmt.Sprint(status)
+			}
+			return string(out)
+		}
+		for _, token := range []string{alice.Token, customers.Token} {
+			if bob, nobody := answer(token, "b0b-s3cret"), answer(token, "nobody"); bob != nobody {
+				t.Errorf("%s tells of somebody %.300s, and of nobody %.300s", path, bob, nobody)
+			}
+		}
+	}
+	if got := devicesOf(t, s, alice.Token, "/devices/list", params{"user_identifier_key": "alice"}); !slices.Equal(got, []string{device}) {
+		t.Errorf("of herself she sees %v", got)
+	}
+	if got := devicesOf(t, s, s.APIKey, "/devices/list", params{"user_identifier_key": "b0b-s3cret"}); !slices.Equal(got, []string{device}) {
+		t.Errorf("the workspace sees of him %v", got)
 	}
 }
 
