@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -44,10 +45,11 @@ type Resuming func(ctx context.Context, a Attempt) (answer []byte, err error)
 // happened and nothing is kept, except for what was done past a Checkpoint.
 //
 // It fails with Conflict (KeyInUse) when another request with the key is not answered in time, and with Contradiction
-// (KeyReused) when it was another request.
+// (KeyReused) when it was another request, or one of a client session that does not reach any more what it reached then.
 func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answering, resume Resuming) (answer []byte, replayed bool, err error) {
-	o := &once{s: s, row: store.IdempotencyKey{WorkspaceID: p.WorkspaceID, CredentialID: p.CredentialID, Operation: r.Operation,
-		KeyMac: s.keys.MAC("idempotency_keys.key", []byte(r.Key)), RequestMac: s.keys.MAC("idempotency_keys.request/"+r.Operation, r.Content)}}
+	o := &once{s: s, asked: s.keys.MAC("idempotency_keys.request/"+r.Operation, r.Content)}
+	o.row = store.IdempotencyKey{WorkspaceID: p.WorkspaceID, CredentialID: p.CredentialID, Operation: r.Operation,
+		KeyMac: s.keys.MAC("idempotency_keys.key", []byte(r.Key)), RequestMac: slices.Concat(o.asked, s.reachMAC(p))}
 	leave, err := s.underWay.enter(ctx, o.name(), s.opt.KeyPatience, r.Aside)
 	if err != nil {
 		return nil, false, err
@@ -93,9 +95,10 @@ func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answ
 
 // once is a request that is being answered.
 type once struct {
-	s    *Service
-	row  store.IdempotencyKey
-	past bool // what is done is not undone with the row any more
+	s     *Service
+	asked []byte // the MAC of what is asked for, which is what the row's begins with
+	row   store.IdempotencyKey
+	past  bool // what is done is not undone with the row any more
 }
 
 type onceKey struct{}
@@ -126,14 +129,43 @@ func (o *once) claim(ctx context.Context) (known *store.IdempotencyKey, err erro
 		return nil, keyInUse()
 	case err != nil:
 		return nil, err
-	case !seal.Equal(r.RequestMac, o.row.RequestMac):
+	case len(r.RequestMac) < len(o.asked) || !seal.Equal(r.RequestMac[:len(o.asked)], o.asked):
 		return nil, &Error{Kind: Contradiction, Type: KeyReused,
 			Message: "Another request with other parameters came with this Idempotency-Key before. Send a new key with each new request, and the same key only with the same parameters."}
+	case !reachedStill(r.RequestMac[len(o.asked):], o.row.RequestMac[len(o.asked):]):
+		return nil, &Error{Kind: Contradiction, Type: KeyReused,
+			Message: "This request was answered before, when the client session reached what it does not reach any more; that answer is not given again, and nothing was done now. Look at what there is before you send a new key."}
 	case r.AnswerSealed == nil && r.ActionAttemptID == nil:
 		return nil, keyInUse()
 	}
 	o.row.IdempotencyKeyID = r.IdempotencyKeyID
 	return &r, nil
+}
+
+// reachMACSize is what is kept of the MAC of each thing that a session reaches.
+const reachMACSize = 8
+
+// reachMAC stands for what a client session reaches when it asks, one MAC for each account. Its own comes before these: what
+// was written down without is not taken for the request of a session that reached nothing. Other credentials have none.
+func (s *Service) reachMAC(p Principal) (all []byte) {
+	if p.Kind != EndUser {
+		return nil
+	}
+	for _, id := range slices.Concat([]uuid.UUID{p.CredentialID}, p.Reach) {
+		all = append(all, s.keys.MAC("idempotency_keys.reach/"+p.CredentialID.String(), id[:])[:reachMACSize]...)
+	}
+	return all
+}
+
+// reachedStill says whether all that was reached is reached now; more does no harm.
+func reachedStill(then, now []byte) bool {
+	reached := slices.Collect(slices.Chunk(now, reachMACSize))
+	for one := range slices.Chunk(then, reachMACSize) {
+		if !slices.ContainsFunc(reached, func(r []byte) bool { return seal.Equal(r, one) }) {
+			return false
+		}
+	}
+	return (len(then) == 0) == (len(now) == 0)
 }
 
 // keep writes down the answer, and returns the one that stands: that of another instance, where it was quicker.
@@ -190,7 +222,7 @@ func RequestName(ctx context.Context) string {
 	if o == nil {
 		return ""
 	}
-	return hex.EncodeToString(o.s.keys.MAC("idempotency_keys.name/"+o.name(), o.row.RequestMac))
+	return hex.EncodeToString(o.s.keys.MAC("idempotency_keys.name/"+o.name(), o.asked))
 }
 
 // DropOldAnswers forgets the answers of a workspace that no request can ask for any more.

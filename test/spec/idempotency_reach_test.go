@@ -1,0 +1,50 @@
+package spec_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// What a session does not reach any more it is not told by an answer from before either.
+func TestAnswerIsNotGivenAgainOutOfReach(t *testing.T) {
+	t.Parallel()
+	one, db := keyedServer(t)
+	two := one.Again(t)
+	account, device := one.Connect(t, "nuki")
+	other, _ := one.Connect(t, "august")
+	customer := func(account, key string) {
+		t.Helper()
+		if status := one.Post(t, "/connected_accounts/update", params{"connected_account_id": account, "customer_key": key}, nil); status != http.StatusOK {
+			t.Fatalf("update the account: %d", status)
+		}
+	}
+	customer(account, "c1")
+	const path, key, pin = "/access_codes/create", "order 67", "739158"
+	mine, keyed := session(t, one, params{"customer_key": "c1"}), fmt.Sprintf(`{"device_id":%q,"name":"Left","code":%q}`, device, pin)
+	first := sent(t, one, mine.Token, path, key, keyed)
+	if first.status != http.StatusOK || !strings.Contains(first.body, pin) {
+		t.Fatalf("%+v", first)
+	}
+	customer(account, "c2")
+	for _, s := range []string{"nothing else in reach", "another in reach"} {
+		a := sent(t, two, mine.Token, path, key, keyed)
+		if a.kind(t) != "422 idempotency_key_reused" || strings.Contains(a.body, pin) || !strings.Contains(a.body, "does not reach any more") {
+			t.Errorf("out of reach, %s: %+v", s, a)
+		}
+		customer(other, "c1")
+	}
+	customer(account, "c1") // by now there is more in reach than then
+	if again := sent(t, two, mine.Token, path, key, keyed); again.body != first.body || !again.replayed {
+		t.Errorf("in reach again: %+v, want %+v", again, first)
+	}
+	// What a version before has written down says nothing of what was in reach.
+	run(t, db, "update idempotency_keys set request_mac = substr(request_mac, 1, 16)")
+	if a := sent(t, two, mine.Token, path, key, keyed); a.kind(t) != "422 idempotency_key_reused" || strings.Contains(a.body, pin) {
+		t.Errorf("of a version before: %+v", a)
+	}
+	if n := count(t, db, codesNamed, "Left"); n != 1 {
+		t.Errorf("%d codes", n)
+	}
+}
