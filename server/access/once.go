@@ -25,7 +25,8 @@ const (
 )
 
 // KeyedRequest is a request that has its effect once, however often it comes: its sender names it by a key. Keys are
-// the sender's own, in each workspace and for each operation: they tell nobody of another's answers.
+// the sender's own, in each workspace and for each operation: they tell nobody of another's answers. Those that come with a
+// publishable key, which everybody has, are told apart by what they ask for besides.
 type KeyedRequest struct {
 	Operation string
 	Key       string
@@ -47,9 +48,13 @@ type Resuming func(ctx context.Context, a Attempt) (answer []byte, err error)
 // It fails with Conflict (KeyInUse) when another request with the key is not answered in time, and with Contradiction
 // (KeyReused) when it was another request, or one of a client session that does not reach any more what it reached then.
 func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answering, resume Resuming) (answer []byte, replayed bool, err error) {
+	name := []byte(r.Key)
+	if p.Kind == PublishableKey {
+		name = append(append(name, 0), r.Content...)
+	}
 	o := &once{s: s, asked: s.keys.MAC("idempotency_keys.request/"+r.Operation, r.Content)}
 	o.row = store.IdempotencyKey{WorkspaceID: p.WorkspaceID, CredentialID: p.CredentialID, Operation: r.Operation,
-		KeyMac: s.keys.MAC("idempotency_keys.key", []byte(r.Key)), RequestMac: slices.Concat(o.asked, s.reachMAC(p))}
+		KeyMac: s.keys.MAC("idempotency_keys.key", name), RequestMac: slices.Concat(o.asked, s.reachMAC(p))}
 	leave, err := s.underWay.enter(ctx, o.name(), s.opt.KeyPatience, r.Aside)
 	if err != nil {
 		return nil, false, err

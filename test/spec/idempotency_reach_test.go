@@ -1,10 +1,16 @@
 package spec_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
 // What a session does not reach any more it is not told by an answer from before either.
@@ -46,5 +52,33 @@ func TestAnswerIsNotGivenAgainOutOfReach(t *testing.T) {
 	}
 	if n := count(t, db, codesNamed, "Left"); n != 1 {
 		t.Errorf("%d codes", n)
+	}
+}
+
+// Everybody has a publishable key: whoever uses an Idempotency-Key first does not keep others from it.
+func TestVisitorsWithOnePublishableKeyDoNotMeet(t *testing.T) {
+	t.Parallel()
+	s, _ := keyedServer(t)
+	public, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.PublishableKey, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := http.Header{"Seam-Publishable-Key": {public}, "Idempotency-Key": {"signup-42"}}
+	for _, path := range []string{"/client_sessions/create", "/client_sessions/get_or_create"} {
+		tokens := map[string]bool{}
+		for _, person := range []string{"mallory", "jane", "joe"} {
+			body, _ := json.Marshal(params{"user_identifier_key": path + person})
+			var made, again api.ClientSessionResponse
+			if res := s.Send(t, http.MethodPost, path, header, string(body), &made); res.StatusCode != http.StatusOK || *made.ClientSession.UserIdentifierKey != path+person {
+				t.Errorf("%s of %s: %s %+v", path, person, res.Status, made)
+			}
+			if res := s.Send(t, http.MethodPost, path, header, string(body), &again); res.Header.Get("Idempotency-Replayed") != "true" || again.ClientSession.Token != made.ClientSession.Token {
+				t.Errorf("%s of %s again: %s %+v", path, person, res.Status, again)
+			}
+			tokens[made.ClientSession.Token] = true
+		}
+		if len(tokens) != 3 {
+			t.Errorf("%s: three have %d sessions", path, len(tokens))
+		}
 	}
 }
