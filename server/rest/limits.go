@@ -93,7 +93,7 @@ func (c *callers) prune(now time.Time) {
 // admit says how long an address has to wait before a credential of it is looked into; 0 is not at all, and tried is
 // called then. Until that, the credential counts as one that is not good: many at once are no more than one after another.
 func (c *callers) admit(address, token string) time.Duration {
-	if c.limits.FailuresPerMinute == 0 || address == "" {
+	if c.limits.FailuresPerMinute == 0 {
 		return 0
 	}
 	c.mu.Lock()
@@ -133,7 +133,7 @@ const (
 
 // tried notes what was found out about a credential of an address.
 func (c *callers) tried(address, token string, v verdict) {
-	if c.limits.FailuresPerMinute == 0 || address == "" {
+	if c.limits.FailuresPerMinute == 0 {
 		return
 	}
 	c.mu.Lock()
@@ -214,14 +214,24 @@ func (e *edge) inTurn(next http.Handler) http.Handler {
 }
 
 // AddressOf is where a request comes from: the network of 64 bits where that is how addresses are given out. Behind a
-// proxy of ours it is what the proxy says last: what is before that anybody can write. Empty where that cannot be told.
+// proxy of ours it is what the proxy says last, as what is before that anybody can write; and the proxy itself where it says
+// nothing that can be read. Empty, as one address that all others share, where neither tells.
 func AddressOf(r *http.Request, trustForwarded bool) string {
-	text := r.RemoteAddr
 	if forwarded := r.Header.Values("X-Forwarded-For"); trustForwarded && len(forwarded) > 0 {
 		last := forwarded[len(forwarded)-1]
-		text = strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
+		if network := networkOf(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])); network != "" {
+			return network
+		}
 	}
+	return networkOf(r.RemoteAddr)
+}
+
+// networkOf reads an address, with or without brackets and a port; empty: it is none.
+func networkOf(text string) string {
 	address, err := netip.ParseAddr(text)
+	if inner, is := strings.CutPrefix(text, "["); is && strings.HasSuffix(inner, "]") {
+		address, err = netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+	}
 	if err != nil {
 		port, err := netip.ParseAddrPort(text)
 		if err != nil {

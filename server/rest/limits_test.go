@@ -169,6 +169,22 @@ func TestTooManyRequestsAreToldWhenToTryAgain(t *testing.T) {
 	}
 }
 
+// Where it is not told where a request comes from there is no end of guesses either: all such are of one address.
+func TestGuessesFromNowhereAreLimited(t *testing.T) {
+	t.Parallel()
+	c, _ := clocked(Limits{FailuresPerMinute: 6})
+	admitted := 0
+	for i := range 150 {
+		if guess := strconv.Itoa(i); c.admit("", guess) == 0 {
+			admitted++
+			c.tried("", guess, isBad)
+		}
+	}
+	if admitted != 12 {
+		t.Errorf("%d guesses are looked into, want 12", admitted)
+	}
+}
+
 func TestAddressesAreThoseThatAreGivenOut(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -184,8 +200,15 @@ func TestAddressesAreThoseThatAreGivenOut(t *testing.T) {
 		{"192.0.2.1:1234", "::ffff:203.0.113.1", true, "203.0.113.1"},
 		{"192.0.2.1:1234", "[2001:db8::1]:80", true, "2001:db8::/64"},
 		{"[fe80::1%eth0]:1234", "", false, "fe80::/64"},
-		{"192.0.2.1:1234", "unknown", true, ""},
+		{"192.0.2.1:1234", "[2001:db8::1]", true, "2001:db8::/64"},
+		{"192.0.2.1:1234", "203.0.113.1:80", true, "203.0.113.1"},
+		{"192.0.2.1:1234", "unknown", true, "192.0.2.1"},
+		{"192.0.2.1:1234", "203.0.113.1, unknown", true, "192.0.2.1"},
+		{"192.0.2.1:1234", "203.0.113.1,", true, "192.0.2.1"},
+		{"192.0.2.1:1234", "[2001:db8::1", true, "192.0.2.1"},
+		{"[2001:db8::1]:1234", "[unknown]:80", true, "2001:db8::/64"},
 		{"@", "", false, ""},
+		{"@", "unknown", true, ""},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = test.remote
