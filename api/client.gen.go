@@ -726,14 +726,14 @@ type ClientInterface interface {
 	// Corresponds with POST /client_sessions/grant_access (the `GrantAccessToClientSession` operationId).
 	GrantAccessToClientSession(ctx context.Context, body GrantAccessToClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListClientSessionsWithBody The client sessions of the workspace that are neither deleted nor revoked nor over.
+	// ListClientSessionsWithBody The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /client_sessions/list (the `ListClientSessions` operationId).
 	ListClientSessionsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over.
+	// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3103,7 +3103,7 @@ func (c *Client) GrantAccessToClientSession(ctx context.Context, body GrantAcces
 	return c.Client.Do(req)
 }
 
-// ListClientSessionsWithBody The client sessions of the workspace that are neither deleted nor revoked nor over.
+// ListClientSessionsWithBody The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3120,7 +3120,7 @@ func (c *Client) ListClientSessionsWithBody(ctx context.Context, contentType str
 	return c.Client.Do(req)
 }
 
-// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over.
+// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9801,14 +9801,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /client_sessions/grant_access (the `GrantAccessToClientSession` operationId).
 	GrantAccessToClientSessionWithResponse(ctx context.Context, body GrantAccessToClientSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantAccessToClientSessionResult, error)
 
-	// ListClientSessionsWithBodyWithResponse The client sessions of the workspace that are neither deleted nor revoked nor over.
+	// ListClientSessionsWithBodyWithResponse The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /client_sessions/list (the `ListClientSessions` operationId).
 	ListClientSessionsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListClientSessionsResult, error)
 
-	// ListClientSessionsWithResponse The client sessions of the workspace that are neither deleted nor revoked nor over.
+	// ListClientSessionsWithResponse The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17999,7 +17999,7 @@ func (c *ClientWithResponses) GrantAccessToClientSessionWithResponse(ctx context
 	return ParseGrantAccessToClientSessionResult(rsp)
 }
 
-// ListClientSessionsWithBodyWithResponse The client sessions of the workspace that are neither deleted nor revoked nor over.
+// ListClientSessionsWithBodyWithResponse The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -18012,7 +18012,7 @@ func (c *ClientWithResponses) ListClientSessionsWithBodyWithResponse(ctx context
 	return ParseListClientSessionsResult(rsp)
 }
 
-// ListClientSessionsWithResponse The client sessions of the workspace that are neither deleted nor revoked nor over.
+// ListClientSessionsWithResponse The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -1074,13 +1074,16 @@ type ClientSessionResponse struct {
 	Ok Ok `json:"ok"`
 }
 
-// ClientSessionsResponse Client sessions.
+// ClientSessionsResponse A page of the list of client sessions.
 type ClientSessionsResponse struct {
-	// ClientSessions The sessions.
+	// ClientSessions They, oldest first.
 	ClientSessions []ClientSession `json:"client_sessions"`
 
 	// Ok True when the request was carried out.
 	Ok Ok `json:"ok"`
+
+	// Pagination Where the next page is.
+	Pagination Pagination `json:"pagination"`
 }
 
 // CodeConstraint What a PIN or a name must obey.
@@ -2253,6 +2256,12 @@ type ListClientSessionsRequest struct {
 
 	// ConnectWebviewID Those that reach what is connected through this webview.
 	ConnectWebviewID string `json:"connect_webview_id,omitempty,omitzero"`
+
+	// Limit How many records a page holds at most.
+	Limit int `json:"limit,omitempty,omitzero"`
+
+	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
+	PageCursor PageCursor `json:"page_cursor,omitempty,omitzero"`
 
 	// UserIdentifierKey Of this end user.
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`

@@ -32,19 +32,20 @@ const (
 
 // Options of a Service. The zero value is for production.
 type Options struct {
-	AttemptPatience time.Duration    // when a pending action attempt is given up; 0: 10 min
-	ConfirmTimeout  time.Duration    // when an accepted write counts as come to nothing; 0: 60 s
-	ListLag         time.Duration    // how long a device's list may lag behind what it has confirmed; 0: 10 s
-	EmptyDoubt      time.Duration    // how long a device's list that is empty all of a sudden is not believed; 0: 15 s
-	AttemptEvery    time.Duration    // how often a request that waits for an attempt looks whether another instance has ended it; 0: 1 s
-	BoltPatience    time.Duration    // when an attempt to lock or unlock is given up; 0: 30 s
-	OperationLag    time.Duration    // how late a vendor may tell of a bolt that shows elsewhere; 0: 10 s
-	OfflineDebounce time.Duration    // how long a device has to be offline until that is told; 0: 30 s
-	RotationPause   time.Duration    // how long a rotation of the encryption waits for what others have in hand; 0: 10 s
-	KeyPatience     time.Duration    // how long a request waits for another one with its Idempotency-Key; 0: 15 s
-	DelayAfter      time.Duration    // when a code that is not yet set, or removed, is told to be late; 0: 10 min
-	Now             func() time.Time // the clock; nil: the system's
-	Log             *slog.Logger
+	AttemptPatience   time.Duration    // when a pending action attempt is given up; 0: 10 min
+	ConfirmTimeout    time.Duration    // when an accepted write counts as come to nothing; 0: 60 s
+	ListLag           time.Duration    // how long a device's list may lag behind what it has confirmed; 0: 10 s
+	EmptyDoubt        time.Duration    // how long a device's list that is empty all of a sudden is not believed; 0: 15 s
+	AttemptEvery      time.Duration    // how often a request that waits for an attempt looks whether another instance has ended it; 0: 1 s
+	BoltPatience      time.Duration    // when an attempt to lock or unlock is given up; 0: 30 s
+	OperationLag      time.Duration    // how late a vendor may tell of a bolt that shows elsewhere; 0: 10 s
+	OfflineDebounce   time.Duration    // how long a device has to be offline until that is told; 0: 30 s
+	RotationPause     time.Duration    // how long a rotation of the encryption waits for what others have in hand; 0: 10 s
+	KeyPatience       time.Duration    // how long a request waits for another one with its Idempotency-Key; 0: 15 s
+	DelayAfter        time.Duration    // when a code that is not yet set, or removed, is told to be late; 0: 10 min
+	UnclaimedSessions int              // how many client sessions of a workspace may be made with a publishable key and reach nothing; 0: 10,000
+	Now               func() time.Time // the clock; nil: the system's
+	Log               *slog.Logger
 
 	// RefusedAddress says whether nothing is sent to webhooks at an address; nil: it is sent to all.
 	RefusedAddress func(netip.Addr) bool
@@ -60,8 +61,9 @@ type Service struct {
 	waker *work.Waker
 	opt   Options
 
-	waiting  waiting
-	underWay underWay
+	waiting   waiting
+	underWay  underWay
+	unclaimed unclaimed
 
 	serverKeys   sync.Map // name → []byte; they never change
 	endOfAccount []EndOfAccount
@@ -95,6 +97,9 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 	}
 	if opt.DelayAfter == 0 {
 		opt.DelayAfter = 10 * time.Minute
+	}
+	if opt.UnclaimedSessions == 0 {
+		opt.UnclaimedSessions = unclaimedSessions
 	}
 	if opt.KeyPatience == 0 {
 		opt.KeyPatience = 15 * time.Second

@@ -52,7 +52,8 @@ const (
 func sessionPlace(id uuid.UUID) string { return "client_sessions.token/" + id.String() }
 
 // CreateClientSession makes a session for an end user, who has one at a time.
-// With a publishable key it is one that reaches nothing yet, and names its end user.
+// With a publishable key it is one that reaches nothing yet, and names its end user; it fails with TooMany where there are as many
+// of these as there may be.
 // It fails with Forbidden (publishable_keys_must_create_empty_client_sessions); with NotFound for what it is to reach; with Invalid where its end is past, and
 // (client_session_token_already_exists) where the end user has one and taken does not say what to do then.
 func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewClientSession, taken IfTaken) (c ClientSession, err error) {
@@ -95,11 +96,16 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 			}
 			return err
 		}
+		if p.Kind == PublishableKey {
+			if err := s.roomForUnclaimed(ctx, tx, p.WorkspaceID); err != nil {
+				return err
+			}
+		}
 		id, token := newID(), SessionPrefix+"1"+base58(8)+"_"+base58(24)
 		hash := sha256.Sum256([]byte(token))
 		if err := tx.InsertClientSession(ctx, store.InsertClientSessionParams{ClientSessionID: id, WorkspaceID: p.WorkspaceID, TokenHash: hash[:],
 			TokenSealed: s.keys.Seal(sessionPlace(id), []byte(token)), UserIdentifierKey: nonEmpty(n.UserIdentifierKey), CustomerKey: nonEmpty(n.CustomerKey),
-			ExpiresAt: expires}); err != nil {
+			ExpiresAt: expires, IsUnclaimed: p.Kind == PublishableKey}); err != nil {
 			return err
 		}
 		r, err := tx.GetClientSession(ctx, store.GetClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: id})
@@ -202,9 +208,10 @@ type SessionFilter struct {
 	WithoutKey                bool
 }
 
-// ListClientSessions lists the sessions that are good, oldest first.
-func (s *Service) ListClientSessions(ctx context.Context, p Principal, f SessionFilter) (out []ClientSession, err error) {
-	arg := store.ListClientSessionsParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: nonEmpty(f.UserIdentifierKey), WithoutKey: f.WithoutKey}
+// ListClientSessions lists the sessions that are good, oldest first, and says whether more follow the page.
+func (s *Service) ListClientSessions(ctx context.Context, p Principal, f SessionFilter, page Page) (out []ClientSession, more bool, err error) {
+	arg := store.ListClientSessionsParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: nonEmpty(f.UserIdentifierKey), WithoutKey: f.WithoutKey,
+		AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows()}
 	for _, one := range []struct {
 		text string
 		to   **uuid.UUID
@@ -214,23 +221,20 @@ func (s *Service) ListClientSessions(ctx context.Context, p Principal, f Session
 		}
 		id, err := uuid.Parse(one.text)
 		if err != nil {
-			return nil, nil //nolint:nilerr // what is no identifier names nothing
+			return nil, false, nil //nolint:nilerr // what is no identifier names nothing
 		}
 		*one.to = &id
 	}
-	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		rows, err := tx.ListClientSessions(ctx, arg)
-		if err != nil {
-			return err
-		}
-		out, err = s.readSessions(ctx, tx, p.WorkspaceID, rows)
-		return err
-	})
-	return out, named(err, "list the client sessions")
+	rows, err := s.db.PlannedAnew.ListClientSessions(ctx, arg)
+	if err == nil {
+		rows, more = cut(page, rows)
+		out, err = s.readSessions(ctx, s.db.Queries, p.WorkspaceID, rows)
+	}
+	return out, more, named(err, "list the client sessions")
 }
 
 func (s *Service) readSession(ctx context.Context, tx store.Tx, r store.ClientSession) (ClientSession, error) {
-	all, err := s.readSessions(ctx, tx, r.WorkspaceID, []store.ClientSession{r})
+	all, err := s.readSessions(ctx, tx.Queries, r.WorkspaceID, []store.ClientSession{r})
 	if err != nil {
 		return ClientSession{}, err
 	}
@@ -238,12 +242,12 @@ func (s *Service) readSession(ctx context.Context, tx store.Tx, r store.ClientSe
 }
 
 // readSessions adds to sessions what they reach at the moment, and opens their tokens.
-func (s *Service) readSessions(ctx context.Context, tx store.Tx, workspace uuid.UUID, rows []store.ClientSession) ([]ClientSession, error) {
+func (s *Service) readSessions(ctx context.Context, db *store.Queries, workspace uuid.UUID, rows []store.ClientSession) ([]ClientSession, error) {
 	ids := make([]uuid.UUID, len(rows))
 	for i, r := range rows {
 		ids[i] = r.ClientSessionID
 	}
-	reached, err := tx.ReachOfClientSessions(ctx, store.ReachOfClientSessionsParams{WorkspaceID: workspace, ClientSessionIds: ids})
+	reached, err := db.ReachOfClientSessions(ctx, store.ReachOfClientSessionsParams{WorkspaceID: workspace, ClientSessionIds: ids})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -48,14 +49,19 @@ func (h *handlers) GetClientSession(ctx context.Context, r GetClientSessionReque
 }
 
 func (h *handlers) ListClientSessions(ctx context.Context, r ListClientSessionsRequestObject) (ListClientSessionsResponseObject, error) {
-	list, err := h.access.ListClientSessions(ctx, principal(ctx), access.SessionFilter{
-		ID: r.Body.ClientSessionID, UserIdentifierKey: r.Body.UserIdentifierKey, WebviewID: r.Body.ConnectWebviewID,
-		UserIdentityID: r.Body.UserIdentityID, WithoutKey: r.Body.WithoutUserIdentifierKey,
-	})
+	page, err := h.pager.open(ctx, r.Body.Limit)
 	if err != nil {
 		return nil, err
 	}
-	return ListClientSessions200JSONResponse{Ok: true, ClientSessions: each(list, toClientSession)}, nil
+	list, more, err := h.access.ListClientSessions(ctx, principal(ctx), access.SessionFilter{
+		ID: r.Body.ClientSessionID, UserIdentifierKey: r.Body.UserIdentifierKey, WebviewID: r.Body.ConnectWebviewID,
+		UserIdentityID: r.Body.UserIdentityID, WithoutKey: r.Body.WithoutUserIdentifierKey,
+	}, page.Page)
+	if err != nil {
+		return nil, err
+	}
+	last := lastOf(list, func(c access.ClientSession) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID })
+	return ListClientSessions200JSONResponse{Ok: true, ClientSessions: each(list, toClientSession), Pagination: page.pagination(more, last)}, nil
 }
 
 func (h *handlers) GrantAccessToClientSession(ctx context.Context, r GrantAccessToClientSessionRequestObject) (GrantAccessToClientSessionResponseObject, error) {

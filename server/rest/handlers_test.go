@@ -127,7 +127,7 @@ func TestAnswersAreAsTheContractSays(t *testing.T) {
 			return in{"user_identifier_key": user()["user_identifier_key"], "connected_account_ids": []any{account}}
 		},
 		"/client_sessions/get":  ended,
-		"/client_sessions/list": func() in { return nil },
+		"/client_sessions/list": func() in { return in{"limit": 1} },
 		"/client_sessions/grant_access": func() in {
 			return in{"client_session_id": ended()["client_session_id"], "connect_webview_ids": []any{webview()}}
 		},

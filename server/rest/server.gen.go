@@ -148,7 +148,7 @@ type ServerInterface interface {
 	// GrantAccessToClientSession Give a client session further accounts, from now on.
 	// (POST /client_sessions/grant_access)
 	GrantAccessToClientSession(w http.ResponseWriter, r *http.Request)
-	// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over.
+	// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
 	// (POST /client_sessions/list)
 	ListClientSessions(w http.ResponseWriter, r *http.Request)
 	// RevokeClientSession End a client session at once. What it was given stays to be seen.
@@ -585,7 +585,7 @@ func (_ Unimplemented) GrantAccessToClientSession(w http.ResponseWriter, r *http
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over.
+// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
 // (POST /client_sessions/list)
 func (_ Unimplemented) ListClientSessions(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
@@ -9267,7 +9267,7 @@ type StrictServerInterface interface {
 	// GrantAccessToClientSession Give a client session further accounts, from now on.
 	// (POST /client_sessions/grant_access)
 	GrantAccessToClientSession(ctx context.Context, request GrantAccessToClientSessionRequestObject) (GrantAccessToClientSessionResponseObject, error)
-	// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over.
+	// ListClientSessions The client sessions of the workspace that are neither deleted nor revoked nor over, a page at a time.
 	// (POST /client_sessions/list)
 	ListClientSessions(ctx context.Context, request ListClientSessionsRequestObject) (ListClientSessionsResponseObject, error)
 	// RevokeClientSession End a client session at once. What it was given stays to be seen.

@@ -76,6 +76,49 @@ func (q *Queries) AuthenticateClientSession(ctx context.Context, tokenHash []byt
 	return i, err
 }
 
+const claimSessionsThatReach = `-- name: ClaimSessionsThatReach :execrows
+update client_sessions set is_unclaimed = false where client_session_id in (
+  select s.client_session_id from client_sessions s
+  where s.workspace_id = $1 and s.is_unclaimed and s.revoked_at is null and s.expires_at > now()
+    and (select r.client_session_id from client_session_reach r where r.client_session_id = s.client_session_id limit 1) is not null
+  limit $2::integer for no key update of s skip locked
+)
+`
+
+type ClaimSessionsThatReachParams struct {
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+// Each by itself: for all at once, what every session of every workspace reaches would be made.
+func (q *Queries) ClaimSessionsThatReach(ctx context.Context, arg ClaimSessionsThatReachParams) (int64, error) {
+	result, err := q.db.Exec(ctx, claimSessionsThatReach, arg.WorkspaceID, arg.MaxRows)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const countUnclaimedSessions = `-- name: CountUnclaimedSessions :one
+select count(*)::integer from (
+  select 1 from client_sessions where workspace_id = $1 and is_unclaimed and revoked_at is null and expires_at > now()
+  limit $2::integer
+) s
+`
+
+type CountUnclaimedSessionsParams struct {
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+// Those that are good and not seen to reach anything yet, and no more of them than may be.
+func (q *Queries) CountUnclaimedSessions(ctx context.Context, arg CountUnclaimedSessionsParams) (int32, error) {
+	row := q.db.QueryRow(ctx, countUnclaimedSessions, arg.WorkspaceID, arg.MaxRows)
+	var column_1 int32
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const credentialIsGood = `-- name: CredentialIsGood :one
 select (exists (select 1 from credentials c where c.credential_id = $1 and c.revoked_at is null and (c.expires_at is null or c.expires_at > now()))
   or exists (select 1 from client_sessions s where s.client_session_id = $1 and s.revoked_at is null and s.expires_at > now()))::boolean as good
@@ -90,7 +133,7 @@ func (q *Queries) CredentialIsGood(ctx context.Context, credentialID uuid.UUID) 
 }
 
 const deleteClientSession = `-- name: DeleteClientSession :one
-delete from client_sessions where workspace_id = $1 and client_session_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at
+delete from client_sessions where workspace_id = $1 and client_session_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed
 `
 
 type DeleteClientSessionParams struct {
@@ -112,12 +155,13 @@ func (q *Queries) DeleteClientSession(ctx context.Context, arg DeleteClientSessi
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
+		&i.IsUnclaimed,
 	)
 	return i, err
 }
 
 const getClientSession = `-- name: GetClientSession :one
-select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at from client_sessions where workspace_id = $1 and client_session_id = $2
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed from client_sessions where workspace_id = $1 and client_session_id = $2
 `
 
 type GetClientSessionParams struct {
@@ -139,12 +183,13 @@ func (q *Queries) GetClientSession(ctx context.Context, arg GetClientSessionPara
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
+		&i.IsUnclaimed,
 	)
 	return i, err
 }
 
 const getClientSessionOfEndUser = `-- name: GetClientSessionOfEndUser :one
-select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at from client_sessions
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed from client_sessions
 where workspace_id = $1 and user_identifier_key = $2::text and revoked_at is null and expires_at > now()
 order by created_at desc, client_session_id desc limit 1
 `
@@ -169,12 +214,13 @@ func (q *Queries) GetClientSessionOfEndUser(ctx context.Context, arg GetClientSe
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
+		&i.IsUnclaimed,
 	)
 	return i, err
 }
 
 const getClientSessionOfIdentity = `-- name: GetClientSessionOfIdentity :one
-select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at from client_sessions
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed from client_sessions
 where workspace_id = $1 and user_identity_id = $2::uuid and user_identifier_key is null and revoked_at is null and expires_at > now()
 order by created_at desc, client_session_id desc limit 1
 `
@@ -199,6 +245,7 @@ func (q *Queries) GetClientSessionOfIdentity(ctx context.Context, arg GetClientS
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.RevokedAt,
+		&i.IsUnclaimed,
 	)
 	return i, err
 }
@@ -234,8 +281,8 @@ func (q *Queries) GrantWebviewsToClientSession(ctx context.Context, arg GrantWeb
 }
 
 const insertClientSession = `-- name: InsertClientSession :exec
-insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, customer_key, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7)
+insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, customer_key, expires_at, is_unclaimed)
+values ($1, $2, $3, $4, $5, $6, $7, $8)
 `
 
 type InsertClientSessionParams struct {
@@ -246,6 +293,7 @@ type InsertClientSessionParams struct {
 	UserIdentifierKey *string
 	CustomerKey       *string
 	ExpiresAt         time.Time
+	IsUnclaimed       bool
 }
 
 func (q *Queries) InsertClientSession(ctx context.Context, arg InsertClientSessionParams) error {
@@ -257,6 +305,7 @@ func (q *Queries) InsertClientSession(ctx context.Context, arg InsertClientSessi
 		arg.UserIdentifierKey,
 		arg.CustomerKey,
 		arg.ExpiresAt,
+		arg.IsUnclaimed,
 	)
 	return err
 }
@@ -275,34 +324,43 @@ func (q *Queries) KeepWebviewsOfIdentity(ctx context.Context, clientSessionID uu
 }
 
 const listClientSessions = `-- name: ListClientSessions :many
-select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at from client_sessions s
+select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed from client_sessions s
 where s.workspace_id = $1 and s.revoked_at is null and s.expires_at > now()
-  and ($2::uuid is null or s.client_session_id = $2::uuid)
-  and ($3::text is null or s.user_identifier_key = $3::text)
-  and (not $4::boolean or s.user_identifier_key is null)
-  and ($5::uuid is null or s.user_identity_id = $5::uuid)
-  and ($6::uuid is null or exists (select 1 from client_session_pages w
-    where w.client_session_id = s.client_session_id and w.connect_webview_id = $6::uuid))
+  and (s.created_at, s.client_session_id) > ($2::timestamptz, $3::uuid)
+  and ($4::uuid is null or s.client_session_id = $4::uuid)
+  and ($5::text is null or s.user_identifier_key = $5::text)
+  and (not $6::boolean or s.user_identifier_key is null)
+  and ($7::uuid is null or s.user_identity_id = $7::uuid)
+  and ($8::uuid is null or exists (select 1 from client_session_pages w
+    where w.client_session_id = s.client_session_id and w.connect_webview_id = $8::uuid))
 order by s.created_at, s.client_session_id
+limit $9::integer
 `
 
 type ListClientSessionsParams struct {
 	WorkspaceID       uuid.UUID
+	AfterAt           time.Time
+	AfterID           uuid.UUID
 	ClientSessionID   *uuid.UUID
 	UserIdentifierKey *string
 	WithoutKey        bool
 	UserIdentityID    *uuid.UUID
 	ConnectWebviewID  *uuid.UUID
+	MaxRows           int32
 }
 
+// To be planned anew, for its conditions.
 func (q *Queries) ListClientSessions(ctx context.Context, arg ListClientSessionsParams) ([]ClientSession, error) {
 	rows, err := q.db.Query(ctx, listClientSessions,
 		arg.WorkspaceID,
+		arg.AfterAt,
+		arg.AfterID,
 		arg.ClientSessionID,
 		arg.UserIdentifierKey,
 		arg.WithoutKey,
 		arg.UserIdentityID,
 		arg.ConnectWebviewID,
+		arg.MaxRows,
 	)
 	if err != nil {
 		return nil, err
@@ -322,6 +380,7 @@ func (q *Queries) ListClientSessions(ctx context.Context, arg ListClientSessions
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.RevokedAt,
+			&i.IsUnclaimed,
 		); err != nil {
 			return nil, err
 		}

@@ -167,6 +167,7 @@ type ClientSession struct {
 	CreatedAt         time.Time
 	ExpiresAt         time.Time
 	RevokedAt         *time.Time
+	IsUnclaimed       bool
 }
 
 type CodeDevice struct {

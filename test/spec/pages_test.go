@@ -58,6 +58,7 @@ func pagedLists(device string) map[string]paged {
 		}},
 		"/acs/users/unmanaged/list": {"acs_users", "acs_user_id", nil, func(t *testing.T, s *apptest.Server) { s.AccessSystem(t); s.AccessSystem(t) }},
 		"/acs/entrances/list":       {"acs_entrances", "acs_entrance_id", nil, func(t *testing.T, s *apptest.Server) { s.AccessSystem(t) }},
+		"/client_sessions/list":     {"client_sessions", "client_session_id", map[string]any{"without_user_identifier_key": true}, three("/client_sessions/create", func(int) map[string]any { return nil })},
 		"/connect_webviews/list":    {"connect_webviews", "connect_webview_id", nil, three("/connect_webviews/create", func(int) map[string]any { return nil })},
 		"/access_codes/list":        {"access_codes", "access_code_id", onDevice, codes},
 		"/action_attempts/list":     {"action_attempts", "action_attempt_id", onDevice, codes},

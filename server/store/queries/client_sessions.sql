@@ -1,6 +1,22 @@
 -- name: InsertClientSession :exec
-insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, customer_key, expires_at)
-values (@client_session_id, @workspace_id, @token_hash, @token_sealed, @user_identifier_key, @customer_key, @expires_at);
+insert into client_sessions (client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, customer_key, expires_at, is_unclaimed)
+values (@client_session_id, @workspace_id, @token_hash, @token_sealed, @user_identifier_key, @customer_key, @expires_at, @is_unclaimed);
+
+-- name: CountUnclaimedSessions :one
+-- Those that are good and not seen to reach anything yet, and no more of them than may be.
+select count(*)::integer from (
+  select 1 from client_sessions where workspace_id = @workspace_id and is_unclaimed and revoked_at is null and expires_at > now()
+  limit @max_rows::integer
+) s;
+
+-- name: ClaimSessionsThatReach :execrows
+-- Each by itself: for all at once, what every session of every workspace reaches would be made.
+update client_sessions set is_unclaimed = false where client_session_id in (
+  select s.client_session_id from client_sessions s
+  where s.workspace_id = @workspace_id and s.is_unclaimed and s.revoked_at is null and s.expires_at > now()
+    and (select r.client_session_id from client_session_reach r where r.client_session_id = s.client_session_id limit 1) is not null
+  limit @max_rows::integer for no key update of s skip locked
+);
 
 -- name: LockEndUser :exec
 -- Who looks whether an end user has a session, and gives him one if not, waits for others who do.
@@ -28,15 +44,18 @@ where workspace_id = @workspace_id and user_identity_id = @user_identity_id::uui
 order by created_at desc, client_session_id desc limit 1;
 
 -- name: ListClientSessions :many
+-- To be planned anew, for its conditions.
 select * from client_sessions s
 where s.workspace_id = @workspace_id and s.revoked_at is null and s.expires_at > now()
+  and (s.created_at, s.client_session_id) > (@after_at::timestamptz, @after_id::uuid)
   and (sqlc.narg('client_session_id')::uuid is null or s.client_session_id = sqlc.narg('client_session_id')::uuid)
   and (sqlc.narg('user_identifier_key')::text is null or s.user_identifier_key = sqlc.narg('user_identifier_key')::text)
   and (not @without_key::boolean or s.user_identifier_key is null)
   and (sqlc.narg('user_identity_id')::uuid is null or s.user_identity_id = sqlc.narg('user_identity_id')::uuid)
   and (sqlc.narg('connect_webview_id')::uuid is null or exists (select 1 from client_session_pages w
     where w.client_session_id = s.client_session_id and w.connect_webview_id = sqlc.narg('connect_webview_id')::uuid))
-order by s.created_at, s.client_session_id;
+order by s.created_at, s.client_session_id
+limit @max_rows::integer;
 
 -- name: ReachOfClientSessions :many
 -- What each of the sessions reaches, and how many managed devices that is.

@@ -1,0 +1,95 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+const (
+	unclaimedSessions  = 10_000          // of a workspace
+	unclaimedKnownFor  = 5 * time.Second // how long it is believed how many more there may be
+	unclaimedAtOnce    = 10              // which part of these may be made before they are counted again, as other instances make some, too
+	unclaimedRemembers = 1000            // workspaces
+	claimedBatch       = 1000            // sessions that are found to reach something in one transaction
+)
+
+// unclaimed is how many more sessions that reach nothing may be made in each workspace, as far as this instance knows.
+type unclaimed struct {
+	mu   sync.Mutex
+	room map[uuid.UUID]allowance
+}
+
+type allowance struct {
+	left  int
+	until time.Time
+}
+
+// take takes one of those that there may be; where known is false they have to be counted.
+func (u *unclaimed) take(workspace uuid.UUID, now time.Time) (taken, known bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	r, known := u.room[workspace]
+	switch {
+	case !known || now.After(r.until):
+		return false, false
+	case r.left > 1:
+		u.room[workspace] = allowance{r.left - 1, r.until}
+		return true, true
+	case r.left == 1: // the next one counts
+		delete(u.room, workspace)
+		return true, true
+	}
+	return false, true
+}
+
+// counted notes how many more there may be, of which the one who has counted takes one.
+func (u *unclaimed) counted(workspace uuid.UUID, left int, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.room == nil {
+		u.room = map[uuid.UUID]allowance{}
+	}
+	if len(u.room) >= unclaimedRemembers {
+		maps.DeleteFunc(u.room, func(_ uuid.UUID, r allowance) bool { return now.After(r.until) })
+	}
+	delete(u.room, workspace)
+	if atOnce := left / unclaimedAtOnce; left == 0 || atOnce > 1 {
+		u.room[workspace] = allowance{max(atOnce-1, 0), now.Add(unclaimedKnownFor)}
+	}
+}
+
+// roomForUnclaimed fails with TooMany where a workspace has as many sessions as it may that were made with a publishable key and
+// reach nothing: everybody has that key, and nobody else would end them. They are counted in an index, and those that reach
+// something by now are looked for only where there are too many, each once.
+func (s *Service) roomForUnclaimed(ctx context.Context, tx store.Tx, workspace uuid.UUID) error {
+	now := s.opt.Now()
+	taken, known := s.unclaimed.take(workspace, now)
+	if taken {
+		return nil
+	}
+	left := int64(0)
+	if !known {
+		n, err := tx.CountUnclaimedSessions(ctx, store.CountUnclaimedSessionsParams{WorkspaceID: workspace, MaxRows: int32(s.opt.UnclaimedSessions)})
+		if err != nil {
+			return err
+		}
+		if left = int64(s.opt.UnclaimedSessions) - int64(n); left <= 0 {
+			if left, err = tx.ClaimSessionsThatReach(ctx, store.ClaimSessionsThatReachParams{WorkspaceID: workspace, MaxRows: claimedBatch}); err != nil {
+				return err
+			}
+		}
+		s.unclaimed.counted(workspace, int(left), now)
+	}
+	if left == 0 {
+		return &Error{Kind: TooMany, Type: "too_many_requests", Message: fmt.Sprintf("The workspace has %d client sessions that were made with a publishable key and reach nothing. "+
+			"Delete those that nobody uses, with /client_sessions/delete and an API key; with an API key further ones can be made meanwhile.", s.opt.UnclaimedSessions)}
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package access
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// A flood of sessions is not counted for each of them, and once there are enough only every few seconds.
+func TestUnclaimedSessionsAreCountedSeldom(t *testing.T) {
+	t.Parallel()
+	const most = 10_000
+	var u unclaimed
+	now, workspace := time.Unix(0, 0), uuid.New()
+	made, counts := 0, 0
+	ask := func() {
+		taken, known := u.take(workspace, now)
+		if !known {
+			counts++
+			u.counted(workspace, most-made, now)
+			taken = made < most
+		}
+		if taken {
+			made++
+		}
+	}
+	for range 10 * most {
+		ask()
+	}
+	if made != most || counts > 100 {
+		t.Errorf("%d are made, and counted %d times", made, counts)
+	}
+	now = now.Add(unclaimedKnownFor + 1)
+	made -= 100 // have ended
+	counts = 0
+	for range most {
+		ask()
+	}
+	if made != most || counts > 50 {
+		t.Errorf("later %d are made, and counted %d times", made, counts)
+	}
+	for range 2 * unclaimedRemembers {
+		now = now.Add(time.Second)
+		u.counted(uuid.New(), 0, now)
+	}
+	if len(u.room) > unclaimedRemembers {
+		t.Errorf("%d workspaces are remembered", len(u.room))
+	}
+}

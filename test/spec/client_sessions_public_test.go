@@ -1,0 +1,72 @@
+package spec_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+)
+
+// Everybody may make sessions with a publishable key, but not without an end: those that reach nothing are limited, and nobody
+// else is kept from anything by that.
+func TestPublicSessionsThatReachNothingAreLimited(t *testing.T) {
+	t.Parallel()
+	const most = 4
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.UnclaimedSessions = most }))
+	account, device := s.Connect(t, "nuki")
+	public, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.PublishableKey, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	send := func(path, person string, out any) *http.Response {
+		return s.Send(t, http.MethodPost, path, http.Header{"Seam-Publishable-Key": {public}}, fmt.Sprintf(`{"user_identifier_key":%q}`, person), out)
+	}
+	another := func() int {
+		made++
+		return send("/client_sessions/create", fmt.Sprint("visitor ", made), nil).StatusCode
+	}
+	full := func(when string) {
+		t.Helper()
+		var f failure
+		if res := send("/client_sessions/get_or_create", "one too many", &f); res.StatusCode != http.StatusTooManyRequests || f.Error.Type != "too_many_requests" ||
+			res.Header.Get("Retry-After") == "" || !strings.Contains(f.Error.Message, "/client_sessions/delete") {
+			t.Errorf("%s: %s %+v", when, res.Status, f)
+		}
+	}
+	for i := range most {
+		if status := another(); status != http.StatusOK {
+			t.Fatalf("session %d: %d", i, status)
+		}
+	}
+	full("as many as there may be")
+	var known api.ClientSessionResponse
+	if res := send("/client_sessions/get_or_create", "visitor 1", &known); res.StatusCode != http.StatusOK {
+		t.Errorf("somebody who has one: %s", res.Status)
+	}
+	for range most {
+		session(t, s, params{}) // with an API key
+	}
+	granted := params{"client_session_id": known.ClientSession.ClientSessionID, "connected_account_ids": []string{account}}
+	if status := s.Post(t, "/client_sessions/grant_access", granted, nil); status != http.StatusOK {
+		t.Fatalf("grant access: %d", status)
+	}
+	apptest.Until(t, "what reaches something does not count", func() bool { return another() == http.StatusOK })
+	full("one in place of that which reaches something")
+	if got := devicesOf(t, s, known.ClientSession.Token, "/devices/list", params{}); len(got) != 1 || got[0] != device {
+		t.Errorf("that which reaches something sees %v", got)
+	}
+	var last api.ClientSessionResponse
+	send("/client_sessions/get_or_create", "visitor 2", &last)
+	if status := s.Post(t, "/client_sessions/revoke", params{"client_session_id": last.ClientSession.ClientSessionID}, nil); status != http.StatusOK {
+		t.Fatalf("revoke: %d", status)
+	}
+	apptest.Until(t, "what has ended does not count", func() bool { return another() == http.StatusOK })
+	full("one in place of that which has ended")
+}
