@@ -2,9 +2,11 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -117,7 +119,12 @@ func TestHeldDeliveriesAreReplayedByCommand(t *testing.T) {
 	})
 	event := strings.Fields(strings.Split(h.ok("webhooks", "deliveries", h.webhook), "\n")[1])[1]
 	out := h.ok("webhooks", "deliveries", "--event", event)
-	h.says(out, "access_code.created", "ATTEMPT", "410", "200")
+	h.says(out, "access_code.created", "ATTEMPT")
+	for row, status := range []string{"410", "200"} { // in their column: an identifier or a time may have the digits
+		if !regexp.MustCompile(fmt.Sprintf(`(?m)^%d +%s `, row+1, status)).MatchString(out) {
+			t.Errorf("attempt %d is not told as %s:\n%s", row+1, status, out)
+		}
+	}
 	h.says(h.ok("webhooks", "replay", "--dry-run", "--state", "delivered", "--after", h.webhook+"/"+event), "nothing to replay")
 	for _, wrong := range [][]string{
 		{"--state", "lost"}, {"--event", "x"}, {"--type", "door.exploded"}, {"--since", "yesterday"}, {"--until", "-5m"}, {"--after", "somewhere"}, {"00000000-0000-0000-0000-000000000000"}, {"x"},
