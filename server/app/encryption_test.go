@@ -99,7 +99,9 @@ func TestEncryptionIsRotatedWhileInstancesServe(t *testing.T) {
 	}()
 	var result error
 	for i, done := 0, false; !done; i++ { // both go on
-		create([]*apptest.Server{one, two}[i%2], fmt.Sprint(500000+i))
+		if i < 100 { // for many more the lock has no place
+			create([]*apptest.Server{one, two}[i%2], fmt.Sprint(500000+i))
+		}
 		select {
 		case result = <-rotated:
 			done = true
