@@ -46,7 +46,7 @@ func TestTrialTellsWhatToMend(t *testing.T) {
 		b.must(err)
 		d := webhooks.New(b.access, webhooks.Options{AllowPrefixes: loopback, Timeout: 200 * time.Millisecond})
 		if name != "slow" {
-			d = webhooks.New(b.access, webhooks.Options{AllowPrefixes: loopback})
+			d = webhooks.New(b.access, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Minute}) // some resolvers take their time over a name that is none
 		}
 		got := d.Try(t.Context(), e)
 		if !strings.Contains(got.Problem, c.problem) || !strings.Contains(got.Advice, c.advice) || (got.Problem == "") != (c.problem == "") || got.Latency <= 0 {

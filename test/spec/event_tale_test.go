@@ -94,7 +94,15 @@ func post(path string, in map[string]any) func(*testing.T, *tale) {
 }
 
 func create(in map[string]any) func(*testing.T, *tale) {
-	return func(t *testing.T, s *tale) { s.create(t, maps.Clone(in)) }
+	return func(t *testing.T, s *tale) {
+		in := maps.Clone(in)
+		for name, value := range in {
+			if d, is := value.(time.Duration); is { // from when it is created on
+				in[name] = time.Now().Add(d)
+			}
+		}
+		s.create(t, in)
+	}
 }
 
 func update(in map[string]any) func(*testing.T, *tale) {

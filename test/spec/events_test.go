@@ -94,7 +94,7 @@ var refusals = []step{
 		[]string{"access_code.created", "access_code.mutations_requested", "access_code.failed_to_set_on_device"}},
 	{"that code is deleted", remove, []string{"access_code.deleted"}},
 	{"a code is created for later", all(control(http.MethodPut, "/faults", map[string]any{}),
-		create(map[string]any{"code": pinTwo, "starts_at": time.Now().Add(200 * time.Hour), "ends_at": time.Now().Add(300 * time.Hour)})),
+		create(map[string]any{"code": pinTwo, "starts_at": 200 * time.Hour, "ends_at": 300 * time.Hour})),
 		[]string{"access_code.created", "access_code.mutations_requested"}},
 	{"a code is created for today", create(map[string]any{"code": pinThree}), life[1].want},
 	{"the lock refuses to have it changed", all(control(http.MethodPut, "/faults", map[string]any{"failure_rate": map[string]any{"invalid": 1}}), update(map[string]any{"name": "Friend"})),
@@ -106,7 +106,7 @@ var refusals = []step{
 // ends is what happens to a code that cannot be taken off its lock when its time is over.
 var ends = []step{
 	{"an account is connected", nothing, life[0].want},
-	{"a code is created for half an hour", create(map[string]any{"code": pinOne, "starts_at": time.Now(), "ends_at": time.Now().Add(30 * time.Minute)}), life[1].want},
+	{"a code is created for half an hour", create(map[string]any{"code": pinOne, "starts_at": time.Duration(0), "ends_at": 30 * time.Minute}), life[1].want},
 	{"an hour passes, and the lock is busy", all(control(http.MethodPut, "/faults", map[string]any{"failure_rate": map[string]any{"busy": 1}}), anHourPasses),
 		[]string{"access_code.failed_to_expire"}},
 }

@@ -231,7 +231,7 @@ func TestKeyInUseIsToldWhenItTakesTooLong(t *testing.T) {
 		first <- a
 	}()
 	apptest.Until(t, "the first waits for the device", func() bool {
-		return count(t, db, "select count(*) from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database() and a.query like '%devices%'") > 0
+		return count(t, db, "select count(*) from pg_stat_activity where query like '%LockWorkspaceDevice%' and $1 = any (pg_blocking_pids(pid))", tx.Conn().PgConn().PID()) > 0
 	})
 	for i, s := range []*apptest.Server{one, two} {
 		if a := sent(t, s, s.APIKey, "/access_codes/create", "slow", body); a.kind(t) != "409 idempotency_key_in_use" || a.after != "1" {
