@@ -39,10 +39,8 @@ func Backup(ctx context.Context, c Database, to io.Writer, withoutKey bool, prog
 	if c.DatabaseURL != "" {
 		return m, errNotOurs
 	}
-	if there, err := pglocal.HasData(filepath.Join(c.DataDir, postgresName)); err != nil {
+	if err := c.wantedDatabase(); err != nil {
 		return m, err
-	} else if !there {
-		return m, fmt.Errorf("there is no database in %s: name the directory that serve uses with --data-dir", c.DataDir)
 	}
 	h, err := pglocal.Open(ctx, c.cluster(log))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -183,8 +184,43 @@ type Admin struct {
 	db     *openDatabase
 }
 
-// OpenAdmin opens the data for a command.
+// OpenAdmin opens the data for a command. It makes none where there is none: that directory is the wrong one.
 func OpenAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
+	if err := c.wanted(); err != nil {
+		return nil, err
+	}
+	return BeginAdmin(ctx, c, log)
+}
+
+// wanted fails where there is no database, or no master key.
+func (c Database) wanted() error {
+	if err := c.wantedDatabase(); err != nil || c.MasterKey != "" {
+		return err
+	}
+	path := filepath.Join(c.DataDir, keyName)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no master key in %s: name the directory that serve uses with --data-dir, or give the key with DEVICEACCESS_MASTER_KEY", path)
+	}
+	return nil
+}
+
+// wantedDatabase fails where there is no private database that should be there.
+func (c Database) wantedDatabase() error {
+	if c.DatabaseURL != "" {
+		return nil
+	}
+	there, err := pglocal.HasData(filepath.Join(c.DataDir, postgresName))
+	if errors.Is(err, fs.ErrPermission) { // whoever opens it is told whose it is
+		return nil
+	}
+	if err == nil && !there {
+		err = fmt.Errorf("there is no database in %s: name the directory that serve uses with --data-dir", c.DataDir)
+	}
+	return err
+}
+
+// BeginAdmin opens the data for a command that one can begin with: it makes what is not there.
+func BeginAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
 	db, err := openDB(ctx, c, false, log)
 	if err != nil {
 		return nil, err

@@ -142,7 +142,7 @@ func workspacesCommand() *cli.Command {
 					if name == "" {
 						return fmt.Errorf("give the workspace a name")
 					}
-					return withAdmin(ctx, c, func(a *app.Admin) error {
+					return withNew(ctx, c, func(a *app.Admin) error {
 						w, err := a.Access.CreateWorkspace(ctx, name, c.String("company"), false)
 						if err == nil {
 							fmt.Println(w.ID)

@@ -126,9 +126,18 @@ func logger(c *cli.Command) *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, opt))
 }
 
-// withAdmin runs f on the data, whether the server runs or not.
-func withAdmin(ctx context.Context, c *cli.Command, f func(*app.Admin) error) (err error) {
-	admin, err := app.OpenAdmin(ctx, database(c), logger(c))
+// withAdmin runs f on the data that there is, whether the server runs or not.
+func withAdmin(ctx context.Context, c *cli.Command, f func(*app.Admin) error) error {
+	return opened(ctx, c, app.OpenAdmin, f)
+}
+
+// withNew is withAdmin for a command that one can begin with: it makes the data where there is none.
+func withNew(ctx context.Context, c *cli.Command, f func(*app.Admin) error) error {
+	return opened(ctx, c, app.BeginAdmin, f)
+}
+
+func opened(ctx context.Context, c *cli.Command, open func(context.Context, app.Database, *slog.Logger) (*app.Admin, error), f func(*app.Admin) error) (err error) {
+	admin, err := open(ctx, database(c), logger(c))
 	if err != nil {
 		return err
 	}

@@ -255,6 +255,7 @@ func TestKillLosesNothing(t *testing.T) {
 func TestBadSettingsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
+	p.ok("migrate")
 	for name, c := range map[string]struct {
 		args []string
 		want string

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// said is all that a command prints that must fail.
+func (p *program) said(args ...string) string {
+	p.Helper()
+	out, err := p.run(args...)
+	if err == nil {
+		p.Fatalf("%v succeeds and says %s", args, out)
+	}
+	return out + err.Error()
+}
+
+// A command with a wrong directory says so. It makes no installation there.
+func TestCommandsMakeNoInstallation(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	id := "00000000-0000-7000-8000-000000000000"
+	for _, args := range [][]string{{"webhooks", "list"}, {"webhooks", "deliveries"}, {"webhooks", "enable", id}, {"audit"}, {"keys", "list"}, {"keys", "create"}, {"keys", "revoke", id},
+		{"keys", "rotate-encryption"}, {"accounts", "list"}, {"accounts", "connect", "devicecloud", "--url", "http://127.0.0.1:1"}, {"accounts", "disconnect", id}, {"workspaces", "list"},
+		{"sandbox", "memory", id}, {"sandbox", "connect-access-systems"}, {"backup", filepath.Join(p.dir, "b")}} {
+		if said := p.said(args...); !strings.Contains(said, "there is no database in "+p.dir+"/data: name the directory that serve uses with --data-dir") {
+			t.Errorf("%v: %s", args, said)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, "data")); !os.IsNotExist(err) {
+		t.Errorf("something has been made: %v", err)
+	}
+	home := p.ok("workspaces", "create", "Home") // one begins with it
+	if list := p.ok("workspaces", "list"); !strings.Contains(list, home) {
+		t.Errorf("the workspace is not there: %s", list)
+	}
+	if err := os.Rename(filepath.Join(p.dir, "data", "master.key"), filepath.Join(p.dir, "key")); err != nil {
+		t.Fatal(err)
+	}
+	if said := p.said("keys", "list"); !strings.Contains(said, "there is no master key in "+p.dir+"/data/master.key") {
+		t.Errorf("without the key: %s", said)
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, "data", "master.key")); !os.IsNotExist(err) {
+		t.Errorf("another key has been made: %v", err)
+	}
+}
