@@ -1,29 +1,47 @@
 #!/bin/sh
-# Runs a server with simulated locks until it is stopped, and prints what a shell needs to use it.
+# Runs a server with simulated locks until it is stopped, and prints what a shell needs to use it. Its data is its own, and
+# not that of a server which is run as a service, and it is kept: the next start shows the same locks, and the same key works.
 set -eu
 cd "$(dirname "$0")/.."
+server=${DEVICEACCESS_SERVER:-bin/deviceaccess-server}
+state=${XDG_STATE_HOME:-$HOME/.local/state}
+[ "$(id -u)" != 0 ] || state=/var/lib # below root's own directory PostgreSQL, which does not run as root, could not get at it
+DEVICEACCESS_DATA_DIR=${DEVICEACCESS_DATA_DIR:-$state/deviceaccess-make-server}
+export DEVICEACCESS_DATA_DIR
 ready=$(mktemp)
 rm -f "$ready"
 trap 'rm -f "$ready"' EXIT
-bin/deviceaccess-server serve --sandbox --ready-file "$ready" "$@" &
-server=$!
-trap 'kill -TERM $server 2>/dev/null; wait $server; rm -f "$ready"; exit 0' INT TERM
+"$server" serve --sandbox --ready-file "$ready" "$@" &
+running=$!
+trap 'kill -TERM $running 2>/dev/null; wait $running; rm -f "$ready"; exit 0' INT TERM
 while [ ! -s "$ready" ]; do
-  kill -0 $server 2>/dev/null || { wait $server; exit 1; }
+  kill -0 $running 2>/dev/null || { wait $running; exit 1; }
   sleep 0.1
 done
 field() { sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" "$ready"; }
-cat <<EOF
+workspace=$(field workspace_id)
+# The key of the ready file ends when the next start writes another. This one stays.
+keys=$DEVICEACCESS_DATA_DIR/make-server.key
+key=$(sed -n "s/^$workspace //p" "$keys" 2>/dev/null || true)
+if [ -z "$key" ]; then
+  key=$("$server" keys create --name 'make server' --workspace "$workspace" --log-level error 2>/dev/null)
+  (umask 077 && echo "$workspace $key" > "$keys")
+fi
+cat <<END
 
 The server runs with simulated locks. In another shell:
 
   export DEVICEACCESS_ENDPOINT=$(field url)
-  export DEVICEACCESS_API_KEY=$(field api_key)
+  export DEVICEACCESS_API_KEY=$key
 
 Then, for example:
 
   curl -s -X POST "\$DEVICEACCESS_ENDPOINT/devices/list" -H "Authorization: Bearer \$DEVICEACCESS_API_KEY" -d '{}' -H 'Content-Type: application/json'
 
+Its data is in $DEVICEACCESS_DATA_DIR, and is kept: the next start has the same locks, codes and key.
+To begin anew, stop the server and remove that directory: rm -r '$DEVICEACCESS_DATA_DIR'
+Commands are given it as --data-dir, such as bin/deviceaccess-server webhooks list --data-dir '$DEVICEACCESS_DATA_DIR'
+
 Stop it with Ctrl-C.
-EOF
-wait $server
+END
+wait $running
