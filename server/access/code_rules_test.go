@@ -203,6 +203,12 @@ func TestWebhookAtAnAddressThatNothingIsSentToIsRefusedAtOnce(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
+	for url, prefix := range map[string]string{"http://localhost:9000": "127.0.0.0/8", "http://127.1.2.3": "127.0.0.0/8", "http://10.1.2.3:80/in": "10.1.2.3/32", "http://[::1]/": "::1/128",
+		"http://[::ffff:10.1.2.3]/": "10.1.2.3/32"} {
+		if err := s.checkHost(url); err == nil || !strings.HasSuffix(strings.TrimRight(err.Error(), "."), "--allow-webhook-prefix "+prefix) {
+			t.Errorf("%s: %v; want it to name %s", url, err, prefix)
+		}
+	}
 	s.opt.RefusedAddress = func(a netip.Addr) bool { return !a.Is4() }
 	if err := s.checkHost("http://localhost"); err != nil {
 		t.Errorf("one of its addresses is allowed: %v", err)

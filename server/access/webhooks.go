@@ -98,7 +98,7 @@ func (s *Service) checkHost(address string) error {
 	if err != nil || s.opt.RefusedAddress == nil || !s.refuses(strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))) {
 		return nil //nolint:nilerr // CheckWebhookURL has said it
 	}
-	return invalid("url", "Nothing is sent to %s, which is no public address. The server sends there when it is started with --allow-webhook-prefix for it", u.Hostname())
+	return invalid("url", "Nothing is sent to %s, which is no public address. The server sends there when it is started with --allow-webhook-prefix %s", u.Hostname(), PrefixOf(addressOf(u.Hostname())))
 }
 
 func (s *Service) refuses(host string) bool {
@@ -107,6 +107,23 @@ func (s *Service) refuses(host string) bool {
 	}
 	address, err := netip.ParseAddr(host)
 	return err == nil && s.opt.RefusedAddress(address)
+}
+
+// addressOf is the address that a host of a URL is, or stands for: one that is no address is localhost.
+func addressOf(host string) netip.Addr {
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address
+	}
+	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+}
+
+// PrefixOf is the network that allows a refused address: this machine's own, or the single address.
+func PrefixOf(address netip.Addr) netip.Prefix {
+	address = address.Unmap().WithZone("")
+	if address.Is4() && address.IsLoopback() {
+		return netip.PrefixFrom(netip.AddrFrom4([4]byte{127}), 8)
+	}
+	return netip.PrefixFrom(address, address.BitLen())
 }
 
 // checkEventTypes takes doubles out and keeps the order.

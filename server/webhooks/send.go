@@ -143,6 +143,7 @@ func explain(err error, secrets []string) string {
 		err = wrapped.Err
 	}
 	if isProhibited(err) {
+		// What a name stands for here is not told to whoever has made the webhook.
 		return "The endpoint's address is not public. The server sends there once it is started with --allow-webhook-prefix for it."
 	}
 	printable := strings.Map(func(r rune) rune {

@@ -8,7 +8,10 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptrace"
+	"net/netip"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,6 +26,7 @@ const TestEvent = "webhook.test"
 // Trial is what a test event has come to.
 type Trial struct {
 	EventID uuid.UUID
+	Sent    bool
 	Status  int // of HTTP; 0: there was no answer
 	Latency time.Duration
 	Excerpt string // how the response's body begins
@@ -36,8 +40,9 @@ func (d *Deliverer) Try(ctx context.Context, e access.Endpoint) Trial {
 	now := time.Now().UTC()
 	event := access.Event{ID: uuid.Must(uuid.NewV7()), Type: TestEvent, WorkspaceID: e.WorkspaceID, OccurredAt: now, CreatedAt: now,
 		Fields: json.RawMessage(`{"webhook_id":"` + e.ID.String() + `"}`)}
-	a := d.send(ctx, e, event)
-	out := Trial{EventID: event.ID, Status: a.status, Latency: a.latency, Excerpt: a.excerpt, Problem: a.problem}
+	var sent atomic.Bool
+	a := d.send(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}), e, event)
+	out := Trial{EventID: event.ID, Sent: sent.Load(), Status: a.status, Latency: a.latency, Excerpt: a.excerpt, Problem: a.problem}
 	if !a.ok() {
 		out.Advice = advice(a.status, a.cause)
 	}
@@ -66,10 +71,20 @@ func advice(status int, cause error) string {
 	return "The receiver has to answer 2xx once it has taken an event."
 }
 
+// prefixFor is what allows the address that was refused.
+func prefixFor(cause error) string {
+	if dial, ok := errors.AsType[*net.OpError](cause); ok && dial.Addr != nil {
+		if to, err := netip.ParseAddrPort(dial.Addr.String()); err == nil {
+			return access.PrefixOf(to.Addr()).String()
+		}
+	}
+	return "127.0.0.0/8"
+}
+
 func adviceOn(cause error) string {
 	switch {
 	case isProhibited(cause):
-		return "Give this command the --allow-webhook-prefix that the server has, or start the server with one."
+		return "Give this command the --allow-webhook-prefix that the server has, or start the server with one, such as --allow-webhook-prefix " + prefixFor(cause) + "."
 	case errors.Is(cause, context.DeadlineExceeded), errors.Is(cause, os.ErrDeadlineExceeded):
 		return "Let the receiver take the event, answer 200, and do its work afterwards. If nothing arrives there at all, a firewall may be in the way."
 	case errors.Is(cause, syscall.ECONNREFUSED):

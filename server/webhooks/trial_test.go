@@ -38,7 +38,7 @@ func TestTrialTellsWhatToMend(t *testing.T) {
 		"unknown name":     {"http://nowhere.invalid/", "nowhere.invalid", "name"},
 		"wrong authority":  {tls.URL, "certificate", "SSL_CERT_FILE"},
 		"no TLS":           {strings.Replace(plain.URL, "http://", "https://", 1), "HTTPS", "no TLS"},
-		"private":          {"http://10.255.255.1/", "not public", "--allow-webhook-prefix"},
+		"private":          {"http://10.255.255.1/", "not public", "--allow-webhook-prefix 10.255.255.1/32"},
 		"with its own key": {plain.URL + "?token=hush", "", ""},
 	} {
 		w := b.hook(c.url, "device.added")
@@ -51,6 +51,9 @@ func TestTrialTellsWhatToMend(t *testing.T) {
 		got := d.Try(t.Context(), e)
 		if !strings.Contains(got.Problem, c.problem) || !strings.Contains(got.Advice, c.advice) || (got.Problem == "") != (c.problem == "") || got.Latency <= 0 {
 			t.Errorf("%s: %+v", name, got)
+		}
+		if unsent := map[string]bool{"nobody there": true, "unknown name": true, "wrong authority": true, "no TLS": true, "private": true}[name]; got.Sent == unsent {
+			t.Errorf("%s: sent: %t", name, got.Sent)
 		}
 		if n := len(b.deliveries(access.Webhook{ID: w.ID})); n != 0 {
 			t.Errorf("%s: %d deliveries are recorded", name, n)

@@ -156,7 +156,11 @@ func try(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint) e
 		return err
 	}
 	got := webhooks.New(a.Access, webhooks.Options{AllowPrefixes: allow}).Try(ctx, e)
-	fmt.Printf("Sent     %s %s to %s\nLatency  %s\n", webhooks.TestEvent, got.EventID, withoutQuery(e.URL), got.Latency.Round(time.Millisecond))
+	if got.Sent {
+		fmt.Printf("Sent     %s %s to %s\nLatency  %s\n", webhooks.TestEvent, got.EventID, withoutQuery(e.URL), got.Latency.Round(time.Millisecond))
+	} else {
+		fmt.Printf("Nothing was sent to %s.\n", withoutQuery(e.URL))
+	}
 	if got.Status != 0 {
 		fmt.Printf("Status   %d\n", got.Status)
 	}

@@ -184,7 +184,11 @@ func TestWebhookIsTriedEnabledAndItsSecretRotatedByCommand(t *testing.T) {
 	h := newHooked(t)
 	allow := []string{"webhooks", "test", "--allow-webhook-prefix", "127.0.0.0/8", h.webhook}
 	h.says(h.fails(allow...), "webhook.test", "410", "disables the webhook")
-	h.says(h.fails("webhooks", "test", h.webhook), "not public", "--allow-webhook-prefix")
+	refused := h.fails("webhooks", "test", h.webhook)
+	h.says(refused, "Nothing was sent to "+h.url, "not public", "--allow-webhook-prefix 127.0.0.0/8")
+	if strings.Contains(refused, "Latency") || strings.Contains(refused, "Sent ") {
+		t.Errorf("something was sent, it says: %s", refused)
+	}
 	h.event()
 	h.until("it is disabled", func() bool { return strings.Contains(h.ok("webhooks", "list"), "disabled since") })
 	h.answer.Store(http.StatusOK)
