@@ -148,12 +148,14 @@ func (q *Queries) EnableWebhook(ctx context.Context, webhookID uuid.UUID) error 
 
 const fanOut = `-- name: FanOut :many
 with told as materialized (
-  select e.event_id, e.event_type, e.created_at from events e where e.event_id = any($1::uuid[])
+  select e.event_id, e.event_type, e.created_at, case when e.event_type = 'webhook.disabled' then (e.payload->>'webhook_id')::uuid end as disabled
+  from events e where e.event_id = any($1::uuid[])
 ), made as (
   insert into deliveries (webhook_id, event_id, state, next_attempt_at, finished_at)
   select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end,
     case when w.disabled_at is null then now() end, case when w.disabled_at is not null then now() end
   from told t join webhooks w on w.webhook_id = any($2::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
+    and t.disabled is distinct from w.webhook_id
   on conflict do nothing
   returning webhook_id, state
 )

@@ -16,12 +16,14 @@ order by webhook_id for no key update;
 -- One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it.
 -- Each event is looked for once, in the partitions of the identifiers.
 with told as materialized (
-  select e.event_id, e.event_type, e.created_at from events e where e.event_id = any(@event_ids::uuid[])
+  select e.event_id, e.event_type, e.created_at, case when e.event_type = 'webhook.disabled' then (e.payload->>'webhook_id')::uuid end as disabled
+  from events e where e.event_id = any(@event_ids::uuid[])
 ), made as (
   insert into deliveries (webhook_id, event_id, state, next_attempt_at, finished_at)
   select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end,
     case when w.disabled_at is null then now() end, case when w.disabled_at is not null then now() end
   from told t join webhooks w on w.webhook_id = any(@webhook_ids::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
+    and t.disabled is distinct from w.webhook_id
   on conflict do nothing
   returning webhook_id, state
 )
