@@ -28,7 +28,7 @@ func keysCommand() *cli.Command {
 						Validator: oneOf("api_key", "pat", "console_session", "publishable_key")},
 					&cli.StringSliceFlag{Name: "workspace", Usage: "`ID` of a workspace it may enter; repeat it for a pat. Without it the only one there is"},
 					&cli.StringFlag{Name: "name", Usage: "`TEXT` to know it by"},
-					&cli.DurationFlag{Name: "lifetime", Usage: "`TIME` after which it ends; without it when it is revoked", Validator: toCome},
+					&spanFlag{Name: "lifetime", Usage: "`TIME` after which it ends; without it when it is revoked", Validator: toCome},
 				}, databaseFlags()...),
 				Action: func(ctx context.Context, c *cli.Command) error {
 					return withAdmin(ctx, c, func(a *app.Admin) error { return createKey(ctx, c, a) })

@@ -46,3 +46,21 @@ func TestCommandsMakeNoInstallation(t *testing.T) {
 		t.Errorf("another key has been made: %v", err)
 	}
 }
+
+func TestTimesAreGivenInDays(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	for command, wanted := range map[string][]string{"serve": {"(default: 30d)", "(default: 400d)", "(default: 10m)", "(default: 30s)"}, "webhooks rotate-secret": {"(default: 1d)"}} {
+		help := p.ok(append(strings.Fields(command), "--help")...)
+		for _, want := range wanted {
+			if !strings.Contains(help, want) {
+				t.Errorf("%s: no word of %q in %s", command, want, help)
+			}
+		}
+	}
+	p.ok("workspaces", "create", "Home")
+	p.ok("keys", "create", "--name", "guest", "--lifetime", "30d")
+	if list := p.ok("keys", "list"); !strings.Contains(list, "until ") {
+		t.Errorf("it does not end: %s", list)
+	}
+}

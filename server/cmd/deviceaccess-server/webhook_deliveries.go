@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -96,12 +95,7 @@ func moment(text string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
 	}
-	ago, err := time.ParseDuration(text)
-	if days, found := strings.CutSuffix(text, "d"); found {
-		var n float64
-		n, err = strconv.ParseFloat(days, 64)
-		ago = time.Duration(n * 24 * float64(time.Hour))
-	}
+	ago, err := parseSpan(text)
 	if err != nil || ago < 0 {
 		return time.Time{}, fmt.Errorf("%q is neither a time like 2026-01-02T15:04:05Z nor how long ago, like 90m, 12h or 7d", text)
 	}

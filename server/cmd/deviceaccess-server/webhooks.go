@@ -51,7 +51,7 @@ func webhooksCommand() *cli.Command {
 			},
 			{
 				Name: "rotate-secret", Usage: "give a webhook a new secret and print it; the old one signs beside it for a while", ArgsUsage: "WEBHOOK_ID",
-				Flags: append([]cli.Flag{&cli.DurationFlag{Name: "overlap", Value: 24 * time.Hour,
+				Flags: append([]cli.Flag{&spanFlag{Name: "overlap", Value: 24 * time.Hour,
 					Usage: "`TIME` in which both secrets sign; 0 ends the old one at once, as when it has become known"}}, databaseFlags()...),
 				Action: onWebhook(rotate),
 			},

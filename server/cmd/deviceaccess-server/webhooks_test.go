@@ -215,6 +215,7 @@ func TestWebhookIsTriedEnabledAndItsSecretRotatedByCommand(t *testing.T) {
 		t.Errorf("%d signatures during the overlap", n)
 	}
 	h.ok("webhooks", "rotate-secret", "--overlap", "0", h.webhook)
+	h.ok("webhooks", "rotate-secret", "--overlap", "1d", h.webhook)
 	h.says(h.ok("webhooks", "replay", "--yes"), "due again") // for the next start
 }
 
