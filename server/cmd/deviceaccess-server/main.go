@@ -43,12 +43,13 @@ func command() *cli.Command {
 	})
 }
 
-// strict refuses words on the command line that mean nothing, for a command and those below it: a command takes one
+// strict refuses words and flags on the command line that mean nothing, for a command and those below it: a command takes one
 // argument if its ArgsUsage names it, else none.
 func strict(c *cli.Command) *cli.Command {
 	for _, below := range c.Commands {
 		strict(below)
 	}
+	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { return usageError(c, err) }
 	if c.Action == nil {
 		c.Action = func(_ context.Context, c *cli.Command) error {
 			if c.Args().Present() {

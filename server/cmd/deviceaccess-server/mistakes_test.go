@@ -47,6 +47,40 @@ func TestCommandsMakeNoInstallation(t *testing.T) {
 	}
 }
 
+// A mistake in a flag is told in one line, which says how to see the help.
+func TestAWrongFlagIsToldInOneLine(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.env = []string{"DEVICEACCESS_SHUTDOWN_DELAY="}
+	for want, args := range map[string][]string{
+		`--delivery-retention: "soon" is no time such as 90m, 12h or 30d; deviceaccess-server serve --help shows the flags`:        {"serve", "--delivery-retention", "soon"},
+		`--audit-retention: -24h0m0s is less than 0; deviceaccess-server serve --help shows the flags`:                             {"serve", "--audit-retention", "-1d"},
+		`--sandbox-locks: "many" is no whole number; deviceaccess-server serve --help shows the flags`:                             {"serve", "--sandbox-locks", "many"},
+		`--max-connections: 3 is less than 4; deviceaccess-server serve --help shows the flags`:                                    {"serve", "--max-connections", "3"},
+		`--sandbox-speed: "quick" is no number; deviceaccess-server serve --help shows the flags`:                                  {"serve", "--sandbox-speed", "quick"},
+		`there is no flag --port; deviceaccess-server serve --help shows the flags`:                                                {"serve", "--port", "80"},
+		`there is no flag --nonsense; deviceaccess-server --help shows the flags`:                                                  {"--nonsense"},
+		`--log-format: "xml" is none of [text json]; deviceaccess-server keys list --help shows the flags`:                         {"keys", "list", "--log-format", "xml"},
+		`--lifetime: -5m0s is not a time to come; deviceaccess-server keys create --help shows the flags`:                          {"keys", "create", "--lifetime", "-5m"},
+		`missing: --url; deviceaccess-server accounts connect devicecloud --help shows the flags`:                                  {"accounts", "connect", "devicecloud"},
+		`--listen needs a value; deviceaccess-server serve --help shows the flags`:                                                 {"serve", "--listen"},
+		`--overlap: "1 day" is no time such as 90m, 12h or 30d; deviceaccess-server webhooks rotate-secret --help shows the flags`: {"webhooks", "rotate-secret", "--overlap", "1 day"},
+	} {
+		_, err := p.run(args...)
+		if err == nil {
+			t.Errorf("%v is taken", args)
+			continue
+		}
+		if _, said, _ := strings.Cut(err.Error(), ": "); strings.TrimSuffix(said, "\n") != "deviceaccess-server: "+want {
+			t.Errorf("%v: %s\nwant %s", args, said, want)
+		}
+	}
+	p.env = []string{"DEVICEACCESS_SHUTDOWN_DELAY=later"}
+	if said := p.said("serve"); !strings.Contains(said, `DEVICEACCESS_SHUTDOWN_DELAY`) || !strings.Contains(said, `"later" is no time`) || strings.Count(said, "\n") != 1 {
+		t.Errorf("a variable: %s", said)
+	}
+}
+
 func TestTimesAreGivenInDays(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
