@@ -21,7 +21,7 @@ import (
 const (
 	stagingName = "restoring"    // below the data directory, which may be a mount point and so cannot be renamed itself
 	placingName = "placing"      // in there: all is proven and is being put in its place
-	restoreLock = "restore.lock" // stays when a restore fails
+	restoreLock = "restore.lock" // of the restore that is under way
 )
 
 // restore is one under way. Until its last rename, of the database, a server starts on the data directory as if there
@@ -39,36 +39,55 @@ type restore struct {
 //
 // It fails with backup.ErrDamaged.
 func Restore(ctx context.Context, c Database, from io.Reader, log *slog.Logger) (backup.Manifest, error) {
+	m, placing, err := restored(ctx, c, from, log)
+	if err != nil && !placing {
+		err = fmt.Errorf("%w; nothing was changed", err)
+	}
+	return m, err
+}
+
+// restored does so, and says whether it was putting things in their place already when it failed.
+func restored(ctx context.Context, c Database, from io.Reader, log *slog.Logger) (_ backup.Manifest, placing bool, err error) {
 	if c.DatabaseURL != "" {
-		return backup.Manifest{}, errNotOurs
+		return backup.Manifest{}, false, errNotOurs
+	}
+	if c.MasterKey != "" { // one that is none is better told of before all the work
+		if _, err := openKeys(c); err != nil {
+			return backup.Manifest{}, false, err
+		}
 	}
 	b, err := backup.NewReader(from)
 	if err != nil {
-		return backup.Manifest{}, err
+		return backup.Manifest{}, false, err
 	}
 	dir, err := filepath.Abs(c.DataDir)
 	if err != nil {
-		return b.Manifest, err
+		return b.Manifest, false, err
 	}
 	c.DataDir = dir
 	r := &restore{Database: c, log: log, staging: filepath.Join(dir, stagingName)}
 	r.staged = c
 	r.staged.DataDir = r.staging
 	if err := errors.Join(r.suits(b.Manifest), r.vacant(), r.wantKey(b.Manifest)); err != nil {
-		return b.Manifest, err
+		return b.Manifest, false, err
 	}
+	made := !r.has("")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return b.Manifest, fmt.Errorf("make the data directory: %w", err)
+		return b.Manifest, false, fmt.Errorf("make the data directory: %w", err)
 	}
-	lock, err := pglocal.TryLock(filepath.Join(dir, restoreLock))
+	path := filepath.Join(dir, restoreLock)
+	lock, err := pglocal.TryLock(path)
 	if err != nil {
-		return b.Manifest, fmt.Errorf("restore to %s: %w", dir, err)
+		return b.Manifest, false, fmt.Errorf("restore to %s: %w", dir, err)
 	}
-	err = r.run(ctx, b)
-	if err == nil {
-		err = os.Remove(filepath.Join(dir, restoreLock))
+	if err = r.prepare(ctx, b); err == nil {
+		placing, err = true, r.place()
 	}
-	return b.Manifest, errors.Join(err, lock.Release())
+	err = errors.Join(err, os.Remove(path), lock.Release())
+	if err != nil && made && !placing {
+		_ = os.Remove(dir) // unless somebody else has put something there
+	}
+	return b.Manifest, placing, err
 }
 
 // suits is whether this program on this machine can do anything with a backup.
@@ -82,7 +101,8 @@ func (r *restore) suits(m backup.Manifest) error {
 	return nil
 }
 
-func (r *restore) run(ctx context.Context, b *backup.Reader) error {
+// prepare stages the data directory, and proves it.
+func (r *restore) prepare(ctx context.Context, b *backup.Reader) error {
 	if err := r.clear(ctx); err != nil {
 		return err
 	}
@@ -93,7 +113,7 @@ func (r *restore) run(ctx context.Context, b *backup.Reader) error {
 	if err != nil { // what there is of it is of no use to anybody
 		return errors.Join(err, os.RemoveAll(r.staging))
 	}
-	return r.place()
+	return nil
 }
 
 // vacant refuses a data directory with a database in it.
@@ -135,7 +155,7 @@ func (r *restore) has(name string) bool {
 
 func (r *restore) occupied(name string) error {
 	return fmt.Errorf("there is data in %s, which is never overwritten: restore to another directory with --data-dir, "+
-		"or stop the server and move all of it away (mv %[2]s %[2]s.before); nothing was changed", filepath.Join(r.DataDir, name), r.DataDir)
+		"or stop the server and move all of it away (mv %[2]s %[2]s.before)", filepath.Join(r.DataDir, name), r.DataDir)
 }
 
 // wantKey refuses a backup without its key when there is none here, before anything is done for nothing.
@@ -143,7 +163,7 @@ func (r *restore) wantKey(m backup.Manifest) error {
 	if m.KeyIncluded || r.MasterKey != "" || r.has(keyName) {
 		return nil
 	}
-	return fmt.Errorf("the backup is without its master key, and PINs and secrets cannot be read without it: give it with --master-key, or put it in %s; nothing was changed",
+	return fmt.Errorf("the backup is without its master key, and PINs and secrets cannot be read without it: give it with --master-key, or put it in %s",
 		filepath.Join(r.DataDir, keyName))
 }
 
@@ -152,7 +172,7 @@ func (r *restore) unpack(ctx context.Context, b *backup.Reader) error {
 	db, err := pglocal.NewRebuild(ctx, opt, b.Manifest.PostgresMajor)
 	var other *pglocal.MajorError
 	if errors.As(err, &other) {
-		return fmt.Errorf("the backup was made by PostgreSQL %d, which alone can open it, and %s: install PostgreSQL %[1]d; nothing was changed",
+		return fmt.Errorf("the backup was made by PostgreSQL %d, which alone can open it, and %s: install PostgreSQL %[1]d",
 			other.Major, other.Have())
 	}
 	if err != nil {
@@ -246,7 +266,7 @@ func (r *restore) sameKey() error {
 		return fmt.Errorf("read the master key: %w", err)
 	}
 	if !bytes.Equal(bytes.TrimSpace(here), bytes.TrimSpace(restored)) {
-		return fmt.Errorf("%s is another master key than the backup's, and is never overwritten: move it away; nothing was changed", path)
+		return fmt.Errorf("%s is another master key than the backup's, and is never overwritten: move it away", path)
 	}
 	return nil
 }

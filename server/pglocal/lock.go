@@ -29,7 +29,7 @@ func WaitSharedLock(ctx context.Context, path string) (*Lock, error) {
 	return waitLock(ctx, path, syscall.LOCK_SH)
 }
 
-// Release lets others have the lock. The file stays: removing it would let two holders lock two files.
+// Release lets others have the lock. The file stays, unless its holder has removed it before.
 func (l *Lock) Release() error {
 	if err := l.file.Close(); err != nil {
 		return fmt.Errorf("release lock: %w", err)
@@ -64,7 +64,21 @@ func tryLock(path string, kind int) (*Lock, error) {
 		_ = file.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
+	if removed(file) { // by whoever has held it before
+		_ = file.Close()
+		return tryLock(path, kind)
+	}
 	return &Lock{file: file}, nil
+}
+
+// removed is whether a file has lost its name, or another one has it.
+func removed(file *os.File) bool {
+	own, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(file.Name())
+	return errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(own, there)
 }
 
 // note replaces what is written in the locked file.

@@ -61,6 +61,9 @@ func writeNew(path string, write func(io.Writer) error) error {
 	if _, err := os.Lstat(path); err == nil {
 		return taken
 	}
+	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("there is no directory %s: make it first", filepath.Dir(path))
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".incomplete-*") // mode 0600
 	if err != nil {
 		return fmt.Errorf("write the backup: %w", err)
@@ -122,9 +125,9 @@ func restoreCommand() *cli.Command {
 				if err != nil {
 					return fmt.Errorf("read the backup: %w", err)
 				}
-				bar := pglocal.NewProgressBar(os.Stderr, "Restoring", st.Size())
-				defer bar.End()
-				from = counted{f, bar}
+				reading := &counted{Reader: f, size: st.Size()}
+				defer reading.end()
+				from = reading
 			}
 			m, err := app.Restore(ctx, database(c), from, logger(c))
 			if err != nil {
@@ -136,14 +139,24 @@ func restoreCommand() *cli.Command {
 	}
 }
 
-// counted shows how much has been read.
+// counted shows how much has been read, once anything is.
 type counted struct {
 	io.Reader
-	bar *pglocal.ProgressBar
+	size int64
+	bar  *pglocal.ProgressBar
 }
 
-func (c counted) Read(p []byte) (int, error) {
+func (c *counted) Read(p []byte) (int, error) {
+	if c.bar == nil {
+		c.bar = pglocal.NewProgressBar(os.Stderr, "Reading the backup", c.size)
+	}
 	n, err := c.Reader.Read(p)
 	c.bar.Add(n)
 	return n, err //nolint:wrapcheck // io.EOF is the end
+}
+
+func (c *counted) end() {
+	if c.bar != nil {
+		c.bar.End()
+	}
 }

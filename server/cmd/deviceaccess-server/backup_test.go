@@ -159,7 +159,7 @@ func TestABackupIsRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(at("keyless/master.key"), key, 0o600); err != nil {
+	if err := errors.Join(os.Mkdir(at("keyless"), 0o755), os.WriteFile(at("keyless/master.key"), key, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for dir, c := range map[string]struct {
@@ -254,7 +254,7 @@ func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 		if _, err := p.run("restore", "--data-dir", at("new"), at(name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; expected a word on %q", name, err, want)
 		}
-		if left, _ := filepath.Glob(at("new/*")); len(left) > 1 || len(left) == 1 && filepath.Base(left[0]) != "restore.lock" {
+		if left, _ := filepath.Glob(at("new/*")); len(left) > 0 {
 			t.Errorf("%s: left behind: %v", name, left)
 		}
 	}

@@ -98,3 +98,45 @@ func TestTimesAreGivenInDays(t *testing.T) {
 		t.Errorf("it does not end: %s", list)
 	}
 }
+
+// What is no backup, or not the whole one, says that nothing was changed, and leaves nothing.
+func TestARestoreThatFailsHasChangedNothing(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	at := func(name string) string { return filepath.Join(p.dir, name) }
+	p.ok("migrate")
+	p.ok("backup", "--without-key", at("b.tar.gz"))
+	whole, err := os.ReadFile(at("b.tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.file("cut", string(whole[:len(whole)*2/3]))
+	p.file("end", string(whole[:len(whole)-9]))
+	p.file("text", "nonsense")
+	wrong := "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+	for want, args := range map[string][]string{
+		"the backup is damaged":     {at("cut"), "--master-key", wrong},
+		"it was cut off":            {at("end"), "--master-key", wrong},
+		"is something else":         {at("text"), "--master-key", wrong},
+		"is the master key the one": {at("b.tar.gz"), "--master-key", wrong},
+		"openssl rand -base64 32":   {at("b.tar.gz"), "--master-key", "abc"},
+	} {
+		said := p.said(append([]string{"restore", "--data-dir", at("new"), "--log-level", "error"}, args...)...)
+		if !strings.Contains(said, want) || strings.Count(said, "nothing was changed") != 1 {
+			t.Errorf("%s: %s", want, said)
+		}
+		if strings.Contains(said, "Restoring: 100") {
+			t.Errorf("%s: all of it is said to be restored: %s", want, said)
+		}
+		if strings.Contains(want, "openssl") && strings.Contains(said, "Reading") {
+			t.Errorf("a key that is none is refused late: %s", said)
+		}
+		if _, err := os.Stat(at("new")); !os.IsNotExist(err) {
+			left, _ := filepath.Glob(at("new/*"))
+			t.Errorf("%s: left behind: %v", want, left)
+		}
+	}
+	if said := p.said("backup", at("nowhere/b.tar.gz")); !strings.Contains(said, "there is no directory "+at("nowhere")+": make it first") {
+		t.Errorf("to no directory: %s", said)
+	}
+}
