@@ -185,7 +185,7 @@ func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *st
 // checkChangedPIN says why a device takes no such PIN for a code that it has. It fails with Invalid.
 func checkChangedPIN(pin string, caps Capabilities) error {
 	if caps.ProviderPIN {
-		return invalid("code", "The vendor of this device invents the codes (cannot_specify_pin_code); delete this one and create another")
+		return invalid("code", "The vendor of this device chooses the PINs (cannot_specify_pin_code); delete this one and create another")
 	}
 	return checkPIN(pin, caps)
 }

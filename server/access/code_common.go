@@ -170,7 +170,7 @@ func (s *Service) sharedPIN(ids []uuid.UUID, places map[uuid.UUID]place, preferr
 	for _, id := range ids {
 		caps := capabilities(places[id].device)
 		if caps.ProviderPIN {
-			return "", refuse("The vendor of device %s invents the codes.", id)
+			return "", refuse("The vendor of device %s chooses the PINs.", id)
 		}
 		switch {
 		case len(caps.CodeLengths) == 0:
@@ -228,7 +228,7 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 		return err
 	}
 	if pin == "" {
-		return invalid("common_code_key", "The vendor of a device of this key invents its codes. Choose another key")
+		return invalid("common_code_key", "The vendor of a device of this key chooses its PINs. Choose another key")
 	}
 	if n.PIN != "" && n.PIN != pin {
 		return invalid("common_code_key", "The codes of this key have another code. Leave `code` out to share it, or choose another key")

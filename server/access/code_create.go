@@ -143,7 +143,7 @@ func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewC
 			Message: "The device is offline. Leave attempt_for_offline_device out to have the code set when it returns."}
 	}
 	if caps.ProviderPIN && n.CommonCodeKey != "" {
-		return r, invalid("common_code_key", "The vendor of this device invents the codes, so they cannot be shared; leave `common_code_key` out")
+		return r, invalid("common_code_key", "The vendor of this device chooses the PINs, so none can be shared; leave `common_code_key` out")
 	}
 	name := defaultNameFor(caps)
 	if n.Name != nil {
@@ -186,7 +186,7 @@ func checkNewPIN(pin string, caps Capabilities) error {
 	case pin == "":
 		return nil
 	case caps.ProviderPIN:
-		return invalid("code", "The vendor of this device invents the codes (cannot_specify_pin_code); leave `code` out")
+		return invalid("code", "The vendor of this device chooses the PINs (cannot_specify_pin_code); leave `code` out")
 	default:
 		return checkPIN(pin, caps)
 	}

@@ -18,7 +18,7 @@ func checkPIN(pin string, caps Capabilities) error {
 	}
 	for _, c := range caps.Constraints {
 		if rule, ok := pinRules[c.Type]; ok && !rule.obeys(pin) {
-			return invalid("code", "On this device a code %s (%s)", rule.demand, c.Type)
+			return invalid("code", "A PIN on this device %s (%s)", rule.demand, c.Type)
 		}
 	}
 	return nil
@@ -44,14 +44,14 @@ var pinRules = map[string]struct {
 	demand string
 	obeys  func(string) bool
 }{
-	"no_zeros":                            {"has no zeros", func(p string) bool { return !strings.Contains(p, "0") }},
-	"cannot_start_with_12":                {"does not start with 12", func(p string) bool { return !strings.HasPrefix(p, "12") }},
-	"no_triple_consecutive_ints":          {"has no three equal digits in a row", func(p string) bool { return longestRun(p, 0) < 3 }},
-	"no_ascending_or_descending_sequence": {"is no ascending or descending sequence", func(p string) bool { return longestRun(p, 1) < len(p) && longestRun(p, -1) < len(p) }},
-	"at_least_three_unique_digits":        {"has at least three different digits", func(p string) bool { return differentDigits(p) >= 3 }},
-	"no_all_same_digits":                  {"has at least two different digits", func(p string) bool { return differentDigits(p) >= 2 }},
-	"cannot_contain_089":                  {"has none of the digits 0, 8 and 9", func(p string) bool { return !strings.ContainsAny(p, "089") }},
-	"cannot_contain_0789":                 {"has none of the digits 0, 7, 8 and 9", func(p string) bool { return !strings.ContainsAny(p, "0789") }},
+	"no_zeros":                            {"must not contain 0", func(p string) bool { return !strings.Contains(p, "0") }},
+	"cannot_start_with_12":                {"must not start with 12", func(p string) bool { return !strings.HasPrefix(p, "12") }},
+	"no_triple_consecutive_ints":          {"must not have three equal digits in a row", func(p string) bool { return longestRun(p, 0) < 3 }},
+	"no_ascending_or_descending_sequence": {"must not be an ascending or descending sequence", func(p string) bool { return longestRun(p, 1) < len(p) && longestRun(p, -1) < len(p) }},
+	"at_least_three_unique_digits":        {"must have at least three different digits", func(p string) bool { return differentDigits(p) >= 3 }},
+	"no_all_same_digits":                  {"must have at least two different digits", func(p string) bool { return differentDigits(p) >= 2 }},
+	"cannot_contain_089":                  {"must not contain 0, 8 or 9", func(p string) bool { return !strings.ContainsAny(p, "089") }},
+	"cannot_contain_0789":                 {"must not contain 0, 7, 8 or 9", func(p string) bool { return !strings.ContainsAny(p, "0789") }},
 }
 
 // longestRun is the length of the longest part of p in which each digit is step more than the one before.

@@ -52,6 +52,9 @@ func TestPINsObeyTheDevice(t *testing.T) {
 		if (err == nil) != c.ok {
 			t.Errorf("%s: %v", c.name, err)
 		}
+		if c.name == "0789" && !strings.Contains(err.Error(), "A PIN on this device must not contain 0, 7, 8 or 9") {
+			t.Errorf("it is said so: %v", err)
+		}
 		if err != nil && strings.Contains(err.Error(), c.pin) {
 			t.Errorf("%s: the message shows the PIN", c.name)
 		}

@@ -269,7 +269,7 @@ func (s *Service) RevokeCredential(ctx context.Context, id uuid.UUID) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		n, err := tx.RevokeCredential(ctx, id)
 		if err == nil && n == 0 {
-			err = &Error{Kind: NotFound, Type: "credential_not_found", Message: "There is no such credential that is not revoked yet."}
+			err = &Error{Kind: NotFound, Type: "credential_not_found", Message: "There is no such credential, or it is revoked already."}
 		}
 		if err != nil {
 			return err

@@ -57,7 +57,7 @@ type Capabilities struct {
 	ListCodes       bool          `json:"list_codes,omitempty"`
 	DeleteUnmanaged bool          `json:"delete_unmanaged,omitempty"`
 	PINVisible      bool          `json:"pin_visible,omitempty"`
-	ProviderPIN     bool          `json:"provider_pin,omitempty"` // the vendor invents the PIN
+	ProviderPIN     bool          `json:"provider_pin,omitempty"` // the vendor chooses the PIN
 	NativeSchedule  bool          `json:"native_schedule,omitempty"`
 	Convertible     bool          `json:"convertible,omitempty"` // codes found on it can be taken over
 	Simulated       bool          `json:"simulated,omitempty"`

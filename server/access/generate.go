@@ -14,7 +14,7 @@ import (
 )
 
 // GenerateCode makes a PIN that the device would take now; nothing is created.
-// It fails with NotFound, and with Invalid where the vendor invents the PINs or no PIN is left.
+// It fails with NotFound, and with Invalid where the vendor chooses the PINs or no PIN is left.
 func (s *Service) GenerateCode(ctx context.Context, p Principal, deviceID string) (Device, string, error) {
 	d, err := s.GetDevice(ctx, p, deviceID, "")
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Service) GenerateCode(ctx context.Context, p Principal, deviceID string
 // takes that, else of the shortest it takes. It fails with Invalid.
 func (s *Service) generatePIN(device uuid.UUID, caps Capabilities, taken []store.TakenOnDeviceRow, preferred int) (string, error) {
 	if caps.ProviderPIN {
-		return "", invalid("device_id", "The vendor of this device invents the codes; create one without `code`")
+		return "", invalid("device_id", "The vendor of this device chooses the PINs; create one without `code`")
 	}
 	length := 4
 	if len(caps.CodeLengths) > 0 {

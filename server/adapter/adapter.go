@@ -160,7 +160,7 @@ type Caps struct {
 	DeleteUnmanaged bool // a code that we did not put there can be deleted
 	ModifyInPlace   bool // PutCode with a Ref changes the code; otherwise delete, then create
 	PINVisible      bool // Codes carries PINs
-	ProviderPIN     bool // the vendor invents the PIN, PutResult carries it; CodeSpec.PIN must be empty
+	ProviderPIN     bool // the vendor chooses the PIN, PutResult carries it; CodeSpec.PIN must be empty
 	NativeSchedule  bool // StartsAt and EndsAt are kept by the device itself
 	Convert         Convert
 	CodeLengths     []int // ascending

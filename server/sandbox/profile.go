@@ -24,7 +24,7 @@ type profile struct {
 	NameMax     int // 0: unbounded
 
 	PINVisible     bool
-	ProviderPIN    bool // the vendor invents the PIN
+	ProviderPIN    bool // the vendor chooses the PIN
 	NativeSchedule bool
 	Convert        string // adopt or never
 	MinGap         time.Duration

@@ -109,7 +109,7 @@ func (c *client) answered() int {
 
 // owned is a code of which a guest was told.
 type owned struct {
-	id, device, name, pin string // pin "": the vendor invents it
+	id, device, name, pin string // pin "": the vendor chooses it
 	adopted               bool   // it was on the lock before
 	converting            string // the attempt that makes an adopted one managed
 	converted             bool   // that has succeeded: it is as one that was made here from then on

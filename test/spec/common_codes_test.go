@@ -88,18 +88,18 @@ func TestOneCodeForManyDevices(t *testing.T) {
 	mixed := createMultiple(t, s, taken)
 	invented := createMultiple(t, s, map[string]any{"device_ids": []string{august, salto, nuki}, "behavior_when_code_cannot_be_shared": "create_random_code"})
 	if invented[1].CommonCodeKey != nil || invented[0].CommonCodeKey == nil || *invented[0].Code != *invented[2].Code {
-		t.Error("one vendor that invents PINs keeps the others from sharing one")
+		t.Error("one vendor that chooses PINs keeps the others from sharing one")
 	}
 	if *mixed[0].Code != "746283" || *mixed[1].Code == "746283" || mixed[1].CommonCodeKey != nil {
 		t.Error("where the PIN was taken there is no other")
 	}
 	untilSet(t, s, mixed)
 	if status := s.Post(t, "/access_codes/create_multiple", map[string]any{"device_ids": []string{august, salto}}, &f); status != http.StatusBadRequest || f.Error.Type != "code_cannot_be_shared" || !strings.Contains(f.Error.Message, salto) {
-		t.Errorf("a vendor that invents PINs: %d %+v", status, f.Error)
+		t.Errorf("a vendor that chooses PINs: %d %+v", status, f.Error)
 	}
 
 	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": salto, "common_code_key": "k"}, &f); status != http.StatusBadRequest || f.Error.ValidationErrors["common_code_key"] == nil {
-		t.Errorf("a key where the vendor invents PINs: %d %+v", status, f.Error)
+		t.Errorf("a key where the vendor chooses PINs: %d %+v", status, f.Error)
 	}
 	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": august, "common_code_key": strings.Repeat("k", 256)}, &f); status != http.StatusBadRequest {
 		t.Errorf("a long key: %d", status)

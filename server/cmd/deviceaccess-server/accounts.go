@@ -129,7 +129,7 @@ func workspaceForLocks(id string, all []access.Workspace) (uuid.UUID, error) {
 	case 1:
 		return all[0].ID, nil
 	}
-	return uuid.Nil, fmt.Errorf("there are %d workspaces: name one with --workspace; `deviceaccess-server workspaces list` shows them", len(all))
+	return uuid.Nil, fmt.Errorf("there are %d workspaces for real devices: name one with --workspace; `deviceaccess-server workspaces list` shows them", len(all))
 }
 
 // notConnected says why, in words for people.

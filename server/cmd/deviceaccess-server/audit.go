@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,7 +37,7 @@ func auditCommand() *cli.Command {
 			&cli.StringFlag{Name: "subject", Usage: "`ID` of what was changed: a code, a device, an account, a webhook, a credential, an action attempt …"},
 			&cli.StringFlag{Name: "request", Usage: "`ID` of a request, as its answer has it in the header seam-request-id"},
 			&cli.BoolFlag{Name: "oldest-first", Usage: "begin with the oldest"},
-			&cli.IntFlag{Name: "limit", Usage: "show at most `NUMBER`; 0: all", Validator: notNegative[int]},
+			&cli.IntFlag{Name: "limit", Value: 50, Usage: "show at most `NUMBER`; 0: all", Validator: notNegative[int]},
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`table`, or json: one object on a line each", Validator: oneOf("table", "json")},
 		}, databaseFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
@@ -93,6 +92,10 @@ func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f access.Audit
 		}
 	}()
 	const columns = "%-27s  %-36s  %-24s  %-44s  %-7s  %-36s  %s\n" // of fixed width: there may be more lines than fit into memory
+	head := func() error {
+		_, err := fmt.Fprintf(out, columns, "AT", "WORKSPACE", "ACTOR", "OPERATION", "OUTCOME", "REQUEST", "SUBJECTS")
+		return err
+	}
 	write := func(e access.AuditEntry) error {
 		who := e.ActorKind
 		switch {
@@ -110,6 +113,7 @@ func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f access.Audit
 	}
 	if c.String("format") == "json" {
 		lines := json.NewEncoder(out)
+		head = func() error { return nil }
 		write = func(e access.AuditEntry) error {
 			line := auditLine{e.At.UTC(), e.WorkspaceID, e.ActorKind, e.ActorID, e.ActorName, e.RequestID, e.Operation, map[string][]string{}, e.Outcome}
 			for _, s := range e.Subjects {
@@ -117,22 +121,29 @@ func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f access.Audit
 			}
 			return lines.Encode(line)
 		}
-	} else if _, err := fmt.Fprintf(out, columns, "AT", "WORKSPACE", "ACTOR", "OPERATION", "OUTCOME", "REQUEST", "SUBJECTS"); err != nil {
-		return err
 	}
-	left := cmp.Or(c.Int("limit"), -1)
+	limit, found := c.Int("limit"), 0
 	for e, err := range a.Access.Audit(ctx, f) {
 		if err != nil {
 			return err
 		}
+		if found == limit && limit > 0 {
+			fmt.Fprintln(os.Stderr, "There are more; --limit 0 shows all.")
+			break
+		}
+		if found++; found == 1 {
+			if err := head(); err != nil {
+				return err
+			}
+		}
 		if err := write(e); err != nil {
 			return err
 		}
-		if left--; left == 0 {
-			break
-		}
 	}
-	return nil
+	if found == 0 && c.String("format") == "table" {
+		_, err = fmt.Fprintln(out, "No entries match.")
+	}
+	return err
 }
 
 func shown(id *uuid.UUID) string {

@@ -140,3 +140,37 @@ func TestARestoreThatFailsHasChangedNothing(t *testing.T) {
 		t.Errorf("to no directory: %s", said)
 	}
 }
+
+// The audit log is long: its newest are shown, and that there are more.
+func TestAuditShowsTheNewest(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.ok("workspaces", "create", "Home")
+	if out := p.ok("audit", "--actor", "nobody"); out != "No entries match." {
+		t.Errorf("nothing: %s", out)
+	}
+	if out := p.ok("audit", "--actor", "nobody", "--format", "json"); out != "" {
+		t.Errorf("nothing, as JSON: %s", out)
+	}
+	p.ok("workspaces", "create", "Other")
+	if all, few := p.ok("audit"), p.ok("audit", "--limit", "1"); strings.Contains(all, "--limit") || strings.Count(all, "\n") != 2 || strings.Count(few, "\n") != 1 {
+		t.Errorf("all: %s\none: %s", all, few)
+	}
+	cmd := p.command("audit", "--limit", "1")
+	var more strings.Builder
+	cmd.Stderr = &more
+	if err := cmd.Run(); err != nil || !strings.Contains(more.String(), "There are more; --limit 0 shows all.") {
+		t.Errorf("%v: %s", err, more.String())
+	}
+	for _, f := range auditCommand().Flags {
+		if f.Names()[0] == "limit" && !strings.Contains(f.String(), "(default: 50)") {
+			t.Errorf("%s", f)
+		}
+	}
+	if said := p.said("accounts", "connect", "devicecloud", "--url", "http://127.0.0.1:1"); !strings.Contains(said, "there are 2 workspaces for real devices: name one") {
+		t.Errorf("%s", said)
+	}
+	if said := p.said("keys", "revoke", "00000000-0000-7000-8000-000000000000"); !strings.Contains(said, "There is no such credential, or it is revoked already.") {
+		t.Errorf("%s", said)
+	}
+}

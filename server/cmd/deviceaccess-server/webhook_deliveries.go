@@ -203,7 +203,7 @@ func replay(ctx context.Context, c *cli.Command, a *app.Admin, webhooks []access
 			return fmt.Errorf("%w\n%d of %d are due again", errors.Join(left, err), done, total)
 		}
 	}
-	fmt.Printf("%d deliveries are due again. The server sends them, once it runs.\n", done)
+	fmt.Printf("%d deliveries are due again. A running server sends them now.\n", done)
 	return left
 }
 
