@@ -37,12 +37,12 @@ const (
 func Migrate(ctx context.Context, dsn string) error {
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {
-		return fmt.Errorf("connect to the database: %w", err)
+		return notConnected(err)
 	}
 	defer db.Close() //nolint:errcheck // the migrations are committed or failed by then
 	var version int
 	if err := db.QueryRowContext(ctx, "select current_setting('server_version_num')::int").Scan(&version); err != nil {
-		return fmt.Errorf("connect to the database: %w", err)
+		return notConnected(err)
 	}
 	if version/10000 < MinPostgres {
 		return fmt.Errorf("the database is PostgreSQL %d; version %d or newer is needed", version/10000, MinPostgres)
@@ -107,12 +107,12 @@ func firstPartitions(ctx context.Context, dsn string) error {
 func migrateRiver(ctx context.Context, dsn string) error {
 	pool, err := pgxpool.New(ctx, dsn)
 	if err != nil {
-		return fmt.Errorf("connect to the database: %w", err)
+		return notConnected(err)
 	}
 	defer pool.Close()
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
-		return fmt.Errorf("connect to the database: %w", err)
+		return notConnected(err)
 	}
 	defer conn.Release()
 	const key = 0x6465766163636573 // its migrator takes no lock of its own
@@ -137,7 +137,7 @@ var ErrNoSchema = errors.New("there is nothing in the database yet")
 func SchemaVersion(ctx context.Context, dsn string) (version int64, err error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
-		return 0, fmt.Errorf("connect to the database: %w", err)
+		return 0, notConnected(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has been read from
 	err = conn.QueryRow(ctx, "select coalesce(max(version_id), 0) from goose_db_version where is_applied").Scan(&version)

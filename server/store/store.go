@@ -60,7 +60,7 @@ const byIndex = "set enable_seqscan = off; set jit = off"
 func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("read the database URL: %w", err)
+		return nil, notConnected(err)
 	}
 	if maxConns > 0 {
 		cfg.MaxConns = maxConns
@@ -83,18 +83,18 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the database: %w", err)
+		return nil, notConnected(err)
 	}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("connect to the database: %w", err)
+		return nil, notConnected(err)
 	}
 	cfg = cfg.Copy()
 	cfg.MinConns, cfg.MinIdleConns, cfg.MaxConns = 0, 0, 1
 	beside, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("connect to the database: %w", err)
+		return nil, notConnected(err)
 	}
 	db := &DB{Beside: New(beside), Pool: pool, beside: beside}
 	db.Queries, db.PlannedAnew = New(joining{db}), New(plannedAnew{joining{db}})

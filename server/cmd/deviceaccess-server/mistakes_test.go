@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
 // said is all that a command prints that must fail.
@@ -172,5 +174,26 @@ func TestAuditShowsTheNewest(t *testing.T) {
 	}
 	if said := p.said("keys", "revoke", "00000000-0000-7000-8000-000000000000"); !strings.Contains(said, "There is no such credential, or it is revoked already.") {
 		t.Errorf("%s", said)
+	}
+}
+
+// Whoever has logs has no passwords.
+func TestThePasswordOfTheDatabaseIsNotPrinted(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	for _, url := range []string{
+		"host=127.0.0.1 password = s3cret sslmode=bogus", "host=127.0.0.1 password= 's3 cret\\' s3cret' sslmode=bogus", "host=127.0.0.1 port=1 password=s3cret connect_timeout=1",
+		"sslmode=bogus PASSWORD = s3cret", "password=s3cret host=127.0.0.1 sslmode=bogus", "host=127.0.0.1 sslmode=bogus password='s3cret", "password \t=\ts3cret nonsense",
+		"postgres://me:s3cret@127.0.0.1:1/x?connect_timeout=1", "postgres://me:s3cret@127.0.0.1:port/x", "postgres://127.0.0.1/x?password=s3cret&sslmode=bogus",
+		"postgres://me:s3cret%zz@127.0.0.1/x", "postgres://me:s3 s3cret@127.0.0.1:1/x", "postgres://me:a@s3cret@127.0.0.1:x/x", "host=127.0.0.1 sslpassword = s3cret sslmode=bogus",
+	} {
+		if said := p.said("migrate", "--database-url", url); strings.Contains(said, "s3cret") || strings.Contains(said, "s3 ") {
+			t.Errorf("%q: %s", url, said)
+		}
+		for _, open := range []error{store.Migrate(t.Context(), url), func() error { _, err := store.Open(t.Context(), url, 1); return err }(), func() error { _, err := store.SchemaVersion(t.Context(), url); return err }()} {
+			if open == nil || strings.Contains(open.Error(), "s3cret") || strings.Contains(open.Error(), "s3 ") {
+				t.Errorf("%q: %v", url, open)
+			}
+		}
 	}
 }
