@@ -22,7 +22,7 @@ func TestPanicsTellNothing(t *testing.T) {
 		t.Errorf("of a panic in a request the log has %d stacks", n)
 	}
 	r.run.Break("access.(*Service).OpenWebview")
-	res, err := http.PostForm(page+"/august", url.Values{"email": {"jane@example.com"}, "password": {"entered-by-somebody"}}) //nolint:noctx // it is answered at once
+	res, err := http.PostForm(page+"/august", url.Values{"email": {"jane@example.com"}, "password": {"entered-by-somebody"}})
 	if err != nil {
 		t.Fatal(err)
 	}

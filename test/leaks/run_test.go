@@ -91,7 +91,7 @@ func TestRefusalsTellNothing(t *testing.T) {
 	r.answered(http.StatusInternalServerError, "what the database refuses", good, path, r.create(`,"name":"Unforeseen"`))
 
 	page := r.page()
-	res, err := http.PostForm(page+"/august", url.Values{"email": {"jane@example.com"}, "password": {"mistyped-at-a-vendor"}}) //nolint:noctx // it is answered at once
+	res, err := http.PostForm(page+"/august", url.Values{"email": {"jane@example.com"}, "password": {"mistyped-at-a-vendor"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func (r *trial) unavailable(header http.Header, path, body string) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	defer conn.Close(r.Context()) //nolint:errcheck // what is locked is let go
+	defer conn.Close(r.Context())
 	if _, err := conn.Exec(r.Context(), "begin; lock table access_codes"); err != nil {
 		r.Fatal(err)
 	}

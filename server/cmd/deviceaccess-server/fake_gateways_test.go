@@ -86,13 +86,13 @@ func fakeZWave(t *testing.T, d *door, token string) (address string) {
 		if err != nil {
 			return
 		}
-		defer c.CloseNow() //nolint:errcheck // whatever was on its way
+		defer c.CloseNow()
 		go func() {
 			select {
 			case <-thrown:
 			case <-over.Done():
 			}
-			c.CloseNow() //nolint:errcheck // it may be closed already
+			c.CloseNow()
 		}()
 		text := `{"type":"version","homeId":7,"driverVersion":"15","serverVersion":"3","minSchemaVersion":0,"maxSchemaVersion":44}`
 		for c.Write(over, websocket.MessageText, []byte(text)) == nil {
@@ -122,7 +122,7 @@ func fakeBroker(t *testing.T, d *door, secure *tls.Config) (hostPort string) {
 		l = tls.NewListener(l, secure)
 	}
 	t.Cleanup(func() {
-		l.Close() //nolint:errcheck // it ends with the test
+		l.Close()
 		d.change("", "nobody any more")
 	})
 	go func() {
@@ -138,11 +138,11 @@ func fakeBroker(t *testing.T, d *door, secure *tls.Config) (hostPort string) {
 }
 
 func speakMQTT(c net.Conn, d *door) {
-	defer c.Close() //nolint:errcheck // it may be closed already
+	defer c.Close()
 	say := func(kind byte, fill func(*packets.ControlPacket)) {
 		p := packets.NewControlPacket(kind)
 		fill(p)
-		p.WriteTo(c) //nolint:errcheck // shows when it is read next
+		p.WriteTo(c)
 	}
 	for {
 		p, err := packets.ReadPacket(c)
@@ -151,7 +151,7 @@ func speakMQTT(c net.Conn, d *door) {
 		}
 		switch m := p.Content.(type) {
 		case *packets.Connect:
-			left, ok := d.enter(m.Username, string(m.Password), func() { c.Close() }) //nolint:errcheck // it may be closed already
+			left, ok := d.enter(m.Username, string(m.Password), func() { c.Close() })
 			if !ok {
 				say(packets.CONNACK, func(p *packets.ControlPacket) {
 					p.Content.(*packets.Connack).ReasonCode = packets.ConnackBadUsernameOrPassword

@@ -45,7 +45,7 @@ func overhear(t *testing.T) *overheard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { log.Close() }) //nolint:errcheck // what was not written is not found
+	t.Cleanup(func() { log.Close() })
 	o.log = log
 	r, cmd := o.serve("--sandbox=false", "--metrics-listen", "127.0.0.1:0", "--allow-webhook-prefix", "127.0.0.0/8")
 	server, err := url.Parse(r.URL)
