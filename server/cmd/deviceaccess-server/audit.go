@@ -26,7 +26,7 @@ func auditCommand() *cli.Command {
 			"that ended.\n\n" +
 			"Who has changed a code:  deviceaccess-server audit --subject ACCESS_CODE_ID\n" +
 			"What a request has done: deviceaccess-server audit --request SEAM_REQUEST_ID\n" +
-			"What a key was used for: deviceaccess-server audit --actor KEY_ID --since 24h --format json",
+			"What a key was used for: deviceaccess-server audit --actor KEY_ID --since 24h --limit 0 --format json",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "since", Usage: "`TIME` from which on, such as 2026-01-31T12:00:00Z, or how long ago, such as 24h or 7d"},
 			&cli.StringFlag{Name: "until", Usage: "`TIME` before which, written like --since"},
