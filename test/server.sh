@@ -10,10 +10,11 @@ DEVICEACCESS_DATA_DIR=${DEVICEACCESS_DATA_DIR:-$state/deviceaccess-make-server}
 export DEVICEACCESS_DATA_DIR
 ready=$(mktemp)
 rm -f "$ready"
-trap 'rm -f "$ready"' EXIT
+trap 'rm -f "$ready" "$ready.said"' EXIT
 "$server" serve --sandbox --ready-file "$ready" "$@" &
 running=$!
-trap 'kill -TERM $running 2>/dev/null; wait $running; rm -f "$ready"; exit 0' INT TERM
+trap 'rm -f "$ready" "$ready.said"; kill -TERM $running 2>/dev/null || true' EXIT
+trap 'kill -TERM $running 2>/dev/null; wait $running; exit 0' INT TERM
 while [ ! -s "$ready" ]; do
   kill -0 $running 2>/dev/null || { wait $running; exit 1; }
   sleep 0.1
@@ -24,7 +25,7 @@ workspace=$(field workspace_id)
 keys=$DEVICEACCESS_DATA_DIR/make-server.key
 key=$(sed -n "s/^$workspace //p" "$keys" 2>/dev/null || true)
 if [ -z "$key" ]; then
-  key=$("$server" keys create --name 'make server' --workspace "$workspace" --log-level error 2>/dev/null)
+  key=$("$server" keys create --name 'make server' --workspace "$workspace" --log-level error 2> "$ready.said") || { cat "$ready.said" >&2; exit 1; }
   (umask 077 && echo "$workspace $key" > "$keys")
 fi
 cat <<END
