@@ -103,7 +103,7 @@ func TestStateWithoutIdentityGetsOneWithTheNextRefresh(t *testing.T) {
 				clear(f.webhooks)
 			}
 			p := f.plugin(t)
-			code := object(p.stateType(codeType), map[string]tftypes.Value{"access_code_id": text(id), "device_id": text(fakeDevice)})
+			code := object(p.stateType(codeType), map[string]tftypes.Value{"access_code_id": text(id), "device_id": text(fakeDevice), "type": text("ongoing")})
 			hook := object(p.stateType(webhookType), map[string]tftypes.Value{"webhook_id": text("w1"), "url": text("https://example.com/a")})
 			for _, c := range []struct {
 				typeName string

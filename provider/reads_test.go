@@ -54,7 +54,7 @@ func each(stocked map[string]string, do func(id, device string)) {
 
 // refreshes reads a code as terraform plan does.
 func (p *plugin) refreshes(id, device string) map[string]string {
-	state := object(p.stateType(codeType), map[string]tftypes.Value{"access_code_id": text(id), "device_id": text(device)})
+	state := object(p.stateType(codeType), map[string]tftypes.Value{"access_code_id": text(id), "device_id": text(device), "type": text("ongoing")})
 	return p.state(codeType, p.reads(&tfprotov6.ReadResourceRequest{TypeName: codeType, CurrentState: p.pack(state)}).NewState)
 }
 
