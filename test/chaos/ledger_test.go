@@ -79,7 +79,9 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 			if !ok || a.status != 200 {
 				complain("code %s was made or converted, and get answers %d", c.id, a.status)
 			} else if name := a.text("access_code", "name"); name != c.name || c.pin != "" && a.text("access_code", "code") != c.pin {
-				complain("code %s is not as it was changed last: it is %q instead of %q, its PIN %t", c.id, name, c.name, a.text("access_code", "code") == c.pin)
+				told := a.text("access_code", "code")
+				complain("code %s is not as it was changed last: it is %q instead of %q, its PIN %t, and told %t; converted %t, %s, on %s, errors %v", c.id, name, c.name, told == c.pin, told != "",
+					c.converted, a.text("access_code", "status"), c.device, a.body["access_code"].(map[string]any)["errors"])
 			}
 		}
 	}
