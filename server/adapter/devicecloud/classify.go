@@ -44,7 +44,7 @@ var classes = map[string]adapter.Class{
 }
 
 // classify is the error of an answer other than 2xx. Status codes that the vendor's own program did not
-// choose (a proxy's page in place of JSON) say little: such a 404 or 403 is Transient, or a wrong
+// choose (a proxy's page in place of JSON) say little: such a 404, 403 or 400 is Transient, or a wrong
 // route would make every device look removed. A 502, 504 or 408 leaves open whether a write got through.
 func (a *Adapter) classify(c call, resp *http.Response, data []byte) error {
 	var w wireError
@@ -72,6 +72,9 @@ func classOfStatus(c call, status int, ours bool) adapter.Class {
 	case http.StatusUnauthorized:
 		return adapter.AuthRevoked
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
+		if !ours { // a code would be given up for what a proxy did not understand
+			return adapter.Transient
+		}
 		return adapter.Invalid
 	case http.StatusNotImplemented:
 		return adapter.NotSupported

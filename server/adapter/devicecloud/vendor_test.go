@@ -83,6 +83,7 @@ func TestAnswersAreClassified(t *testing.T) {
 		{"full", 409, `{"error_code":"DEVICE_FULL"}`, adapter.Full, adapter.Full},
 		{"invalid", 422, `{"error_code":"INVALID_PIN"}`, adapter.Transient, adapter.Invalid},
 		{"invalid, without a code", 400, `{}`, adapter.Transient, adapter.Invalid},
+		{"a request that a proxy does not take", 400, html, adapter.Transient, adapter.Transient},
 		{"jammed", 409, `{"error_code":"LOCK_JAMMED"}`, adapter.Transient, adapter.Transient},
 		{"busy", 423, `{"error_code":"DEVICE_BUSY"}`, adapter.Transient, adapter.Transient},
 		{"too many", 429, ``, adapter.Transient, adapter.Transient},
