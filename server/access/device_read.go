@@ -334,8 +334,12 @@ func (t *deviceTx) unblock() {
 	}
 }
 
-// convert makes those unmanaged codes managed that are asked for and are still on the device.
+// convert makes those unmanaged codes managed that are asked for and are still on the device. Where the vendor allows none, the
+// next look refuses those that have been asked for since the last.
 func (r *reading) convert(ctx context.Context) error {
+	if !r.caps.Convertible {
+		return nil
+	}
 	for _, a := range r.pending {
 		c := r.code(idOf(a.AccessCodeID))
 		if a.ActionType != ConvertAccessCode || c == nil || c.RemovingSince != nil || !r.seen[c.AccessCodeID] {
