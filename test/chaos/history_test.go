@@ -109,14 +109,15 @@ func (h history) endOf(of string, n int) time.Time {
 	return all[n].to
 }
 
-// holder says whose the lease was.
-func (h history) holder(r request) string {
-	for n, t := range slices.Backward(h.tenures[r.of]) {
-		if t.from.Before(r.begin) {
-			return fmt.Sprintf(", which %s had from %s to %s", t.server, clock(t.from), clock(h.endOf(r.of, n)))
+// holder says whose the lease was around the begin of a request.
+func (h history) holder(r request) (text string) {
+	const around = time.Second
+	for n, t := range h.tenures[r.of] {
+		if end := h.endOf(r.of, n); t.from.Before(r.begin.Add(around)) && end.After(r.begin.Add(-around)) {
+			text += fmt.Sprintf(", which %s had from %s to %s", t.server, clock(t.from), clock(end))
 		}
 	}
-	return ""
+	return text
 }
 
 // hasWoken says whether a request without a lease is of a server that had it when it was frozen, and has just woken.

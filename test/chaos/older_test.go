@@ -20,12 +20,22 @@ type upgrade struct {
 	mixed         int    // requests that were answered while servers of both versions ran
 }
 
-// newUpgrade builds both programs if CHAOS_FROM names a commit, and else returns nil.
+const root = "../.."
+
+// before is the last version with an older schema than migration 39 makes.
+const before = "79d4b2c"
+
+// newUpgrade builds the older program, from the commit that CHAOS_FROM names. Without it, that is a version whose schema is older; nil: these
+// sources are without their history.
 func newUpgrade(t testing.TB, newer string) *upgrade {
 	t.Helper()
 	commit := os.Getenv("CHAOS_FROM")
 	if commit == "" {
-		return nil
+		if exec.CommandContext(t.Context(), "git", "-C", root, "cat-file", "-e", before+"^{commit}").Run() != nil {
+			t.Logf("there is no upgrade: commit %s is not here", before)
+			return nil
+		}
+		commit = before
 	}
 	tell := func(name string, args ...string) string {
 		var stderr bytes.Buffer
@@ -33,11 +43,10 @@ func newUpgrade(t testing.TB, newer string) *upgrade {
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
 		if err != nil {
-			t.Fatalf("CHAOS_FROM=%s: %s: %v\n%s", commit, name, err, stderr.Bytes())
+			t.Fatalf("the version to upgrade from, %s: %s: %v\n%s", commit, name, err, stderr.Bytes())
 		}
 		return strings.TrimSpace(string(out))
 	}
-	const root = "../.."
 	u := &upgrade{newer: newer, commit: tell("git", "-C", root, "rev-parse", "--verify", "--short", commit+"^{commit}")}
 	dir := t.TempDir() // an archive, and no worktree, which git would have to be told of and forget
 	archive := filepath.Join(t.TempDir(), "older.tar")

@@ -13,27 +13,32 @@ import (
 // origins says whether opener can tell of a connection whose it is: it reads that where Linux tells it.
 const origins = runtime.GOOS == "linux"
 
-// opener is which of these processes has opened a connection that was accepted here; 0: none, for it has ended.
-func opener(c net.Conn, processes []int) (pid int) {
+// opener is which of these processes has opened a connection that was accepted here; 0: none is found, and why: it has ended as a rule.
+func opener(c net.Conn, processes []int) (pid int, why string) {
 	socket := ""
 	for range 3 { // the table changes while it is read, which may leave one out
 		if socket = socketOf(c.RemoteAddr(), c.LocalAddr()); socket != "" {
 			break
 		}
 	}
+	if socket == "" {
+		return 0, "there is no such connection"
+	}
 	for _, pid := range processes {
 		folder := fmt.Sprintf("/proc/%d/fd", pid)
 		open, err := os.ReadDir(folder)
 		if err != nil {
-			continue // it has ended
+			why += fmt.Sprintf(", %d has ended", pid)
+			continue
 		}
 		for _, fd := range open {
 			if is, err := os.Readlink(filepath.Join(folder, fd.Name())); err == nil && is == socket {
-				return pid
+				return pid, ""
 			}
 		}
+		why += fmt.Sprintf(", %d has %d others", pid, len(open))
 	}
-	return 0
+	return 0, "nobody has " + socket + why
 }
 
 // socketOf names the end of a connection as folders of processes do.

@@ -52,17 +52,19 @@ func (s *storm) tenures() map[string][]tenure {
 // endpoints, and returns what it has counted.
 func (s *storm) oneAtATime(complain func(string, ...any)) string {
 	s.Helper()
-	keys := s.leaseKeys()
-	h := history{tenures: s.tenures(), frozen: s.frozen, killed: s.killed}
-	asked, free, unknown := map[string]int{}, map[string]int{}, 0
 	s.witness.mu.Lock()
-	for _, r := range s.witness.seen {
+	seen := slices.Clone(s.witness.seen)
+	s.witness.mu.Unlock()
+	keys := s.leaseKeys(seen)
+	h := history{tenures: s.tenures(), frozen: s.frozen, killed: s.killed} // after the requests were: servers may go on, and what they have taken since is not missed
+	asked, free, unknown := map[string]int{}, map[string]int{}, 0
+	for _, r := range seen {
 		switch key := keys[r.of]; {
 		case r.of == "":
 			free[r.what]++
 		case r.server == "":
 			if unknown++; !s.hasEnded(r.begin) {
-				complain("%s, of nobody knows whom", r)
+				complain("%s, of nobody knows whom: %q", r, s.strangers)
 			}
 		case key == "":
 			complain("%s, which has no lease", r)
@@ -73,7 +75,6 @@ func (s *storm) oneAtATime(complain func(string, ...any)) string {
 			h.requests = append(h.requests, r)
 		}
 	}
-	s.witness.mu.Unlock()
 	v := h.judge()
 	for _, w := range v.wrong {
 		complain("%s", w)
@@ -101,8 +102,8 @@ func (s *storm) hasEnded(before time.Time) bool {
 	})
 }
 
-// leaseKeys are the leases of what requests are about.
-func (s *storm) leaseKeys() map[string]string {
+// leaseKeys are the leases of what requests were about.
+func (s *storm) leaseKeys(seen []request) map[string]string {
 	s.Helper()
 	keys := maps.Clone(s.webhooks)
 	rows, err := s.pool.Query(s.Context(), `select 'lock:' || vendor_ref, 'device:' || device_id from devices union all
@@ -129,9 +130,7 @@ func (s *storm) leaseKeys() map[string]string {
 		}
 		accounts[what] = account
 	}
-	s.witness.mu.Lock()
-	defer s.witness.mu.Unlock()
-	for _, r := range s.witness.seen {
+	for _, r := range seen {
 		if strings.HasPrefix(r.of, "account:") {
 			keys[r.of] = cmp.Or(keys[r.of], accounts[r.what])
 		}

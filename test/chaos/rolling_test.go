@@ -80,10 +80,10 @@ func (r *rolling) restart(s *storm, i *instance) {
 
 // Three servers are stopped and started one after another, as for an upgrade, while clients ask without a pause, some with a
 // connection for each request and some with one for all. The balancer goes by /health, and no client repeats anything.
-// With CHAOS_FROM, a commit, it is an upgrade: the servers are of that version until they have been restarted.
+// The first round is an upgrade: the servers are of an older version until they have been restarted.
 func TestRollingRestartLosesNoRequest(t *testing.T) {
 	t.Parallel()
-	rounds, program := number(t, "CHAOS_ROUNDS", 1), build(t)
+	rounds, program := number(t, "CHAOS_ROUNDS", 2), build(t)
 	first, from := program, newUpgrade(t, program)
 	if from != nil {
 		first = from.older

@@ -31,6 +31,8 @@ type storm struct {
 	vendor         string // address of the cloud
 	cloud          gates  // of each server
 	endpoints      *gate
+	mu             sync.Mutex
+	strangers      []string // connections whose opener was not found, and why
 	witness        *witness
 	webhooks       map[string]string // leases of endpoints, as the witness names them
 	frozen, killed []absence
@@ -161,7 +163,13 @@ func (s *storm) origin(c net.Conn) string {
 		names[pid] = i.name
 		all = append(all, pid)
 	}
-	return names[opener(c, all)]
+	pid, why := opener(c, all)
+	if pid == 0 {
+		s.mu.Lock()
+		s.strangers = append(s.strangers, fmt.Sprintf("%s from %s: %s", time.Now().Format(time.StampMilli), c.RemoteAddr(), why))
+		s.mu.Unlock()
+	}
+	return names[pid]
 }
 
 func to(addr string) func(context.Context) (net.Conn, error) {
