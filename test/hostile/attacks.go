@@ -16,7 +16,7 @@ var attacks map[string]func(*front) string
 func init() { //nolint:gochecknoinits // they refer to what refers to them
 	attacks = map[string]func(*front) string{
 		"slow-headers": slowHeaders, "slow-bodies": slowBodies, "silent": silent, "idle": idle, "held-headers": heldHeaders, "endless-bodies": endlessBodies, "header-flood": headerFlood,
-		"http2": http2, "json": badJSON, "held-bodies": heldBodies, "pipelining": pipelining, "never-read": neverRead, "waits": waits, "guesses": guesses,
+		"http2": http2, "json": badJSON, "held-bodies": heldBodies, "pipelining": pipelining, "never-read": neverRead, "waits": waits, "keys": keys, "logins": logins, "guesses": guesses,
 		"device-clouds": vendors, "gateways": vendors, "access-clouds": vendors, "endpoints": vendors, "pushes": pushes, "known-pushes": knownPushes,
 	}
 }
@@ -287,26 +287,6 @@ func neverRead(f *front) string {
 	return ""
 }
 
-// waits ask for what ends late or never, and leave half of the time.
-func waits(f *front) string {
-	body := fmt.Sprintf(`{"device_id":%q,"sync":true}`, f.Device)
-	f.many(1000, time.Second, func(n int) {
-		c, err := f.dial(n)
-		if err != nil {
-			return
-		}
-		defer c.Close() //nolint:errcheck // it may be closed already
-		path := []string{"/locks/unlock_door", "/locks/lock_door"}[n%2]
-		fmt.Fprint(c, f.head(path, fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body)), body))
-		if n%2 == 0 {
-			f.rest(f.ctx, time.Second)
-			return
-		}
-		f.rest(f.ctx, 5*time.Second)
-	})
-	return ""
-}
-
 func guesses(f *front) string {
 	f.many(16, 20*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
@@ -336,43 +316,6 @@ func pushes(f *front) string {
 		path := []string{"/vendors/0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12/" + strings.Repeat("0", 32), "/vendors/x/y", "/sandbox/cloud/login", "/sandbox/cloud/locks"}[n%4]
 		fmt.Fprint(c, f.head(path, fmt.Sprintf("Content-Length: %d\r\nConnection: close\r\n\r\n", len(body)), body))
 		f.wait(c)
-	})
-	return ""
-}
-
-// knownPushes are those of a vendor that knows the account's secret: too large, no JSON, of devices that there are not, and
-// the same again and again.
-func knownPushes(f *front) string {
-	var paths []string
-	for ctx := f.ctx; len(paths) == 0 && f.rest(ctx, 50*time.Millisecond); {
-		f.mu.Lock()
-		paths = append(paths, f.pushPaths...)
-		f.mu.Unlock()
-	}
-	bodies := []string{
-		`{"event_id":"` + strings.Repeat("a", 100_000) + `"}`,
-		strings.Repeat("\x00\xff", 10_000),
-		`{"event_type":` + strings.Repeat("[", 60_000),
-		`{"event_id":"1","event_type":"device.added","device_id":"a"}`,
-		`{"event_id":"1","event_type":"lock.action_completed","device_id":"` + strings.Repeat("d", 60_000) + `","action":"unlock","timestamp":` + strings.Repeat("9", 1000) + `}`,
-		`{"event_id":"2","event_type":"bridge.online"}`,
-	}
-	f.many(16, 10*time.Millisecond, func(n int) {
-		c, err := f.dial(n)
-		if err != nil {
-			return
-		}
-		defer c.Close() //nolint:errcheck // it may be closed already
-		go f.wait(c)
-		for i := 0; f.ctx.Err() == nil; i++ {
-			body := bodies[(n+i)%len(bodies)]
-			if i%3 > 0 { // most are as they should be, and come again and again
-				body = fmt.Sprintf(`{"event_id":"%d","event_type":"access_code.updated","device_id":"d%d","access_code_id":"c"}`, i%5, i%1000)
-			}
-			if _, err := fmt.Fprint(c, f.head(paths[(n+i)%len(paths)], fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body)), body)); err != nil || !f.rest(f.ctx, paced) {
-				return
-			}
-		}
 	})
 	return ""
 }

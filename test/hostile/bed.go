@@ -198,7 +198,7 @@ func (b *bed) connect(ctx context.Context) error {
 	for _, how := range floods {
 		all = append(all, app.ZWaveJS{Config: zwavejs.Config{URL: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/gateway/" + how}})
 		all = append(all, app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: "mqtt://" + at.Broker, Topic: how}})
-		all = append(all, app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/mqtt", Topic: how}})
+		all = append(all, app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/mqtt/" + how, Topic: how}})
 	}
 	return abreast(len(all), func(n int) error {
 		id, err := admin.Connect(ctx, workspace, "hostile", all[n])

@@ -48,7 +48,7 @@ var misbehaviours = []misbehaviour{
 }
 
 // floods are those of gateways.
-var floods = []string{"flood", "endless-frame", "big-frames", "deep-frames", "many-nodes", "nulls"}
+var floods = []string{"flood", "endless-frame", "big-frames", "deep-frames", "many-nodes", "nulls", "handshake", "hello", "names"}
 
 func repeated(format string, n int) string {
 	var b strings.Builder
@@ -61,7 +61,7 @@ func repeated(format string, n int) string {
 	return b.String()
 }
 
-// clouds serve /locks-of/<how>, /doors-of/<how>, /endpoint/<how>/<n>, /gateway/<how> and /mqtt.
+// clouds serve /locks-of/<how>, /doors-of/<how>, /endpoint/<how>/<n>, /gateway/<how> and /mqtt/<how>.
 func (f *front) clouds() http.Handler {
 	by := map[string]misbehaviour{}
 	for _, m := range misbehaviours {
@@ -73,7 +73,7 @@ func (f *front) clouds() http.Handler {
 		case part[1] == "gateway":
 			f.gateway(w, r, part[2])
 		case part[1] == "mqtt":
-			f.webBroker(w, r)
+			f.webBroker(w, r, part[2])
 		case part[1] == "locks-of" && part[3] == "webhooks" && r.Method == http.MethodPost:
 			f.hears(r) // also what is hostile must learn its secret somehow
 			w.WriteHeader(http.StatusNoContent)

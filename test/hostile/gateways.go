@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -17,6 +18,10 @@ import (
 // gateway is a zwave-js-server, until it is told to misbehave.
 func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
 	ctx := f.ctx
+	if how == "handshake" && f.angry.Load() {
+		f.handshake(w, r)
+		return
+	}
 	c, err := websocket.Accept(w, r, nil)
 	if err != nil {
 		return
@@ -31,7 +36,12 @@ func (f *front) gateway(w http.ResponseWriter, r *http.Request, how string) {
 		}()
 	}
 	send := func(text string) error { return c.Write(ctx, websocket.MessageText, []byte(text)) }
-	if send(`{"type":"version","homeId":7,"driverVersion":"15","serverVersion":"3","minSchemaVersion":0,"maxSchemaVersion":44}`) != nil {
+	version := "15"
+	if how == "hello" && f.angry.Load() {
+		f.hits.Add(1)
+		version = strings.Repeat("1", 15_000_000)
+	}
+	if send(`{"type":"version","homeId":7,"driverVersion":"`+version+`","serverVersion":"3","minSchemaVersion":0,"maxSchemaVersion":44}`) != nil {
 		return
 	}
 	for {
@@ -104,8 +114,18 @@ func (f *front) brokers(l net.Listener) {
 	}
 }
 
+// handshake agrees to speak WebSocket, in a header without an end.
+func (f *front) handshake(w http.ResponseWriter, r *http.Request) {
+	f.hits.Add(1)
+	raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n", "X-A: "+strings.Repeat("a", 60_000)+"\r\n", time.Millisecond)(f, w, r)
+}
+
 // webBroker is a broker over WebSocket.
-func (f *front) webBroker(w http.ResponseWriter, r *http.Request) {
+func (f *front) webBroker(w http.ResponseWriter, r *http.Request, how string) {
+	if how == "handshake" && f.angry.Load() {
+		f.handshake(w, r)
+		return
+	}
 	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"mqtt"}})
 	if err != nil {
 		return
@@ -183,6 +203,19 @@ func (f *front) publish(c net.Conn, how string) {
 	case "deep-frames":
 		for whole(devices, strings.Repeat("[", 1_000_000)) == nil && f.rest(ctx, 10*time.Millisecond) {
 			continue
+		}
+	case "handshake": // whoever comes again meets with it
+		c.Close() //nolint:errcheck // it may be closed already
+		return
+	case "hello":
+		for whole(how+"/bridge/info", `{"version":"`+strings.Repeat("1", 250_000)+`","config":{}}`) == nil && f.rest(ctx, 10*time.Millisecond) {
+			continue
+		}
+	case "names":
+		for n := 0; whole(fmt.Sprint(how, "/", n, strings.Repeat("n", 1000), "/availability"), `{"state":"online"}`) == nil; n++ {
+			if n%20 == 19 && !f.rest(ctx, paced) {
+				return
+			}
 		}
 	default:
 		for n := 0; whole(how+"/lock"+string(rune('a'+n%26))+strings.Repeat("x", n%1000), `{"state":"LOCK"}`) == nil; n++ {

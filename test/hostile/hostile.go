@@ -69,6 +69,8 @@ var scenarios = []scenario{
 	{"pipelining", []string{"pipelining"}},
 	{"lists that nobody reads", []string{"never-read"}},
 	{"waits that are abandoned", []string{"waits"}},
+	{"waits for one key", []string{"keys"}},
+	{"pages to log in on", []string{"logins"}},
 	{"bad credentials", []string{"guesses"}},
 	{"device clouds", []string{"device-clouds"}},
 	{"gateways", []string{"gateways"}},
@@ -77,7 +79,7 @@ var scenarios = []scenario{
 	{"pushes that know the secret", []string{"known-pushes"}},
 	{"webhook endpoints", []string{"endpoints"}},
 	{"all at once", []string{"device-clouds", "gateways", "access-clouds", "endpoints", "slow-headers", "slow-bodies", "silent", "idle", "endless-bodies", "header-flood",
-		"json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "guesses", "pushes", "known-pushes"}},
+		"json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "keys", "logins", "guesses", "pushes", "known-pushes"}},
 }
 
 // Run tries one attack after another. It fails where they could not be tried; what they did is in the rows.
