@@ -15,6 +15,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zigbee"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
 )
 
 // gatewayLock is a lock behind a real gateway, and what is done at it by hand.
@@ -24,6 +25,7 @@ type gatewayLock struct {
 	connection   app.Connection
 	program      func(slot int, pin string) // at the keypad
 	pins         func() map[int]string      // the lock's own memory, by slot
+	password     string                     // of the gateway; empty: it has none
 }
 
 func TestRealGatewayZWaveJS(t *testing.T) {
@@ -51,11 +53,12 @@ func TestRealGatewayZigbee2MQTT(t *testing.T) {
 		connection: app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: gateway.TLS, CA: gateway.CA, Topic: zigbee.Topic, Username: user, Password: password}},
 		program:    func(slot int, pin string) { lock.Program(t, slot, pin) },
 		pins:       func() map[int]string { return lock.State(t).Codes },
+		password:   password,
 	})
 }
 
 // tellStory is the whole story: a code that somebody has programmed at the keypad becomes Terraform's, another one is
-// made by it, the lock's own memory follows, and what is of others stays.
+// made by it, the lock's own memory follows, and what is of others stays. Nothing of all that tells a PIN, or the gateway's password.
 func tellStory(t *testing.T, lock gatewayLock) {
 	const (
 		slot     = 4
@@ -65,7 +68,12 @@ func tellStory(t *testing.T, lock gatewayLock) {
 		replaced = "81428142"
 		meddling = "11223344"
 	)
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	var run leaks.Run
+	srv := apptest.Start(t, apptest.WithProfiles("august"), run.Configure(t))
+	if lock.password != "" && !run.Learn("password", lock.password) {
+		t.Fatal("the gateway's password is none to look for")
+	}
+	run.Learn("code", meddling) // of the others, requests and answers tell
 	admin := app.Admin{Access: srv.App.Access}
 	if _, err := admin.Connect(t.Context(), uuid.MustParse(srv.WorkspaceID), "Home", lock.connection); err != nil {
 		t.Fatal(err)
@@ -123,6 +131,13 @@ func tellStory(t *testing.T, lock gatewayLock) {
 	if has := lock.pins(); !maps.Equal(has, others) {
 		t.Fatalf("after the destroy the lock has %d codes, of others are %d", len(has), len(others))
 	}
+	for _, pin := range others {
+		run.Learn("code", pin)
+	}
+	if n := run.Count("code"); n < 5 {
+		t.Errorf("%d PINs are looked for", n)
+	}
+	run.Judge(t, srv.App, map[string][]byte{"what Terraform writes": w.seen.Bytes()})
 }
 
 // expect says that the lock has the codes of others, one in the slot, and one more, each once.

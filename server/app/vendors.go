@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
@@ -205,9 +206,13 @@ func (v *vendors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	span := v.traces.Request(r.Context(), nil, time.Now(), r.Method, vendorsPath+"{account}")
-	defer span.End()
+	seen := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+	defer func() {
+		span.Set(traces.Status(cmp.Or(seen.Status(), http.StatusOK)))
+		span.End()
+	}()
 	span.Set(traces.Account(account))
-	r = r.WithContext(span.In(r.Context()))
+	w, r = seen, r.WithContext(span.In(r.Context()))
 	a, err := v.adapters.Listening(r.Context(), account)
 	if err != nil {
 		span.Fail("unreachable")

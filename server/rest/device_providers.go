@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"sync"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
@@ -32,13 +34,16 @@ func Provider(name string) (display string, categories []string) {
 	if name == access.SandboxAdapter {
 		return accountTypes[name].display, []string{"stable", providerCategory}
 	}
-	for _, p := range deviceProviders() {
+	for _, p := range knownProviders() {
 		if p.DeviceProviderName == name {
 			return p.DisplayName, p.ProviderCategories
 		}
 	}
 	return name, nil
 }
+
+// knownProviders are made once: each page for logging in asks for all their names.
+var knownProviders = sync.OnceValue(deviceProviders)
 
 func deviceProviders() []api.DeviceProvider {
 	var out []api.DeviceProvider

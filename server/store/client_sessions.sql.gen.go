@@ -160,6 +160,54 @@ func (q *Queries) DeleteClientSession(ctx context.Context, arg DeleteClientSessi
 	return i, err
 }
 
+const endForgottenSessions = `-- name: EndForgottenSessions :many
+delete from client_sessions where client_session_id in (
+  select s.client_session_id from client_sessions s
+  where s.workspace_id = $1 and s.is_unclaimed and s.revoked_at is null and s.created_at < now() - $2::interval
+    and not exists (select 1 from client_session_reach r where r.client_session_id = s.client_session_id)
+  order by s.created_at limit $3::integer for update of s skip locked
+) returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed
+`
+
+type EndForgottenSessionsParams struct {
+	WorkspaceID uuid.UUID
+	Age         time.Duration
+	MaxRows     int32
+}
+
+// The oldest of those that nobody has come back to.
+func (q *Queries) EndForgottenSessions(ctx context.Context, arg EndForgottenSessionsParams) ([]ClientSession, error) {
+	rows, err := q.db.Query(ctx, endForgottenSessions, arg.WorkspaceID, arg.Age, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ClientSession{}
+	for rows.Next() {
+		var i ClientSession
+		if err := rows.Scan(
+			&i.ClientSessionID,
+			&i.WorkspaceID,
+			&i.TokenHash,
+			&i.TokenSealed,
+			&i.UserIdentifierKey,
+			&i.UserIdentityID,
+			&i.CustomerKey,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.RevokedAt,
+			&i.IsUnclaimed,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const getClientSession = `-- name: GetClientSession :one
 select client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed from client_sessions where workspace_id = $1 and client_session_id = $2
 `

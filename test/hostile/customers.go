@@ -39,8 +39,8 @@ func keys(f *front) string {
 		if err != nil {
 			return
 		}
-		defer c.Close()                                                            //nolint:errcheck // it may be closed already
-		key := fmt.Sprintf("Idempotency-Key: %d-%d\r\n", n%4, time.Now().Unix()/5) // what has ended is answered at once, so there is a new one soon
+		defer c.Close()                                                                   //nolint:errcheck // it may be closed already
+		key := fmt.Sprintf("Idempotency-Key: %d-%d\r\n", n%4, time.Now().UnixMilli()/500) // what has ended is answered at once, so there is a new one soon
 		fmt.Fprint(c, f.head("/locks/unlock_door", key, fmt.Sprintf("Content-Length: %d\r\nConnection: close\r\n\r\n", len(body)), body))
 		f.wait(c)
 	})

@@ -69,4 +69,11 @@ func TestPublicSessionsThatReachNothingAreLimited(t *testing.T) {
 	}
 	apptest.Until(t, "what has ended does not count", func() bool { return another() == http.StatusOK })
 	full("one in place of that which has ended")
+	backend := session(t, s, params{})
+	s.Exec(t, "update client_sessions set created_at = created_at - interval '1 hour'")
+	apptest.Until(t, "what nobody has come back to for an hour gives way", func() bool { return another() == http.StatusOK })
+	if got := devicesOf(t, s, known.ClientSession.Token, "/devices/list", params{}); len(got) != 1 || got[0] != device {
+		t.Errorf("then that which reaches something sees %v", got)
+	}
+	devicesOf(t, s, backend.Token, "/devices/list", params{}) // one that was made with an API key stays
 }

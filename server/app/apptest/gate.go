@@ -63,6 +63,14 @@ func (s *Server) Shut(t testing.TB, table string) (open func()) {
 	return func() { g.exec("rollback") }
 }
 
+// Exec changes in the server's database what only time does.
+func (s *Server) Exec(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	if _, err := s.connect(t).Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // connect is a connection of the test's own to the server's database.
 func (s *Server) connect(t testing.TB) *pgx.Conn {
 	t.Helper()

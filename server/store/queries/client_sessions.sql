@@ -18,6 +18,15 @@ update client_sessions set is_unclaimed = false where client_session_id in (
   limit @max_rows::integer for no key update of s skip locked
 );
 
+-- name: EndForgottenSessions :many
+-- The oldest of those that nobody has come back to.
+delete from client_sessions where client_session_id in (
+  select s.client_session_id from client_sessions s
+  where s.workspace_id = @workspace_id and s.is_unclaimed and s.revoked_at is null and s.created_at < now() - @age::interval
+    and not exists (select 1 from client_session_reach r where r.client_session_id = s.client_session_id)
+  order by s.created_at limit @max_rows::integer for update of s skip locked
+) returning *;
+
 -- name: LockEndUser :exec
 -- Who looks whether an end user has a session, and gives him one if not, waits for others who do.
 select pg_advisory_xact_lock(hashtextextended(@workspace_id::text || '/client_session/' || @user_identifier_key::text, 0));
