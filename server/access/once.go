@@ -256,10 +256,16 @@ func keyInUse() *Error {
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // underWay are the requests with keys that this process is answering. Of those with one key, one at a time takes a
-// connection to the database.
+// connection to the database, in the order in which they have come.
 type underWay struct {
 	mu    sync.Mutex
-	ended map[string]chan struct{}
+	names map[string]*line
+}
+
+// line is those who wait for one name, and whose it is.
+type line struct {
+	taken chan struct{} // has one element while a request of the name is being answered
+	users int           // that request and those that wait
 }
 
 // enter waits, aside, until nobody else answers a request of that name. Whoever enters leaves. It fails with Conflict when that
@@ -268,38 +274,59 @@ func (u *underWay) enter(ctx context.Context, name string, patience time.Duratio
 	if aside == nil {
 		aside = func(_ context.Context, wait func() error) error { return wait() }
 	}
+	l := u.join(name)
+	mine := false
+	leave = func() {
+		if mine {
+			<-l.taken
+		}
+		u.leave(name, l)
+	}
+	select {
+	case l.taken <- struct{}{}:
+		mine = true
+		return leave, nil
+	default:
+	}
 	enough := time.NewTimer(patience)
 	defer enough.Stop()
-	for {
-		u.mu.Lock()
-		other := u.ended[name]
-		if other == nil {
-			ended := make(chan struct{})
-			if u.ended == nil {
-				u.ended = map[string]chan struct{}{}
-			}
-			u.ended[name] = ended
-			u.mu.Unlock()
-			return func() {
-				u.mu.Lock()
-				delete(u.ended, name)
-				u.mu.Unlock()
-				close(ended)
-			}, nil
+	err = aside(ctx, func() error {
+		select {
+		case l.taken <- struct{}{}:
+			mine = true
+			return nil
+		case <-enough.C:
+			return keyInUse()
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		u.mu.Unlock()
-		err := aside(ctx, func() error {
-			select {
-			case <-other:
-				return nil
-			case <-enough.C:
-				return keyInUse()
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
-		if err != nil {
-			return nil, err
+	})
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
+}
+
+func (u *underWay) join(name string) *line {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	l := u.names[name]
+	if l == nil {
+		l = &line{taken: make(chan struct{}, 1)}
+		if u.names == nil {
+			u.names = map[string]*line{}
 		}
+		u.names[name] = l
+	}
+	l.users++
+	return l
+}
+
+func (u *underWay) leave(name string, l *line) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if l.users--; l.users == 0 {
+		delete(u.names, name)
 	}
 }
