@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -29,6 +30,9 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 		return 0, r.access.AccountRests(ctx, id)
 	}
 	a, err := r.adapters.Get(ctx, id)
+	if errors.Is(err, errDisconnected) { // since it was looked at, which has woken it
+		return 0, nil
+	}
 	if err != nil {
 		return 0, err
 	}

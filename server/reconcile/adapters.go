@@ -47,6 +47,8 @@ func NewAdapters(a *access.Service, openers map[string]Opener, log *slog.Logger)
 	return r
 }
 
+var errDisconnected = adapter.Errorf(adapter.GatewayDown, "the account was disconnected")
+
 // Get is the adapter of an account, as its configuration is now.
 func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, error) {
 	account, err := r.access.GetAccount(ctx, id)
@@ -55,7 +57,7 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 	}
 	if account.Deleted {
 		r.drop(id)
-		return nil, adapter.Errorf(adapter.GatewayDown, "the account was disconnected")
+		return nil, errDisconnected
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -37,6 +38,11 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 		return r.again(ctx, w)
 	}
 	a, err := r.adapters.Get(ctx, w.Device.AccountID)
+	if errors.Is(err, errDisconnected) { // since the device was looked at: it was removed with it, which has woken it
+		soon := r.access.Now().Add(time.Second)
+		w.Due = &soon
+		return r.again(ctx, w)
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -3,11 +3,13 @@ package reconcile_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
 // holding is a lease that is always held.
@@ -30,5 +32,41 @@ func TestDeviceOfAnErasedAccountMayLeave(t *testing.T) {
 	b := start(t, options{profile: "august"})
 	if err := b.access.RecordLeft(t.Context(), uuid.New(), "1", 0); err != nil {
 		t.Error(err)
+	}
+}
+
+// looks tells what has come of each look at a device.
+type looks struct {
+	work.Lane
+	ended chan error
+}
+
+func (l looks) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
+	again, err := l.Lane.Drain(ctx, lease, id)
+	select {
+	case l.ended <- err:
+	default:
+	}
+	return again, err
+}
+
+// Nor when the account of a device is disconnected while that is looked at: it is looked at once more.
+func TestDeviceOfAnAccountThatEndsMeanwhileIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	b.stopEngine()
+	b.create("730158")
+	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()") // as if the device had been looked at before that
+	b.must(err)
+	ended := make(chan error, 1)
+	b.watch = func(l work.Lane) work.Lane {
+		if l.Name() == access.DeviceLane {
+			return looks{l, ended}
+		}
+		return l
+	}
+	b.startEngine()
+	if err := <-ended; err != nil {
+		t.Errorf("the look at its device comes to %v", err)
 	}
 }
