@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -68,5 +69,17 @@ func TestDeviceOfAnAccountThatEndsMeanwhileIsLeftAlone(t *testing.T) {
 	b.startEngine()
 	if err := <-ended; err != nil {
 		t.Errorf("the look at its device comes to %v", err)
+	}
+}
+
+// Who simulates something at such a device is told that it is gone.
+func TestDeviceOfAnAccountThatEndsMeanwhileSimulatesNothing(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()") // as if the device had been found before that
+	b.must(err)
+	var e *access.Error
+	if err := b.rec.SetOnline(t.Context(), b.p, b.device, false); !errors.As(err, &e) || e.Kind != access.NotFound {
+		t.Errorf("it comes to %v", err)
 	}
 }

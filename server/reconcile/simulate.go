@@ -213,7 +213,7 @@ func (r *Reconciler) simulated(ctx context.Context, p access.Principal, deviceID
 func (r *Reconciler) simulatorOf(ctx context.Context, d access.Device) (adapter.Simulator, error) {
 	a, err := r.adapters.Get(ctx, d.AccountID)
 	if err != nil {
-		return nil, err
+		return nil, simulation(err)
 	}
 	sim, ok := a.(adapter.Simulator)
 	if !ok {
@@ -269,6 +269,9 @@ func simulation(err error) error {
 	e := adapter.AsError(err)
 	if e == nil {
 		return err
+	}
+	if e == errDisconnected { // since it was found
+		return &access.Error{Kind: access.NotFound, Type: "connected_account_not_found", Message: "The account was disconnected meanwhile."}
 	}
 	switch e.Class {
 	case adapter.Duplicate:
