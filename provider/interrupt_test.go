@@ -17,11 +17,16 @@ type running struct {
 	cmd  *exec.Cmd
 	mu   sync.Mutex
 	said bytes.Buffer
+	more chan struct{} // has an element when something was said
 }
 
 func (r *running) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	select {
+	case r.more <- struct{}{}:
+	default:
+	}
 	return r.said.Write(p)
 }
 
@@ -33,7 +38,7 @@ func (r *running) text() string {
 
 func (w *workspace) start(args ...string) *running {
 	w.t.Helper()
-	r := &running{t: w.t, cmd: exec.CommandContext(w.t.Context(), "terraform", args...)}
+	r := &running{t: w.t, more: make(chan struct{}, 1), cmd: exec.CommandContext(w.t.Context(), "terraform", args...)}
 	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = w.dir, r, r
 	r.cmd.Env = append(os.Environ(), "TF_LOG=TRACE", "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1")
 	if err := r.cmd.Start(); err != nil {
@@ -48,8 +53,11 @@ func (r *running) interrupt() {
 	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
 		r.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(r.text(), "Interrupt received"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	enough := time.After(time.Minute)
+	for !strings.Contains(r.text(), "Interrupt received") {
+		select {
+		case <-r.more:
+		case <-enough:
 			r.t.Fatalf("terraform did not notice the interrupt:\n%s", r.text())
 		}
 	}

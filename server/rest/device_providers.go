@@ -34,7 +34,7 @@ func Provider(name string) (display string, categories []string) {
 	if name == access.SandboxAdapter {
 		return accountTypes[name].display, []string{"stable", providerCategory}
 	}
-	for _, p := range knownProviders() {
+	for _, p := range deviceProviders() {
 		if p.DeviceProviderName == name {
 			return p.DisplayName, p.ProviderCategories
 		}
@@ -42,10 +42,8 @@ func Provider(name string) (display string, categories []string) {
 	return name, nil
 }
 
-// knownProviders are made once: each page for logging in asks for all their names.
-var knownProviders = sync.OnceValue(deviceProviders)
-
-func deviceProviders() []api.DeviceProvider {
+// deviceProviders are made once, and not to be changed: each page for logging in asks for all their names.
+var deviceProviders = sync.OnceValue(func() []api.DeviceProvider {
 	var out []api.DeviceProvider
 	for _, p := range providerNames {
 		simulated := !gateways[p.name]
@@ -57,7 +55,7 @@ func deviceProviders() []api.DeviceProvider {
 	}
 	systems := accountTypes[access.SandboxAccessAdapter]
 	return append(out, api.DeviceProvider{DeviceProviderName: systems.name, DisplayName: systems.display, ProviderCategories: []string{"stable", "access_control_systems"}})
-}
+})
 
 // toProvider describes the vendor of a device; one that is not known here goes by its stable name.
 func toProvider(name string) api.DeviceProviderOfDevice {

@@ -56,7 +56,7 @@ func (h *handlers) GetDevice(ctx context.Context, r GetDeviceRequestObject) (Get
 }
 
 func (h *handlers) ListDeviceProviders(_ context.Context, r ListDeviceProvidersRequestObject) (ListDeviceProvidersResponseObject, error) {
-	list := slices.DeleteFunc(deviceProviders(), func(p api.DeviceProvider) bool {
+	list := slices.DeleteFunc(slices.Clone(deviceProviders()), func(p api.DeviceProvider) bool {
 		return r.Body.ProviderCategory != "" && !slices.Contains(p.ProviderCategories, string(r.Body.ProviderCategory))
 	})
 	return ListDeviceProviders200JSONResponse{Ok: true, DeviceProviders: list}, nil

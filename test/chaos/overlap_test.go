@@ -53,7 +53,7 @@ func (s *storm) tenures() map[string][]tenure {
 func (s *storm) oneAtATime(complain func(string, ...any)) string {
 	s.Helper()
 	s.witness.mu.Lock()
-	seen := slices.Clone(s.witness.seen)
+	seen, strangers := slices.Clone(s.witness.seen), slices.Clone(s.witness.strangers)
 	s.witness.mu.Unlock()
 	keys := s.leaseKeys(seen)
 	h := history{tenures: s.tenures(), frozen: s.frozen, killed: s.killed} // after the requests were: servers may go on, and what they have taken since is not missed
@@ -64,7 +64,7 @@ func (s *storm) oneAtATime(complain func(string, ...any)) string {
 			free[r.what]++
 		case r.server == "":
 			if unknown++; !s.hasEnded(r.begin) {
-				complain("%s, of nobody knows whom: %q", r, s.strangers)
+				complain("%s, of nobody knows whom: %q", r, strangers)
 			}
 		case key == "":
 			complain("%s, which has no lease", r)

@@ -31,8 +31,6 @@ type storm struct {
 	vendor         string // address of the cloud
 	cloud          gates  // of each server
 	endpoints      *gate
-	mu             sync.Mutex
-	strangers      []string // connections whose opener was not found, and why
 	witness        *witness
 	webhooks       map[string]string // leases of endpoints, as the witness names them
 	frozen, killed []absence
@@ -165,9 +163,7 @@ func (s *storm) origin(c net.Conn) string {
 	}
 	pid, why := opener(c, all)
 	if pid == 0 {
-		s.mu.Lock()
-		s.strangers = append(s.strangers, fmt.Sprintf("%s from %s: %s", time.Now().Format(time.StampMilli), c.RemoteAddr(), why))
-		s.mu.Unlock()
+		s.witness.stranger(c, why)
 	}
 	return names[pid]
 }

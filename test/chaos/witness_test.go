@@ -22,8 +22,15 @@ type request struct {
 
 // witness stands before what servers work on, each at a time, and notes who asks.
 type witness struct {
-	mu   sync.Mutex
-	seen []request
+	mu        sync.Mutex
+	seen      []request
+	strangers []string // connections whose opener was not found, and why
+}
+
+func (w *witness) stranger(c net.Conn, why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.strangers = append(w.strangers, clock(time.Now())+" from "+c.RemoteAddr().String()+": "+why)
 }
 
 func (w *witness) note(r request) {
