@@ -213,13 +213,13 @@ func TestAddressThatLeadsToAnothersGatewayLaterIsLeftAlone(t *testing.T) {
 // any gateway.
 func TestGatewayThatSaysItIsAnotherIsNoneOfIt(t *testing.T) {
 	t.Parallel()
-	house := newOpenGateway(t, 0x7e570040)
+	house, own := newOpenGateway(t, 0x7e570040), newOpenGateway(t, 0x7e570040)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, password, _ := r.BasicAuth(); password != "secret" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		house.ServeHTTP(w, r)
+		own.ServeHTTP(w, r)
 	}))
 	t.Cleanup(proxy.Close)
 	b := newStrangers(t)
@@ -234,7 +234,7 @@ func TestGatewayThatSaysItIsAnotherIsNoneOfIt(t *testing.T) {
 	if got := b.reached(); len(got) > 0 {
 		t.Errorf("Mallory reaches %v", got)
 	}
-	house.home.Store(0x7e570041)
+	own.home.Store(0x7e570041) // the house stays what it is, also to whoever comes again
 	for range 2 { // the second time it is the same account
 		if status := b.logIn("zwave_js", form); status != http.StatusSeeOther {
 			t.Errorf("another gateway with a password: %d", status)
