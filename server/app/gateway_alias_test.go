@@ -235,7 +235,7 @@ func TestGatewayThatSaysItIsAnotherIsNoneOfIt(t *testing.T) {
 		t.Errorf("Mallory reaches %v", got)
 	}
 	own.home.Store(0x7e570041) // the house stays what it is, also to whoever comes again
-	for range 2 { // the second time it is the same account
+	for range 2 {              // the second time it is the same account
 		if status := b.logIn("zwave_js", form); status != http.StatusSeeOther {
 			t.Errorf("another gateway with a password: %d", status)
 		}
