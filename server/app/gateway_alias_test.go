@@ -214,7 +214,7 @@ func TestAddressThatLeadsToAnothersGatewayLaterIsLeftAlone(t *testing.T) {
 func TestGatewayThatSaysItIsAnotherIsNoneOfIt(t *testing.T) {
 	t.Parallel()
 	house, own := newOpenGateway(t, 0x7e570040), newOpenGateway(t, 0x7e570040)
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // to his own: the house stays what it is
 		if _, password, _ := r.BasicAuth(); password != "secret" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
@@ -234,8 +234,8 @@ func TestGatewayThatSaysItIsAnotherIsNoneOfIt(t *testing.T) {
 	if got := b.reached(); len(got) > 0 {
 		t.Errorf("Mallory reaches %v", got)
 	}
-	own.home.Store(0x7e570041) // the house stays what it is, also to whoever comes again
-	for range 2 {              // the second time it is the same account
+	own.home.Store(0x7e570041)
+	for range 2 { // the second time it is the same account
 		if status := b.logIn("zwave_js", form); status != http.StatusSeeOther {
 			t.Errorf("another gateway with a password: %d", status)
 		}
