@@ -60,7 +60,6 @@ func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answ
 		return nil, false, err
 	}
 	defer leave()
-	s.keys.Current() // reads the keys where that is due, which inside of the transaction takes a second connection
 	var lost *uuid.UUID
 	err = s.db.InOne(ctx, func(ctx context.Context) error {
 		o.past, lost = false, nil

@@ -17,7 +17,7 @@ import (
 const (
 	Connections = 2048     // of all clients together
 	Held        = 16 << 20 // bytes of bodies that are being received and of answers that are not read yet
-	Turns       = 8        // requests that are worked on at once
+	Turns       = 12       // requests that are worked on at once
 )
 
 const (
