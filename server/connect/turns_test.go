@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 )
 
 // One address has as few of its requests for pages worked on at once as of others.
@@ -26,7 +27,8 @@ func TestPagesAreShownInTurn(t *testing.T) {
 	defer all.Wait()
 	defer cancel()
 	var answered atomic.Int32
-	for range 15 {
+	const most = crowd.Turns * 3 / 4
+	for range 2 * most {
 		all.Go(func() {
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.App.URL+page.Path, nil) // of one server, should there be more
 			if err != nil {
@@ -39,9 +41,9 @@ func TestPagesAreShownInTurn(t *testing.T) {
 			answered.Add(1)
 		})
 	}
-	watch.Await(6, "connect_webviews")
+	watch.Await(most, "connect_webviews")
 	for answered.Load() == 0 { // until the first has waited for too long
-		if n := watch.Waiting("connect_webviews"); n > 6 {
+		if n := watch.Waiting("connect_webviews"); n > most {
 			t.Fatalf("%d of one address are worked on at once", n)
 		}
 	}
