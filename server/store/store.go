@@ -66,7 +66,7 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 		cfg.MaxConns = maxConns
 	}
 	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	settings := byIndex
+	settings := "-- name: SetUpConnection :exec\n" + byIndex
 	for name, limit := range map[string]time.Duration{"idle_in_transaction_session_timeout": heldIdle, "lock_timeout": queued} {
 		if _, given := cfg.ConnConfig.RuntimeParams[name]; !given {
 			settings += fmt.Sprintf("; set %s = %d", name, limit.Milliseconds())

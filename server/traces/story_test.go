@@ -177,15 +177,13 @@ func TestRequestsDoNotMix(t *testing.T) {
 		})
 	}
 	all.Wait()
+	lists := []string{"ListDevices", "ListAccessCodesOfDevice"}
 	for i := range n {
 		request := one(t, r, func(s tracestest.Span) bool { return s.TraceID == trace(i) && s.Kind == "server" })
-		var parts []tracestest.Span
-		apptest.Until(t, "its parts are received", func() bool {
-			parts = r.Spans(func(s tracestest.Span) bool { return s.TraceID == trace(i) && s.Kind == "client" })
-			return len(parts) > 0
-		})
-		for _, p := range parts {
-			if p.Parent != request.ID || (p.Name == "ListDevices") != (i%2 == 0) {
+		its := func(s tracestest.Span) bool { return s.TraceID == trace(i) && s.Kind == "client" }
+		apptest.Until(t, "its list is received", func() bool { return len(r.Spans(its, tracestest.Named(lists[i%2]))) > 0 })
+		for _, p := range r.Spans(its) {
+			if p.Parent != request.ID || p.Name == lists[1-i%2] {
 				t.Errorf("request %d has %s, which is of another: %+v", i, p.Name, p)
 			}
 		}
