@@ -147,8 +147,8 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	guesses := rest.NewGuesses(c.Limits)
-	api, err := rest.NewHandler(rest.Options{Access: a.Access, ACS: a.ACS, Simulator: simulator{r, a.Sandbox}, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Limits: c.Limits, Guesses: guesses, Health: a.health.now, Logger: c.Log, Observe: observeRequest, Traces: spans})
+	callers := rest.NewCallers(c.Limits)
+	api, err := rest.NewHandler(rest.Options{Access: a.Access, ACS: a.ACS, Simulator: simulator{r, a.Sandbox}, CursorKey: cursorKey, PublicURL: c.PublicURL, TrustForwarded: c.TrustProxy, Limits: c.Limits, Callers: callers, Health: a.health.now, Logger: c.Log, Observe: observeRequest, Traces: spans})
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,10 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	mux.Handle(vendorsPath, crowd.InTurn(a.vendors, http.HandlerFunc(tryLater)))
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
 	mux.Handle(rest.ConnectPath, connect.New(connect.Options{Access: a.Access, Vendors: newLogins(a.Sandbox, a.URL, c.Connecting), PublicURL: c.PublicURL,
-		Guess:          func(r *http.Request) (time.Duration, func(bool)) { return guesses.Try(rest.AddressOf(r, c.TrustProxy)) },
+		Guess: func(r *http.Request) (time.Duration, func(bool)) {
+			return callers.Guess(rest.AddressOf(r, c.TrustProxy))
+		},
+		Page:           func(r *http.Request) time.Duration { return callers.Page(rest.AddressOf(r, c.TrustProxy)) },
 		TrustForwarded: c.TrustProxy, Log: c.Log, Observe: observeRequest, Traces: spans}))
 	mux.Handle("/", api)
 	a.http.Handler = a.sentAway(clients.Limit(mux))

@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -76,10 +78,15 @@ type Options struct {
 	// Guess says how long whoever sends a request has to wait before a login of his is tried, because too many have failed.
 	// 0 is not at all, and told is called then, once: whether it was refused. nil: nobody has to.
 	Guess func(r *http.Request) (after time.Duration, told func(refused bool))
+	// Page takes one request for a page, or says how long whoever sends it has to wait; nil: nobody has to.
+	Page func(r *http.Request) (after time.Duration)
 	// Observe is told of each request: "connect", its status and how long it took. nil: nobody.
 	Observe func(operation string, status int, took time.Duration)
 	Traces  *traces.Traces // nil: there are none
 }
+
+// assetsPath is where what all pages share is found.
+const assetsPath = "/connect/assets/"
 
 type handler struct {
 	Options
@@ -93,7 +100,7 @@ func New(o Options) http.Handler {
 	h := &handler{o}
 	router := chi.NewRouter()
 	router.Use(middleware.GetHead) // those who look whether a link is good are told, as who opens it is
-	router.Get("/connect/assets/{file}", asset)
+	router.Get(assetsPath+"{file}", asset)
 	router.Get("/connect/{token}", h.onWebview(h.choose))
 	router.Get("/connect/{token}/{vendor}", h.onWebview(h.ask))
 	router.Post("/connect/{token}/{vendor}", h.onWebview(h.logIn))
@@ -103,10 +110,37 @@ func New(o Options) http.Handler {
 	nothing := func(w http.ResponseWriter, r *http.Request) { h.render(w, r, http.StatusNotFound, gonePage(upFrom(r))) }
 	router.NotFound(nothing)
 	router.MethodNotAllowed(nothing)
-	return h.observe(crowd.InTurn(router, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Retry-After", "60")
-		h.render(w, r, http.StatusTooManyRequests, busyPage(upFrom(r)))
-	})))
+	return h.observe(h.paced(crowd.InTurn(router, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.busy(w, r, time.Minute) }))))
+}
+
+// paced lets next show pages as often as Page lets it. What all pages share is not counted.
+func (h *handler) paced(next http.Handler) http.Handler {
+	if h.Page == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, assetsPath) {
+			if after := h.Page(r); after > 0 {
+				h.busy(w, r, after)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// busy is for whoever has to come again after a while. Browsers do so by themselves where nothing was entered.
+func (h *handler) busy(w http.ResponseWriter, r *http.Request, after time.Duration) {
+	again := strconv.Itoa(seconds(after))
+	w.Header().Set("Retry-After", again)
+	looks := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch {
+	case looks && r.Header.Get("HX-Request") != "":
+		w.Header().Set("HX-Reswap", "none") // the page that waits stays, and asks again
+	case looks:
+		w.Header().Set("Refresh", again)
+	}
+	h.render(w, r, http.StatusTooManyRequests, busyPage(upFrom(r), looks))
 }
 
 // observe writes the access log: never a path, for it is a secret, and never what was entered.

@@ -127,6 +127,9 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 		return err
 	}
 	address := AddressOf(r, e.trustForwarded)
+	if err := e.repeat(x, r, address, token, workspaceID); err != nil {
+		return err
+	}
 	if after := e.callers.admit(address, token); after > 0 {
 		return tooManyFailures(after)
 	}

@@ -44,6 +44,8 @@ type exchange struct {
 	params    map[string]any // what was given, typed as the contract says
 	key       string         // Idempotency-Key; empty: none
 
+	unanswered func() // to be called where we fail; nil: there is nothing to be done then
+
 	status  int // 0 until the answer has begun
 	written int
 	unread  error  // why the answer has not been sent to its end
@@ -144,6 +146,9 @@ func (e *edge) observe(next http.Handler) http.Handler {
 			aborted := errors.Is(err, http.ErrAbortHandler)
 			if thrown != nil && !aborted {
 				e.fail(x, r, &panicked{value: thrown, stack: debug.Stack()})
+			}
+			if x.unanswered != nil && x.status >= http.StatusInternalServerError && r.Context().Err() == nil { // nobody has hung up
+				x.unanswered()
 			}
 			e.log(x, time.Since(start))
 			if aborted {

@@ -22,6 +22,8 @@ type Limits struct {
 	FailuresPerMinute int
 	// RequestsPerSecond is how many requests of one credential are answered; twice as many at once.
 	RequestsPerSecond int
+	// PagesPerSecond is how many requests of one address for pages to log in on are answered; ten times as many at once.
+	PagesPerSecond int
 }
 
 // callers counts what is asked, by address and by credential. It forgets the quietest when there are too many.
@@ -49,6 +51,7 @@ const (
 	quietFor     = 10 * time.Minute
 	failureRoom  = 2 // minutes' worth of failures at once
 	requestsRoom = 2 // seconds' worth of requests at once
+	pagesRoom    = 10
 )
 
 func newCallers(l Limits) *callers {
@@ -169,13 +172,18 @@ func (k *caller) forgetOldest() {
 
 // request takes one request of a credential, or says how long it has to wait.
 func (c *callers) request(credential string) time.Duration {
-	if c.limits.RequestsPerSecond == 0 {
+	return c.take("credential/"+credential, c.limits.RequestsPerSecond, requestsRoom*c.limits.RequestsPerSecond)
+}
+
+// take takes one of what a caller may have so much of a second, and so much at once, or says how long he has to wait. 0 is no limit.
+func (c *callers) take(name string, perSecond, room int) time.Duration {
+	if perSecond == 0 {
 		return 0
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	per := rate.Limit(c.limits.RequestsPerSecond)
-	k := c.get("credential/"+credential, per, requestsRoom*c.limits.RequestsPerSecond)
+	per := rate.Limit(perSecond)
+	k := c.get(name, per, room)
 	if k.bucket.AllowN(c.now(), 1) {
 		return 0
 	}

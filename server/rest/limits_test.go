@@ -225,23 +225,23 @@ func TestAddressesAreThoseThatAreGivenOut(t *testing.T) {
 func TestOtherGuessesAreCountedWithCredentials(t *testing.T) {
 	t.Parallel()
 	c, now := clocked(Limits{FailuresPerMinute: 6})
-	g := &Guesses{c}
+	g := &Callers{c}
 	const here, there = "192.0.2.1", "192.0.2.2"
 	var told []func(bool)
 	for range 12 {
-		after, one := g.Try(here)
+		after, one := g.Guess(here)
 		if after != 0 {
 			t.Fatalf("%d guesses at once are too many", len(told)+1)
 		}
 		told = append(told, one)
 	}
-	if after, _ := g.Try(here); after == 0 {
+	if after, _ := g.Guess(here); after == 0 {
 		t.Error("any number of guesses is looked into at once")
 	}
 	for i, one := range told {
 		one(i < 11) // the last one was none
 	}
-	if after, one := g.Try(here); after != 0 {
+	if after, one := g.Guess(here); after != 0 {
 		t.Errorf("what was no guess counts: %v", after)
 	} else {
 		one(true)
@@ -249,16 +249,16 @@ func TestOtherGuessesAreCountedWithCredentials(t *testing.T) {
 	if after := c.admit(here, "a credential"); after <= 9*time.Second || after > 10*time.Second {
 		t.Errorf("a credential after that waits for %v", after)
 	}
-	if after, _ := g.Try(there); after != 0 {
+	if after, _ := g.Guess(there); after != 0 {
 		t.Errorf("another address waits for %v", after)
 	}
 	*now = now.Add(10 * time.Second)
-	if after, _ := g.Try(here); after != 0 {
+	if after, _ := g.Guess(here); after != 0 {
 		t.Errorf("after 10 s: %v", after)
 	}
-	free := &Guesses{newCallers(Limits{})}
+	free := &Callers{newCallers(Limits{})}
 	for range 100 {
-		after, one := free.Try(here)
+		after, one := free.Guess(here)
 		if after != 0 {
 			t.Fatal("there is a limit that nobody has set")
 		}

@@ -38,7 +38,7 @@ type Options struct {
 	TrustForwarded bool
 
 	Limits  Limits
-	Guesses *Guesses // also of others than this handler; nil: of it alone
+	Callers *Callers // also of others than this handler; nil: of it alone
 
 	Health func(context.Context) Health // how the server is; nil: nobody knows
 
@@ -92,6 +92,7 @@ type edge struct {
 	operations   map[string]*operation // by path
 	authenticate authenticate
 	callers      *callers
+	repeats      *repeats
 
 	trustForwarded bool
 
@@ -106,10 +107,10 @@ func newEdge(handlers StrictServerInterface, authenticate authenticate, o Option
 	if err != nil {
 		return nil, err
 	}
-	if o.Guesses == nil {
-		o.Guesses = NewGuesses(o.Limits)
+	if o.Callers == nil {
+		o.Callers = NewCallers(o.Limits)
 	}
-	e := &edge{authenticate: authenticate, callers: o.Guesses.callers, trustForwarded: o.TrustForwarded, logger: o.Logger, observed: o.Observe, traces: o.Traces}
+	e := &edge{authenticate: authenticate, callers: o.Callers.callers, repeats: newRepeats(), trustForwarded: o.TrustForwarded, logger: o.Logger, observed: o.Observe, traces: o.Traces}
 	if e.operations, err = compileOperations(doc); err != nil {
 		return nil, err
 	}

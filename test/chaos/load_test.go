@@ -62,7 +62,8 @@ func (c *client) ask(ctx context.Context, path string, in map[string]any) (a ans
 			case <-time.After(50 * time.Millisecond):
 			}
 		}
-		if a, err = c.once(ctx, path, key, body); err != nil || a.status >= 500 || a.text("error", "type") == "idempotency_key_in_use" {
+		if a, err = c.once(ctx, path, key, body); err != nil || a.status >= 500 || a.text("error", "type") == "idempotency_key_in_use" ||
+			n > 0 && a.status == http.StatusTooManyRequests { // which says nothing of those before
 			continue
 		}
 		c.mu.Lock()

@@ -182,7 +182,7 @@ func TestConcurrentRequestsWithOneKeyAreDoneOnce(t *testing.T) {
 	one, db := keyedServer(t)
 	two := one.Again(t)
 	body := fmt.Sprintf(`{"device_id":%q,"name":"Crowd"}`, one.Device(t, "august"))
-	answers := make([]answered, 50)
+	answers := make([]answered, 40)
 	var all sync.WaitGroup
 	for i := range answers {
 		all.Go(func() {

@@ -37,6 +37,8 @@ func serveCommand() *cli.Command {
 				Usage: "`NUMBER` of requests with bad credentials, and of logins on connect pages that fail, from one address that are looked into, twice as many at once; 0: all"},
 			&cli.IntFlag{Name: "requests-per-second", Sources: env("DEVICEACCESS_REQUESTS_PER_SECOND"), Category: "Server", Validator: notNegative[int],
 				Usage: "`NUMBER` of requests of one credential that are answered, twice as many at once; 0: all"},
+			&cli.IntFlag{Name: "connect-pages-per-second", Sources: env("DEVICEACCESS_CONNECT_PAGES_PER_SECOND"), Value: 5, Category: "Server", Validator: notNegative[int],
+				Usage: "`NUMBER` of requests from one address for pages to log in on that are answered, ten times as many at once; 0: all"},
 			&cli.IntFlag{Name: "client-connections", Sources: env("DEVICEACCESS_CLIENT_CONNECTIONS"), Value: crowd.Connections, Category: "Server", Validator: atLeast(16),
 				Usage: "`NUMBER` of connections that clients hold at once; whoever has most gives way to others, those first that have been idle longest"},
 			&cli.StringFlag{Name: "ready-file", Sources: env("DEVICEACCESS_READY_FILE"), Category: "Server",
@@ -133,7 +135,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 		Webhooks:      webhooks.Options{AllowPrefixes: allow, Retention: c.Duration("delivery-retention"), AuditRetention: c.Duration("audit-retention")},
 		Connecting:    app.Connecting{Gateways: c.Bool("connect-gateways"), AllowPrefixes: gateways},
 		Connections:   c.Int("client-connections"),
-		Limits:        rest.Limits{FailuresPerMinute: c.Int("auth-failures-per-minute"), RequestsPerSecond: c.Int("requests-per-second")},
+		Limits:        rest.Limits{FailuresPerMinute: c.Int("auth-failures-per-minute"), RequestsPerSecond: c.Int("requests-per-second"), PagesPerSecond: c.Int("connect-pages-per-second")},
 		MetricsListen: c.String("metrics-listen"), Traces: spans, StopAfter: c.Duration("shutdown-delay"), Log: log,
 	})
 	if err != nil {

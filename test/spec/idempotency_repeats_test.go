@@ -1,0 +1,64 @@
+package spec_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// A key that comes without an end is turned away, before who sends it is looked up; other keys are not, and what it began stands.
+func TestKeyThatComesWithoutAnEndIsTurnedAway(t *testing.T) {
+	t.Parallel()
+	s, db := keyedServer(t)
+	const path, servers, each, span = "/access_codes/create", 3, 20, 10 * time.Second // each server counts by itself
+	body := fmt.Sprintf(`{"device_id":%q,"name":"Repeated","starts_at":"2040-01-01T00:00:00Z","ends_at":"2040-01-02T00:00:00Z"}`, s.Device(t, "august"))
+	begun := time.Now()
+	first := sent(t, s, s.APIKey, path, "k", body)
+	n := 1
+	a := sent(t, s, s.APIKey, path, "k", body)
+	for ; a.status == http.StatusOK; a = sent(t, s, s.APIKey, path, "k", body) {
+		if n++; a.body != first.body {
+			t.Fatalf("answer %d is %+v, the first %+v", n, a, first)
+		}
+		if most := servers * each * (1 + int(time.Since(begun)/span)); n > most {
+			t.Fatalf("%d answers to one key", n)
+		}
+	}
+	if n < each || a.kind(t) != "429 too_many_requests" {
+		t.Errorf("after %d answers it is %+v", n, a)
+	}
+	if after, err := strconv.Atoi(a.after); err != nil || after < 1 || after > int(2*span/time.Second) {
+		t.Errorf("Retry-After is %q", a.after)
+	}
+	for key, path := range map[string]string{"another": path, "k": "/webhooks/create"} {
+		in := map[string]string{"/webhooks/create": `{"url":"http://127.0.0.1:9/"}`}[path]
+		if in == "" {
+			in = body
+		}
+		if other := sent(t, s, s.APIKey, path, key, in); other.status == http.StatusTooManyRequests {
+			t.Errorf("%s with the key %q: %+v", path, key, other)
+		}
+	}
+	if n := count(t, db, codesNamed, "Repeated"); n != 2 {
+		t.Errorf("there are %d codes of two keys", n)
+	}
+}
+
+// What fails by no fault of who sends it is answered when it can be, however often it has come.
+func TestKeyThatCouldNotBeAnsweredIsNotTurnedAway(t *testing.T) {
+	t.Parallel()
+	s, _ := keyedServer(t)
+	const path, body = "/webhooks/create", `{"url":"http://127.0.0.1:9/"}`
+	s.Exec(t, "alter table webhooks rename to mislaid")
+	for n := range 70 { // more than three servers turn away
+		if a := sent(t, s, s.APIKey, path, "k", body); a.status != http.StatusInternalServerError {
+			t.Fatalf("request %d: %+v", n+1, a)
+		}
+	}
+	s.Exec(t, "alter table mislaid rename to webhooks")
+	if a := sent(t, s, s.APIKey, path, "k", body); a.status != http.StatusOK {
+		t.Errorf("%+v", a)
+	}
+}
