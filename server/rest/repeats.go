@@ -46,7 +46,9 @@ func (c *repeats) come(r repeated) (after time.Duration, unanswered func()) {
 	switch span := now.Sub(c.turned); {
 	case span >= 2*repeatsSpan:
 		c.turned, c.lately, c.once = now, map[uint64]int{}, nil
-	case span >= repeatsSpan || len(c.lately) >= mostRepeated:
+	case span >= repeatsSpan: // when it ended, not when somebody came after that
+		c.turned, c.lately, c.once = c.turned.Add(repeatsSpan), map[uint64]int{}, c.lately
+	case len(c.lately) >= mostRepeated:
 		c.turned, c.lately, c.once = now, map[uint64]int{}, c.lately
 	}
 	rest := c.turned.Add(repeatsSpan).Sub(now)

@@ -52,6 +52,10 @@ func TestAKeyComesSoOftenOnly(t *testing.T) {
 	unanswered()
 	come(1)
 	waits(2 * repeatsSpan)
+	now = now.Add(2*repeatsSpan - time.Second) // the span before has ended, and nobody came until now
+	waits(time.Second)
+	now = now.Add(time.Second)
+	come(mostRepeats)
 }
 
 func TestFewKeysAreCounted(t *testing.T) {
