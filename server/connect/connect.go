@@ -129,16 +129,19 @@ func (h *handler) paced(next http.Handler) http.Handler {
 	})
 }
 
-// busy is for whoever has to come again after a while. Browsers do so by themselves where nothing was entered.
+// busy is for whoever has to come again after a while. Browsers do so by themselves where nothing was entered, and keep what was.
 func (h *handler) busy(w http.ResponseWriter, r *http.Request, after time.Duration) {
 	again := strconv.Itoa(seconds(after))
 	w.Header().Set("Retry-After", again)
-	looks := r.Method == http.MethodGet || r.Method == http.MethodHead
+	looks, scripts := r.Method == http.MethodGet || r.Method == http.MethodHead, r.Header.Get("HX-Request") != ""
 	switch {
-	case looks && r.Header.Get("HX-Request") != "":
-		w.Header().Set("HX-Reswap", "none") // the page that waits stays, and asks again
+	case looks && scripts:
+		w.Header().Set("HX-Reswap", "none ignoreTitle:true") // the page that waits stays, and asks again
 	case looks:
 		w.Header().Set("Refresh", again)
+	case scripts:
+		w.Header().Set("HX-Reswap", "afterbegin ignoreTitle:true") // above the form
+		w.Header().Set("HX-Reselect", "[role=alert]")
 	}
 	h.render(w, r, http.StatusTooManyRequests, busyPage(upFrom(r), looks))
 }

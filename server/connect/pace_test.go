@@ -2,6 +2,7 @@ package connect_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"sync/atomic"
 	"testing"
@@ -70,33 +71,68 @@ func TestPagesOfOneAddressHaveTheirPace(t *testing.T) {
 	}
 }
 
-// A page that waits for its devices while others of its address ask for too many goes on to wait.
-func TestPageThatWaitsGoesOnBesideOthersOfItsAddress(t *testing.T) {
-	t.Parallel()
-	var sentAway atomic.Int32
-	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
+// crowdedServer takes all browsers for people at one address. While crowded is set, others there ask for pages, too, just before each request
+// of a script; it counts those that it sends away.
+func crowdedServer(t *testing.T) (s *apptest.Server, crowded *atomic.Bool, sentAway *atomic.Int32) {
+	t.Helper()
+	crowded, sentAway = new(atomic.Bool), new(atomic.Int32)
+	s = apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
 		c.Limits, c.TrustProxy = rest.Limits{PagesPerSecond: 1}, true
 		around := c.Wrap
 		c.Wrap = func(next http.Handler) http.Handler {
 			next = around(next)
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				r.Header.Set("X-Forwarded-For", here)
+				script := r.Header.Get("HX-Request") != ""
+				for full := false; script && crowded.Load() && !full; {
+					another := httptest.NewRequestWithContext(r.Context(), http.MethodGet, "/connect/nobodys", nil)
+					another.Header.Set("X-Forwarded-For", here)
+					answer := httptest.NewRecorder()
+					next.ServeHTTP(answer, another)
+					full = answer.Code == http.StatusTooManyRequests
+				}
 				told := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 				next.ServeHTTP(told, r)
-				if r.Header.Get("HX-Request") != "" && told.Status() == http.StatusTooManyRequests {
+				if script && told.Status() == http.StatusTooManyRequests {
 					sentAway.Add(1)
 				}
 			})
 		}
 	})
+	return s, crowded, sentAway
+}
+
+// A page that waits for its devices while others of its address ask for too many goes on to wait.
+func TestPageThatWaitsGoesOnBesideOthersOfItsAddress(t *testing.T) {
+	t.Parallel()
+	s, crowded, sentAway := crowdedServer(t)
 	w := webview(t, s, map[string]any{"accepted_providers": []string{"nuki"}, "wait_for_device_creation": true})
 	gate := s.Gate(t, "before insert", "devices", "true")
 	b := open(t)
 	b.do(chromedp.Navigate(w.URL), enter("jane@example.com", "1234"), shows("p", "This takes a moment"))
-	for path := pathOf(t, w.URL); sentAway.Load() == 0; {
-		seen(t, s, here, path)
+	crowded.Store(true)
+	apptest.Until(t, "the page is sent away twice", func() bool { return sentAway.Load() > 1 })
+	if title := ask(b, chromedp.Title()); title != "Looking for your locks" {
+		t.Errorf("the page is called %q", title)
 	}
+	crowded.Store(false)
 	gate.Open()
 	b.do(shows("h1", "Connected"))
+	b.content()
+}
+
+// A login that is sent away, because others of its address ask for too many pages, leaves what was entered.
+func TestLoginThatIsSentAwayKeepsWhatWasEntered(t *testing.T) {
+	t.Parallel()
+	s, crowded, _ := crowdedServer(t)
+	w := webview(t, s, map[string]any{"accepted_providers": []string{"nuki"}})
+	b := open(t)
+	b.do(chromedp.Navigate(w.URL), shows("h1", "Log in to Nuki"))
+	crowded.Store(true)
+	b.do(enter("jane@example.com", "1234"), shows(`*[@role="alert"]`, "asked for more often"))
+	email, password, title := ask(b, chromedp.Value(chromedp.CSS("#email"))), ask(b, chromedp.Value(chromedp.CSS("#password"))), ask(b, chromedp.Title())
+	if email != "jane@example.com" || password != "1234" || title != "Log in to Nuki" {
+		t.Errorf("the page is called %q, and there stands %q, %q", title, email, password)
+	}
 	b.content()
 }

@@ -1167,7 +1167,7 @@ func busyPage(up string, again bool) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 90, "<p class=\"lead\" role=\"alert\">This page is asked for more often than it can be answered, and nothing was changed. Try again in a minute.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 90, "<p class=\"lead\" role=\"alert\">This page is asked for more often than it can be answered, and nothing was changed. Try again in a moment.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 )
 
@@ -72,6 +73,11 @@ func (e *edge) admit(x *exchange, r *http.Request) ([]byte, error) {
 	body, issues := canonical(x.operation.body, params, true)
 	if slices.ContainsFunc(issues, func(i issue) bool { return !i.domain }) {
 		return nil, invalid(issues)
+	}
+	if x.principal.Kind == access.PublishableKey {
+		if err := e.repeat(x, x.principal.CredentialID.String(), "", string(body)); err != nil {
+			return nil, err
+		}
 	}
 	x.params = params
 	return body, nil

@@ -126,10 +126,12 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	address := AddressOf(r, e.trustForwarded)
-	if err := e.repeat(x, r, address, token, workspaceID); err != nil {
-		return err
+	if !strings.HasPrefix(token, access.PublishablePrefix) { // whose keys are told apart by what is asked for
+		if err := e.repeat(x, token, workspaceID, ""); err != nil {
+			return err
+		}
 	}
+	address := AddressOf(r, e.trustForwarded)
 	if after := e.callers.admit(address, token); after > 0 {
 		return tooManyFailures(after)
 	}

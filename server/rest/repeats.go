@@ -3,12 +3,10 @@ package rest
 import (
 	"fmt"
 	"hash/maphash"
-	"net/http"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/google/uuid"
 )
 
 // repeats counts how often each Idempotency-Key comes. Who was not answered sends a request again a few times; whoever does
@@ -28,9 +26,9 @@ const (
 	mostRepeated = 50_000 // keys in a span, which ends early when there are more
 )
 
-// repeated is what tells keys apart: they are each sender's own, in each workspace and for each operation. Of those who have a
-// publishable key, as everybody may, each address is a sender.
-type repeated struct{ sender, workspaceID, operation, key string }
+// repeated is what tells keys apart, as access.KeyedRequest says: they are each sender's own, in each workspace and for each
+// operation, and of a publishable key, which everybody has, for what is asked for.
+type repeated struct{ sender, workspaceID, operation, key, content string }
 
 func newRepeats() *repeats {
 	return &repeats{now: time.Now, seed: maphash.MakeSeed()}
@@ -72,15 +70,15 @@ func (c *repeats) come(r repeated) (after time.Duration, unanswered func()) {
 }
 
 // repeat takes a request with a key, if it has one.
-func (e *edge) repeat(x *exchange, r *http.Request, address, token, workspaceID string) error {
-	key := r.Header.Get(keyHeader)
+func (e *edge) repeat(x *exchange, sender, workspaceID, content string) error {
+	key := x.request.Header.Get(keyHeader)
 	if !x.operation.keyed || key == "" {
 		return nil
 	}
-	if strings.HasPrefix(token, access.PublishablePrefix) {
-		token += " " + address
+	if id, err := uuid.Parse(workspaceID); err == nil { // it can be written in several ways
+		workspaceID = id.String()
 	}
-	after, unanswered := e.repeats.come(repeated{token, workspaceID, x.operation.path, key})
+	after, unanswered := e.repeats.come(repeated{sender, workspaceID, x.operation.path, key, content})
 	if x.unanswered = unanswered; after > 0 {
 		return tooMany(after, fmt.Sprintf("More than %d requests with this %s have come within a few seconds; send it again, with the same key, after the time in the header Retry-After", mostRepeats, keyHeader))
 	}

@@ -11,7 +11,7 @@ func TestAKeyComesSoOftenOnly(t *testing.T) {
 	now := longAgo
 	c := newRepeats()
 	c.now = func() time.Time { return now }
-	one := repeated{"token", workspaceA.String(), "/access_codes/create", "k"}
+	one := repeated{"token", workspaceA.String(), "/access_codes/create", "k", ""}
 	come := func(times int) {
 		t.Helper()
 		for n := range times {
@@ -31,8 +31,9 @@ func TestAKeyComesSoOftenOnly(t *testing.T) {
 	come(mostRepeats)
 	waits(2 * repeatsSpan)
 	for name, other := range map[string]repeated{
-		"of another sender": {"other", one.workspaceID, one.operation, one.key}, "in another workspace": {one.sender, workspaceB.String(), one.operation, one.key},
-		"of another operation": {one.sender, one.workspaceID, "/webhooks/create", one.key}, "that is another": {one.sender, one.workspaceID, one.operation, "k2"},
+		"of another sender": {"other", one.workspaceID, one.operation, one.key, ""}, "in another workspace": {one.sender, workspaceB.String(), one.operation, one.key, ""},
+		"of another operation": {one.sender, one.workspaceID, "/webhooks/create", one.key, ""}, "that is another": {one.sender, one.workspaceID, one.operation, "k2", ""},
+		"for something else": {one.sender, one.workspaceID, one.operation, one.key, "{}"},
 	} {
 		if after, _ := c.come(other); after != 0 {
 			t.Errorf("a key %s waits for %s", name, after)
