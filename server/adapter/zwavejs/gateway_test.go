@@ -55,8 +55,20 @@ const (
 	manufacturer = 0x0129
 )
 
-// play starts the script and an adapter for it. What answer leaves empty is answered as a lock in good order would.
+// play starts the script and an adapter for it, which has found the lock. What answer leaves empty is answered as a lock in
+// good order would.
 func play(t *testing.T, slots map[int]string, answer func(s *script, c command) string) *script {
+	t.Helper()
+	s := begin(t, slots, answer)
+	devices, err := s.adapter.Devices(t.Context())
+	if err != nil || len(devices) != 1 {
+		t.Fatalf("Devices: %d, %v", len(devices), err)
+	}
+	s.device = devices[0].Ref
+	return s
+}
+
+func begin(t *testing.T, slots map[int]string, answer func(s *script, c command) string) *script {
 	t.Helper()
 	s := &script{slots: slots, product: 0x0600}
 	s.answer = func(c command) string {
@@ -73,11 +85,6 @@ func play(t *testing.T, slots map[int]string, answer func(s *script, c command) 
 	}
 	t.Cleanup(func() { _ = a.Close() })
 	s.adapter = a
-	devices, err := a.Devices(t.Context())
-	if err != nil || len(devices) != 1 {
-		t.Fatalf("Devices: %d, %v", len(devices), err)
-	}
-	s.device = devices[0].Ref
 	return s
 }
 

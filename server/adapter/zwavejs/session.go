@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -26,7 +25,6 @@ const (
 	dialWithin = 10 * time.Second
 	pingEvery  = 15 * time.Second // the server never pings: only we notice a connection that is half open
 	pongWithin = 5 * time.Second
-	frameLimit = 16 << 20 // the first answer is the whole network, about 40 kB for each lock
 )
 
 // session is one connection to the gateway.
@@ -38,7 +36,7 @@ type session struct {
 
 	mu      sync.Mutex
 	next    int
-	pending map[string]chan message
+	pending map[string]*call
 	ended   error // why nothing more can be called
 }
 
@@ -50,10 +48,10 @@ func (g gateway) dial(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, refused(response, err)
 	}
-	conn.SetReadLimit(frameLimit)
-	s := &session{conn: conn, pending: map[string]chan message{}}
-	var hello message
-	if err := s.receive(dialing, &hello); err != nil || hello.Type != "version" {
+	conn.SetReadLimit(networkLimit)
+	s := &session{conn: conn, pending: map[string]*call{}}
+	hello, err := s.receive(dialing)
+	if err != nil || hello.Type != "version" {
 		_ = conn.CloseNow()
 		if websocket.CloseStatus(err) == websocket.StatusTryAgainLater {
 			return nil, adapter.Errorf(adapter.GatewayDown, "the gateway's Z-Wave driver is not ready yet; try again in a minute, and see to its Z-Wave stick if that lasts")
@@ -99,56 +97,9 @@ func refused(response *http.Response, err error) *adapter.Error {
 	}
 }
 
-func (s *session) receive(ctx context.Context, m *message) error {
-	_, frame, err := s.conn.Reader(ctx)
-	if err != nil {
-		return err
-	}
-	err = adapter.ReadAnswer(ctx, arriving{frame, s.conn}, frameLimit, func(data []byte) error {
-		if json.Unmarshal(data, m) != nil {
-			return errors.New("the gateway has sent a frame that is not as expected") // it may hold a PIN
-		}
-		return nil
-	})
-	if errors.Is(err, adapter.ErrLarge) {
-		return errors.New("the gateway has sent a frame that is too large")
-	}
-	return err
-}
-
-// arriving is a frame. To close it ends the connection.
-type arriving struct {
-	io.Reader
-	conn *websocket.Conn
-}
-
-func (a arriving) Close() error { return a.conn.CloseNow() }
-
 // initialize agrees on the schema; what the gateway shows of its clients is named after us.
 func (s *session) initialize(ctx context.Context) error {
 	return s.call(ctx, "initialize", args{"schemaVersion": s.schema, "additionalUserAgentComponents": map[string]string{"device-access": "1"}}, nil)
-}
-
-// read takes in frames until the connection ends; on is called in their order.
-func (s *session) read(ctx context.Context, on func(*wireEvent)) error {
-	for {
-		var m message
-		if err := s.receive(ctx, &m); err != nil {
-			return err
-		}
-		switch {
-		case m.Type == "result":
-			s.mu.Lock()
-			answer := s.pending[m.MessageID]
-			delete(s.pending, m.MessageID)
-			s.mu.Unlock()
-			if answer != nil {
-				answer <- m
-			}
-		case m.Type == "event" && m.Event != nil:
-			on(m.Event)
-		}
-	}
 }
 
 // alive pings until there is no answer.
@@ -175,8 +126,8 @@ func (s *session) end(why error) {
 	if s.ended == nil {
 		s.ended = why
 	}
-	for id, answer := range s.pending {
-		close(answer)
+	for id, c := range s.pending {
+		close(c.answer)
 		delete(s.pending, id)
 	}
 }
@@ -186,7 +137,7 @@ type args map[string]any
 // call makes a command and decodes its result into out, which may be nil. It fails with GatewayDown where
 // the command was not sent; with Unconfirmed where it was and no answer came; otherwise as the gateway says.
 func (s *session) call(ctx context.Context, command string, a args, out any) error {
-	answer := make(chan message, 1)
+	waiting := &call{out: out, network: command == startListening, answer: make(chan message, 1)}
 	s.mu.Lock()
 	if s.ended != nil {
 		s.mu.Unlock()
@@ -194,13 +145,9 @@ func (s *session) call(ctx context.Context, command string, a args, out any) err
 	}
 	s.next++
 	id := strconv.Itoa(s.next)
-	s.pending[id] = answer
+	s.pending[id] = waiting
 	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.pending, id)
-		s.mu.Unlock()
-	}()
+	defer s.forget(id)
 	frame := args{"messageId": id, "command": command}
 	for k, v := range a {
 		frame[k] = v
@@ -218,17 +165,13 @@ func (s *session) call(ctx context.Context, command string, a args, out any) err
 	}
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("%w (%w)", adapter.Errorf(adapter.Unconfirmed, "the gateway did not answer %s in time", command), ctx.Err())
-	case m, ok := <-answer:
-		switch {
-		case !ok:
-			return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost before it answered %s", command)
-		case !m.Success:
-			return m.error(command)
-		case out != nil && json.Unmarshal(m.Result, out) != nil:
-			return adapter.Errorf(adapter.Unconfirmed, "the gateway's answer to %s is not as expected", command)
+		if s.forget(id) {
+			return fmt.Errorf("%w (%w)", adapter.Errorf(adapter.Unconfirmed, "the gateway did not answer %s in time", command), ctx.Err())
 		}
-		return nil
+		m, ok := <-waiting.answer // it has come, and out is being written to
+		return m.outcome(command, ok)
+	case m, ok := <-waiting.answer:
+		return m.outcome(command, ok)
 	}
 }
 

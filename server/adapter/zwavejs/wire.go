@@ -21,6 +21,15 @@ const (
 
 // message is any frame of the server: its version, the result of a command, or an event.
 type message struct {
+	head
+
+	of     *call // that it is the result of; nil: of none that anybody waits for
+	unlike bool  // the result is not as was expected
+	Event  *wireEvent
+}
+
+// head is what is known of a frame before anything large in it is decoded.
+type head struct {
 	Type string `json:"type"`
 
 	HomeID        uint32 `json:"homeId"`
@@ -28,12 +37,22 @@ type message struct {
 	MinSchema     int    `json:"minSchemaVersion"`
 	MaxSchema     int    `json:"maxSchemaVersion"`
 
-	MessageID string          `json:"messageId"`
-	Success   bool            `json:"success"`
-	Result    json.RawMessage `json:"result"`
+	MessageID string `json:"messageId"`
+	Success   bool   `json:"success"`
 	failure
+}
 
-	Event *wireEvent `json:"event"`
+// outcome of a command that was sent; come is false where there was no answer.
+func (m message) outcome(command string, come bool) error {
+	switch {
+	case !come:
+		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost before it answered %s", command)
+	case !m.Success:
+		return m.error(command)
+	case m.unlike:
+		return adapter.Errorf(adapter.Unconfirmed, "the gateway's answer to %s is not as expected", command)
+	}
+	return nil
 }
 
 // failure is how a command came to nothing. Messages are not passed on: some quote what was sent.

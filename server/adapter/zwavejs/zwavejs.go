@@ -146,7 +146,7 @@ func (a *Adapter) serve(ctx context.Context) error {
 			Nodes adapter.List[*wireNode] `json:"nodes"`
 		} `json:"state"`
 	}
-	if err := s.call(ctx, "start_listening", nil, &listing); err != nil {
+	if err := s.call(ctx, startListening, nil, &listing); err != nil {
 		return err
 	}
 	a.up(s, listing.State.Nodes)
