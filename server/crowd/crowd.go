@@ -15,7 +15,7 @@ import (
 
 // The limits unless a Crowd is told otherwise. docs/design/limits.md explains them.
 const (
-	Connections = 2048     // of all clients together
+	Connections = 1024     // of all clients together
 	Held        = 16 << 20 // bytes of bodies that are being received and of answers that are not read yet
 	Turns       = 12       // requests that are worked on at once
 )
