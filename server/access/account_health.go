@@ -60,6 +60,7 @@ func (s *Service) RecordAccountUnreachable(ctx context.Context, h Holder, accoun
 }
 
 func (s *Service) recordAccountError(ctx context.Context, h Holder, account uuid.UUID, code, message string) error {
+	message = storable(message)
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err

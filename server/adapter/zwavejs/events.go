@@ -66,12 +66,7 @@ func (a *Adapter) gone(n *node) {
 func (a *Adapter) listed(s *session, w *wireNode) {
 	a.mu.Lock()
 	was := a.nodes[w.NodeID]
-	n := a.node(s, was, w)
-	if n != nil {
-		n.codes.doubtAll()
-		a.nodes[w.NodeID] = n
-	}
-	a.unknown[w.NodeID] = n == nil && w.unknown()
+	n := a.take(s, was, w)
 	a.mu.Unlock()
 	if n != nil {
 		if was != nil && was.ref != n.ref {
@@ -157,7 +152,7 @@ func (a *Adapter) lengthTold(n *node, v wireValue) bool {
 // change is what a value of User Code tells of a slot.
 func (v wireValue) change() (c change, ok bool) {
 	slot, isSlot := v.PropertyKey.number()
-	if v.CC != ccUserCode || v.Endpoint != 0 || !isSlot || slot < 1 {
+	if v.CC != ccUserCode || v.Endpoint != 0 || !isSlot || !slotIn(slot) {
 		return c, false
 	}
 	c.slot = slot
@@ -170,8 +165,8 @@ func (v wireValue) change() (c change, ok bool) {
 		occupied, disabled := status != slotAvailable && status != slotNotAvailable, slotDisabled(status)
 		c.occupied, c.disabled = &occupied, &disabled
 	case "userCode":
-		var pin string
-		if json.Unmarshal(v.NewValue, &pin) != nil {
+		pin, ok := pinIn(v.NewValue)
+		if !ok {
 			return c, false
 		}
 		c.pin = &pin
@@ -188,16 +183,16 @@ func (a *Adapter) credentialTold(n *node, e *wireEvent) {
 		Slot int             `json:"credentialSlot"`
 		Data json.RawMessage `json:"data"`
 	}
-	if !n.named() || json.Unmarshal(e.Args, &args) != nil || args.Type != credentialPIN || args.Slot < 1 {
+	if !n.named() || json.Unmarshal(e.Args, &args) != nil || args.Type != credentialPIN || !slotIn(args.Slot) {
 		return
 	}
 	c := change{slot: args.Slot}
-	var pin string
+	pin, shown := pinIn(args.Data)
 	switch {
 	case e.Name == "credential deleted":
 		occupied := false
 		c.occupied = &occupied
-	case json.Unmarshal(args.Data, &pin) == nil && pin != "":
+	case shown && pin != "":
 		c.pin = &pin
 	default: // told without what it is
 		occupied := true
@@ -218,13 +213,16 @@ type notification struct {
 	Parameters json.RawMessage `json:"parameters"`
 }
 
-// slot is the user that the notification names, which is a slot of User Code; 0 where it names none.
+// slot is the user that the notification names, which is a slot of User Code; 0 where it names none that is.
 func (t notification) slot() int {
 	var parameters struct {
 		UserID int `json:"userId"`
 	}
 	_ = json.Unmarshal(t.Parameters, &parameters) // they are of other shapes, too
-	return max(parameters.UserID, 0)
+	if !slotIn(parameters.UserID) {
+		return 0
+	}
+	return parameters.UserID
 }
 
 func (a *Adapter) notificationTold(n *node, e *wireEvent) {

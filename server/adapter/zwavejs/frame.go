@@ -12,19 +12,28 @@ import (
 )
 
 const (
-	networkLimit = 16 << 20 // bytes of the answer that is the whole network, about 40 kB for each lock
-	frameLimit   = 1 << 20  // of any other: an event tells of one lock at most
+	networkLimit = 16 << 20 // bytes of the answer that is the whole network, about 40 kB for each node
+	frameLimit   = 1 << 20  // of any other that is not in limits: an event tells of one node at most
+	largePace    = 1 << 20  // bytes a second of frames that are not small, after the first largeBurst: an event is copied several times
+	largeBurst   = 8 << 20
 
-	startListening = "start_listening" // which is answered with the network
+	startListening = "start_listening"
 )
+
+// limits are how many bytes the answers to commands may have that are no other frame's.
+var limits = map[string]int{
+	startListening:                                networkLimit,
+	"endpoint.access_control.get_users":           4 << 20, // some hundred bytes for each
+	"endpoint.access_control.get_all_credentials": 4 << 20,
+}
 
 var errFrameLarge = errors.New("the gateway has sent a frame that is too large")
 
 // call is a command that waits for its answer.
 type call struct {
-	out     any // pointer to what the result is decoded into, before answer has it; nil: nowhere
-	network bool
-	answer  chan message // closed: none will come
+	out    any          // pointer to what the result is decoded into, before answer has it; nil: nowhere
+	most   int          // bytes of the answer
+	answer chan message // closed: none will come
 }
 
 // read takes in frames until the connection ends; on is called in their order.
@@ -48,9 +57,16 @@ func (s *session) receive(ctx context.Context) (m message, err error) {
 	if err != nil {
 		return m, err
 	}
-	err = adapter.ReadAnswer(ctx, arriving{frame, s.conn}, s.limit(), func(data []byte) error { return s.decode(data, &m) })
+	size := 0
+	err = adapter.ReadAnswer(ctx, arriving{frame, s.conn}, s.limit(), func(data []byte) error {
+		size = len(data)
+		return s.decode(data, &m)
+	})
 	if errors.Is(err, adapter.ErrLarge) {
-		err = errFrameLarge
+		return m, errFrameLarge
+	}
+	if err == nil && adapter.SmallAnswer < size && size <= frameLimit {
+		err = s.large.WaitN(ctx, size)
 	}
 	return m, err
 }
@@ -59,12 +75,11 @@ func (s *session) receive(ctx context.Context) (m message, err error) {
 func (s *session) limit() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	most := frameLimit
 	for _, c := range s.pending {
-		if c.network {
-			return networkLimit
-		}
+		most = max(most, c.most)
 	}
-	return frameLimit
+	return most
 }
 
 // decode takes in what is wanted of a frame. Nothing of data is kept, nor copied but for that.
@@ -103,7 +118,7 @@ func (s *session) whose(h head, size int) (*call, error) {
 	if h.Type == "result" {
 		c = s.pending[h.MessageID]
 	}
-	if size > frameLimit && (c == nil || !c.network) {
+	if size > frameLimit && (c == nil || !h.Success || size > c.most) {
 		return nil, errFrameLarge
 	}
 	if c != nil {
@@ -112,7 +127,7 @@ func (s *session) whose(h head, size int) (*call, error) {
 	return c, nil
 }
 
-// forget has nobody wait for an answer; false: it has come already.
+// forget has nobody wait for an answer; false: it has come, or none will, which the call is told.
 func (s *session) forget(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,6 +2,7 @@ package zwavejs_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -71,5 +72,47 @@ func TestAnAnswerThatIsNotAsExpectedIsAnError(t *testing.T) {
 			_, err := s.adapter.Codes(t.Context(), s.device, true)
 			failsAs(t, err, adapter.GatewayDown)
 		})
+	}
+}
+
+// A gateway may list, and add, as many locks as it likes, that take PINs of any length.
+func TestOfANetworkNoMoreIsKeptThanOneCanHave(t *testing.T) {
+	t.Parallel()
+	lock := func(id int) string {
+		return fmt.Sprintf(`{"nodeId":%d,"status":4,"ready":true,"manufacturerId":1,"name":%q,"endpoints":[{"index":0,"commandClasses":[{"id":98,"version":4},{"id":99,"version":1}]}],`+
+			`"values":[{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":1,"metadata":{"minLength":1,"maxLength":100000}}]}`, id, strings.Repeat("n", 2000))
+	}
+	s := begin(t, nil, func(_ *script, c command) string {
+		if c.Name != listen {
+			return ""
+		}
+		var all []string
+		for id := range 300 {
+			all = append(all, lock(id+1))
+		}
+		return `{"state":{"nodes":[` + strings.Join(append(all, lock(0), lock(-1), lock(4096)), ",") + `]}}`
+	})
+	if devices, err := s.adapter.Devices(t.Context()); err != nil || len(devices) != 300 {
+		t.Fatalf("%d devices, %v", len(devices), err)
+	}
+	for id := 301; id < 1000; id++ {
+		s.tell(`{"type":"event","event":{"source":"controller","event":"node added","node":` + lock(id) + `}}`)
+	}
+	s.tell(`{"type":"event","event":{"source":"controller","event":"node removed","node":{"nodeId":1},"reason":0}}`)
+	var devices []adapter.Device
+	until(t, "all is taken in", func() (done bool) {
+		var err error
+		if devices, err = s.adapter.Devices(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return !slices.ContainsFunc(devices, func(d adapter.Device) bool { return strings.Contains(string(d.Ref), "/1/") })
+	})
+	if len(devices) != 499 {
+		t.Errorf("%d devices, want 499", len(devices))
+	}
+	for _, d := range devices {
+		if len(d.Name) > 250 || len(d.Caps.CodeLengths) > 255 {
+			t.Fatalf("a name of %d bytes, %d lengths of codes", len(d.Name), len(d.Caps.CodeLengths))
+		}
 	}
 }

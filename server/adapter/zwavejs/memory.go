@@ -1,7 +1,6 @@
 package zwavejs
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -74,6 +73,10 @@ func (m *memory) doubt(slot int) {
 // hear takes in a change, and says whether it is news.
 func (m *memory) hear(c change) bool {
 	if m.reading[0] || m.reading[c.slot] { // the read's own echo, most likely; looked at when it is over
+		if len(m.heard) == mostHeard {
+			m.doubtAll()
+			return false
+		}
 		m.heard = append(m.heard, c)
 		return false
 	}
@@ -217,8 +220,11 @@ func (m *memory) touch(slot int) {
 // seed takes over what the gateway remembers, until the lock is read.
 func (m *memory) seed(values []wireValue) {
 	for _, v := range values {
-		var pin string
-		if slot, ok := v.userCode(); ok && json.Unmarshal(v.Value, &pin) == nil && pin != "" {
+		slot, ok := v.userCode()
+		if !ok {
+			continue
+		}
+		if pin, ok := pinIn(v.Value); ok && pin != "" {
 			e := entry{pin: pin, user: slot}
 			if isMasked(pin) {
 				e.pin = ""

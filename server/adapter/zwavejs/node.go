@@ -48,7 +48,7 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	classes := map[int]int{}
 	for _, e := range w.Endpoints {
 		for _, c := range e.CommandClasses {
-			if e.Index == 0 {
+			if e.Index == 0 && 0 <= c.ID && c.ID <= 0xff {
 				classes[c.ID] = c.Version
 			}
 		}
@@ -61,23 +61,34 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	if n == nil || n.ref != ref {
 		n = &node{id: w.NodeID, ref: ref, busy: make(chan struct{}, 1)}
 		n.codes.doubtAll()
-		n.codes.seed(w.Values)
+		if a.inMemory() < mostTold {
+			n.codes.seed(w.Values)
+		}
 	}
-	t := traits{maker: cmp.Or(w.Manufacturer, w.DeviceConfig.Manufacturer), model: cmp.Or(w.Label, w.DeviceConfig.Label),
+	t := traits{maker: brief(cmp.Or(w.Manufacturer, w.DeviceConfig.Manufacturer), mostText), model: brief(cmp.Or(w.Label, w.DeviceConfig.Label), mostText),
 		ready: w.Ready, commandClasses: classes, shortest: 4, longest: 10}
-	t.name = cmp.Or(w.Name, strings.TrimSpace(t.maker+" "+t.model), fmt.Sprintf("Z-Wave lock %d", w.NodeID))
+	t.name = cmp.Or(brief(w.Name, mostText), strings.TrimSpace(t.maker+" "+t.model), fmt.Sprintf("Z-Wave lock %d", w.NodeID))
 	n.status = w.Status
 	for _, v := range w.Values {
 		v.NewValue = v.Value
 		n.note(v)
 		t.measure(v)
-		var pin string
-		if _, isPIN := v.userCode(); isPIN && json.Unmarshal(v.Value, &pin) == nil && isMasked(pin) {
-			n.masked = true
+		if _, isPIN := v.userCode(); isPIN {
+			if pin, ok := pinIn(v.Value); ok && isMasked(pin) {
+				n.masked = true
+			}
 		}
 	}
 	n.traits.Store(&t)
 	return n
+}
+
+// inMemory counts the codes of all locks. The caller holds a.mu.
+func (a *Adapter) inMemory() (codes int) {
+	for _, n := range a.nodes {
+		codes += len(n.codes.slots)
+	}
+	return codes
 }
 
 // whose is the network and the node that a reference names.
@@ -129,7 +140,7 @@ func (t *traits) measure(v wireValue) {
 // userCode is the slot of a value that is a PIN.
 func (v wireValue) userCode() (slot int, ok bool) {
 	slot, ok = v.PropertyKey.number()
-	return slot, ok && v.CC == ccUserCode && v.Endpoint == 0 && v.Property == "userCode" && slot > 0
+	return slot, ok && v.CC == ccUserCode && v.Endpoint == 0 && v.Property == "userCode" && slotIn(slot)
 }
 
 func oneLength(label string) bool {
@@ -170,7 +181,7 @@ func (a *Adapter) device(n *node) adapter.Device {
 	if c.PINVisible {
 		c.Convert = adapter.ConvertAdopt
 	}
-	for length := t.shortest; length <= t.longest; length++ {
+	for length := max(t.shortest, 1); length <= min(t.longest, mostPIN); length++ {
 		if t.length == 0 || t.length == length {
 			c.CodeLengths = append(c.CodeLengths, length)
 		}

@@ -41,11 +41,11 @@ func (a *Adapter) readSerial(ctx context.Context, s *session, n *node) {
 func serialNumber(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return strings.TrimSpace(strings.ReplaceAll(text, "\x00", "")) // some pad it
+		return brief(strings.TrimSpace(strings.ReplaceAll(text, "\x00", "")), mostText) // some pad it
 	}
 	var bytes struct {
 		Data []uint8 `json:"data"`
 	}
 	_ = json.Unmarshal(raw, &bytes) // what is neither is none
-	return hex.EncodeToString(bytes.Data)
+	return brief(hex.EncodeToString(bytes.Data), mostText)
 }

@@ -8,11 +8,11 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/coder/websocket"
+	"golang.org/x/time/rate"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
@@ -25,11 +25,13 @@ const (
 	dialWithin = 10 * time.Second
 	pingEvery  = 15 * time.Second // the server never pings: only we notice a connection that is half open
 	pongWithin = 5 * time.Second
+	listWithin = time.Minute // the network; no ping is answered while that is received
 )
 
 // session is one connection to the gateway.
 type session struct {
 	conn   *websocket.Conn
+	large  *rate.Limiter // bytes of large frames
 	home   uint32
 	schema int
 	log    string // the server's version, for the log
@@ -49,7 +51,7 @@ func (g gateway) dial(ctx context.Context) (*session, error) {
 		return nil, refused(response, err)
 	}
 	conn.SetReadLimit(networkLimit)
-	s := &session{conn: conn, pending: map[string]*call{}}
+	s := &session{conn: conn, large: rate.NewLimiter(largePace, largeBurst), pending: map[string]*call{}}
 	hello, err := s.receive(dialing)
 	if err != nil || hello.Type != "version" {
 		_ = conn.CloseNow()
@@ -63,7 +65,7 @@ func (g gateway) dial(ctx context.Context) (*session, error) {
 		return nil, adapter.Errorf(adapter.NotSupported, "the gateway's zwave-js-server speaks schema %d to %d, and %d to %d is needed; bring it up to date",
 			hello.MinSchema, hello.MaxSchema, leastSchema, mostSchema)
 	}
-	s.home, s.schema, s.log = hello.HomeID, min(mostSchema, hello.MaxSchema), short(hello.ServerVersion)
+	s.home, s.schema, s.log = hello.HomeID, min(mostSchema, hello.MaxSchema), brief(hello.ServerVersion, 100)
 	if g.met != nil {
 		if err := g.met(ctx, networkName(s.home)); err != nil {
 			_ = conn.CloseNow()
@@ -80,9 +82,6 @@ func networkName(home uint32) string {
 	}
 	return fmt.Sprintf("%08x", home)
 }
-
-// short is the beginning of a version, which is kept and logged with each connection.
-func short(version string) string { return strings.Clone(version[:min(len(version), 100)]) }
 
 // refused is the error of a connection that was not made. Its text may not hold the URL's password.
 func refused(response *http.Response, err error) *adapter.Error {
@@ -137,7 +136,10 @@ type args map[string]any
 // call makes a command and decodes its result into out, which may be nil. It fails with GatewayDown where
 // the command was not sent; with Unconfirmed where it was and no answer came; otherwise as the gateway says.
 func (s *session) call(ctx context.Context, command string, a args, out any) error {
-	waiting := &call{out: out, network: command == startListening, answer: make(chan message, 1)}
+	if err := adapter.MaySend(ctx); err != nil {
+		return err
+	}
+	waiting := &call{out: out, most: max(limits[command], frameLimit), answer: make(chan message, 1)}
 	s.mu.Lock()
 	if s.ended != nil {
 		s.mu.Unlock()
@@ -147,20 +149,20 @@ func (s *session) call(ctx context.Context, command string, a args, out any) err
 	id := strconv.Itoa(s.next)
 	s.pending[id] = waiting
 	s.mu.Unlock()
-	defer s.forget(id)
 	frame := args{"messageId": id, "command": command}
 	for k, v := range a {
 		frame[k] = v
 	}
 	data, err := json.Marshal(frame)
 	if err != nil {
+		s.forget(id)
 		return adapter.Errorf(adapter.Invalid, "%s cannot be written as JSON", command)
-	}
-	if err := adapter.MaySend(ctx); err != nil {
-		return err
 	}
 	// Not with ctx: a write that is cut off ends the connection, for all.
 	if err := s.conn.Write(context.WithoutCancel(ctx), websocket.MessageText, data); err != nil {
+		if !s.forget(id) { // a gateway may answer before it is asked, and out is being written to
+			<-waiting.answer
+		}
 		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost while %s was sent", command)
 	}
 	select {
@@ -169,9 +171,9 @@ func (s *session) call(ctx context.Context, command string, a args, out any) err
 			return fmt.Errorf("%w (%w)", adapter.Errorf(adapter.Unconfirmed, "the gateway did not answer %s in time", command), ctx.Err())
 		}
 		m, ok := <-waiting.answer // it has come, and out is being written to
-		return m.outcome(command, ok)
+		return m.outcome(ctx, command, ok)
 	case m, ok := <-waiting.answer:
-		return m.outcome(command, ok)
+		return m.outcome(ctx, command, ok)
 	}
 }
 

@@ -37,7 +37,7 @@ func (a *Adapter) readUserCode(ctx context.Context, s *session, n *node, slot in
 		return adapter.Errorf(adapter.Transient, "the lock did not answer for slot %d", slot)
 	}
 	e := entry{user: slot, disabled: slotDisabled(*got.Response.Status)}
-	_ = json.Unmarshal(got.Response.PIN, &e.pin) // what is no text is hidden
+	e.pin, _ = pinIn(got.Response.PIN) // what is no text is hidden
 	none := *got.Response.Status == slotNotAvailable
 	a.mu.Lock()
 	n.codes.bar(slot, none)
@@ -68,7 +68,7 @@ func (s supervised) failed() bool {
 func (a *Adapter) setUserCode(ctx context.Context, s *session, n *node, slot int, pin string) (refused bool, err error) {
 	var got supervised
 	err = a.invoke(ctx, s, n, ccUserCode, "set", []any{slot, slotEnabled, pin}, &got)
-	return got.failed(), err
+	return err == nil && got.failed(), err
 }
 
 // clearUserCode empties a slot.

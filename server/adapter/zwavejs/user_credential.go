@@ -54,8 +54,8 @@ func (a *Adapter) capabilities(ctx context.Context, s *session, n *node) error {
 	}
 	t := *was
 	pin := credentials.Capabilities.Types["1"]
-	t.asked, t.nameMax = true, users.Capabilities.MaxUserNameLength
-	t.slots, t.shortest, t.longest = min(pin.Slots, users.Capabilities.MaxUsers), pin.Shortest, pin.Longest
+	t.asked, t.nameMax = true, max(users.Capabilities.MaxUserNameLength, 0)
+	t.slots, t.shortest, t.longest = min(pin.Slots, users.Capabilities.MaxUsers, mostSlots), pin.Shortest, pin.Longest
 	n.traits.CompareAndSwap(was, &t) // otherwise it was interviewed again just now
 	return nil
 }
@@ -85,8 +85,8 @@ type wireUser struct {
 func (u wireUser) disabled() bool { return u.Active != nil && !*u.Active }
 
 func (c wireCredential) entry(u wireUser) entry {
-	e := entry{user: c.UserID, name: u.Name, disabled: u.disabled()}
-	_ = json.Unmarshal(c.Data, &e.pin) // what is no text is hidden
+	e := entry{user: c.UserID, name: brief(u.Name, mostText), disabled: u.disabled()}
+	e.pin, _ = pinIn(c.Data) // what is no text is hidden
 	return e
 }
 
@@ -114,30 +114,33 @@ func (a *Adapter) userTold(n *node, e *wireEvent) {
 // what they lack has to be denied by the lock itself.
 func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
 	var users struct {
-		Users []wireUser `json:"users"`
+		Users adapter.List[wireUser] `json:"users"`
 	}
 	if err := a.accessControl(ctx, s, n, walkWithin, "get_users", nil, &users); err != nil {
 		return err
 	}
 	var credentials struct {
-		Credentials []wireCredential `json:"credentials"`
+		Credentials adapter.List[wireCredential] `json:"credentials"`
 	}
 	if err := a.accessControl(ctx, s, n, walkWithin, "get_all_credentials", nil, &credentials); err != nil {
 		return err
 	}
 	byID, others := map[int]wireUser{}, map[int]bool{}
 	for _, u := range users.Users {
-		byID[u.UserID], others[u.UserID] = u, true
+		byID[u.UserID] = u
+		if slotIn(u.UserID) {
+			others[u.UserID] = true
+		}
 	}
 	found := map[int]entry{}
 	for _, c := range credentials.Credentials {
-		if c.Type == credentialPIN && c.UserID > 0 {
+		if c.Type == credentialPIN && c.UserID > 0 && slotIn(c.Slot) {
 			found[c.Slot] = c.entry(byID[c.UserID])
 			delete(others, c.UserID)
 		}
 	}
 	for _, c := range credentials.Credentials {
-		if c.Type != credentialPIN {
+		if c.Type != credentialPIN && slotIn(c.UserID) {
 			others[c.UserID] = true
 		}
 	}

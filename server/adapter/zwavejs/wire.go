@@ -1,6 +1,7 @@
 package zwavejs
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 
@@ -43,8 +44,10 @@ type head struct {
 }
 
 // outcome of a command that was sent; come is false where there was no answer.
-func (m message) outcome(command string, come bool) error {
+func (m message) outcome(ctx context.Context, command string, come bool) error {
 	switch {
+	case !come && ctx.Err() != nil:
+		return late(ctx, adapter.Unconfirmed, "the connection to the gateway was lost before it answered "+command)
 	case !come:
 		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost before it answered %s", command)
 	case !m.Success:
@@ -65,9 +68,9 @@ type failure struct {
 // error sorts the failure. Codes of zwave-js: packages/core/src/error/ZWaveError.ts. What is unknown is
 // Transient, as wrongly giving up is worse than one more try.
 func (f failure) error(command string) *adapter.Error {
-	what := f.ErrorCode
+	what := word(f.ErrorCode)
 	if f.ErrorCode == "zwave_error" && f.ZWaveName != "" {
-		what = f.ZWaveName + " (" + strconv.Itoa(f.ZWaveCode) + ")"
+		what = word(f.ZWaveName) + " (" + strconv.Itoa(f.ZWaveCode) + ")"
 	}
 	e := adapter.Errorf(adapter.Transient, "the gateway answered %s to %s", what, command)
 	switch f.ErrorCode {

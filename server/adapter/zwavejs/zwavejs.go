@@ -137,20 +137,22 @@ func (a *Adapter) serve(ctx context.Context) error {
 			}
 		}))
 	})
-	parts.Go(func() { end(s.alive(ctx)) })
-	if err := s.initialize(ctx); err != nil {
+	listing, cancelListing := context.WithTimeout(ctx, listWithin)
+	defer cancelListing()
+	if err := s.initialize(listing); err != nil {
 		return err
 	}
-	var listing struct {
+	var network struct {
 		State struct {
 			Nodes adapter.List[*wireNode] `json:"nodes"`
 		} `json:"state"`
 	}
-	if err := s.call(ctx, startListening, nil, &listing); err != nil {
+	if err := s.call(listing, startListening, nil, &network); err != nil {
 		return err
 	}
-	a.up(s, listing.State.Nodes)
+	a.up(s, network.State.Nodes)
 	close(listed)
+	parts.Go(func() { end(s.alive(ctx)) })
 	return <-ended
 }
 
@@ -161,14 +163,9 @@ func (a *Adapter) up(s *session, nodes []*wireNode) {
 	a.nodes, a.unknown = map[int]*node{}, map[int]bool{}
 	hints := []adapter.Event{{Kind: adapter.Resync}}
 	for _, w := range nodes {
-		n := a.node(s, known[w.NodeID], w)
-		if n == nil {
-			a.unknown[w.NodeID] = w.unknown()
-			continue
+		if n := a.take(s, known[w.NodeID], w); n != nil {
+			hints = append(hints, adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
 		}
-		n.codes.doubtAll()
-		a.nodes[w.NodeID] = n
-		hints = append(hints, adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
 	}
 	a.session, a.failed = s, nil
 	a.over()
@@ -177,6 +174,20 @@ func (a *Adapter) up(s *session, nodes []*wireNode) {
 	for _, h := range hints {
 		a.hints.Send(h)
 	}
+}
+
+// take takes in a node as it is described, whose codes may be others by now; nil: it is no lock that can be told apart yet. The caller holds a.mu.
+func (a *Adapter) take(s *session, known *node, w *wireNode) *node {
+	if w.NodeID < 1 || w.NodeID > mostNode || len(a.nodes) >= mostLocks && a.nodes[w.NodeID] == nil {
+		return nil
+	}
+	n := a.node(s, known, w)
+	a.unknown[w.NodeID] = n == nil && w.unknown()
+	if n != nil {
+		n.codes.doubtAll()
+		a.nodes[w.NodeID] = n
+	}
+	return n
 }
 
 // down notes that there is no connection: until the next try is over where there was one, and why where there

@@ -1,0 +1,78 @@
+package zwavejs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestOfATextTheBeginningIsKept(t *testing.T) {
+	t.Parallel()
+	if got := brief("3.10.2", 100); got != "3.10.2" {
+		t.Errorf("got %q", got)
+	}
+	if got := brief(strings.Repeat("1", 15<<20), 100); got != strings.Repeat("1", 100) {
+		t.Errorf("%d bytes", len(got))
+	}
+	if got := brief(strings.Repeat("é", 200), 101); len(got) != 100 || !utf8.ValidString(got) {
+		t.Errorf("%d bytes, %q", len(got), got)
+	}
+}
+
+// What a gateway calls an error is logged, told in events and stored.
+func TestErrorsQuoteOnlyWordsOfTheGateway(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{strings.Repeat("a", 1<<20), "\x00", "864209 is taken", "<b>", ""} {
+		for _, f := range []failure{{ErrorCode: code}, {ErrorCode: "zwave_error", ZWaveCode: 7, ZWaveName: code}} {
+			got := f.error("node.ping").Error()
+			if len(got) > 200 || strings.ContainsAny(got, "\x00<") || strings.Contains(got, "864209") {
+				t.Errorf("%.40q: %.300q", code, got)
+			}
+		}
+	}
+	if got := (failure{ErrorCode: "zwave_error", ZWaveCode: 204, ZWaveName: "Controller_CallbackNOK"}).error("node.ping").Error(); got == "" {
+		t.Error("nothing is said")
+	}
+}
+
+// A gateway may tell as much as it likes while it does not answer.
+func TestWhatIsToldDuringAReadIsBounded(t *testing.T) {
+	t.Parallel()
+	var m memory
+	m.begin(0)
+	occupied := true
+	for range 100_000 {
+		m.hear(change{slot: 1, occupied: &occupied})
+	}
+	if len(m.heard) > mostHeard {
+		t.Errorf("%d changes are kept", len(m.heard))
+	}
+	m.finish(0, true)
+	if !m.all {
+		t.Error("what was not kept is not in doubt")
+	}
+}
+
+func TestWhatIsNoPINIsNotKept(t *testing.T) {
+	t.Parallel()
+	long, _ := json.Marshal(strings.Repeat("1", mostPIN+1))
+	for _, c := range []struct {
+		data, want string
+		ok         bool
+	}{{`"864209"`, "864209", true}, {`""`, "", true}, {string(long), "", false}, {`7`, "", false}, {`{"data":[1]}`, "", false}, {`"` + strings.Repeat("1", 1<<20) + `"`, "", false}} {
+		if got, ok := pinIn(json.RawMessage(c.data)); ok != c.ok || ok && got != c.want {
+			t.Errorf("%.20s: %d bytes, %v", c.data, len(got), ok)
+		}
+	}
+	var v wireValue
+	for slot, want := range map[int]bool{0: false, 1: true, mostSlots: true, mostSlots + 1: false} {
+		if err := json.Unmarshal(fmt.Appendf(nil, `{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":%d,"newValue":"864209"}`, slot), &v); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := v.change(); ok != want {
+			t.Errorf("slot %d: %v", slot, ok)
+		}
+	}
+}
