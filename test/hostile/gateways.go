@@ -87,6 +87,14 @@ func (f *front) flood(ctx context.Context, c *websocket.Conn, how, result string
 		for send(text) == nil && f.rest(ctx, 10*time.Millisecond) {
 			continue
 		}
+	case "names":
+		node := `{"type":"event","event":{"source":"controller","event":"node added","node":{"nodeId":%d,"ready":true,"manufacturerId":1,"name":"` + strings.Repeat("n", 300_000) +
+			`","endpoints":[{"index":0,"commandClasses":[{"id":98,"version":1},{"id":99,"version":1}]}],"values":[` +
+			repeated(`{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":%d,"value":"`+strings.Repeat("1", 100)+`"}`, 3000) + `]}}}`
+		err := send(result + `]}}}`)
+		for n := 1; err == nil && f.rest(ctx, 10*time.Millisecond); n++ {
+			err = send(fmt.Sprintf(node, n))
+		}
 	case "deep-frames":
 		for send(strings.Repeat("[", 1_000_000)) == nil && f.rest(ctx, 10*time.Millisecond) {
 			continue
