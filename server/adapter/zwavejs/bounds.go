@@ -13,7 +13,6 @@ const (
 	mostPIN   = 32     // bytes; PINs of User Code have 4 to 10
 	mostTold  = 20_000 // codes of a network before a lock has shown them
 	mostText  = 250    // bytes of a name
-	mostHeard = 256    // changes that are told while a lock is being read
 )
 
 // brief is the beginning of a text, without the rest of it in memory.
@@ -34,7 +33,7 @@ func word(text string) string {
 
 // pinIn is JSON that is a PIN, with stars where it is hidden.
 func pinIn(data json.RawMessage) (pin string, ok bool) {
-	if len(data) > 6*mostPIN || json.Unmarshal(data, &pin) != nil || len(pin) > mostPIN {
+	if len(data) > len(`""`)+6*mostPIN || json.Unmarshal(data, &pin) != nil || len(pin) > mostPIN {
 		return "", false
 	}
 	return pin, true

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
 func TestOfATextTheBeginningIsKept(t *testing.T) {
@@ -37,21 +39,30 @@ func TestErrorsQuoteOnlyWordsOfTheGateway(t *testing.T) {
 	}
 }
 
-// A gateway may tell as much as it likes while it does not answer.
-func TestWhatIsToldDuringAReadIsBounded(t *testing.T) {
+// A gateway may tell as much as it likes while it does not answer, and tells of each slot twice while it is read.
+func TestOfWhatIsToldDuringAReadTheLastCounts(t *testing.T) {
 	t.Parallel()
 	var m memory
 	m.begin(0)
-	occupied := true
-	for range 100_000 {
-		m.hear(change{slot: 1, occupied: &occupied})
+	occupied, empty, pin, other := true, false, "864209", "135790"
+	for range 100 {
+		for slot := 1; slot <= 250; slot++ {
+			m.hear(change{slot: slot, occupied: &empty})
+			m.hear(change{slot: slot, pin: &other})
+			m.hear(change{slot: slot, occupied: &occupied})
+			m.hear(change{slot: slot, pin: &pin})
+		}
 	}
-	if len(m.heard) > mostHeard {
+	if len(m.heard) > 2*250 {
 		t.Errorf("%d changes are kept", len(m.heard))
 	}
+	for slot := 1; slot <= 250; slot++ {
+		m.shown(slot, entry{pin: pin}, true)
+	}
+	m.hear(change{slot: 7, pin: &other})
 	m.finish(0, true)
-	if !m.all {
-		t.Error("what was not kept is not in doubt")
+	if m.all || len(m.doubts) != 1 || !m.doubts[7] {
+		t.Errorf("in doubt: all %v, %v", m.all, m.doubts)
 	}
 }
 
@@ -74,5 +85,20 @@ func TestWhatIsNoPINIsNotKept(t *testing.T) {
 		if _, ok := v.change(); ok != want {
 			t.Errorf("slot %d: %v", slot, ok)
 		}
+	}
+}
+
+func TestAUserWhoseNumberIsNoSlotChangesNone(t *testing.T) {
+	t.Parallel()
+	a := &Adapter{hints: adapter.NewHints()}
+	defer a.hints.Close()
+	n := &node{}
+	n.traits.Store(&traits{commandClasses: map[int]int{ccUserCode: 1}})
+	for user, want := range map[int]bool{mostSlots + 1: false, 0: true} {
+		a.notificationTold(n, &wireEvent{Args: fmt.Appendf(nil, `{"type":6,"event":%d,"parameters":{"userId":%d}}`, codeAdded, user)})
+		if n.codes.all != want {
+			t.Errorf("user %d: all in doubt: %v", user, n.codes.all)
+		}
+		n.codes = memory{}
 	}
 }

@@ -213,16 +213,13 @@ type notification struct {
 	Parameters json.RawMessage `json:"parameters"`
 }
 
-// slot is the user that the notification names, which is a slot of User Code; 0 where it names none that is.
+// slot is the user that the notification names, which is a slot of User Code; 0 where it names none.
 func (t notification) slot() int {
 	var parameters struct {
 		UserID int `json:"userId"`
 	}
 	_ = json.Unmarshal(t.Parameters, &parameters) // they are of other shapes, too
-	if !slotIn(parameters.UserID) {
-		return 0
-	}
-	return parameters.UserID
+	return max(parameters.UserID, 0)
 }
 
 func (a *Adapter) notificationTold(n *node, e *wireEvent) {
@@ -240,6 +237,9 @@ func (a *Adapter) notificationTold(n *node, e *wireEvent) {
 	case allCodesDeleted, codeDeleted, codeAdded:
 		if t.Event == allCodesDeleted || n.named() { // a user's number need not be its code's
 			slot = 0
+		}
+		if slot > mostSlots {
+			return
 		}
 		a.mu.Lock()
 		n.codes.touch(slot)

@@ -49,6 +49,11 @@ func (s *session) read(ctx context.Context, on func(*wireEvent)) error {
 		case m.Event != nil:
 			on(m.Event)
 		}
+		if adapter.SmallAnswer < m.size && m.size <= frameLimit {
+			if err := s.large.WaitN(ctx, m.size); err != nil {
+				return err
+			}
+		}
 	}
 }
 
@@ -57,16 +62,13 @@ func (s *session) receive(ctx context.Context) (m message, err error) {
 	if err != nil {
 		return m, err
 	}
-	size := 0
+	defer s.frames.Add(1)
 	err = adapter.ReadAnswer(ctx, arriving{frame, s.conn}, s.limit(), func(data []byte) error {
-		size = len(data)
+		m.size = len(data)
 		return s.decode(data, &m)
 	})
 	if errors.Is(err, adapter.ErrLarge) {
-		return m, errFrameLarge
-	}
-	if err == nil && adapter.SmallAnswer < size && size <= frameLimit {
-		err = s.large.WaitN(ctx, size)
+		err = errFrameLarge
 	}
 	return m, err
 }

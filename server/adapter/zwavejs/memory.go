@@ -29,7 +29,7 @@ type memory struct {
 	writes  map[int]time.Time // when slots were last written from here
 	touched map[int]bool      // slots that were changed at the keypad since
 	reading map[int]bool      // slots that are being read; 0: all
-	heard   []change          // what was told of those meanwhile
+	heard   map[part]change   // what was told of those meanwhile, the last of each part
 }
 
 // put is a code that was sent to a lock.
@@ -44,6 +44,12 @@ type change struct {
 	occupied *bool
 	disabled *bool   // of an occupied one
 	pin      *string // with stars where it is hidden
+}
+
+// part is what a change is of.
+type part struct {
+	slot int
+	pin  bool
 }
 
 // agrees says whether the change is what e, or an empty slot, shows already.
@@ -73,11 +79,10 @@ func (m *memory) doubt(slot int) {
 // hear takes in a change, and says whether it is news.
 func (m *memory) hear(c change) bool {
 	if m.reading[0] || m.reading[c.slot] { // the read's own echo, most likely; looked at when it is over
-		if len(m.heard) == mostHeard {
-			m.doubtAll()
-			return false
+		if m.heard == nil {
+			m.heard = map[part]change{}
 		}
-		m.heard = append(m.heard, c)
+		m.heard[part{c.slot, c.pin != nil}] = c
 		return false
 	}
 	if e, writing := m.pending[c.slot]; writing && (c.agrees(e, true) || c.pin != nil && *c.pin == e.pin) {

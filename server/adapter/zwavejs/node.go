@@ -132,7 +132,7 @@ func (t *traits) measure(v wireValue) {
 		t.serial = serialNumber(v.Value)
 	}
 	var length int
-	if v.CC == ccConfiguration && oneLength(v.Metadata.Label) && json.Unmarshal(v.NewValue, &length) == nil && length >= 4 && length <= 10 {
+	if v.CC == ccConfiguration && oneLength(v.Metadata.Label) && json.Unmarshal(v.NewValue, &length) == nil && length >= 4 && length <= 10 && len(v.Property) <= mostText {
 		t.length, t.lengthProperty = length, v.Property
 	}
 }

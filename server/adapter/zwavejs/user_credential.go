@@ -54,7 +54,7 @@ func (a *Adapter) capabilities(ctx context.Context, s *session, n *node) error {
 	}
 	t := *was
 	pin := credentials.Capabilities.Types["1"]
-	t.asked, t.nameMax = true, max(users.Capabilities.MaxUserNameLength, 0)
+	t.asked, t.nameMax = true, min(max(users.Capabilities.MaxUserNameLength, 0), mostText/2)
 	t.slots, t.shortest, t.longest = min(pin.Slots, users.Capabilities.MaxUsers, mostSlots), pin.Shortest, pin.Longest
 	n.traits.CompareAndSwap(was, &t) // otherwise it was interviewed again just now
 	return nil
@@ -140,7 +140,7 @@ func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
 		}
 	}
 	for _, c := range credentials.Credentials {
-		if c.Type != credentialPIN && slotIn(c.UserID) {
+		if (c.Type != credentialPIN || !slotIn(c.Slot)) && slotIn(c.UserID) {
 			others[c.UserID] = true
 		}
 	}
@@ -308,7 +308,7 @@ func (a *Adapter) sendCredential(ctx context.Context, s *session, n *node, slot 
 // removeCredential takes a PIN away, and its user where that has nothing else.
 func (a *Adapter) removeCredential(ctx context.Context, s *session, n *node, slot int, e entry) error {
 	a.mu.Lock()
-	alone := !n.codes.others[e.user]
+	alone := slotIn(e.user) && !n.codes.others[e.user]
 	for other, o := range n.codes.slots {
 		alone = alone && (other == slot || o.user != e.user)
 	}

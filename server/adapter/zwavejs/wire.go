@@ -24,6 +24,7 @@ const (
 type message struct {
 	head
 
+	size   int
 	of     *call // that it is the result of; nil: of none that anybody waits for
 	unlike bool  // the result is not as was expected
 	Event  *wireEvent

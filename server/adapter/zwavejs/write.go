@@ -66,6 +66,9 @@ func (a *Adapter) acceptable(n *node, spec adapter.CodeSpec) error {
 	for _, digit := range []byte(spec.PIN) {
 		fits = fits && digit >= '0' && digit <= '9'
 	}
+	if len(caps.CodeLengths) == 0 {
+		return adapter.Errorf(adapter.NotSupported, "the lock takes PINs of no length that one can have")
+	}
 	shortest, longest := caps.CodeLengths[0], caps.CodeLengths[len(caps.CodeLengths)-1]
 	switch {
 	case !fits && shortest == longest:

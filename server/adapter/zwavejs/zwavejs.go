@@ -178,7 +178,11 @@ func (a *Adapter) up(s *session, nodes []*wireNode) {
 
 // take takes in a node as it is described, whose codes may be others by now; nil: it is no lock that can be told apart yet. The caller holds a.mu.
 func (a *Adapter) take(s *session, known *node, w *wireNode) *node {
-	if w.NodeID < 1 || w.NodeID > mostNode || len(a.nodes) >= mostLocks && a.nodes[w.NodeID] == nil {
+	switch {
+	case w.NodeID < 1 || w.NodeID > mostNode:
+		return nil
+	case len(a.nodes) >= mostLocks && a.nodes[w.NodeID] == nil:
+		a.unknown[w.NodeID] = true // it may be a lock that is known
 		return nil
 	}
 	n := a.node(s, known, w)
