@@ -26,7 +26,8 @@ func (c coordinators) gateway() (string, bool) {
 func coordinatorOf(devices []wireDevice) *string {
 	for _, d := range devices {
 		if d.Type == "Coordinator" {
-			return &d.IEEE
+			ieee := strings.Clone(d.IEEE) // without the device
+			return &ieee
 		}
 	}
 	return new(string)
@@ -35,31 +36,48 @@ func coordinatorOf(devices []wireDevice) *string {
 // meeting is what Config.Met says of a gateway.
 type meeting struct {
 	gateway string
+	began   time.Time
 	over    bool
+	later   bool // another follows
 	err     error
 }
 
-// meetAgain is after how long a gateway is met again that was to be left alone.
+// meetAgain is after how long a gateway is met again that was to be left alone, or that says that it is another one.
 const meetAgain = 5 * time.Second
 
-// meet tells Config.Met which gateway it is, once for each that there is over one connection; with a.mu held.
+// meet tells Config.Met which gateway it is, one after another where it says several things over one connection; with a.mu held.
 func (a *Adapter) meet() {
 	gateway, known := a.bridge.said.gateway()
-	if a.config.Met == nil || !known || a.running.Err() != nil || a.bridge.meeting != nil && a.bridge.meeting.gateway == gateway {
+	m := a.bridge.meeting
+	switch {
+	case a.config.Met == nil || !known || a.running.Err() != nil || m != nil && m.gateway == gateway:
+		return
+	case m != nil && !m.over: // it follows
+		return
+	case m != nil && time.Since(m.began) < meetAgain:
+		a.meetLater(m)
 		return
 	}
-	m := &meeting{gateway: gateway}
+	m = &meeting{gateway: gateway, began: time.Now()}
 	a.bridge.meeting = m
 	a.meetings.Go(func() {
 		err := a.config.Met(a.running, gateway)
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		m.over, m.err = true, err
-		if err != nil {
-			time.AfterFunc(meetAgain, func() { a.meetOnceMore(m) })
+		if other, known := a.bridge.said.gateway(); err != nil || known && other != gateway {
+			a.meetLater(m)
 		}
 		a.wake()
 	})
+}
+
+// meetLater has another meeting follow, once; with a.mu held.
+func (a *Adapter) meetLater(m *meeting) {
+	if !m.later {
+		m.later = true
+		time.AfterFunc(meetAgain, func() { a.meetOnceMore(m) })
+	}
 }
 
 func (a *Adapter) meetOnceMore(m *meeting) {
@@ -73,10 +91,11 @@ func (a *Adapter) meetOnceMore(m *meeting) {
 
 // unmet is why a gateway is left alone: it has not said yet which it is, or Config.Met has failed; with a.mu held.
 func (a *Adapter) unmet() *absence {
+	gateway, known := a.bridge.said.gateway()
 	switch m := a.bridge.meeting; {
-	case a.config.Met == nil || m != nil && m.over && m.err == nil:
+	case a.config.Met == nil || m != nil && m.over && m.err == nil && known && m.gateway == gateway:
 		return nil
-	case m != nil && m.over:
+	case m != nil && m.over && m.err != nil:
 		return &absence{m.err, true}
 	}
 	return &absence{adapter.Errorf(adapter.GatewayDown, "Zigbee2MQTT has not said yet which network it has"), false}

@@ -3,7 +3,10 @@ package zigbee2mqtt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // strange is an adapter without a connection that has everything told of one, and who was met.
@@ -88,4 +91,28 @@ func TestNetworkThatIsAnothersIsLeftAlone(t *testing.T) {
 	if err := a.absent(); !errors.Is(err, refused) || len(met) != 2 {
 		t.Errorf("a while after: %v, met %d times", err, len(met))
 	}
+}
+
+// A broker may say as often as it likes that it is another network: each is met in a transaction.
+func TestNetworksThatChangeAreMetOneAfterAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, met := strange(t, nil)
+		for n := range 1000 {
+			a.receive("z/bridge/info", fmt.Appendf(nil, `{"coordinator":{"ieee_address":"0x%d"}}`, n), true)
+		}
+		synctest.Wait()
+		if len(met) != 1 {
+			t.Errorf("met %d times", len(met))
+		}
+		if a.absent() == nil {
+			t.Error("it is reached before the network has been met that it has now")
+		}
+		time.Sleep(meetAgain)
+		synctest.Wait()
+		<-met
+		if last := <-met; last != "0x999" || a.absent() != nil {
+			t.Errorf("met %s, %v", last, a.absent())
+		}
+	})
 }

@@ -141,6 +141,20 @@ func (p *measured) taken() {
 	}
 }
 
+// Write fails, and ends the connection, where the broker does not read: the client would wait for ever, with all who
+// have something to send.
+func (p *measured) Write(b []byte) (int, error) {
+	err := p.SetWriteDeadline(time.Now().Add(packetWithin))
+	n := 0
+	if err == nil {
+		n, err = p.Conn.Write(b)
+	}
+	if err != nil {
+		p.Close() //nolint:errcheck // the other error is told
+	}
+	return n, err
+}
+
 // Close also lets go whoever waits to receive something large.
 func (p *measured) Close() error {
 	p.close()

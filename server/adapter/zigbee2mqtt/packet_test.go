@@ -131,3 +131,20 @@ func TestLargeMessagesArePaced(t *testing.T) {
 		}
 	})
 }
+
+// The client writes with its locks held.
+func TestABrokerThatDoesNotReadKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		p := measure(ours)
+		begin := time.Now()
+		if _, err := p.Write([]byte{0xc0, 0}); err == nil || time.Since(begin) > packetWithin {
+			t.Errorf("%v after %s", err, time.Since(begin))
+		}
+		if _, err := theirs.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("the connection goes on: %v", err)
+		}
+	})
+}

@@ -24,10 +24,10 @@ type wireDevice struct {
 		} `json:"clusters"`
 	} `json:"endpoints"`
 	Definition *struct {
-		Model       string   `json:"model"`
-		Vendor      string   `json:"vendor"`
-		Description string   `json:"description"`
-		Exposes     []expose `json:"exposes"`
+		Model       string  `json:"model"`
+		Vendor      string  `json:"vendor"`
+		Description string  `json:"description"`
+		Exposes     exposes `json:"exposes"`
 	} `json:"definition"` // null until the device is known
 }
 
@@ -49,10 +49,25 @@ func (d wireDevice) address() address {
 
 // expose is what a device can do. The bits of Access: 1 it is published, 2 it can be set, 4 it can be asked for.
 type expose struct {
-	Type     string   `json:"type"`
-	Property string   `json:"property"`
-	Access   int      `json:"access"`
-	Features []expose `json:"features"`
+	Type     string  `json:"type"`
+	Property string  `json:"property"`
+	Access   int     `json:"access"`
+	Features exposes `json:"features"`
+}
+
+// exposes are what a device can do, none where there are more than one has: each is larger in memory than the few bytes
+// that it may be written with.
+type exposes []expose
+
+const mostExposed = 20_000 // commas in it; a lock's has some hundred
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *exposes) UnmarshalJSON(data []byte) error {
+	if bytes.Count(data, []byte(",")) > mostExposed {
+		*e = nil
+		return nil
+	}
+	return json.Unmarshal(data, (*[]expose)(e))
 }
 
 const (
@@ -67,8 +82,8 @@ type abilities struct {
 	set, read bool // its codes can be set, asked for
 }
 
-func abilitiesOf(exposes []expose) (a abilities) {
-	for _, e := range exposes {
+func abilitiesOf(all []expose) (a abilities) {
+	for _, e := range all {
 		switch {
 		case e.Type == "lock":
 			a.lock = true
