@@ -50,7 +50,13 @@ func (s *Service) generatePIN(device uuid.UUID, caps Capabilities, taken []store
 	return "", invalid("code", "No free code was found for this device; give one")
 }
 
+// longestRandom is how many digits a PIN may have that is made here: vendors say what their locks take.
+const longestRandom = 32
+
 func randomPIN(length int) (string, error) {
+	if length < 1 || length > longestRandom {
+		return "", invalid("code", "No code of %d digits can be made for this device; give one", length)
+	}
 	pin := make([]byte, length)
 	for i := range pin {
 		n, err := rand.Int(rand.Reader, big.NewInt(10))

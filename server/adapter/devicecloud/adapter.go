@@ -173,6 +173,9 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 	if got.Codes == nil {
 		return adapter.Codes{}, adapter.Errorf(adapter.Transient, "the list of codes has no \"access_codes\"")
 	}
+	if len(*got.Codes) > mostCodes {
+		return adapter.Codes{}, adapter.Errorf(adapter.Transient, "the list of codes has more than %d", mostCodes)
+	}
 	codes := make([]adapter.Code, 0, len(*got.Codes))
 	for _, c := range *got.Codes {
 		if c.ID == "" {

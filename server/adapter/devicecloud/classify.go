@@ -120,8 +120,15 @@ func retryAfter(resp *http.Response, w wireError) time.Duration {
 // digits are long enough to be a PIN.
 var digits = regexp.MustCompile(`[0-9]{4,}`)
 
+// mostMessage is how many bytes of a vendor's message are looked at.
+const mostMessage = 4 << 10
+
 // failure is an error whose message, the vendor's, may be shown: one line, short, without PIN or token.
 func (a *Adapter) failure(class adapter.Class, message string) *adapter.Error {
+	if len(message) > mostMessage { // before it is copied; where it is cut stands none of it that could be a part of the token
+		message = message[:mostMessage]
+		message = message[:max(len(message)-len(a.token), 0)]
+	}
 	if a.token != "" {
 		message = strings.ReplaceAll(message, a.token, "****")
 	}

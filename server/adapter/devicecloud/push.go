@@ -175,11 +175,11 @@ func (a *Adapter) Receive(w http.ResponseWriter, r *http.Request) {
 // It fails like Devices, and with Invalid where the vendor refuses the URL.
 func (a *Adapter) Subscribe(ctx context.Context) error {
 	var known struct {
-		Webhooks []struct {
-			ID     string   `json:"webhook_id"`
-			URL    string   `json:"url"`
-			Events []string `json:"events"`
-		} `json:"webhooks"`
+		Webhooks adapter.List[struct {
+			ID     string               `json:"webhook_id"`
+			URL    string               `json:"url"`
+			Events adapter.List[string] `json:"events"`
+		}] `json:"webhooks"`
 	}
 	// A vendor need not list webhooks: an error here is no more than not knowing.
 	if err := a.do(ctx, call{method: http.MethodGet, path: "/webhooks", account: true}, &known); err != nil {

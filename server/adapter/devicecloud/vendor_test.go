@@ -194,6 +194,7 @@ func TestErrorsAndLogsHoldNoSecret(t *testing.T) {
 		"failed":  says(201, `{"access_code_id":"c1","status":"failed","error_code":"PIN_CONFLICT","message":"PIN `+pin+` is in use, as is 9753"}`),
 		"garbled": says(200, `{"access_code_id":"`+pin+token+`"`),
 		"cut":     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"long":    says(409, `{"error_code":"PIN_CONFLICT","message":"`+strings.Repeat("1", 4<<10-len("a-very"))+token+`"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -202,7 +203,7 @@ func TestErrorsAndLogsHoldNoSecret(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			for _, secret := range []string{pin, token, "9753", "\n"} {
+			for _, secret := range []string{pin, token, "a-very", "9753", "\n"} {
 				if strings.Contains(err.Error(), secret) {
 					t.Errorf("the error holds %q: %q", secret, err)
 				}

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
@@ -64,7 +66,15 @@ type wireConstraint struct {
 // lengths are those that a PIN may have.
 type lengths []int
 
-const mostLengths = 32
+// What is taken over of a lock's capabilities, which are made PINs of, waited for and kept.
+const (
+	mostLengths = 32
+	longestPIN  = 32
+	longestGap  = 10 * time.Second // between writes: a look at the lock waits for it
+	longestAuto = 24 * time.Hour   // until a lock locks itself
+	mostCodes   = 5000             // of a lock
+	mostKind    = 100              // bytes of the name of a constraint
+)
 
 // UnmarshalJSON fails for more than there can be.
 func (l *lengths) UnmarshalJSON(data []byte) error {
@@ -101,7 +111,7 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 	d.Caps.Hub, d.Caps.Subscription = l.HubOnline != nil, l.Subscription != nil
 	d.HubOffline, d.SubscriptionMissing = !or(l.HubOnline, true), !or(l.Subscription, true)
 	if l.AutoLock != nil {
-		d.AutoLock = &adapter.AutoLock{Enabled: l.AutoLock.Enabled, Delay: adapter.Seconds(l.AutoLock.Delay)}
+		d.AutoLock = &adapter.AutoLock{Enabled: l.AutoLock.Enabled, Delay: adapter.Seconds(min(max(l.AutoLock.Delay, 0), longestAuto.Seconds()))}
 	}
 	if l.BatteryLevel != nil {
 		level := min(max(*l.BatteryLevel/100, 0), 1)
@@ -118,7 +128,7 @@ func (w wireCapabilities) caps() adapter.Caps {
 		ModifyInPlace: or(w.ModifyInPlace, false), PINVisible: or(w.PINVisible, true),
 		ProviderPIN: or(w.ProviderPIN, false), NativeSchedule: or(w.NativeSchedule, false),
 		Convert: adapter.Convert(w.Convert), CodeLengths: defaultCodeLengths, MaxCodes: max(0, w.MaxCodes),
-		Confirm: adapter.ConfirmReadBack, MinGap: time.Duration(max(0, w.MinGapMS)) * time.Millisecond,
+		Confirm: adapter.ConfirmReadBack, MinGap: time.Duration(min(max(w.MinGapMS, 0), int(longestGap.Milliseconds()))) * time.Millisecond,
 	}
 	switch {
 	case c.Convert == adapter.ConvertAdopt, c.Convert == adapter.ConvertRewrite, c.Convert == adapter.ConvertNever:
@@ -127,13 +137,17 @@ func (w wireCapabilities) caps() adapter.Caps {
 	default:
 		c.Convert = adapter.ConvertNever
 	}
-	if len(w.CodeLengths) > 0 {
-		c.CodeLengths = slices.Sorted(slices.Values(w.CodeLengths))
+	possible := slices.DeleteFunc(slices.Clone(w.CodeLengths), func(n int) bool { return n < 1 || n > longestPIN })
+	if len(possible) > 0 {
+		c.CodeLengths = slices.Sorted(slices.Values(possible))
 	}
 	if w.Confirm == string(adapter.ConfirmSync) {
 		c.Confirm = adapter.ConfirmSync
 	}
 	for _, k := range w.Constraints[:min(len(w.Constraints), mostLengths)] {
+		if len(k.Type) > mostKind || strings.ContainsFunc(k.Type, unicode.IsControl) {
+			continue
+		}
 		c.Constraints = append(c.Constraints, adapter.Constraint{Kind: k.Type, MinLength: k.MinLength, MaxLength: k.MaxLength})
 	}
 	return c
@@ -170,6 +184,9 @@ func (a *Adapter) code(w wireCode) adapter.Code {
 		Ref: adapter.CodeRef(w.ID), Key: w.CustomID, PIN: w.Code, Name: w.Name,
 		State: adapter.Confirmed, StartsAt: w.StartsAt, EndsAt: w.EndsAt,
 		Removing: w.Status == statusDeleting,
+	}
+	if len(c.PIN) > longestPIN {
+		c.PIN = "" // it is none: as if it were hidden
 	}
 	if w.Status == statusPending || w.Status == statusFailed {
 		c.State = adapter.Accepted

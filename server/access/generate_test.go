@@ -1,0 +1,16 @@
+package access
+
+import (
+	"testing"
+)
+
+// Vendors say how long a PIN has to be.
+func TestOnlyPINsThatOneCouldTypeAreMade(t *testing.T) {
+	t.Parallel()
+	for length, want := range map[int]bool{-1: false, 0: false, 1: true, 32: true, 33: false, 1 << 40: false} {
+		pin, err := randomPIN(length)
+		if (err == nil) != want || want && len(pin) != length {
+			t.Errorf("length %d: %d digits, %v", length, len(pin), err)
+		}
+	}
+}

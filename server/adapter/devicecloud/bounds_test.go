@@ -1,0 +1,74 @@
+package devicecloud_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// A vendor's numbers are made PINs of and waited for, and its texts are kept.
+func TestWhatNoLockHasIsNotTakenOver(t *testing.T) {
+	t.Parallel()
+	kind := strings.Repeat("k", 1<<20)
+	lock := `{"locks":[{"lock_id":"l1","name":"Door","auto_lock":{"enabled":true,"delay_seconds":1e300},"capabilities":{"auto_lock":true,"code_lengths":%s,"min_write_gap_ms":9223372036854775807,` +
+		`"constraints":[{"constraint_type":"` + kind + `"},{"constraint_type":"a\u0000b"},{"constraint_type":"no_zeros"}]}}]}`
+	for lengths, want := range map[string][]int{
+		`[1000000000000,6,-1,0,4]`: {4, 6}, `[33,32]`: {32}, `[1000000000000]`: {4, 5, 6, 7, 8}, `[]`: {4, 5, 6, 7, 8},
+	} {
+		a, _ := vendor(t, guide(says(http.StatusOK, fmt.Sprintf(lock, lengths))))
+		devices, err := a.Devices(t.Context())
+		if err != nil || len(devices) != 1 {
+			t.Fatalf("%s: %d devices, %v", lengths, len(devices), err)
+		}
+		d := devices[0]
+		if !slices.Equal(d.Caps.CodeLengths, want) {
+			t.Errorf("%s: %v, want %v", lengths, d.Caps.CodeLengths, want)
+		}
+		if d.Caps.MinGap < 0 || d.Caps.MinGap > 10*time.Second {
+			t.Errorf("%s between writes", d.Caps.MinGap)
+		}
+		if d.AutoLock.Delay < 0 || d.AutoLock.Delay > 24*time.Hour {
+			t.Errorf("locks after %s", d.AutoLock.Delay)
+		}
+		if len(d.Caps.Constraints) != 1 || d.Caps.Constraints[0].Kind != "no_zeros" {
+			t.Errorf("%d constraints", len(d.Caps.Constraints))
+		}
+	}
+}
+
+func TestCodesOfALockAreAsManyAsOneCanHave(t *testing.T) {
+	t.Parallel()
+	codes := func(n, digits int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`{"access_code_id":"c%d","code":%q}`, i, strings.Repeat("1", digits)))
+		}
+		return `{"access_codes":[` + strings.Join(all, ",") + `]}`
+	}
+	for _, c := range []struct {
+		n, digits int
+		pin       string
+		class     adapter.Class
+	}{{2000, 6, "111111", ""}, {5001, 6, "", adapter.Transient}, {1, 33, "", ""}} {
+		a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/access_codes") {
+				says(http.StatusOK, codes(c.n, c.digits))(w, r)
+				return
+			}
+			says(http.StatusOK, `{"locks":[{"lock_id":"l1"}],"lock_id":"l1"}`)(w, r)
+		})
+		got, err := a.Codes(t.Context(), "l1", true)
+		if c.class != "" {
+			classIs(t, fmt.Sprint(c.n), err, c.class)
+			continue
+		}
+		if err != nil || len(got.Codes) != c.n || got.Codes[0].PIN != c.pin {
+			t.Errorf("%d codes of %d digits: %d, %v", c.n, c.digits, len(got.Codes), err)
+		}
+	}
+}
