@@ -125,7 +125,7 @@ const mostMessage = 4 << 10
 
 // failure is an error whose message, the vendor's, may be shown: one line, short, without PIN or token.
 func (a *Adapter) failure(class adapter.Class, message string) *adapter.Error {
-	if len(message) > mostMessage { // before it is copied; where it is cut stands none of it that could be a part of the token
+	if len(message) > mostMessage { // it is cut before it is copied, with what may be a part of the token at its end
 		message = message[:mostMessage]
 		message = message[:max(len(message)-len(a.token), 0)]
 	}
