@@ -224,6 +224,9 @@ func storable(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
+// keepable says whether a vendor's reference can be kept, and found again.
+func keepable(ref string) bool { return ref != "" && ref == storable(ref) }
+
 func mustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -98,7 +98,7 @@ func (s *Service) attemptOf(c store.AccessCode, actionType string, status Attemp
 // finish ends an attempt and says whether it had not ended before.
 func (s *Service) finish(ctx context.Context, tx store.Tx, r store.ActionAttempt, status AttemptStatus, errorType, message string) (ended bool, err error) {
 	n, err := tx.FinishActionAttempt(ctx, store.FinishActionAttemptParams{ActionAttemptID: r.ActionAttemptID, Status: string(status),
-		ErrorType: nonEmpty(errorType), ErrorMessage: nonEmpty(message)})
+		ErrorType: nonEmpty(errorType), ErrorMessage: nonEmpty(storable(message))})
 	if err != nil {
 		return false, fmt.Errorf("finish the action attempt %s: %w", r.ActionAttemptID, err)
 	}

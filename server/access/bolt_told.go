@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"time"
 
@@ -38,7 +39,7 @@ const (
 // RecordOperation notes what a vendor tells of a bolt of the account's device of that reference, once. It says whether
 // there is such a device: of one that there is not the account's list tells.
 func (s *Service) RecordOperation(ctx context.Context, account uuid.UUID, ref string, o Operation) (known bool, err error) {
-	if ref != storable(ref) {
+	if !keepable(ref) {
 		return false, nil
 	}
 	d, err := s.db.GetDeviceByRef(ctx, store.GetDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref})
@@ -66,6 +67,9 @@ func (t *deviceTx) knows(ctx context.Context, o Operation) (bool, error) {
 	if o.ID == "" {
 		arg.Operation, arg.Within = fmt.Sprintf("%s %t %s %s", o.Kind, o.Locked, o.Method, o.CodeRef), sameOperation
 	}
+	if !keepable(arg.Operation) {
+		arg.Operation = fmt.Sprintf("%x", sha256.Sum256([]byte(arg.Operation)))
+	}
 	if err := t.tx.ForgetLockOperations(ctx, store.ForgetLockOperationsParams{DeviceID: t.d.DeviceID, OlderThan: keepOperation}); err != nil {
 		return false, err
 	}
@@ -74,6 +78,7 @@ func (t *deviceTx) knows(ctx context.Context, o Operation) (bool, error) {
 }
 
 func (t *deviceTx) operated(ctx context.Context, o Operation) error {
+	o.At = *onCalendar(&o.At)
 	a := aboutDevice(t.d)
 	if !o.At.IsZero() {
 		a.at = &o.At

@@ -30,6 +30,7 @@ type Found struct {
 // device, and keeps the codes of others as unmanaged. Of a device that was erased with its workspace meanwhile there is
 // nothing to record.
 func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, seq int64, found []Found) error {
+	found = slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return !keepable(f.Ref) }) // such can be neither changed nor removed
 	err := s.onDevice(ctx, h, device, "record a read", func(t *deviceTx) error {
 		if t.d.RemovedAt != nil { // since the read began
 			return nil

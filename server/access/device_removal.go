@@ -27,6 +27,9 @@ func (s *Service) RecordRemoved(ctx context.Context, h Holder, device uuid.UUID,
 // RecordLeft notes that the device with that reference has left its account for good, as was heard ago. It may be
 // told late, and more than once: a device that was added since then is not meant.
 func (s *Service) RecordLeft(ctx context.Context, account uuid.UUID, ref string, ago time.Duration) error {
+	if !keepable(ref) { // no device of ours
+		return nil
+	}
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		_, err := tx.LockAccount(ctx, account) // before its devices, as whoever lists them does
 		if store.IsNoRows(err) {               // erased with its workspace, and its devices with it

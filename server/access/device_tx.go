@@ -250,6 +250,7 @@ func (t *deviceTx) codeByRef(ref string) uuid.UUID {
 }
 
 func (t *deviceTx) setError(c *store.AccessCode, code, message string, other uuid.UUID) {
+	message = storable(message)
 	if text(c.ErrorCode) != code {
 		c.ErrorAt = &t.now
 	}

@@ -54,6 +54,13 @@ type PutOutcome struct {
 	Failure   *Failure
 }
 
+// check has a write fail that was answered with a reference under which nothing could be taken back.
+func (o *PutOutcome) check() {
+	if o.Failure == nil && o.Ref != "" && !keepable(o.Ref) {
+		*o = PutOutcome{Failure: &Failure{Class: FailedUnsupported, Message: "The vendor has answered with a reference that cannot be kept. Look whether the code is at the lock: only the vendor's app can remove it."}}
+	}
+}
+
 // RecordPut notes what became of the write of a code.
 func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w CodeWork, o PutOutcome) error {
 	return s.onDevice(ctx, h, device, "record a write", func(t *deviceTx) error {
@@ -61,6 +68,7 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 		if c == nil {
 			return nil
 		}
+		o.check()
 		if o.Failure != nil {
 			if c.RemovingSince != nil && o.Failure.Class == FailedForNow { // it may have arrived: reading will show
 				c.WriteAccepted = false

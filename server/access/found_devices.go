@@ -51,7 +51,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 		}
 		seen := map[string]bool{}
 		for _, f := range found {
-			if seen[f.Ref] || f.Ref != storable(f.Ref) { // some vendors list a device once per owner
+			if seen[f.Ref] || !keepable(f.Ref) { // some vendors list a device once per owner
 				continue
 			}
 			seen[f.Ref] = true

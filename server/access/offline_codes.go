@@ -191,6 +191,7 @@ func (t *deviceTx) issue(c *store.AccessCode) (*IssueWork, *time.Time) {
 // RecordIssued notes what the vendor has answered to the wish for an offline code.
 func (s *Service) RecordIssued(ctx context.Context, h Holder, device uuid.UUID, w IssueWork, o PutOutcome) error {
 	return s.onDevice(ctx, h, device, "record an offline code", func(t *deviceTx) error {
+		o.check()
 		c := t.code(w.ID)
 		switch {
 		case c == nil || c.AppliedGen >= w.Gen:
