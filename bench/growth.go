@@ -209,7 +209,10 @@ func (g *grown) sweeps(ctx context.Context, b *listBed, db *store.DB, rounds int
 		name  string
 		sweep func() error
 	}{
-		{"sweep of devices", func() error { _, err := db.DueDevices(ctx, 1000); return err }},
+		{"sweep of devices", func() error {
+			_, err := db.DueDevices(ctx, store.DueDevicesParams{MaxRows: 1000, ButAccounts: []uuid.UUID{}, ButWorkspaces: []uuid.UUID{}})
+			return err
+		}},
 		{"sweep of outboxes", func() error { _, err := db.DueOutboxes(ctx, 1000); return err }},
 		{"sweep of webhooks", func() error { _, err := db.DueWebhooks(ctx, 1000); return err }},
 		{"sweep of retentions", func() error { _, err := db.DueRetentions(ctx, 1000); return err }},

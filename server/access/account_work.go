@@ -104,6 +104,15 @@ func (s *Service) AccountDue(ctx context.Context, account uuid.UUID) (bool, erro
 }
 
 // DueAccounts lists accounts that it is time to look at and nobody looks at.
-func (s *Service) DueAccounts(ctx context.Context, limit int32) ([]uuid.UUID, error) {
-	return s.db.DueAccounts(ctx, limit)
+func (s *Service) DueAccounts(ctx context.Context, limit int32, butWorkspaces []uuid.UUID) ([]uuid.UUID, error) {
+	return s.db.DueAccounts(ctx, store.DueAccountsParams{MaxRows: limit, ButWorkspaces: butWorkspaces})
+}
+
+// AccountOwner is the workspace of an account; uuid.Nil: there is none any more.
+func (s *Service) AccountOwner(ctx context.Context, account uuid.UUID) (workspace uuid.UUID, err error) {
+	workspace, err = s.db.AccountOwner(ctx, account)
+	if store.IsNoRows(err) {
+		return uuid.Nil, nil
+	}
+	return workspace, err
 }

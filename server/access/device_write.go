@@ -222,8 +222,17 @@ func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error)
 }
 
 // DueDevices lists devices on which there is something to do and nobody is doing it.
-func (s *Service) DueDevices(ctx context.Context, limit int32) ([]uuid.UUID, error) {
-	return s.db.DueDevices(ctx, limit)
+func (s *Service) DueDevices(ctx context.Context, limit int32, butAccounts, butWorkspaces []uuid.UUID) ([]uuid.UUID, error) {
+	return s.db.DueDevices(ctx, store.DueDevicesParams{MaxRows: limit, ButAccounts: butAccounts, ButWorkspaces: butWorkspaces})
+}
+
+// DeviceOwners are the account and the workspace of a device; uuid.Nil: there is none any more.
+func (s *Service) DeviceOwners(ctx context.Context, device uuid.UUID) (account, workspace uuid.UUID, err error) {
+	o, err := s.db.DeviceOwners(ctx, device)
+	if store.IsNoRows(err) {
+		return uuid.Nil, uuid.Nil, nil
+	}
+	return o.ConnectedAccountID, o.WorkspaceID, err
 }
 
 // HasBeenRead says whether the codes on a device have been read at least once.

@@ -250,8 +250,17 @@ func (s *Service) SystemDue(ctx context.Context, id uuid.UUID) (bool, error) {
 }
 
 // DueSystems lists systems that it is time to look at and nobody looks at.
-func (s *Service) DueSystems(ctx context.Context, limit int32) ([]uuid.UUID, error) {
-	return s.db.DueAcsSystems(ctx, limit)
+func (s *Service) DueSystems(ctx context.Context, limit int32, butAccounts, butWorkspaces []uuid.UUID) ([]uuid.UUID, error) {
+	return s.db.DueAcsSystems(ctx, store.DueAcsSystemsParams{MaxRows: limit, ButAccounts: butAccounts, ButWorkspaces: butWorkspaces})
+}
+
+// SystemOwners are the account and the workspace of a system; uuid.Nil: there is none any more.
+func (s *Service) SystemOwners(ctx context.Context, system uuid.UUID) (account, workspace uuid.UUID, err error) {
+	o, err := s.db.AcsSystemOwners(ctx, system)
+	if store.IsNoRows(err) {
+		return uuid.Nil, uuid.Nil, nil
+	}
+	return o.ConnectedAccountID, o.WorkspaceID, err
 }
 
 // WakeSystems has all systems of an account be looked at.

@@ -81,8 +81,14 @@ func (l deviceLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return l.access.DeviceDue(ctx, id)
 }
 
-func (l deviceLane) Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error) {
-	return l.access.DueDevices(ctx, limit)
+func (l deviceLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+	return l.access.DueDevices(ctx, limit, but.Narrow, but.Wide)
+}
+
+// Owners implements work.Owned.
+func (l deviceLane) Owners(ctx context.Context, id uuid.UUID) (o work.Owners, err error) {
+	o.Narrow, o.Wide, err = l.access.DeviceOwners(ctx, id)
+	return o, err
 }
 
 func (l deviceLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
@@ -97,8 +103,14 @@ func (l accountLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return l.access.AccountDue(ctx, id)
 }
 
-func (l accountLane) Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error) {
-	return l.access.DueAccounts(ctx, limit)
+func (l accountLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+	return l.access.DueAccounts(ctx, limit, but.Wide)
+}
+
+// Owners implements work.Owned.
+func (l accountLane) Owners(ctx context.Context, id uuid.UUID) (o work.Owners, err error) {
+	o.Wide, err = l.access.AccountOwner(ctx, id)
+	return o, err
 }
 
 func (l accountLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {

@@ -23,6 +23,17 @@ func (q *Queries) AccountDue(ctx context.Context, connectedAccountID uuid.UUID) 
 	return due, err
 }
 
+const accountOwner = `-- name: AccountOwner :one
+select workspace_id from connected_accounts where connected_account_id = $1
+`
+
+func (q *Queries) AccountOwner(ctx context.Context, connectedAccountID uuid.UUID) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, accountOwner, connectedAccountID)
+	var workspace_id uuid.UUID
+	err := row.Scan(&workspace_id)
+	return workspace_id, err
+}
+
 const accountRests = `-- name: AccountRests :exec
 update connected_accounts set due_at = null where connected_account_id = $1 and deleted_at is not null
 `
@@ -76,13 +87,18 @@ func (q *Queries) DescribeAccount(ctx context.Context, arg DescribeAccountParams
 }
 
 const dueAccounts = `-- name: DueAccounts :many
-select connected_account_id from connected_accounts a where due_at <= now()
+select connected_account_id from connected_accounts a where due_at <= now() and workspace_id <> all($1::uuid[])
 and not exists (select 1 from leases l where l.key = 'account:' || a.connected_account_id::text and l.held_until > now())
-order by due_at limit $1::integer
+order by due_at limit $2::integer
 `
 
-func (q *Queries) DueAccounts(ctx context.Context, maxRows int32) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueAccounts, maxRows)
+type DueAccountsParams struct {
+	ButWorkspaces []uuid.UUID
+	MaxRows       int32
+}
+
+func (q *Queries) DueAccounts(ctx context.Context, arg DueAccountsParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, dueAccounts, arg.ButWorkspaces, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,22 @@ func (q *Queries) AcsSystemDue(ctx context.Context, acsSystemID uuid.UUID) (bool
 	return due, err
 }
 
+const acsSystemOwners = `-- name: AcsSystemOwners :one
+select connected_account_id, workspace_id from acs_systems where acs_system_id = $1
+`
+
+type AcsSystemOwnersRow struct {
+	ConnectedAccountID uuid.UUID
+	WorkspaceID        uuid.UUID
+}
+
+func (q *Queries) AcsSystemOwners(ctx context.Context, acsSystemID uuid.UUID) (AcsSystemOwnersRow, error) {
+	row := q.db.QueryRow(ctx, acsSystemOwners, acsSystemID)
+	var i AcsSystemOwnersRow
+	err := row.Scan(&i.ConnectedAccountID, &i.WorkspaceID)
+	return i, err
+}
+
 const deleteOtherAcsAccessGroups = `-- name: DeleteOtherAcsAccessGroups :many
 delete from acs_access_groups where acs_system_id = $1 and not vendor_ref = any($2::text[]) returning acs_access_group_id
 `
@@ -83,12 +99,19 @@ func (q *Queries) DeleteOtherAcsEntrances(ctx context.Context, arg DeleteOtherAc
 
 const dueAcsSystems = `-- name: DueAcsSystems :many
 select acs_system_id from acs_systems s where due_at <= now()
+and connected_account_id <> all($1::uuid[]) and workspace_id <> all($2::uuid[])
 and not exists (select 1 from leases l where l.key = 'acs_system:' || s.acs_system_id::text and l.held_until > now())
-order by due_at limit $1::integer
+order by due_at limit $3::integer
 `
 
-func (q *Queries) DueAcsSystems(ctx context.Context, maxRows int32) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueAcsSystems, maxRows)
+type DueAcsSystemsParams struct {
+	ButAccounts   []uuid.UUID
+	ButWorkspaces []uuid.UUID
+	MaxRows       int32
+}
+
+func (q *Queries) DueAcsSystems(ctx context.Context, arg DueAcsSystemsParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, dueAcsSystems, arg.ButAccounts, arg.ButWorkspaces, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,22 @@ func (q *Queries) DeviceDue(ctx context.Context, deviceID uuid.UUID) (bool, erro
 	return due, err
 }
 
+const deviceOwners = `-- name: DeviceOwners :one
+select connected_account_id, workspace_id from devices where device_id = $1
+`
+
+type DeviceOwnersRow struct {
+	ConnectedAccountID uuid.UUID
+	WorkspaceID        uuid.UUID
+}
+
+func (q *Queries) DeviceOwners(ctx context.Context, deviceID uuid.UUID) (DeviceOwnersRow, error) {
+	row := q.db.QueryRow(ctx, deviceOwners, deviceID)
+	var i DeviceOwnersRow
+	err := row.Scan(&i.ConnectedAccountID, &i.WorkspaceID)
+	return i, err
+}
+
 const devicesToHint = `-- name: DevicesToHint :many
 select device_id from devices where connected_account_id = $1 and vendor_ref = any($2::text[])
   and removed_at is null and is_managed order by device_id
@@ -71,12 +87,19 @@ func (q *Queries) DevicesToHint(ctx context.Context, arg DevicesToHintParams) ([
 
 const dueDevices = `-- name: DueDevices :many
 select device_id from devices d where due_at <= now()
+and connected_account_id <> all($1::uuid[]) and workspace_id <> all($2::uuid[])
 and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now())
-order by due_at limit $1::integer
+order by due_at limit $3::integer
 `
 
-func (q *Queries) DueDevices(ctx context.Context, maxRows int32) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueDevices, maxRows)
+type DueDevicesParams struct {
+	ButAccounts   []uuid.UUID
+	ButWorkspaces []uuid.UUID
+	MaxRows       int32
+}
+
+func (q *Queries) DueDevices(ctx context.Context, arg DueDevicesParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, dueDevices, arg.ButAccounts, arg.ButWorkspaces, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}

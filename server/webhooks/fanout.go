@@ -24,7 +24,7 @@ func (l outboxLane) Due(ctx context.Context, workspace uuid.UUID) (bool, error) 
 	return l.access.OutboxDue(ctx, workspace)
 }
 
-func (l outboxLane) Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error) {
+func (l outboxLane) Sweep(ctx context.Context, limit int32, _ work.Crowds) ([]uuid.UUID, error) {
 	return l.access.DueOutboxes(ctx, limit)
 }
 

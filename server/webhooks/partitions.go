@@ -33,7 +33,7 @@ func (l *partitionLane) pause() time.Duration {
 	return partitionPause
 }
 
-func (l *partitionLane) Sweep(ctx context.Context, _ int32) ([]uuid.UUID, error) {
+func (l *partitionLane) Sweep(ctx context.Context, _ int32, _ work.Crowds) ([]uuid.UUID, error) {
 	if due, err := l.Due(ctx, uuid.Nil); err != nil || !due {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func (l retentionLane) Due(ctx context.Context, workspace uuid.UUID) (bool, erro
 	return l.access.RetentionDue(ctx, workspace)
 }
 
-func (l retentionLane) Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error) {
+func (l retentionLane) Sweep(ctx context.Context, limit int32, _ work.Crowds) ([]uuid.UUID, error) {
 	return l.access.DueRetentions(ctx, limit)
 }
 

@@ -97,7 +97,7 @@ func (l endpointLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return l.access.WebhookDue(ctx, id)
 }
 
-func (l endpointLane) Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error) {
+func (l endpointLane) Sweep(ctx context.Context, limit int32, _ work.Crowds) ([]uuid.UUID, error) {
 	return l.access.DueWebhooks(ctx, limit)
 }
 

@@ -46,6 +46,7 @@ type Engine struct {
 	running   sync.WaitGroup           // the sweep and those who look
 	timers    sync.Map                 // wakeUp → *time.Timer
 	slots     map[string]chan struct{} // lane → bounds those at work
+	shares    map[string]*shares       // lane → of whose keys; nil: they are nobody's
 	pauses    *pauses                  // of keys that fail
 	swept     atomic.Int64             // when a sweep of all lanes has last come to its end, in ns since 1970; 0: never
 	mu        sync.Mutex
@@ -82,11 +83,14 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{waker: waker, db: waker.db, opt: opt, holder: uuid.New(), lanes: map[string]Lane{},
-		slots: map[string]chan struct{}{}, pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, causes: map[wakeUp][]traces.Cause{}, inHand: map[string]int{}}
+		slots: map[string]chan struct{}{}, shares: map[string]*shares{}, pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, causes: map[wakeUp][]traces.Cause{}, inHand: map[string]int{}}
 	queues := map[string]river.QueueConfig{}
 	for _, l := range lanes {
 		e.lanes[l.Name()] = l
 		e.slots[l.Name()] = make(chan struct{}, opt.Workers)
+		if owned, ok := l.(Owned); ok {
+			e.shares[l.Name()] = newShares(owned, opt.Workers)
+		}
 		queues[l.Name()] = river.QueueConfig{MaxWorkers: fetchers}
 	}
 	workers := river.NewWorkers()
@@ -284,7 +288,7 @@ func (e *Engine) here(w wakeUp, cause traces.Cause) {
 	}
 	if e.inHand[w.Lane] < mostInHand {
 		e.because(w, cause)
-		e.begin(w)
+		e.begin(w, true)
 	}
 }
 
@@ -300,23 +304,31 @@ func (e *Engine) found(w wakeUp) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if _, ok := e.looking[w]; !ok && e.sweeping.Err() == nil && e.inHand[w.Lane] < mostInHand && !e.pauses.rests(w) {
-		e.begin(w)
+		e.begin(w, false)
 	}
 }
 
 // begin looks at a key; with e.mu held.
-func (e *Engine) begin(w wakeUp) {
+func (e *Engine) begin(w wakeUp, woken bool) {
 	e.looking[w] = false
 	e.inHand[w.Lane]++
 	e.running.Go(func() {
-		for e.inTurn(w) {
+		for e.inTurn(w, woken) {
 			continue
 		}
 	})
 }
 
 // inTurn waits for a slot and looks at a key. It says whether to do so again.
-func (e *Engine) inTurn(w wakeUp) (again bool) {
+func (e *Engine) inTurn(w wakeUp, woken bool) (again bool) {
+	leave, ok := e.shares[w.Lane].enter(e.working, w.ID, woken)
+	if !ok {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.letGo(w)
+		return false
+	}
+	defer leave()
 	slots := e.slots[w.Lane]
 	select {
 	case slots <- struct{}{}:
@@ -335,10 +347,15 @@ func (e *Engine) inTurn(w wakeUp) (again bool) {
 	if (more || e.looking[w]) && e.sweeping.Err() == nil {
 		return true
 	}
+	e.letGo(w)
+	return false
+}
+
+// letGo looks no longer at a key; with e.mu held. Where it is due, the sweep finds it.
+func (e *Engine) letGo(w wakeUp) {
 	delete(e.looking, w)
 	delete(e.causes, w)
 	e.inHand[w.Lane]--
-	return false
 }
 
 func (e *Engine) sweep() {
@@ -357,7 +374,7 @@ func (e *Engine) sweep() {
 		}
 		good := err == nil
 		for name, lane := range e.lanes {
-			ids, err := lane.Sweep(e.sweeping, batch+e.pauses.count(name)) // those that rest do not keep others out
+			ids, err := lane.Sweep(e.sweeping, batch+e.pauses.count(name), e.shares[name].crowds()) // those that rest do not keep others out
 			if err != nil && e.sweeping.Err() == nil {
 				e.opt.Log.Error("sweep failed; it is repeated", "lane", name, "error", err)
 				e.pauses.end(name) // what has failed may have failed for the same reason, and is tried when that is over

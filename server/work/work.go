@@ -31,8 +31,8 @@ type Lane interface {
 	// Drain does what is due. It records results only in transactions that have passed lease.Check, ends
 	// with its context, and says after how long to look again (0: when woken).
 	Drain(ctx context.Context, lease *Lease, id uuid.UUID) (again time.Duration, err error)
-	// Sweep lists keys that are due and held by nobody, the longest due first.
-	Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error)
+	// Sweep lists keys that are due and held by nobody, the longest due first, but for those of crowds.
+	Sweep(ctx context.Context, limit int32, but Crowds) ([]uuid.UUID, error)
 }
 
 // wakeUp says: look at this key. Between processes it travels as a job.

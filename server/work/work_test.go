@@ -41,7 +41,7 @@ func (c *counter) Due(_ context.Context, id uuid.UUID) (bool, error) {
 	return c.done[id] < c.wanted[id], nil
 }
 
-func (c *counter) Sweep(context.Context, int32) (ids []uuid.UUID, _ error) {
+func (c *counter) Sweep(context.Context, int32, work.Crowds) (ids []uuid.UUID, _ error) {
 	c.sweeps.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()

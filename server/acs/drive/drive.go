@@ -205,8 +205,14 @@ func (l systemLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return l.acs.SystemDue(ctx, id)
 }
 
-func (l systemLane) Sweep(ctx context.Context, limit int32) ([]uuid.UUID, error) {
-	return l.acs.DueSystems(ctx, limit)
+func (l systemLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+	return l.acs.DueSystems(ctx, limit, but.Narrow, but.Wide)
+}
+
+// Owners implements work.Owned.
+func (l systemLane) Owners(ctx context.Context, id uuid.UUID) (o work.Owners, err error) {
+	o.Narrow, o.Wide, err = l.acs.SystemOwners(ctx, id)
+	return o, err
 }
 
 func (l systemLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {

@@ -91,7 +91,10 @@ where connected_account_id = @connected_account_id and deleted_at is null;
 -- name: AccountDue :one
 select coalesce(due_at <= now(), false)::boolean as due from connected_accounts where connected_account_id = @connected_account_id;
 
+-- name: AccountOwner :one
+select workspace_id from connected_accounts where connected_account_id = @connected_account_id;
+
 -- name: DueAccounts :many
-select connected_account_id from connected_accounts a where due_at <= now()
+select connected_account_id from connected_accounts a where due_at <= now() and workspace_id <> all(@but_workspaces::uuid[])
 and not exists (select 1 from leases l where l.key = 'account:' || a.connected_account_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;

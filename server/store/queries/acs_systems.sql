@@ -66,8 +66,12 @@ select * from acs_systems where acs_system_id = @acs_system_id;
 -- name: AcsSystemDue :one
 select coalesce(due_at <= now(), false)::boolean as due from acs_systems where acs_system_id = @acs_system_id;
 
+-- name: AcsSystemOwners :one
+select connected_account_id, workspace_id from acs_systems where acs_system_id = @acs_system_id;
+
 -- name: DueAcsSystems :many
 select acs_system_id from acs_systems s where due_at <= now()
+and connected_account_id <> all(@but_accounts::uuid[]) and workspace_id <> all(@but_workspaces::uuid[])
 and not exists (select 1 from leases l where l.key = 'acs_system:' || s.acs_system_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;
 

@@ -162,7 +162,11 @@ update devices set failures = failures + 1, read_needed = true where device_id =
 -- name: DeviceDue :one
 select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = @device_id;
 
+-- name: DeviceOwners :one
+select connected_account_id, workspace_id from devices where device_id = @device_id;
+
 -- name: DueDevices :many
 select device_id from devices d where due_at <= now()
+and connected_account_id <> all(@but_accounts::uuid[]) and workspace_id <> all(@but_workspaces::uuid[])
 and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;
