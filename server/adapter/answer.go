@@ -82,8 +82,15 @@ func Room(ctx context.Context, size int) (leave func(), err error) {
 }
 
 func enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
+	h, _ := ctx.Value(holdKey{}).(*hold)
+	if h.has(room) {
+		return func() {}, nil
+	}
 	select {
 	case room <- struct{}{}:
+		if h.keep(room) {
+			return func() {}, nil
+		}
 		return func() { <-room }, nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the large answers of others: %w", ctx.Err())

@@ -36,7 +36,9 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 	if err != nil {
 		return 0, err
 	}
-	devices, err := a.Devices(ctx)
+	held, release := adapter.Hold(ctx) // until they are written down
+	defer release()
+	devices, err := a.Devices(held)
 	switch e := adapter.AsError(err); {
 	case err == nil:
 		r.down.Delete(id)

@@ -174,7 +174,9 @@ func (p *pass) read(ctx context.Context, seq int64) error {
 		}
 		return nil
 	}
-	codes, err := p.adapter.Codes(ctx, p.ref, true)
+	held, release := adapter.Hold(ctx) // until they are written down
+	defer release()
+	codes, err := p.adapter.Codes(held, p.ref, true)
 	if err != nil {
 		return err
 	}

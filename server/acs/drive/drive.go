@@ -150,7 +150,9 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *work.Lease, account ac
 	if err != nil {
 		return 0, err
 	}
-	systems, err := a.Systems(ctx)
+	held, release := adapter.Hold(ctx) // until they are written down
+	defer release()
+	systems, err := a.Systems(held)
 	switch e := adapter.AsError(err); {
 	case err == nil:
 		d.silent.Delete(silence{account.ID, false})

@@ -39,7 +39,9 @@ func (d *Driver) drainSystem(ctx context.Context, lease *work.Lease, id uuid.UUI
 
 // lookAndDo says after how long to look again.
 func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.AccessSystems, system acs.Driven) (time.Duration, error) {
-	content, err := a.Look(ctx, adapter.SystemRef(system.Ref))
+	held, release := adapter.Hold(ctx)
+	defer release()
+	content, err := a.Look(held, adapter.SystemRef(system.Ref))
 	if err != nil {
 		return d.failed(ctx, lease, system, err)
 	}
@@ -49,6 +51,7 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.Acc
 	if err != nil {
 		return 0, err
 	}
+	release() // it is written down
 	pause := jittered(d.opt.SystemEvery)
 	if later > 0 {
 		pause = min(pause, later)

@@ -1,0 +1,62 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// A vendor's large answer that waits for the database has others of its size wait: all of them would be in memory at once.
+func TestLargeAnswersWaitUntilTheOneBeforeIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ path, field, entry, written, wake string }{
+		"of codes": {"/access_codes", "access_codes", `{"access_code_id":"c%d","status":"set","code":"%06[1]d","name":"` + strings.Repeat("n", 500) + `"}`, "access_codes", "update devices set due_at = now(), wake_seq = wake_seq + 1, read_needed = true"},
+		"of locks": {"/locks", "locks", `{"lock_id":"l%d","name":"` + strings.Repeat("n", 500) + `"}`, "devices", "update connected_accounts set due_at = now(), wake_seq = wake_seq + 1"},
+	} {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // one of them would wait for the other
+			var large atomic.Bool
+			b := start(t, options{profile: "august", vendor: func(w http.ResponseWriter, r *http.Request) bool {
+				if !large.Load() || r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, test.path) {
+					return false
+				}
+				fmt.Fprintf(w, `{%q:[`+test.entry, test.field, 0)
+				for n := range 2500 {
+					fmt.Fprintf(w, ","+test.entry, n+1)
+				}
+				io.WriteString(w, "]}") //nolint:errcheck // it shows
+				return true
+			}})
+			tx, err := b.db.Pool.Begin(t.Context())
+			b.must(err)
+			defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it only locks
+			_, err = tx.Exec(t.Context(), "lock table "+test.written+" in share mode")
+			b.must(err)
+			large.Store(true)
+			_, err = b.db.Pool.Exec(t.Context(), test.wake)
+			b.must(err)
+			b.until("it is about to be written down", func() (waits bool) {
+				b.must(b.db.Pool.QueryRow(t.Context(), "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())").Scan(&waits))
+				return waits
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			r, w := io.Pipe()
+			go func() {
+				io.WriteString(w, strings.Repeat("a", 1<<20+1)) //nolint:errcheck // it shows
+				cancel()
+				w.Close()
+			}()
+			defer r.Close()
+			if err := adapter.ReadAnswer(ctx, r, 8<<20, func([]byte) error { return nil }); !errors.Is(err, context.Canceled) {
+				t.Errorf("another is read meanwhile: %v", err)
+			}
+		})
+	}
+}
