@@ -84,8 +84,7 @@ func (a *Adapter) receive(topic string, payload []byte, retained bool) {
 			a.meet()
 		}
 	case "bridge/info":
-		var info wireInfo
-		if json.Unmarshal(payload, &info) == nil {
+		if info, ok := readInfo(payload); ok {
 			a.bridge.info, a.bridge.known, a.bridge.said.info = info, true, &info.Coordinator.IEEE
 			a.settings()
 			a.meet()

@@ -97,34 +97,6 @@ func abilitiesOf(all []expose) (a abilities) {
 	return a
 }
 
-// wireInfo is the part of bridge/info that matters.
-type wireInfo struct {
-	Coordinator struct {
-		IEEE string `json:"ieee_address"`
-	} `json:"coordinator"`
-	Config struct {
-		Advanced struct {
-			Output string `json:"output"`
-		} `json:"advanced"`
-		Devices       map[string]wireOptions `json:"devices"`
-		DeviceOptions wireOptions            `json:"device_options"`
-	} `json:"config"`
-}
-
-type wireOptions struct {
-	ExposePIN *bool `json:"expose_pin"`
-}
-
-// exposesPIN says whether Zigbee2MQTT publishes the PINs of a lock.
-func (w wireInfo) exposesPIN(ieee string) bool {
-	for _, o := range []wireOptions{w.Config.Devices[ieee], w.Config.DeviceOptions} {
-		if o.ExposePIN != nil {
-			return *o.ExposePIN
-		}
-	}
-	return false
-}
-
 // limitsProperty is where Zigbee2MQTT is asked to publish what it reads of a lock's own limits. It keeps it in
 // its state.
 const limitsProperty = "deviceaccess_limits"

@@ -1,0 +1,41 @@
+package zigbee2mqtt
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// What is kept of what a broker publishes: it may be somebody's who publishes without an end.
+const (
+	longestAddress = 64   // bytes of an IEEE address, which has 18
+	mostSettings   = 1000 // devices with settings of their own
+	mostText       = 100  // bytes of a text that is no name
+)
+
+// brief is the beginning of a text, without the rest of it in memory.
+func brief(text string, most int) string {
+	return strings.Clone(strings.ToValidUTF8(text[:min(len(text), most)], ""))
+}
+
+// members reads an object of JSON, one member after another, of which each reads the value.
+func members(data []byte, each func(name string, value *json.Decoder) error) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	begin, err := d.Token()
+	if err != nil || begin == nil {
+		return err
+	}
+	if begin != json.Delim('{') {
+		return &json.UnmarshalTypeError{Value: "value", Offset: d.InputOffset()}
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		if err := each(name.(string), d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
