@@ -63,14 +63,21 @@ func New(c Config) (*Adapter, error) {
 	if _, err := c.broker(); err != nil {
 		return nil, err
 	}
+	a := idle(c)
+	go a.run(a.running)
+	return a, nil
+}
+
+// idle is an adapter that is not connected, nor tries to be.
+func idle(c Config) *Adapter {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	a := &Adapter{config: c, log: c.Log, hints: adapter.NewHints(), running: ctx, cancel: cancel, done: make(chan struct{}),
-		changed: make(chan struct{}), locks: map[adapter.DeviceRef]*lock{}, requests: map[string]chan wireResponse{}}
-	go a.run(ctx)
-	return a, nil
+	a := &Adapter{config: c, log: c.Log, hints: adapter.NewHints(), done: make(chan struct{}), changed: make(chan struct{}),
+		locks: map[adapter.DeviceRef]*lock{}, requests: map[string]chan wireResponse{}}
+	a.running, a.cancel = context.WithCancel(context.Background())
+	a.bridge.reset()
+	return a
 }
 
 // Check connects once, and says what is wrong: with the address, the credentials, or what is published there.

@@ -8,9 +8,12 @@ import (
 
 // What is kept of what a broker publishes: it may be somebody's who publishes without an end.
 const (
-	longestAddress = 64   // bytes of an IEEE address, which has 18
-	mostSettings   = 1000 // devices with settings of their own
-	mostText       = 100  // bytes of a text that is no name
+	mostLocks      = 500    // of a network
+	mostSettings   = 1000   // devices with settings of their own
+	mostNames      = 10_000 // whose availability is told: of more devices than Zigbee2MQTT can serve
+	longestName    = 250    // bytes; what has a longer one is no device
+	longestAddress = 64     // bytes of an IEEE address, which has 18
+	mostText       = 100    // bytes of other texts
 )
 
 // brief is the beginning of a text, without the rest of it in memory.

@@ -2,6 +2,7 @@ package zigbee2mqtt
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -78,7 +79,7 @@ func (a *Adapter) receive(topic string, payload []byte, retained bool) {
 	case "bridge/state":
 		a.bridgeState(isOnline(payload), retained)
 	case "bridge/devices":
-		var devices adapter.List[wireDevice]
+		var devices wireDevices
 		if json.Unmarshal(payload, &devices) == nil {
 			a.bridgeDevices(devices)
 			a.meet()
@@ -135,43 +136,34 @@ func (a *Adapter) bridgeState(online, retained bool) {
 	a.wake()
 }
 
-// bridgeDevices takes in the complete list of devices.
-func (a *Adapter) bridgeDevices(devices []wireDevice) {
-	a.bridge.listed, a.bridge.since, a.bridge.said.devices = true, time.Time{}, coordinatorOf(devices)
+// bridgeDevices takes in the complete list of devices. Locks beyond mostLocks are nothing to us, unless they are known.
+func (a *Adapter) bridgeDevices(devices wireDevices) {
+	a.bridge.listed, a.bridge.since, a.bridge.said.devices = true, time.Time{}, &devices.coordinator
 	changed := false
-	gone := make(map[adapter.DeviceRef]*lock, len(a.locks))
-	for ref, l := range a.locks {
-		gone[ref] = l
-	}
-	for _, d := range devices {
-		if d.Definition == nil || d.IEEE == "" {
-			continue
-		}
-		able := abilitiesOf(d.Definition.Exposes)
-		if !able.lock {
-			continue
-		}
-		ref := adapter.DeviceRef(d.IEEE)
-		delete(gone, ref)
-		l, ok := a.locks[ref]
-		if !ok {
-			l = newLock(ref)
-			a.locks[ref] = l
-		}
-		if !ok || l.name != d.Name || l.vendor != d.Definition.Vendor || l.model != d.Definition.Model || l.able != able || l.disabled != d.Disabled {
-			changed = true
-		}
-		l.name, l.vendor, l.model, l.able, l.disabled = d.Name, d.Definition.Vendor, d.Definition.Model, able, d.Disabled
-		l.address = d.address()
+	gone := maps.Clone(a.locks)
+	for _, d := range devices.locks {
+		delete(gone, d.ref)
 	}
 	for ref, l := range gone {
 		changed = true
 		delete(a.locks, ref)
 		l.fail(adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock any more"))
 	}
+	for _, d := range devices.locks {
+		l, ok := a.locks[d.ref]
+		if !ok && len(a.locks) >= mostLocks {
+			continue
+		}
+		if !ok {
+			l = newLock(d.ref)
+			a.locks[d.ref] = l
+		}
+		changed = changed || !ok || l.traits != d.traits
+		l.traits, l.address = d.traits, d.address
+	}
 	a.settings()
-	for name, online := range a.bridge.reaches {
-		if l := a.named(name); l != nil {
+	for _, l := range a.locks {
+		if online, known := a.bridge.reaches[l.name]; known {
 			a.reachable(l, &online)
 		}
 	}
@@ -202,12 +194,6 @@ func (a *Adapter) named(name string) *lock {
 	}
 	return nil
 }
-
-// What is remembered of availability: of names that Zigbee2MQTT may have, and of more devices than it can serve.
-const (
-	longestName = 1000 // bytes
-	mostNames   = 10_000
-)
 
 // reached takes in an availability. An empty one is of a name that is no more.
 func (a *Adapter) reached(name string, payload []byte) {

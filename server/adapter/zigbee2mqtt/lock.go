@@ -23,18 +23,14 @@ const (
 
 // lock is what is known of one lock. All of it is guarded by Adapter.mu, but for turn.
 type lock struct {
-	ref                 adapter.DeviceRef
-	name, vendor, model string
-	address             address
-	able                abilities
-	disabled            bool  // in Zigbee2MQTT
-	visible             bool  // Zigbee2MQTT publishes its PINs
-	masked              bool  // the lock shows none all the same
-	available           *bool // by what Zigbee2MQTT says; nil: it does not say
-	silent              bool  // it did not answer, and has not been heard of since
-	locked              *bool
-	battery             *float64 // 0 to 1
-	jammed              bool
+	listed
+	visible   bool  // Zigbee2MQTT publishes its PINs
+	masked    bool  // the lock shows none all the same
+	available *bool // by what Zigbee2MQTT says; nil: it does not say
+	silent    bool  // it did not answer, and has not been heard of since
+	locked    *bool
+	battery   *float64 // 0 to 1
+	jammed    bool
 
 	learned        bool // what follows was asked for
 	slots          int  // from 0 on
@@ -57,7 +53,7 @@ type reading struct {
 }
 
 func newLock(ref adapter.DeviceRef) *lock {
-	l := &lock{ref: ref, slots: usualSlots, minPIN: usualMinPIN, maxPIN: usualMaxPIN, read: map[int]reading{}, keys: map[string]int{},
+	l := &lock{listed: listed{ref: ref}, slots: usualSlots, minPIN: usualMinPIN, maxPIN: usualMaxPIN, read: map[int]reading{}, keys: map[string]int{},
 		put: map[int][sha256.Size]byte{}, refused: map[[sha256.Size]byte]bool{}, ours: map[int]time.Time{}, turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}
 	return l

@@ -22,17 +22,6 @@ func (c coordinators) gateway() (string, bool) {
 	return "", false
 }
 
-// coordinatorOf finds the coordinator among the devices; empty: it is not there.
-func coordinatorOf(devices []wireDevice) *string {
-	for _, d := range devices {
-		if d.Type == "Coordinator" {
-			ieee := strings.Clone(d.IEEE) // without the device
-			return &ieee
-		}
-	}
-	return new(string)
-}
-
 // meeting is what Config.Met says of a gateway.
 type meeting struct {
 	gateway string

@@ -26,13 +26,13 @@ type exposing map[string]bool
 // UnmarshalJSON implements json.Unmarshaler.
 func (e *exposing) UnmarshalJSON(data []byte) error {
 	*e = exposing{}
-	return members(data, func(ieee string, value *json.Decoder) error {
+	return members(data, func(address string, value *json.Decoder) error {
 		var o wireOptions
 		if err := value.Decode(&o); err != nil {
 			return err
 		}
-		if o.ExposePIN != nil && len(ieee) <= longestAddress && len(*e) < mostSettings {
-			(*e)[ieee] = *o.ExposePIN
+		if o.ExposePIN != nil && ieee(address) != "" && len(*e) < mostSettings {
+			(*e)[address] = *o.ExposePIN
 		}
 		return nil
 	})
@@ -42,7 +42,7 @@ func readInfo(payload []byte) (w wireInfo, ok bool) {
 	if json.Unmarshal(payload, &w) != nil {
 		return wireInfo{}, false
 	}
-	w.Config.Advanced.Output = brief(w.Config.Advanced.Output, mostText)
+	w.Coordinator.IEEE, w.Config.Advanced.Output = ieee(w.Coordinator.IEEE), brief(w.Config.Advanced.Output, mostText)
 	return w, true
 }
 

@@ -4,98 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
-
-// wireDevice is one of bridge/devices (zigbee2mqtt.io, guide "MQTT topics and messages").
-type wireDevice struct {
-	IEEE      string `json:"ieee_address"`
-	Type      string `json:"type"`
-	Name      string `json:"friendly_name"`
-	Disabled  bool   `json:"disabled"`
-	Network   int    `json:"network_address"`
-	Endpoints map[string]struct {
-		Clusters struct {
-			Input adapter.List[string] `json:"input"`
-		} `json:"clusters"`
-	} `json:"endpoints"`
-	Definition *struct {
-		Model       string  `json:"model"`
-		Vendor      string  `json:"vendor"`
-		Description string  `json:"description"`
-		Exposes     exposes `json:"exposes"`
-	} `json:"definition"` // null until the device is known
-}
-
-const doorLock = "closuresDoorLock"
-
-// address is where in the network a lock is.
-type address struct{ Network, Endpoint int }
-
-// address is that of the lock in a device; its endpoint is 0 where it has none.
-func (d wireDevice) address() address {
-	at := address{Network: d.Network}
-	for name, e := range d.Endpoints {
-		if n, err := strconv.Atoi(name); err == nil && slices.Contains(e.Clusters.Input, doorLock) && (at.Endpoint == 0 || n < at.Endpoint) {
-			at.Endpoint = n
-		}
-	}
-	return at
-}
-
-// expose is what a device can do. The bits of Access: 1 it is published, 2 it can be set, 4 it can be asked for.
-type expose struct {
-	Type     string  `json:"type"`
-	Property string  `json:"property"`
-	Access   int     `json:"access"`
-	Features exposes `json:"features"`
-}
-
-// exposes are what a device can do, none where there are more than one has: each is larger in memory than the few bytes
-// that it may be written with.
-type exposes []expose
-
-const mostExposed = 20_000 // commas in it; a lock's has some hundred
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (e *exposes) UnmarshalJSON(data []byte) error {
-	if bytes.Count(data, []byte(",")) > mostExposed {
-		*e = nil
-		return nil
-	}
-	return json.Unmarshal(data, (*[]expose)(e))
-}
-
-const (
-	canSet = 2
-	canGet = 4
-)
-
-// abilities are what a lock's exposes say.
-type abilities struct {
-	lock      bool // it is a lock at all
-	bolt      bool // it can be locked and unlocked
-	set, read bool // its codes can be set, asked for
-}
-
-func abilitiesOf(all []expose) (a abilities) {
-	for _, e := range all {
-		switch {
-		case e.Type == "lock":
-			a.lock = true
-			for _, f := range e.Features {
-				a.bolt = a.bolt || (f.Property == "state" && f.Access&canSet != 0)
-			}
-		case e.Property == "pin_code" && e.Type == "composite":
-			a.set, a.read = e.Access&canSet != 0, e.Access&canGet != 0
-		}
-	}
-	return a
-}
 
 // limitsProperty is where Zigbee2MQTT is asked to publish what it reads of a lock's own limits. It keeps it in
 // its state.
