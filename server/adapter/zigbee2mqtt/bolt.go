@@ -45,7 +45,7 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 		switch {
 		case w.State != word:
 			return isNone
-		case w.stuck(): // it may be on its way
+		case w.stuck: // it may be on its way
 			return mayBe
 		case before == nil || before.State != word:
 			return isAnswer
@@ -90,11 +90,10 @@ var sources = map[string]adapter.Method{"keypad": adapter.ByKeycode, "rf": adapt
 
 // operated tells what was done at the lock; with a.mu held.
 func (a *Adapter) operated(l *lock, w *wireState) {
-	jammed := w.stuck()
-	if jammed && !l.jammed {
+	if w.stuck && !l.jammed {
 		a.hints.Send(adapter.Event{Kind: adapter.Jammed, Device: l.ref, Operation: adapter.Operation{ID: operationID(l, w), Locked: true}})
 	}
-	l.jammed = jammed
+	l.jammed = w.stuck
 	o, ok := operations[w.Action]
 	if !ok {
 		return

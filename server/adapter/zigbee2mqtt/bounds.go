@@ -12,6 +12,10 @@ const (
 	mostSettings   = 1000   // devices with settings of their own
 	mostNames      = 10_000 // whose availability is told: of more devices than Zigbee2MQTT can serve
 	longestName    = 250    // bytes; what has a longer one is no device
+	mostFields     = 500    // of what a lock publishes
+	mostSlots      = 1000   // of a lock
+	mostTold       = 30_000 // slots of a network that are remembered
+	mostPIN        = 32     // bytes
 	longestAddress = 64     // bytes of an IEEE address, which has 18
 	mostText       = 100    // bytes of other texts
 )

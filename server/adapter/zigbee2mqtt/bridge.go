@@ -3,6 +3,7 @@ package zigbee2mqtt
 import (
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -233,6 +234,15 @@ func (a *Adapter) turned(l *lock, was bool) {
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceOffline, Device: l.ref})
 	}
 }
+
+// wireLog is one of bridge/logging.
+type wireLog struct {
+	Level   string `json:"level"`
+	Message string `json:"message"`
+}
+
+// failedPublish is how Zigbee2MQTT logs that it could not carry out a command. What follows may hold a PIN.
+var failedPublish = regexp.MustCompile(`Publish '(get|set)' '(\w+)' to '(.*?)' failed: '(.*)`)
 
 // logged takes in an error that Zigbee2MQTT logs: it may be about a command of ours.
 func (a *Adapter) logged(payload []byte) {

@@ -199,7 +199,7 @@ func (a *Adapter) fits(l *lock, spec adapter.CodeSpec) error {
 	switch {
 	case spec.StartsAt != nil || spec.EndsAt != nil:
 		return adapter.Errorf(adapter.NotSupported, "the lock keeps no time frames")
-	case !isPIN.MatchString(spec.PIN):
+	case !digits.MatchString(spec.PIN):
 		return adapter.Errorf(adapter.Invalid, "the PIN must be of digits")
 	case len(spec.PIN) < l.minPIN || len(spec.PIN) > l.maxPIN:
 		return adapter.Errorf(adapter.Invalid, "the lock takes PINs of %d to %d digits", l.minPIN, l.maxPIN)

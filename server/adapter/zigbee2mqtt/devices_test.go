@@ -16,11 +16,12 @@ func lockListed(ieee, name, vendor string) string {
 		"definition":{"model":%q,"vendor":%[3]q,"exposes":[{"type":"lock","features":[{"property":"state","access":7}]},{"type":"composite","property":"pin_code","access":7}]}}`, ieee, name, vendor)
 }
 
-// told is an adapter without a connection that has been told of locks.
+// told is an adapter without a connection that has been told of locks, which show their PINs.
 func told(t *testing.T, locks ...string) *Adapter {
 	t.Helper()
 	a := idle(Config{Topic: "z"})
 	t.Cleanup(a.cancel)
+	a.receive("z/bridge/info", []byte(`{"config":{"device_options":{"expose_pin":true}}}`), true)
 	a.list(locks...)
 	return a
 }

@@ -140,7 +140,7 @@ func (f frame) slot(n int, visible bool) (s slot, ok bool) {
 		s.Status = name
 	}
 	if f.command == getPINCode && visible && s.taken() && len(p) > 5 && len(p) >= 5+int(p[4]) {
-		if pin := p[5 : 5+int(p[4])]; isPIN.Match(pin) {
+		if pin := p[5 : 5+int(p[4])]; isPIN(pin) {
 			s.PIN = string(pin)
 		}
 	}

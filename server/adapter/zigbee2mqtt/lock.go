@@ -18,7 +18,6 @@ const (
 	usualSlots  = 31 // slot 0 and 30 more
 	usualMinPIN = 4
 	usualMaxPIN = 8
-	mostSlots   = 1000
 )
 
 // lock is what is known of one lock. All of it is guarded by Adapter.mu, but for turn.
@@ -177,7 +176,7 @@ func (a *Adapter) heardNothing(ctx context.Context, l *lock) {
 // published takes in what a lock publishes; with a.mu held.
 func (a *Adapter) published(l *lock, payload []byte) {
 	w, ok := readState(payload)
-	if !ok {
+	if !ok || !a.hasRoom(l, w) {
 		return
 	}
 	before := l.last
@@ -205,20 +204,35 @@ func (a *Adapter) published(l *lock, payload []byte) {
 	}
 }
 
+// hasRoom says whether the slots of a message may be remembered beside those of other locks; with a.mu held.
+func (a *Adapter) hasRoom(l *lock, w *wireState) bool {
+	n := max(len(w.Slots), len(l.read))
+	for _, other := range a.locks {
+		if other == l {
+			continue
+		}
+		last := 0
+		if other.last != nil {
+			last = len(other.last.Slots)
+		}
+		n += max(last, len(other.read))
+	}
+	return n <= mostTold
+}
+
 // follow takes over slots that have become others: only an answer of the lock does that, whoever asked. So what was
 // taken for an answer too early is put right by the real one.
 func (a *Adapter) follow(l *lock, w, before *wireState) {
 	if before == nil {
 		return
 	}
-	for key := range w.Users {
-		n, err := strconv.Atoi(key)
-		if err != nil || n < 1 || n >= l.slots {
+	for n := range w.Slots {
+		if n >= l.slots {
 			continue
 		}
-		is, ok := w.slot(n, l.visible)
+		is, _ := w.slot(n, l.visible)
 		was, known := before.slot(n, l.visible)
-		if !ok || (known && was == is) {
+		if known && was == is {
 			continue
 		}
 		r, read := l.read[n]
@@ -353,10 +367,9 @@ func (a *Adapter) learn(ctx context.Context, l *lock) {
 
 // operationID is the same for all who hear of an operation; empty where nothing in the message is its own.
 func operationID(l *lock, w *wireState) string {
-	seen, ok := w.fields["last_seen"]
-	if !ok {
+	if w.seen == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(string(l.ref) + w.Action + string(seen)))
+	sum := sha256.Sum256([]byte(string(l.ref) + w.Action + w.seen))
 	return hex.EncodeToString(sum[:8])
 }

@@ -1,0 +1,172 @@
+package zigbee2mqtt
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"hash/maphash"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// limitsProperty is where Zigbee2MQTT is asked to publish what it reads of a lock's own limits. It keeps it in
+// its state.
+const limitsProperty = "deviceaccess_limits"
+
+// wireState is what a lock publishes. Zigbee2MQTT repeats all it knows in each message; only action is told once.
+type wireState struct {
+	State      string      `json:"state"`
+	Battery    *float64    `json:"battery"` // percent
+	Slots      wireSlots   `json:"users"`
+	Limits     *wireLimits `json:"deviceaccess_limits"`
+	Action     string      `json:"action"`
+	ActionUser *int        `json:"action_user"`
+	Source     string      `json:"action_source_name"`
+
+	seen   string   // last_seen, as it is written; empty: it is not told
+	stuck  bool     // the bolt is half way
+	fields []uint64 // what all fields but noise come to, in ascending order
+}
+
+// wireLimits are a lock's own, 0 where it does not tell.
+type wireLimits struct {
+	Users  int `json:"numOfPinUsersSupported"`
+	MinPIN int `json:"minPinLen"`
+	MaxPIN int `json:"maxPinLen"`
+}
+
+// wireUser is a slot. Status is available, enabled, disabled or not_supported_<number>.
+type wireUser struct {
+	Status string          `json:"status"`
+	PIN    json.RawMessage `json:"pin_code"` // a string; some converters make a number of it
+}
+
+// wireSlots are the slots of a lock, from 1 on, by their number. All PINs are kept that might be shown.
+type wireSlots map[int]slot
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *wireSlots) UnmarshalJSON(data []byte) error {
+	*s = wireSlots{}
+	return members(data, func(number string, value *json.Decoder) error {
+		var u wireUser
+		if err := value.Decode(&u); err != nil {
+			return err
+		}
+		n, _ := strconv.Atoi(number)
+		if 1 <= n && n < mostSlots && strconv.Itoa(n) == number && u.Status != "" {
+			(*s)[n] = u.slot()
+		}
+		return nil
+	})
+}
+
+// slot reads a slot. A PIN of a slot that is free is left over from before; stars are no PIN.
+func (u wireUser) slot() slot {
+	s := slot{Status: brief(u.Status, mostText)}
+	for _, known := range []string{available, enabled, disabled} {
+		if u.Status == known {
+			s.Status = known
+		}
+	}
+	if pin := bytes.Trim(u.PIN, `"`); s.taken() && isPIN(pin) {
+		s.PIN = string(pin)
+	}
+	return s
+}
+
+var errFields = errors.New("it has more fields than a lock's state has")
+
+func readState(payload []byte) (*wireState, bool) {
+	w := &wireState{}
+	if json.Unmarshal(payload, w) != nil {
+		return nil, false
+	}
+	w.State, w.Action, w.Source = brief(w.State, mostText), brief(w.Action, mostText), brief(w.Source, mostText)
+	var fields []uint64
+	err := members(payload, func(name string, value *json.Decoder) error {
+		var v json.RawMessage
+		switch err := value.Decode(&v); {
+		case err != nil:
+			return err
+		case name == "last_seen" && len(v) <= mostText:
+			w.seen = string(v)
+		case name == "lock_state":
+			w.stuck = string(v) == `"not_fully_locked"`
+		}
+		if noise[name] {
+			return nil
+		}
+		if len(fields) == mostFields {
+			return errFields
+		}
+		fields = append(fields, mark(name, v))
+		return nil
+	})
+	slices.Sort(fields)
+	w.fields = slices.Clone(fields)
+	return w, err == nil
+}
+
+var seed = maphash.MakeSeed()
+
+// mark is what a field comes to, as good as certainly another where it has another value.
+func mark(name string, value []byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	h.WriteString(name) //nolint:errcheck // it never fails
+	h.WriteByte(0)      //nolint:errcheck // it never fails
+	h.Write(value)      //nolint:errcheck // it never fails
+	return h.Sum64()
+}
+
+// slot is what is known of one place for a code.
+type slot struct {
+	Status string
+	PIN    string // empty where hidden
+}
+
+const (
+	available = "available"
+	enabled   = "enabled"
+	disabled  = "disabled" // kept, but it opens nothing
+)
+
+func (s slot) taken() bool { return s.Status == enabled || s.Status == disabled }
+func (s slot) free() bool  { return s.Status == available }
+
+var digits = regexp.MustCompile(`^[0-9]+$`)
+
+func isPIN(text []byte) bool { return len(text) <= mostPIN && digits.Match(text) }
+
+// slot is a slot of it. A PIN that is published though it should not be is left over from before.
+func (w *wireState) slot(n int, visible bool) (slot, bool) {
+	s, ok := w.Slots[n]
+	if !visible {
+		s.PIN = ""
+	}
+	return s, ok
+}
+
+// noise are the fields that change with every message.
+var noise = map[string]bool{"users": true, "last_seen": true, "linkquality": true, "elapsed": true}
+
+// tellsOfMore says whether a message has something to tell besides slots: then it may have been published for
+// that, and its slots be old.
+func (w *wireState) tellsOfMore(before *wireState) bool {
+	if w.Action != "" || before == nil {
+		return true
+	}
+	for _, field := range w.fields {
+		if _, was := slices.BinarySearch(before.fields, field); !was {
+			return true
+		}
+	}
+	return false
+}
+
+// programmed are the actions that tell of a change of codes.
+func programmed(action string) bool {
+	return strings.HasPrefix(action, "pin_code_") || strings.HasPrefix(action, "rfid_code_") || action == "master_code_changed"
+}

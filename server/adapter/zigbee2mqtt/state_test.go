@@ -1,0 +1,209 @@
+package zigbee2mqtt
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// stateOf is what a lock publishes that has PINs in its first slots, each of which begins with a digit, and other fields.
+func stateOf(slots, digit int, fields string) string {
+	users := make([]string, slots)
+	for n := range slots {
+		users[n] = fmt.Sprintf(`"%d":{"status":"enabled","pin_code":"%d%07d"}`, n, digit, n)
+	}
+	return `{"users":{` + strings.Join(users, ",") + `}` + fields + `}`
+}
+
+func (a *Adapter) publish(name, state string) { a.receive("z/"+name, []byte(state), false) }
+
+func TestOfTheLastMessageOnlyWhatIsComparedIsKept(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 60_000)
+	var fields strings.Builder
+	for n := range 400 {
+		fmt.Fprintf(&fields, `,"field %d":{"value":"%.400s"}`, n, long)
+	}
+	for name, c := range map[string]struct {
+		slots, most int
+		fields      string
+	}{
+		"all slots":     {1000, 200_000, `,"deviceaccess_limits":{"numOfPinUsersSupported":1000}`},
+		"a usual one":   {31, 10_000, `,"state":"LOCK","battery":77,"linkquality":100,"last_seen":"2026-11-25T17:00:02+00:00"`},
+		"many fields":   {0, 10_000, fields.String()},
+		"long ones":     {0, 3000, `,"state":"` + long + `","action":"` + long + `","action_source_name":"` + long + `","last_seen":"` + long + `"`},
+		"a long status": {0, 3000, `,"users":{"1":{"status":"` + long + `","pin_code":"` + long + `"}}`},
+		"a long PIN":    {0, 3000, `,"users":{"1":{"status":"enabled","pin_code":"` + strings.Repeat("1", 60_000) + `"}}`},
+	} {
+		a := told(t, lockListed("0xa", "front door", "V"))
+		a.publish("front door", stateOf(c.slots, 1, c.fields))
+		a.publish("front door", stateOf(c.slots, 2, c.fields)) // as if all were answers
+		l := a.locks["0xa"]
+		if l.last == nil || len(l.read) < min(c.slots-1, 29) {
+			t.Errorf("%s: the message is not taken in: %d slots", name, len(l.read))
+		}
+		if size := sizeOf(l); size > c.most {
+			t.Errorf("%s: %d bytes are kept", name, size)
+		}
+	}
+}
+
+func TestAStateOfMoreFieldsThanALockHasIsNone(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]bool{1: true, mostFields: true, mostFields + 1: false, 20_000: false} {
+		fields := make([]string, n)
+		for i := range fields {
+			fields[i] = fmt.Sprintf(`"%d":%[1]d`, i)
+		}
+		if _, ok := readState([]byte("{" + strings.Join(fields, ",") + "}")); ok != want {
+			t.Errorf("%d fields: it is read: %v", n, ok)
+		}
+	}
+}
+
+// The locks of a network together would otherwise have half a million slots.
+func TestOnlySoManySlotsAreRemembered(t *testing.T) {
+	t.Parallel()
+	var locks []string
+	for n := range 80 {
+		locks = append(locks, lockListed(fmt.Sprintf("0xa%d", n), fmt.Sprintf("lock %d", n), "V"))
+	}
+	a := told(t, locks...)
+	for n := range 80 {
+		a.publish(fmt.Sprintf("lock %d", n), stateOf(1000, 1, `,"deviceaccess_limits":{"numOfPinUsersSupported":1000}`))
+		a.publish(fmt.Sprintf("lock %d", n), stateOf(1000, 2, ""))
+	}
+	last, read := 0, 0
+	for _, l := range a.locks {
+		if l.last != nil {
+			last++
+		}
+		read += len(l.read)
+	}
+	if want := mostTold / 999; last != want || read != want*999 {
+		t.Errorf("the last messages of %d locks, and %d slots", last, read)
+	}
+	if size := sizeOf(&a.locks); size > 8<<20 {
+		t.Errorf("%d bytes are kept", size)
+	}
+	a.list(locks[:40]...) // which ones are known is left to chance
+	a.list(lockListed("0xb", "new", "V"))
+	a.publish("new", stateOf(1000, 1, ""))
+	if a.locks["0xb"].last == nil {
+		t.Error("those that are gone make no room")
+	}
+}
+
+func TestWhatIsNoSlotIsNotKept(t *testing.T) {
+	t.Parallel()
+	digits := strings.Repeat("1", mostPIN)
+	for text, want := range map[string]slot{
+		`"7":{"status":"enabled","pin_code":"4711"}`:                          {enabled, "4711"},
+		`"7":{"status":"disabled","pin_code":4711}`:                           {disabled, "4711"},
+		`"7":{"status":"enabled","pin_code":"` + digits + `"}`:                {enabled, digits},
+		`"7":{"status":"enabled","pin_code":"1` + digits + `"}`:               {enabled, ""},
+		`"7":{"status":"enabled","pin_code":"****"}`:                          {enabled, ""},
+		`"7":{"status":"enabled","pin_code":{"a":1}}`:                         {enabled, ""},
+		`"7":{"status":"enabled"}`:                                            {enabled, ""},
+		`"7":{"status":"available","pin_code":"4711"}`:                        {available, ""},
+		`"7":{"status":"not_supported_255","pin_code":"4711"}`:                {"not_supported_255", ""},
+		`"7":{"status":"","pin_code":"4711"}`:                                 {},
+		`"7":null`:                                                            {},
+		`"07":{"status":"enabled","pin_code":"4711"}`:                         {},
+		`"0":{"status":"enabled"},"1000":{"status":"enabled"},"x":{},"-7":{}`: {},
+	} {
+		w, ok := readState([]byte(`{"users":{` + text + `}}`))
+		if !ok {
+			t.Errorf("%s is not read", text)
+			continue
+		}
+		for n := range 1001 {
+			got, known := w.slot(n, true)
+			if n != 7 && known || n == 7 && (got != want || known != (want.Status != "")) {
+				t.Errorf("%s: slot %d is %+v, %v", text, n, got, known)
+			}
+		}
+		if hidden, _ := w.slot(7, false); hidden.PIN != "" || hidden.Status != want.Status {
+			t.Errorf("%s: hidden it is %+v", text, hidden)
+		}
+	}
+	long, ok := readState([]byte(`{"users":{"7":{"status":"` + strings.Repeat("é", 1000) + `"}}}`))
+	if s, _ := long.slot(7, true); !ok || s.Status == "" || len(s.Status) > 100 || !utf8.ValidString(s.Status) {
+		t.Errorf("a long status: %q", s.Status)
+	}
+	pin := strings.Repeat("1", mostPIN+1)
+	f := frame{getPINCode, append([]byte{7, 0, 1, 0, byte(len(pin))}, pin...)}
+	if s, ok := f.slot(7, true); !ok || s.Status != enabled || s.PIN != "" {
+		t.Errorf("in a frame: %d bytes of a PIN, %v", len(s.PIN), ok)
+	}
+}
+
+func TestAMessageTellsOfMoreWhenAnythingButSlotsIsNew(t *testing.T) {
+	t.Parallel()
+	before, _ := readState([]byte(`{"state":"LOCK","battery":77,"a":{"b":[1]},"action":"lock","action_user":null,"users":{}}`))
+	for text, want := range map[string]bool{
+		`{"state":"LOCK","battery":77,"a":{"b":[1]},"users":{}}`:                                     false, // the action is told once
+		`{"state":"LOCK","battery":77,"users":{"1":{"status":"enabled"}}}`:                           false,
+		`{"battery":77,"state":"LOCK","last_seen":1,"linkquality":2,"elapsed":3,"action_user":null}`: false,
+		`{"state":"UNLOCK","battery":77}`:                                                            true,
+		`{"state":"LOCK","battery":78}`:                                                              true,
+		`{"state":"LOCK","battery":77,"a":{"b":[2]}}`:                                                true,
+		`{"state":"LOCK","b":77}`:                                                                    true,
+		`{"state":"LOCK","battery":77,"action":"lock"}`:                                              true,
+	} {
+		w, ok := readState([]byte(text))
+		if !ok || w.tellsOfMore(before) != want || !w.tellsOfMore(nil) {
+			t.Errorf("%s: read %v, tells of more: %v", text, ok, !want)
+		}
+	}
+}
+
+// Whoever hears of an operation knows it again by that.
+func TestAnOperationIsKnownByWhenItWasSeen(t *testing.T) {
+	t.Parallel()
+	l := newLock("0xa")
+	for _, seen := range []string{`1764090002000`, `"2026-11-25T17:00:02+00:00"`} {
+		sum := sha256.Sum256([]byte("0xalock" + seen))
+		w, _ := readState([]byte(`{"action":"lock","last_seen":` + seen + `}`))
+		if got := operationID(l, w); got != hex.EncodeToString(sum[:8]) {
+			t.Errorf("%s: %s", seen, got)
+		}
+	}
+	long, _ := json.Marshal(strings.Repeat("1", 1000))
+	for _, text := range []string{`{"action":"lock"}`, `{"action":"lock","last_seen":` + string(long) + `}`} {
+		if w, ok := readState([]byte(text)); !ok || operationID(l, w) != "" {
+			t.Errorf("%.50s: it is known by something", text)
+		}
+	}
+}
+
+func TestABoltThatIsHalfWayIsStuck(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{`{"lock_state":"not_fully_locked"}`: true, `{"lock_state":"locked"}`: false, `{"lock_state":7}`: false, `{}`: false} {
+		a := told(t, lockListed("0xa", "front door", "V"))
+		a.heardOf()
+		a.publish("front door", text)
+		if a.locks["0xa"].jammed != want || slices.Contains(a.heardOf(), adapter.Jammed) != want {
+			t.Errorf("%s: jammed %v", text, a.locks["0xa"].jammed)
+		}
+	}
+}
+
+// heardOf are the kinds of events that have been told.
+func (a *Adapter) heardOf() (kinds []adapter.EventKind) {
+	for {
+		select {
+		case e := <-a.hints.Events():
+			kinds = append(kinds, e.Kind)
+		default:
+			return kinds
+		}
+	}
+}
