@@ -18,6 +18,9 @@ const (
 	mostPIN        = 32     // bytes
 	longestAddress = 64     // bytes of an IEEE address, which has 18
 	mostText       = 100    // bytes of other texts
+	mostAnswer     = 16_384 // of an answer to a request, and of what is logged
+	mostLogged     = 4096   // of the text in that
+	mostReason     = 300    // of why a broker is not reached
 )
 
 // brief is the beginning of a text, without the rest of it in memory.

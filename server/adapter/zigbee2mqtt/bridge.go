@@ -247,10 +247,10 @@ var failedPublish = regexp.MustCompile(`Publish '(get|set)' '(\w+)' to '(.*?)' f
 // logged takes in an error that Zigbee2MQTT logs: it may be about a command of ours.
 func (a *Adapter) logged(payload []byte) {
 	var w wireLog
-	if json.Unmarshal(payload, &w) != nil || w.Level != "error" {
+	if len(payload) > mostAnswer || json.Unmarshal(payload, &w) != nil || w.Level != "error" {
 		return
 	}
-	m := failedPublish.FindStringSubmatch(strings.ReplaceAll(w.Message, "\n", " "))
+	m := failedPublish.FindStringSubmatch(strings.ReplaceAll(brief(w.Message, mostLogged), "\n", " "))
 	if m == nil {
 		return
 	}

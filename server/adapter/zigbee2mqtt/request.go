@@ -64,7 +64,7 @@ func (a *Adapter) request(ctx context.Context, what string, payload map[string]a
 // responded takes in an answer; with a.mu held.
 func (a *Adapter) responded(payload []byte) {
 	var w wireResponse
-	if json.Unmarshal(payload, &w) != nil {
+	if len(payload) > mostAnswer || json.Unmarshal(payload, &w) != nil {
 		return
 	}
 	if answer, ok := a.requests[w.Transaction]; ok {

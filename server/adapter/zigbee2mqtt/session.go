@@ -136,7 +136,7 @@ func unreachable(b broker, err error) error {
 	case errors.As(err, &dns):
 		why = "its name cannot be resolved"
 	case errors.As(err, &cert):
-		why = "its certificate is not trusted (" + cert.Err.Error() + "); give the one it is signed with as CA"
+		why = "its certificate is not trusted (" + brief(cert.Err.Error(), mostReason/2) + "); give the one it is signed with as CA"
 	case errors.As(err, &record):
 		why = "it does not speak TLS there: use mqtt:// or ws://, or the port of its TLS listener"
 	case errors.As(err, &wait) && wait.Timeout():
@@ -144,7 +144,7 @@ func unreachable(b broker, err error) error {
 	case asksForCertificate(err), b.asked != nil && b.asked.Load():
 		why = wantsCertificate
 	}
-	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s cannot be reached: %s", b.host, why)
+	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s cannot be reached: %s", b.host, brief(why, mostReason))
 }
 
 const wantsCertificate = "it asks for a certificate, and takes none or not this one: give one that it trusts, and its key"
@@ -168,7 +168,7 @@ func refused(b broker, ack *paho.Connack, err error) error {
 		if b.tls == nil {
 			hint = "; does it speak MQTT 5, and without TLS, on that port?"
 		}
-		return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s does not answer as one: %s%s", b.host, err, hint)
+		return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s does not answer as one: %s%s", b.host, brief(err.Error(), mostReason), hint)
 	}
 	switch ack.ReasonCode {
 	case packets.ConnackBadUsernameOrPassword, packets.ConnackNotAuthorized, packets.ConnackBadAuthenticationMethod:
