@@ -233,8 +233,13 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 	}
 	a.mu.Unlock()
 	var asking sync.WaitGroup
+	room := make(chan struct{}, mostAsked)
 	for _, l := range locks {
-		asking.Go(func() { a.learn(ctx, l) })
+		room <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-room }()
+			a.learn(ctx, l)
+		})
 	}
 	asking.Wait()
 	if ctx.Err() != nil {

@@ -17,6 +17,7 @@ const (
 	mostTold       = 30_000 // slots of a network that are remembered
 	mostPIN        = 32     // bytes
 	longestAddress = 64     // bytes of an IEEE address, which has 18
+	mostAsked      = 16     // locks at once that are asked for their limits
 	mostText       = 100    // bytes of other texts
 	mostAnswer     = 16_384 // of an answer to a request, and of what is logged
 	mostLogged     = 4096   // of the text in that

@@ -49,6 +49,11 @@ func dial(ctx context.Context, c Config, receive func(topic string, payload []by
 	if err != nil {
 		return nil, unreachable(b, err)
 	}
+	return converse(ctx, c, b, inner, receive)
+}
+
+// converse is dial from when there is somebody to speak to.
+func converse(ctx context.Context, c Config, b broker, inner net.Conn, receive func(topic string, payload []byte, retained bool)) (*session, error) {
 	conn := measure(inner)
 	s := &session{topic: c.Topic, ended: make(chan struct{})}
 	s.client = paho.NewClient(paho.ClientConfig{
