@@ -57,15 +57,21 @@ func (a *Adapter) speak(ctx context.Context, device adapter.DeviceRef) (*lock, e
 	return l, nil
 }
 
+// errUnsteady is what a lock comes to that would be read for ever.
+var errUnsteady = adapter.Errorf(adapter.Transient, "the codes of the lock have to be read again and again: Zigbee2MQTT restarts, or the lock comes and goes or is programmed, before all are read")
+
 // readAll reads those slots that nobody knows, or knows no more, also those of which that becomes true meanwhile. What
 // it has read before it fails need not be read again. It is called in turn.
 func (a *Adapter) readAll(ctx context.Context, l *lock) error {
-	for {
+	for reads := 0; ; reads++ {
 		a.mu.Lock()
-		n := l.unread()
+		n, most := l.unread(), 2*l.slots
 		a.mu.Unlock()
-		if n == 0 {
+		switch {
+		case n == 0:
 			return nil
+		case reads >= most:
+			return errUnsteady
 		}
 		switch _, err := a.readSlot(ctx, l, n); {
 		case err == nil:
@@ -161,10 +167,16 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	if err := a.readAll(ctx, l); err != nil {
 		return adapter.PutResult{}, err
 	}
-	for {
+	for tries := 0; ; tries++ {
 		n, err := a.place(l, spec)
 		if err != nil {
 			return adapter.PutResult{}, err
+		}
+		a.mu.Lock()
+		most := l.slots
+		a.mu.Unlock()
+		if tries >= most {
+			return adapter.PutResult{}, errUnsteady
 		}
 		// Somebody else may have just put a code there.
 		now, err := a.readExactly(ctx, l, n)

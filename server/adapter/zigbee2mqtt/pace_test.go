@@ -1,10 +1,17 @@
 package zigbee2mqtt
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
 // Whoever lists the devices of a network asks its locks through one radio, and waits for all of them.
@@ -47,6 +54,78 @@ func TestOnlySoManyLocksAreAskedAtOnce(t *testing.T) {
 		}
 		if err := <-listed; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A Zigbee2MQTT that starts again and again has all slots read again, and the call keeps a place from others.
+func TestALockThatIsForgottenWhileItIsReadIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for flaps, want := range map[int]bool{0: true, 3: true, 1_000_000: false} {
+		synctest.Test(t, func(t *testing.T) {
+			a := told(t, lockListed("0xa", "front door", "V"))
+			l := a.locks["0xa"]
+			l.learned = true
+			asked := 0
+			a.connected(t, func(b *fakeBroker, topic string, payload []byte) {
+				var get struct {
+					PIN struct{ User int } `json:"pin_code"`
+				}
+				if topic != "z/0xa/get" || json.Unmarshal(payload, &get) != nil {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+				b.publish("z/front door", map[string]any{"users": map[string]any{strconv.Itoa(get.PIN.User): map[string]string{"status": available}}})
+				if asked++; asked <= flaps {
+					b.publish("z/bridge/state", map[string]string{"state": "online"})
+				}
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			_, err := a.Codes(ctx, l.ref, true)
+			switch {
+			case want && err != nil:
+				t.Errorf("%d times: %v", flaps, err)
+			case !want && (adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil || !strings.Contains(err.Error(), "again and again") || asked > 2*usualSlots):
+				t.Errorf("%d times: %v, after %d questions", flaps, err, asked)
+			}
+		})
+	}
+}
+
+// Slots that are free by what is published, and taken by what is answered, in turn.
+func TestASlotThatIsNeverFreeWhenItIsToBeWrittenIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := told(t, lockListed("0xa", "front door", "V"))
+		l := a.locks["0xa"]
+		l.learned = true
+		for n := 1; n < l.slots; n++ {
+			l.read[n] = reading{slot{Status: available}, time.Now()}
+		}
+		asked := 0
+		a.connected(t, func(b *fakeBroker, topic string, payload []byte) {
+			var action struct {
+				Params struct {
+					ZCL struct{ Payload struct{ UserID int } }
+				}
+			}
+			if topic != "z/bridge/request/action" || json.Unmarshal(payload, &action) != nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+			asked++
+			n := action.Params.ZCL.Payload.UserID
+			for _, status := range []string{enabled, available} {
+				b.publish("z/front door", map[string]any{"users": map[string]any{strconv.Itoa(3 - n): map[string]string{"status": status}}})
+			}
+			b.respond("action", payload, 25, 1, getPINCode, n, 0, 1, 0, 4, '4', '7', '1', '1')
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := a.PutCode(ctx, l.ref, adapter.CodeSpec{Key: "ours", PIN: "60216021"})
+		if adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil || !strings.Contains(err.Error(), "again and again") || asked > 2*usualSlots {
+			t.Errorf("%v, after %d questions", err, asked)
 		}
 	})
 }
