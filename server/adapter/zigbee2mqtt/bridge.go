@@ -19,7 +19,9 @@ type bridge struct {
 	known   bool      // its settings, once
 	since   time.Time // when it came online while we were connected; zero: before
 	info    wireInfo
+	start   *time.Timer     // wakes whoever waits for its last start; nil: there was none
 	hangs   bool            // its connection stands, but it does not answer
+	asked   bool            // while it hangs, whether it is back; see awaken
 	plain   bool            // it does not know the requests that exactly needs
 	said    coordinators    // since we are connected
 	meeting *meeting        // with Config.Met, since we are connected; nil: there was none
@@ -121,7 +123,10 @@ func (a *Adapter) bridgeState(online, retained bool) {
 	switch {
 	case online && !retained: // it has started, or has its connection back: what happened meanwhile nobody knows
 		b.since = time.Now()
-		time.AfterFunc(startWithin+time.Millisecond, func() { a.mu.Lock(); a.wake(); a.mu.Unlock() })
+		if b.start != nil {
+			b.start.Stop()
+		}
+		b.start = time.AfterFunc(startWithin+time.Millisecond, func() { a.mu.Lock(); a.wake(); a.mu.Unlock() })
 		a.forget()
 	case !online:
 		for _, l := range a.locks {

@@ -88,7 +88,10 @@ func (a *Adapter) alive(ctx context.Context) error {
 			l.fail(errHangs)
 		}
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed}) // which will fail
-		go a.awaken()
+		if !a.bridge.asked {
+			a.bridge.asked = true
+			go a.awaken()
+		}
 	}
 	return errHangs
 }
@@ -99,14 +102,19 @@ var errHangs = adapter.Errorf(adapter.GatewayDown, "Zigbee2MQTT does not answer,
 func (a *Adapter) awaken() {
 	pause := time.NewTicker(time.Second)
 	defer pause.Stop()
-	for ; ; <-pause.C {
+	for {
 		a.mu.Lock()
-		hangs := a.bridge.hangs && a.session != nil
+		a.bridge.asked = a.bridge.hangs && a.session != nil && a.running.Err() == nil
+		asked := a.bridge.asked
 		a.mu.Unlock()
-		if !hangs || a.running.Err() != nil {
+		if !asked {
 			return
 		}
 		_, _ = a.request(a.running, "health_check", map[string]any{}, healthWithin) // its answer is a sign of life
+		select {
+		case <-pause.C:
+		case <-a.running.Done():
+		}
 	}
 }
 

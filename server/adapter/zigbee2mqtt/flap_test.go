@@ -1,0 +1,72 @@
+package zigbee2mqtt
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Each start that is told of is waited for anew, and no other.
+func TestOnlyTheLastStartIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := told(t)
+		for range 3 {
+			a.receive("z/bridge/state", []byte(`{"state":"online"}`), false)
+			time.Sleep(time.Second)
+		}
+		a.mu.Lock()
+		changed := a.changed
+		a.mu.Unlock()
+		time.Sleep(1500 * time.Millisecond) // the first two would be over
+		synctest.Wait()
+		select {
+		case <-changed:
+			t.Error("whoever waits is woken for a start that is not the last")
+		default:
+		}
+		time.Sleep(startWithin)
+		synctest.Wait()
+		select {
+		case <-changed:
+		default:
+			t.Error("nobody is woken once it has started")
+		}
+	})
+}
+
+// One that answers now and then, but never when it is asked, would be asked by ever more.
+func TestAZigbee2MQTTThatHangsAgainAndAgainIsAskedByOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := told(t)
+		var asked atomic.Int64
+		a.connected(t, func(*fakeBroker, string, []byte) { asked.Add(1) })
+		const calls = 20
+		for range calls {
+			go a.alive(t.Context())
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(healthWithin - calls*100*time.Millisecond + 50*time.Millisecond) // the first has just found out
+		for n := range calls {
+			synctest.Wait()
+			a.mu.Lock()
+			hangs := a.bridge.hangs
+			a.mu.Unlock()
+			if !hangs {
+				t.Error("nobody has noticed that it hangs")
+			}
+			if n < calls-1 {
+				a.receive("z/bridge/state", []byte(`{"state":"offline"}`), false)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(20 * time.Second)
+		before := asked.Load()
+		time.Sleep(30 * time.Second)
+		if n := asked.Load() - before; n > 6 {
+			t.Errorf("it is asked %d times in 30 s", n)
+		}
+	})
+}
