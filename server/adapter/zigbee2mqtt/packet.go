@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	mostPacket  = 8 << 20   // bytes of a packet: the list of devices has some kilobytes for each
-	mostState   = 256 << 10 // of what a lock publishes
-	mostObjects = 50_000    // of a message: each takes some hundred bytes once it is read
-	mostWaiting = 64        // messages that are received before they are taken in
-	largePace   = 1 << 20   // bytes a second of large messages, after the first mostPacket: the client copies each several times
-	publication = 3         // the kind of packet that is a message (MQTT 5, section 2.1.2)
+	mostPacket     = 8 << 20   // bytes of a packet: the list of devices has some kilobytes for each
+	mostState      = 256 << 10 // of what a lock publishes
+	mostObjects    = 50_000    // of a message: each takes some hundred bytes once it is read
+	mostProperties = 4096      // of a message: each byte takes ten
+	mostWaiting    = 64        // messages that are received before they are taken in
+	largePace      = 1 << 20   // bytes a second of large messages, after the first mostPacket: the client copies each several times
+	publication    = 3         // the kind of packet that is a message (MQTT 5, section 2.1.2)
 )
 
 // sane says whether a message is worth reading.
@@ -27,9 +28,9 @@ func sane(payload []byte) bool {
 	return len(payload) <= mostState || bytes.Count(payload, []byte("{")) <= mostObjects
 }
 
-// measured is a connection to a broker that ends where it announces a packet that is too large (MQTT 5, section 2.1.4):
-// the client would make room for it. A large message is received once those before it have been taken in, and there is
-// room beside the large ones of others.
+// measured is a connection to a broker that ends where it announces a packet, or properties, that are too large (MQTT 5,
+// section 2.1.4): the client would make room for them. A large message is received once those before it have been taken
+// in, and there is room beside the large ones of others.
 type measured struct {
 	net.Conn
 	rest  int // of the packet that is being received
@@ -37,6 +38,7 @@ type measured struct {
 	shift int // of the next digit of size
 	kind  byte
 	begun bool
+	head  head
 
 	large *rate.Limiter   // what there may be of large messages
 	open  context.Context // until the connection is closed
@@ -54,7 +56,7 @@ func measure(c net.Conn) *measured {
 	return p
 }
 
-var errPacket = errors.New("the broker announces a packet that is larger than any should be")
+var errPacket = errors.New("the broker announces a packet, or properties of one, that are larger than any should be")
 
 func (p *measured) Read(b []byte) (int, error) {
 	n, err := p.Conn.Read(b)
@@ -62,9 +64,12 @@ func (p *measured) Read(b []byte) (int, error) {
 		switch {
 		case p.rest > 0:
 			skip := min(p.rest, len(got))
+			if p.kind == publication && !p.head.take(got[:skip]) {
+				return 0, errPacket
+			}
 			p.rest, got = p.rest-skip, got[skip:]
 		case !p.begun:
-			p.begun, p.size, p.shift, p.kind, got = true, 0, 0, got[0]>>4, got[1:]
+			p.begun, p.size, p.shift, p.kind, p.head, got = true, 0, 0, got[0]>>4, head{marked: got[0]&6 != 0}, got[1:]
 		default:
 			p.size |= int(got[0]&0x7f) << p.shift
 			p.shift += 7
@@ -85,6 +90,45 @@ func (p *measured) Read(b []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// head is the beginning of a message: the length of its topic and the topic, its number where it has one, and the length
+// of its properties (MQTT 5, section 3.3.2).
+type head struct {
+	marked bool // it has a number
+	taken  int  // bytes, before that length
+	before int  // of all that is before that length
+	size   int  // of the properties
+	shift  int  // of the next digit of size
+	over   bool
+}
+
+// take takes in what comes next, and says whether the properties are as few as they may be.
+func (h *head) take(b []byte) bool {
+	for len(b) > 0 && !h.over {
+		switch {
+		case h.taken < 2:
+			h.before = h.before<<8 | int(b[0])
+			h.taken, b = h.taken+1, b[1:]
+			if h.taken == 2 {
+				h.before += 2
+				if h.marked {
+					h.before += 2
+				}
+			}
+		case h.taken < h.before:
+			skip := min(h.before-h.taken, len(b))
+			h.taken, b = h.taken+skip, b[skip:]
+		default:
+			h.size |= int(b[0]&0x7f) << h.shift
+			h.shift += 7
+			h.over, b = b[0]&0x80 == 0, b[1:]
+			if h.size > mostProperties || h.shift > 28 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // announced waits until the message of p.size may be received. It fails when the connection is closed.

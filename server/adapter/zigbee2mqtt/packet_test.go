@@ -44,6 +44,44 @@ func TestPacketsThatAreTooLargeEndTheConnection(t *testing.T) {
 	}
 }
 
+// published is a message as a broker sends it, with the length of its properties as it says that to be.
+func published(qos byte, topic int, says []byte, rest int) []byte {
+	body := append([]byte{byte(topic >> 8), byte(topic)}, bytes.Repeat([]byte{0x80}, topic)...)
+	if qos > 0 {
+		body = append(body, 0xff, 0xff)
+	}
+	body = append(append(body, says...), make([]byte, rest)...)
+	return append(binary.AppendUvarint([]byte{0x30 | qos<<1}, uint64(len(body))), body...)
+}
+
+// Each property is far larger in memory than the five bytes that it may be sent with.
+func TestMessagesOfManyPropertiesEndTheConnection(t *testing.T) {
+	t.Parallel()
+	long := func(size int) []byte { return binary.AppendUvarint(nil, uint64(size)) }
+	good := []byte{0x30, 0, 0x30, 1, 0, 0x32, 3, 0, 1, 0x80, 0xd0, 0} // those that end too early are the client's to refuse
+	var bad [][]byte
+	for qos := range byte(3) {
+		for _, topic := range []int{0, 1, 200, 60_000} {
+			for _, size := range []int{0, 1, 127, 128, mostProperties} {
+				good = append(good, published(qos, topic, long(size), size+3)...)
+			}
+			for _, says := range [][]byte{long(mostProperties + 1), long(1_000_000), {0xff, 0xff, 0xff, 0x7f}, {0x80, 0x80, 0x80, 0x80, 0}} {
+				bad = append(bad, published(qos, topic, says, 10))
+			}
+		}
+	}
+	for _, atOnce := range []int{1, 2, 3, 7, 1 << 20} {
+		if got, err := io.ReadAll(measure(said{nil, bytes.NewReader(good), atOnce})); err != nil || !bytes.Equal(got, good) {
+			t.Errorf("%d at once: %d bytes of %d, %v", atOnce, len(got), len(good), err)
+		}
+		for _, message := range bad {
+			if _, err := io.ReadAll(measure(said{nil, bytes.NewReader(append(published(1, 5, []byte{10}, 20), message...)), atOnce})); !errors.Is(err, errPacket) {
+				t.Errorf("%d at once, % x: %v", atOnce, message[:8], err)
+			}
+		}
+	}
+}
+
 // The client would keep whatever a broker sends faster than it is taken in.
 func TestLargeMessagesAreReceivedOnceThoseBeforeThemAreTakenIn(t *testing.T) {
 	t.Parallel()
