@@ -31,6 +31,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
@@ -51,6 +53,9 @@ type Adapter struct {
 	locks    map[adapter.DeviceRef]*lock
 	requests map[string]chan wireResponse // by their transaction
 	meetings sync.WaitGroup
+	pace     *rate.Limiter  // of operations
+	hurried  rate.Sometimes // that there are more of them is logged
+	crowded  rate.Sometimes // that there are more slots than may be remembered is
 }
 
 var (
@@ -74,7 +79,8 @@ func idle(c Config) *Adapter {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &Adapter{config: c, log: c.Log, hints: adapter.NewHints(), done: make(chan struct{}), changed: make(chan struct{}),
-		locks: map[adapter.DeviceRef]*lock{}, requests: map[string]chan wireResponse{}}
+		locks: map[adapter.DeviceRef]*lock{}, requests: map[string]chan wireResponse{},
+		pace: rate.NewLimiter(networkPace, networkBurst), hurried: rate.Sometimes{Interval: saidAgain}, crowded: rate.Sometimes{Interval: saidAgain}}
 	a.running, a.cancel = context.WithCancel(context.Background())
 	a.bridge.reset()
 	return a

@@ -91,7 +91,7 @@ var sources = map[string]adapter.Method{"keypad": adapter.ByKeycode, "rf": adapt
 // operated tells what was done at the lock; with a.mu held.
 func (a *Adapter) operated(l *lock, w *wireState) {
 	if w.stuck && !l.jammed {
-		a.hints.Send(adapter.Event{Kind: adapter.Jammed, Device: l.ref, Operation: adapter.Operation{ID: operationID(l, w), Locked: true}})
+		a.tell(l, adapter.Event{Kind: adapter.Jammed, Device: l.ref, Operation: adapter.Operation{ID: operationID(l, w), Locked: true}})
 	}
 	l.jammed = w.stuck
 	o, ok := operations[w.Action]
@@ -115,6 +115,26 @@ func (a *Adapter) operated(l *lock, w *wireState) {
 		}
 	} else {
 		e.Operation.Method = ""
+	}
+	a.tell(l, e)
+}
+
+// How many operations are told: those of a lock, and of all of them. Each is stored, and told to others.
+const (
+	lockPace, lockBurst       = 5, 100 // a second, and at once
+	networkPace, networkBurst = 20, 500
+)
+
+// saidAgain is after how long that something is left out is logged again.
+const saidAgain = time.Hour
+
+// tell tells of an operation, unless there are more than people make; with a.mu held.
+func (a *Adapter) tell(l *lock, e adapter.Event) {
+	if !l.pace.Allow() || !a.pace.Allow() {
+		a.hurried.Do(func() {
+			a.log.Warn("more operations are published than people make; those beyond are not told", "lock", l.ref)
+		})
+		return
 	}
 	a.hints.Send(e)
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
@@ -43,6 +45,7 @@ type lock struct {
 	ours    map[int]time.Time          // slots that are or have just been written
 	waiter  *waiter
 
+	pace *rate.Limiter // of operations
 	turn chan struct{} // holds one while nobody speaks to the lock
 }
 
@@ -53,7 +56,8 @@ type reading struct {
 
 func newLock(ref adapter.DeviceRef) *lock {
 	l := &lock{listed: listed{ref: ref}, slots: usualSlots, minPIN: usualMinPIN, maxPIN: usualMaxPIN, read: map[int]reading{}, keys: map[string]int{},
-		put: map[int][sha256.Size]byte{}, refused: map[[sha256.Size]byte]bool{}, ours: map[int]time.Time{}, turn: make(chan struct{}, 1)}
+		put: map[int][sha256.Size]byte{}, refused: map[[sha256.Size]byte]bool{}, ours: map[int]time.Time{},
+		pace: rate.NewLimiter(lockPace, lockBurst), turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}
 	return l
 }
@@ -180,7 +184,13 @@ func (a *Adapter) heardNothing(ctx context.Context, l *lock) {
 // published takes in what a lock publishes; with a.mu held.
 func (a *Adapter) published(l *lock, payload []byte) {
 	w, ok := readState(payload)
-	if !ok || !a.hasRoom(l, w) {
+	if !ok {
+		return
+	}
+	if !a.hasRoom(l, w) {
+		a.crowded.Do(func() {
+			a.log.Warn("the locks have more places for codes than are remembered; what some of them publish is ignored", "lock", l.ref)
+		})
 		return
 	}
 	before := l.last

@@ -1,10 +1,12 @@
 package zigbee2mqtt
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +78,8 @@ func TestOnlySoManySlotsAreRemembered(t *testing.T) {
 		locks = append(locks, lockListed(fmt.Sprintf("0xa%d", n), fmt.Sprintf("lock %d", n), "V"))
 	}
 	a := told(t, locks...)
+	var log bytes.Buffer
+	a.log = slog.New(slog.NewTextHandler(&log, nil))
 	for n := range 80 {
 		a.publish(fmt.Sprintf("lock %d", n), stateOf(1000, 1, `,"deviceaccess_limits":{"numOfPinUsersSupported":1000}`))
 		a.publish(fmt.Sprintf("lock %d", n), stateOf(1000, 2, ""))
@@ -92,6 +96,9 @@ func TestOnlySoManySlotsAreRemembered(t *testing.T) {
 	}
 	if size := sizeOf(&a.locks); size > 8<<20 {
 		t.Errorf("%d bytes are kept", size)
+	}
+	if n := strings.Count(log.String(), "remembered"); n != 1 {
+		t.Errorf("it is logged %d times", n)
 	}
 	a.list(locks[:40]...) // which ones are known is left to chance
 	a.list(lockListed("0xb", "new", "V"))
