@@ -42,3 +42,17 @@ func TestOfTheSettingsOnlyWhatIsNeededIsKept(t *testing.T) {
 		}
 	}
 }
+
+// Whoever puts ever other codes on a lock that takes none has each noted.
+func TestOnlySoManyRefusedPINsAreRemembered(t *testing.T) {
+	t.Parallel()
+	l := newLock("0xa")
+	for n := range 10_000 {
+		if l.refuses(fmt.Sprint(n)) {
+			t.Fatalf("%d was refused before", n)
+		}
+	}
+	if !l.refuses("9999") || len(l.refused) > mostRefused {
+		t.Errorf("%d are remembered", len(l.refused))
+	}
+}

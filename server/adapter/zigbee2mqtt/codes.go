@@ -293,11 +293,21 @@ func (a *Adapter) write(ctx context.Context, l *lock, n int, pin string, now slo
 		l.put[n] = mark
 		delete(l.refused, mark)
 		return nil
-	case !l.refused[mark]:
-		l.refused[mark] = true
+	case !l.refuses(pin):
 		return adapter.Errorf(adapter.Unconfirmed, "the lock answers, but has not taken the PIN")
 	}
 	return adapter.Errorf(adapter.Duplicate, "the lock answers, but does not take the PIN: most likely it has it already, be it as its master code")
+}
+
+// refuses notes that a lock has not taken a PIN, and says whether it had not before; with Adapter.mu held.
+func (l *lock) refuses(pin string) (again bool) {
+	mark := l.fingerprint(pin)
+	again = l.refused[mark]
+	if len(l.refused) >= mostRefused {
+		clear(l.refused)
+	}
+	l.refused[mark] = true
+	return again
 }
 
 // set tells the lock what to have in a slot, nil: nothing. That nothing is heard of it is no error.
