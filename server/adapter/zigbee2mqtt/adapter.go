@@ -238,16 +238,7 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 		locks = append(locks, l)
 	}
 	a.mu.Unlock()
-	var asking sync.WaitGroup
-	room := make(chan struct{}, mostAsked)
-	for _, l := range locks {
-		room <- struct{}{}
-		asking.Go(func() {
-			defer func() { <-room }()
-			a.learn(ctx, l)
-		})
-	}
-	asking.Wait()
+	a.learnAll(ctx, locks)
 	if ctx.Err() != nil {
 		return nil, lost(ctx, adapter.Transient, "the locks' limits are not known yet")
 	}
@@ -259,6 +250,29 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 	}
 	slices.SortFunc(devices, func(x, y adapter.Device) int { return compare(x.Ref, y.Ref) })
 	return devices, nil
+}
+
+// learnWithin is how long a list waits for the locks' limits; those that are not known by then are asked the next time.
+const learnWithin = time.Minute
+
+// learnAll asks locks for their limits, several at once.
+func (a *Adapter) learnAll(ctx context.Context, locks []*lock) {
+	ctx, cancel := context.WithTimeout(ctx, learnWithin)
+	defer cancel()
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	room := make(chan struct{}, mostAsked)
+	for _, l := range locks {
+		select {
+		case room <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		asking.Go(func() {
+			defer func() { <-room }()
+			a.learn(ctx, l)
+		})
+	}
 }
 
 func compare(x, y adapter.DeviceRef) int {

@@ -303,7 +303,7 @@ func (a *Adapter) write(ctx context.Context, l *lock, n int, pin string, now slo
 func (l *lock) refuses(pin string) (again bool) {
 	mark := l.fingerprint(pin)
 	again = l.refused[mark]
-	if len(l.refused) >= mostRefused {
+	if !again && len(l.refused) >= mostRefused {
 		clear(l.refused)
 	}
 	l.refused[mark] = true

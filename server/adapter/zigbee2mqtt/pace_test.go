@@ -58,6 +58,28 @@ func TestOnlySoManyLocksAreAskedAtOnce(t *testing.T) {
 	})
 }
 
+// The list of a network whose locks do not answer does not wait for each of them.
+func TestLocksThatDoNotTellTheirLimitsAreListed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var locks []string
+		for n := range 200 {
+			locks = append(locks, lockListed(fmt.Sprintf("0x%d", n), fmt.Sprintf("lock %d", n), "V"))
+		}
+		a := told(t, locks...)
+		a.connected(t, func(b *fakeBroker, topic string, payload []byte) {
+			if topic == "z/bridge/request/health_check" {
+				b.respond("health_check", payload)
+			}
+		})
+		begin := time.Now()
+		devices, err := a.Devices(t.Context())
+		if took := time.Since(begin); err != nil || len(devices) != 200 || took > 70*time.Second {
+			t.Errorf("%d devices after %s, %v", len(devices), took, err)
+		}
+	})
+}
+
 // A Zigbee2MQTT that starts again and again has all slots read again, and the call keeps a place from others.
 func TestALockThatIsForgottenWhileItIsReadIsGivenUp(t *testing.T) {
 	t.Parallel()

@@ -115,9 +115,9 @@ var seed = maphash.MakeSeed()
 func mark(name string, value []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
-	h.WriteString(name) //nolint:errcheck // it never fails
-	h.WriteByte(0)      //nolint:errcheck // it never fails
-	h.Write(value)      //nolint:errcheck // it never fails
+	h.WriteString(name)
+	h.WriteByte(0)
+	h.Write(value)
 	return h.Sum64()
 }
 
