@@ -209,7 +209,7 @@ func (a *Adapter) reached(name string, payload []byte) {
 	}
 	online := isOnline(payload)
 	if _, known := a.bridge.reaches[name]; known || len(name) <= longestName && len(a.bridge.reaches) < mostNames {
-		a.bridge.reaches[name] = online
+		a.bridge.reaches[strings.Clone(name)] = online
 	}
 	if l := a.named(name); l != nil {
 		a.reachable(l, &online)

@@ -82,8 +82,8 @@ func (c Config) broker() (broker, error) {
 		return bad(wrongURL)
 	case u.User != nil:
 		return bad("the broker's URL holds a user or a password: give them apart from it")
-	case c.Topic == "" || strings.ContainsAny(c.Topic, "#+") || strings.HasPrefix(c.Topic, "/") || strings.HasSuffix(c.Topic, "/"):
-		return broker{}, adapter.Errorf(adapter.Invalid, "the topic must be base_topic of Zigbee2MQTT, such as %s, without # or + and without / at its ends", DefaultTopic)
+	case c.Topic == "" || len(c.Topic) > longestName || strings.ContainsAny(c.Topic, "#+") || strings.HasPrefix(c.Topic, "/") || strings.HasSuffix(c.Topic, "/"):
+		return broker{}, adapter.Errorf(adapter.Invalid, "the topic must be base_topic of Zigbee2MQTT, such as %s, of at most %d bytes, without # or + and without / at its ends", DefaultTopic, longestName)
 	}
 	port := u.Port()
 	if port == "" {

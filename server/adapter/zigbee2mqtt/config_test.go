@@ -22,6 +22,7 @@ func TestConfigurationThatCannotWorkIsRefusedAtOnce(t *testing.T) {
 		{zigbee2mqtt.Config{Broker: "mqtt://user:geheim@broker", Topic: "t"}, "give them apart"},
 		{zigbee2mqtt.Config{Broker: "mqtt://broker"}, "base_topic"},
 		{zigbee2mqtt.Config{Broker: "mqtt://broker", Topic: "t/#"}, "base_topic"},
+		{zigbee2mqtt.Config{Broker: "mqtt://broker", Topic: strings.Repeat("t", 251)}, "base_topic"},
 		{zigbee2mqtt.Config{Broker: "mqtt://broker", Topic: "t", CA: "x"}, "mqtts:// and wss:// only"},
 		{zigbee2mqtt.Config{Broker: "ws://broker", Topic: "t", Cert: "x", Key: secret}, "mqtts:// and wss:// only"},
 		{zigbee2mqtt.Config{Broker: "wss://broker", Topic: "t", CA: "x"}, "not a certificate"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 // Whoever publishes the availability of ever more devices does not have all of them remembered.
@@ -25,5 +26,22 @@ func TestOnlySoManyNamesAreRemembered(t *testing.T) {
 	a.reached("front door", []byte("online"))
 	if !a.bridge.reaches["front door"] {
 		t.Error("one that is no more makes no room")
+	}
+}
+
+func TestANameIsRememberedWithoutItsTopic(t *testing.T) {
+	t.Parallel()
+	a := idle(Config{Topic: "z"})
+	defer a.cancel()
+	topic := "z/front door/availability"
+	a.receive(topic, []byte("online"), true)
+	for name := range a.bridge.reaches {
+		begin, at := uintptr(unsafe.Pointer(unsafe.StringData(topic))), uintptr(unsafe.Pointer(unsafe.StringData(name)))
+		if name != "front door" || begin <= at && at < begin+uintptr(len(topic)) {
+			t.Errorf("%q is kept with all of its topic", name)
+		}
+	}
+	if len(a.bridge.reaches) != 1 {
+		t.Errorf("%d names", len(a.bridge.reaches))
 	}
 }
