@@ -16,6 +16,7 @@ const (
 	mostSlots      = 1000   // of a lock
 	mostTold       = 30_000 // slots of a network that are remembered
 	mostPIN        = 32     // bytes
+	mostStatus     = 20     // bytes of a slot's: not_supported_255 has 17
 	mostRefused    = 100    // PINs that a lock has not taken
 	longestAddress = 64     // bytes of an IEEE address, which has 18
 	mostAsked      = 16     // locks at once that are asked for their limits

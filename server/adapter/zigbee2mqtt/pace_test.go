@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,12 +84,12 @@ func TestLocksThatDoNotTellTheirLimitsAreListed(t *testing.T) {
 // A Zigbee2MQTT that starts again and again has all slots read again, and the call keeps a place from others.
 func TestALockThatIsForgottenWhileItIsReadIsGivenUp(t *testing.T) {
 	t.Parallel()
-	for flaps, want := range map[int]bool{0: true, 3: true, 1_000_000: false} {
+	for flaps, want := range map[int64]bool{0: true, 3: true, 1_000_000: false} {
 		synctest.Test(t, func(t *testing.T) {
 			a := told(t, lockListed("0xa", "front door", "V"))
 			l := a.locks["0xa"]
 			l.learned = true
-			asked := 0
+			var asked atomic.Int64
 			a.connected(t, func(b *fakeBroker, topic string, payload []byte) {
 				var get struct {
 					PIN struct{ User int } `json:"pin_code"`
@@ -98,7 +99,7 @@ func TestALockThatIsForgottenWhileItIsReadIsGivenUp(t *testing.T) {
 				}
 				time.Sleep(10 * time.Millisecond)
 				b.publish("z/front door", map[string]any{"users": map[string]any{strconv.Itoa(get.PIN.User): map[string]string{"status": available}}})
-				if asked++; asked <= flaps {
+				if asked.Add(1) <= flaps {
 					b.publish("z/bridge/state", map[string]string{"state": "online"})
 				}
 			})
@@ -108,8 +109,8 @@ func TestALockThatIsForgottenWhileItIsReadIsGivenUp(t *testing.T) {
 			switch {
 			case want && err != nil:
 				t.Errorf("%d times: %v", flaps, err)
-			case !want && (adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil || !strings.Contains(err.Error(), "again and again") || asked > 2*usualSlots):
-				t.Errorf("%d times: %v, after %d questions", flaps, err, asked)
+			case !want && (adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil || !strings.Contains(err.Error(), "again and again") || asked.Load() > 2*usualSlots):
+				t.Errorf("%d times: %v, after %d questions", flaps, err, asked.Load())
 			}
 		})
 	}
@@ -125,7 +126,7 @@ func TestASlotThatIsNeverFreeWhenItIsToBeWrittenIsGivenUp(t *testing.T) {
 		for n := 1; n < l.slots; n++ {
 			l.read[n] = reading{slot{Status: available}, time.Now()}
 		}
-		asked := 0
+		var asked atomic.Int64
 		a.connected(t, func(b *fakeBroker, topic string, payload []byte) {
 			var action struct {
 				Params struct {
@@ -136,7 +137,7 @@ func TestASlotThatIsNeverFreeWhenItIsToBeWrittenIsGivenUp(t *testing.T) {
 				return
 			}
 			time.Sleep(10 * time.Millisecond)
-			asked++
+			asked.Add(1)
 			n := action.Params.ZCL.Payload.UserID
 			for _, status := range []string{enabled, available} {
 				b.publish("z/front door", map[string]any{"users": map[string]any{strconv.Itoa(3 - n): map[string]string{"status": status}}})
@@ -146,8 +147,8 @@ func TestASlotThatIsNeverFreeWhenItIsToBeWrittenIsGivenUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		_, err := a.PutCode(ctx, l.ref, adapter.CodeSpec{Key: "ours", PIN: "60216021"})
-		if adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil || !strings.Contains(err.Error(), "again and again") || asked > 2*usualSlots {
-			t.Errorf("%v, after %d questions", err, asked)
+		if adapter.ClassOf(err) != adapter.Transient || ctx.Err() != nil || !strings.Contains(err.Error(), "again and again") || asked.Load() > 2*usualSlots {
+			t.Errorf("%v, after %d questions", err, asked.Load())
 		}
 	})
 }

@@ -64,7 +64,7 @@ func (s *wireSlots) UnmarshalJSON(data []byte) error {
 
 // slot reads a slot. A PIN of a slot that is free is left over from before; stars are no PIN.
 func (u wireUser) slot() slot {
-	s := slot{Status: brief(u.Status, mostText)}
+	s := slot{Status: brief(u.Status, mostStatus)}
 	for _, known := range []string{available, enabled, disabled} {
 		if u.Status == known {
 			s.Status = known
