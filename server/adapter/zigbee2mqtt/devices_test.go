@@ -49,6 +49,10 @@ func TestOnlySoManyLocksAreTaken(t *testing.T) {
 	if len(a.locks) != 500 || a.locks["0xa7"] != known {
 		t.Errorf("with others before them: %d locks, that which was known: %v", len(a.locks), a.locks["0xa7"] == known)
 	}
+	a.list(append(others, lockListed("0xa7", "another name", "V"))...)
+	if len(a.locks) != 500 || known.name != "another name" {
+		t.Errorf("of one that is known, beside %d, the name is %q", len(a.locks), known.name)
+	}
 	a.list(others...)
 	if len(a.locks) != 500 || a.locks["0xa7"] != nil || a.locks["0xb0"] == nil {
 		t.Errorf("others alone: %d locks", len(a.locks))
