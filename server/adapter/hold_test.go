@@ -17,9 +17,9 @@ func waits(t *testing.T) bool {
 	defer cancel()
 	r, w := io.Pipe()
 	go func() {
-		io.WriteString(w, strings.Repeat("a", 1<<20+1)) //nolint:errcheck // it shows
+		io.WriteString(w, strings.Repeat("a", 1<<20+1))
 		cancel()
-		io.WriteString(w, "a") //nolint:errcheck // it shows
+		io.WriteString(w, "a")
 		w.Close()
 	}()
 	err := adapter.ReadAnswer(ctx, r, 8<<20, func([]byte) error { return nil })

@@ -18,6 +18,7 @@ import (
 const (
 	hintsEvery, hintsFirst = 50 * time.Millisecond, 40 // what there is about devices
 	listEvery, listsFirst  = time.Second, 10           // the account as a whole
+	operated, operatedOnce = 50, 500                   // what somebody did at its locks, a second and at once: each is an event
 	resyncIs               = 5                         // lists, as all its devices are read, too
 )
 
@@ -27,13 +28,16 @@ type hints struct {
 	account uuid.UUID
 	pace    *rate.Limiter
 	lists   *rate.Limiter
+	doings  *rate.Limiter
+	hurried rate.Sometimes // that there are more of them is logged
 
 	owed   <-chan time.Time // when the account is to be looked at as a whole
 	resync bool             // with all its devices
 }
 
 func listen(r *Adapters, account uuid.UUID, events <-chan adapter.Event) {
-	h := &hints{Adapters: r, account: account, pace: rate.NewLimiter(rate.Every(hintsEvery), hintsFirst), lists: rate.NewLimiter(rate.Every(listEvery), listsFirst)}
+	h := &hints{Adapters: r, account: account, pace: rate.NewLimiter(rate.Every(hintsEvery), hintsFirst), lists: rate.NewLimiter(rate.Every(listEvery), listsFirst),
+		doings: rate.NewLimiter(operated, operatedOnce), hurried: rate.Sometimes{Interval: time.Hour}}
 	for {
 		select {
 		case e, open := <-events:
@@ -85,6 +89,11 @@ func (h *hints) take(batch []adapter.Event) {
 	for _, e := range batch {
 		kind, operation := operations[e.Kind]
 		switch {
+		case operation && !h.doings.Allow():
+			h.hurried.Do(func() {
+				h.log.Warn("a vendor tells of more at its locks than people do; what is beyond is not told", "account", h.account)
+			})
+			h.owe(false) // where the bolts are
 		case operation:
 			h.operated(e, kind)
 		case e.Kind == adapter.DeviceRemoved:

@@ -30,12 +30,12 @@ func TestLargeAnswersWaitUntilTheOneBeforeIsWrittenDown(t *testing.T) {
 				for n := range 2500 {
 					fmt.Fprintf(w, ","+test.entry, n+1)
 				}
-				io.WriteString(w, "]}") //nolint:errcheck // it shows
+				io.WriteString(w, "]}")
 				return true
 			}})
 			tx, err := b.db.Pool.Begin(t.Context())
 			b.must(err)
-			defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it only locks
+			defer tx.Rollback(context.WithoutCancel(t.Context()))
 			_, err = tx.Exec(t.Context(), "lock table "+test.written+" in share mode")
 			b.must(err)
 			large.Store(true)
@@ -49,7 +49,7 @@ func TestLargeAnswersWaitUntilTheOneBeforeIsWrittenDown(t *testing.T) {
 			defer cancel()
 			r, w := io.Pipe()
 			go func() {
-				io.WriteString(w, strings.Repeat("a", 1<<20+1)) //nolint:errcheck // it shows
+				io.WriteString(w, strings.Repeat("a", 1<<20+1))
 				cancel()
 				w.Close()
 			}()

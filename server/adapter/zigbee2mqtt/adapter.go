@@ -53,8 +53,7 @@ type Adapter struct {
 	locks    map[adapter.DeviceRef]*lock
 	requests map[string]chan wireResponse // by their transaction
 	meetings sync.WaitGroup
-	pace     *rate.Limiter  // of operations
-	hurried  rate.Sometimes // that there are more of them is logged
+	hurried  rate.Sometimes // that a lock does more than it can is logged
 	crowded  rate.Sometimes // that there are more slots than may be remembered is
 }
 
@@ -80,7 +79,7 @@ func idle(c Config) *Adapter {
 	}
 	a := &Adapter{config: c, log: c.Log, hints: adapter.NewHints(), done: make(chan struct{}), changed: make(chan struct{}),
 		locks: map[adapter.DeviceRef]*lock{}, requests: map[string]chan wireResponse{},
-		pace: rate.NewLimiter(networkPace, networkBurst), hurried: rate.Sometimes{Interval: saidAgain}, crowded: rate.Sometimes{Interval: saidAgain}}
+		hurried: rate.Sometimes{Interval: saidAgain}, crowded: rate.Sometimes{Interval: saidAgain}}
 	a.running, a.cancel = context.WithCancel(context.Background())
 	a.bridge.reset()
 	return a

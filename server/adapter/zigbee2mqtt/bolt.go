@@ -119,18 +119,15 @@ func (a *Adapter) operated(l *lock, w *wireState) {
 	a.tell(l, e)
 }
 
-// How many operations are told: those of a lock, and of all of them. Each is stored, and told to others.
-const (
-	lockPace, lockBurst       = 5, 100 // a second, and at once
-	networkPace, networkBurst = 20, 500
-)
+// How many operations of a lock are told, a second and at once. Each is stored, and told to others.
+const lockPace, lockBurst = 5, 100
 
 // saidAgain is after how long that something is left out is logged again.
 const saidAgain = time.Hour
 
 // tell tells of an operation, unless there are more than people make; with a.mu held.
 func (a *Adapter) tell(l *lock, e adapter.Event) {
-	if !l.pace.Allow() || !a.pace.Allow() {
+	if !l.pace.Allow() {
 		a.hurried.Do(func() {
 			a.log.Warn("more operations are published than people make; those beyond are not told", "lock", l.ref)
 		})

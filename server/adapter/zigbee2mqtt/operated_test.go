@@ -65,32 +65,3 @@ func TestOperationsAreToldAtAPace(t *testing.T) {
 		}
 	})
 }
-
-// A broker can list other locks again and again, each of which has done nothing yet.
-func TestOperationsOfAllLocksAreToldAtAPace(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		a := told(t)
-		operate := func(n int) (told int) {
-			a.list(lockListed(fmt.Sprintf("0x%d", n), "front door", "V"))
-			for range 50 {
-				a.publish("front door", `{"action":"lock"}`)
-			}
-			for _, n := range a.toldOf() {
-				told += n
-			}
-			return told
-		}
-		sum := 0
-		for n := range 200 {
-			sum += operate(n)
-		}
-		if sum != 500 {
-			t.Errorf("of 10,000 at once %d are told", sum)
-		}
-		time.Sleep(2 * time.Second)
-		if n := operate(200); n != 40 {
-			t.Errorf("after 2 s %d are told", n)
-		}
-	})
-}
