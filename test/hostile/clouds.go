@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,8 @@ var misbehaviours = []misbehaviour{
 	{"nulls", whole(`{"locks":[` + strings.Repeat("null,", 1_600_000) + `null],"systems":[` + strings.Repeat("null,", 1_600_000) + `null]}`)},
 	{"long", whole(`{"locks":[{"lock_id":"a","name":"` + strings.Repeat("n", 8_000_000) + `"}],"systems":[{"system_id":"a","name":"` + strings.Repeat("n", 8_000_000) + `"}]}`)},
 	{"lengths", whole(`{"locks":[{"lock_id":"a","capabilities":{"code_lengths":[` + strings.Repeat("1,", 4_000_000) + `1]}}],"systems":[]}`)},
+	{"plausible", plausible},
+	{"hang", hang},
 	{"garbage", whole(strings.Repeat("\x00\xff<html>", 1000))},
 	{"half", whole(`{"locks":[{"lock_id":"`)},
 	{"deep", whole(`{"locks":` + strings.Repeat("[", 1_000_000))},
@@ -123,6 +126,33 @@ func whole(body string) func(*front, http.ResponseWriter, *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, body) //nolint:errcheck // it may be cut off
 	}
+}
+
+// contents are of a cloud that is as large as one can be: each request is answered with all that there is.
+var contents = sync.OnceValue(func() string {
+	const name = `"name":"of a door, as somebody may have called it"`
+	return `{"locks":[` + repeated(`{"lock_id":"l%d",`+name+`}`, 1000) + `],"access_codes":[` + repeated(`{"access_code_id":"c%d","status":"set","code":"1234567",`+name+`}`, 5000) +
+		`],"systems":[` + repeated(`{"system_id":"s%d",`+name+`}`, 50) + `],"users":[` + repeated(`{"user_id":"u%d","full_name":"A name as people have","email":"somebody@example.com","group_ids":["g1","g2"]}`, 10_000) +
+		`],"groups":[],"entrances":[]}`
+})
+
+func plausible(_ *front, w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	io.WriteString(w, contents()) //nolint:errcheck // it may be cut off
+}
+
+// absent are locks and systems that are listed at once.
+var absent = sync.OnceValue(func() string {
+	return `{"locks":[` + repeated(`{"lock_id":"l%d"}`, 500) + `],"systems":[` + repeated(`{"system_id":"s%d"}`, 250) + `]}`
+})
+
+// hang lists many, none of which ever answers.
+func hang(f *front, w http.ResponseWriter, r *http.Request) {
+	if list := path.Base(r.URL.Path); r.Method == http.MethodGet && (list == "locks" || list == "systems") {
+		io.WriteString(w, absent()) //nolint:errcheck // it may be cut off
+		return
+	}
+	f.rest(r.Context(), time.Hour)
 }
 
 func redirect(to string) func(*front, http.ResponseWriter, *http.Request) {
