@@ -26,7 +26,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 		}
 	}
 	if account.Deleted {
-		r.adapters.drop(id)
+		r.adapters.drop(id, whichever)
 		return 0, r.access.AccountRests(ctx, id)
 	}
 	a, err := r.adapters.Get(ctx, id)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,19 +58,17 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 		return nil, err
 	}
 	if account.Deleted {
-		r.drop(id)
+		r.drop(id, whichever)
 		return nil, errDisconnected
 	}
+	r.drop(id, other(account.Config))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil, errors.New("the adapters are closed")
 	}
-	if o, ok := r.open[id]; ok {
-		if bytes.Equal(o.config, account.Config) {
-			return o.adapter, nil
-		}
-		r.shut(id)
+	if o, ok := r.open[id]; ok { // as it is now, or as somebody has just read it
+		return o.adapter, nil
 	}
 	open, ok := r.openers[account.Adapter]
 	if !ok {
@@ -95,23 +95,28 @@ func (r *Adapters) Listening(ctx context.Context, id uuid.UUID) (adapter.Adapter
 	return r.Get(ctx, id)
 }
 
-// drop closes the adapter of an account, if it is open.
-func (r *Adapters) drop(id uuid.UUID) {
+// drop closes the adapter of an account, if one is open that is meant. That may take as long as its vendor likes; nobody else
+// waits for it.
+func (r *Adapters) drop(id uuid.UUID, meant func(*opened) bool) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.shut(id)
-}
-
-// shut is drop for those who hold the lock.
-func (r *Adapters) shut(id uuid.UUID) {
 	o, ok := r.open[id]
+	if ok = ok && meant(o); ok {
+		delete(r.open, id)
+	}
+	r.mu.Unlock()
 	if !ok {
 		return
 	}
-	delete(r.open, id)
 	if err := o.adapter.Close(); err != nil {
 		r.log.Warn("close an adapter", "account", id, "error", err)
 	}
+}
+
+func whichever(*opened) bool { return true }
+
+// other is those that are not opened with a configuration.
+func other(than []byte) func(*opened) bool {
+	return func(o *opened) bool { return !bytes.Equal(o.config, than) }
 }
 
 // watch drops the adapters of accounts that have ended or are reached otherwise by now.
@@ -130,32 +135,38 @@ func (r *Adapters) watch() {
 
 func (r *Adapters) check() {
 	r.mu.Lock()
-	configs := map[uuid.UUID][]byte{}
-	for id, o := range r.open {
-		configs[id] = o.config
-	}
+	ids := slices.Collect(maps.Keys(r.open))
 	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), checkEvery)
 	defer cancel()
-	for id, config := range configs {
-		if account, err := r.access.GetAccount(ctx, id); err == nil && (account.Deleted || !bytes.Equal(config, account.Config)) {
-			r.drop(id)
+	for _, id := range ids {
+		account, err := r.access.GetAccount(ctx, id)
+		meant := other(account.Config)
+		if account.Deleted {
+			meant = whichever
+		}
+		if err == nil {
+			r.hints.Go(func() { r.drop(id, meant) })
 		}
 	}
 }
 
-// Close ends all adapters.
+// Close ends all adapters, at once.
 func (r *Adapters) Close() error {
 	r.mu.Lock()
 	if !r.closed {
 		close(r.stop)
 	}
 	r.closed = true
-	var errs []error
-	for _, o := range r.open {
-		errs = append(errs, o.adapter.Close())
-	}
+	open := slices.Collect(maps.Values(r.open))
+	clear(r.open)
 	r.mu.Unlock()
+	errs := make([]error, len(open))
+	var closing sync.WaitGroup
+	for n, o := range open {
+		closing.Go(func() { errs[n] = o.adapter.Close() })
+	}
+	closing.Wait()
 	r.hints.Wait()
 	return errors.Join(errs...)
 }
