@@ -17,10 +17,8 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
@@ -344,19 +342,7 @@ func retryAfter(resp *http.Response, ms int64) time.Duration {
 	return min(max(at.Sub(now), 0), longestWait)
 }
 
-// failure is an error whose message, the vendor's, may be shown: one line, short, without the token.
+// failure is an error whose message, the vendor's, may be shown.
 func (a *Adapter) failure(class adapter.Class, message string) *adapter.Error {
-	if a.token != "" {
-		message = strings.ReplaceAll(message, a.token, "****")
-	}
-	message = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, message)
-	if runes := []rune(message); len(runes) > 200 {
-		message = string(runes[:200]) + "…"
-	}
-	return adapter.Errorf(class, "%s", message)
+	return adapter.Errorf(class, "%s", adapter.Line(message, a.token))
 }

@@ -21,7 +21,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -51,8 +50,7 @@ type Adapter struct {
 	events *adapter.Hints
 	pushes *rate.Limiter
 
-	mu   sync.Mutex
-	caps map[adapter.DeviceRef]adapter.Caps // of the devices read so far
+	known known
 }
 
 var (
@@ -87,7 +85,7 @@ func New(c Config) *Adapter {
 		log:      c.Log,
 		events:   adapter.NewHints(),
 		pushes:   rate.NewLimiter(pushesAt, pushesOnce),
-		caps:     map[adapter.DeviceRef]adapter.Caps{},
+		known:    known{caps: map[adapter.DeviceRef]adapter.Caps{}},
 	}
 }
 
@@ -112,13 +110,7 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 		}
 		devices = append(devices, a.device(l))
 	}
-	caps := make(map[adapter.DeviceRef]adapter.Caps, len(devices))
-	for _, d := range devices {
-		caps[d.Ref] = d.Caps
-	}
-	a.mu.Lock()
-	a.caps = caps
-	a.mu.Unlock()
+	a.known.replace(devices)
 	return devices, nil
 }
 
@@ -132,18 +124,13 @@ func (a *Adapter) Device(ctx context.Context, device adapter.DeviceRef) (adapter
 		return adapter.Device{}, adapter.Errorf(adapter.Transient, "asked for one lock, the answer is about another")
 	}
 	d := a.device(got)
-	a.mu.Lock()
-	a.caps[d.Ref] = d.Caps
-	a.mu.Unlock()
+	a.known.keep(d)
 	return d, nil
 }
 
 // capsOf are the device's capabilities, from the vendor where it was not read before.
 func (a *Adapter) capsOf(ctx context.Context, device adapter.DeviceRef) (adapter.Caps, error) {
-	a.mu.Lock()
-	caps, ok := a.caps[device]
-	a.mu.Unlock()
-	if ok {
+	if caps, ok := a.known.of(device); ok {
 		return caps, nil
 	}
 	d, err := a.Device(ctx, device)

@@ -72,3 +72,45 @@ func TestCodesOfALockAreAsManyAsOneCanHave(t *testing.T) {
 		}
 	}
 }
+
+// What locks can do is kept, of as many as there usually are; those beyond are asked when that is needed.
+func TestOfWhatLocksCanDoNoMoreIsKeptThanUsualOnesTake(t *testing.T) {
+	t.Parallel()
+	odd := `,"capabilities":{"constraints":[` + strings.TrimSuffix(strings.Repeat(`{"constraint_type":"`+strings.Repeat("k", 60)+`"},`, 32), ",") + `]}`
+	for name, test := range map[string]struct {
+		locks int
+		more  string
+		kept  bool
+	}{"usual": {5000, "", true}, "odd": {2000, odd, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var all []string
+			for n := range test.locks {
+				all = append(all, fmt.Sprintf(`{"lock_id":"l%d"%s}`, n, test.more))
+			}
+			asked := 0
+			a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case strings.HasSuffix(r.URL.Path, "/access_codes"):
+					says(http.StatusOK, `{"access_codes":[]}`)(w, r)
+				case strings.HasSuffix(r.URL.Path, "/locks"):
+					says(http.StatusOK, `{"locks":[`+strings.Join(all, ",")+`]}`)(w, r)
+				default:
+					asked++
+					says(http.StatusOK, all[test.locks-1])(w, r)
+				}
+			})
+			if _, err := a.Devices(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, lock := range []string{"l0", fmt.Sprintf("l%d", test.locks-1)} {
+				if _, err := a.Codes(t.Context(), adapter.DeviceRef(lock), true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := map[bool]int{true: 0, false: 1}[test.kept]; asked != want {
+				t.Errorf("%d are asked", asked)
+			}
+		})
+	}
+}

@@ -5,9 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
@@ -120,27 +118,7 @@ func retryAfter(resp *http.Response, w wireError) time.Duration {
 // digits are long enough to be a PIN.
 var digits = regexp.MustCompile(`[0-9]{4,}`)
 
-// mostMessage is how many bytes of a vendor's message are looked at.
-const mostMessage = 4 << 10
-
-// failure is an error whose message, the vendor's, may be shown: one line, short, without PIN or token.
+// failure is an error whose message, the vendor's, may be shown.
 func (a *Adapter) failure(class adapter.Class, message string) *adapter.Error {
-	if len(message) > mostMessage { // it is cut before it is copied, with what may be a part of the token at its end
-		message = message[:mostMessage]
-		message = message[:max(len(message)-len(a.token), 0)]
-	}
-	if a.token != "" {
-		message = strings.ReplaceAll(message, a.token, "****")
-	}
-	message = digits.ReplaceAllString(message, "****")
-	message = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, message)
-	if runes := []rune(message); len(runes) > 200 {
-		message = string(runes[:200]) + "…"
-	}
-	return adapter.Errorf(class, "%s", message)
+	return adapter.Errorf(class, "%s", adapter.Line(message, a.token, digits))
 }

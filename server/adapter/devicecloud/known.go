@@ -1,0 +1,63 @@
+package devicecloud
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// mostKnown is how many bytes the capabilities of an account's locks may take, about 6000 of usual ones. Those of others are
+// asked for when they are needed.
+const mostKnown = 2 << 20
+
+// known are the capabilities of locks that were read.
+type known struct {
+	mu   sync.Mutex
+	caps map[adapter.DeviceRef]adapter.Caps
+	size int // about
+}
+
+// replace forgets all that were known.
+func (k *known) replace(devices []adapter.Device) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.caps, k.size = make(map[adapter.DeviceRef]adapter.Caps), 0
+	for _, d := range devices {
+		k.put(d)
+	}
+}
+
+func (k *known) keep(d adapter.Device) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.put(d)
+}
+
+// put is keep for those who hold the lock.
+func (k *known) put(d adapter.Device) {
+	if was, ok := k.caps[d.Ref]; ok {
+		k.size -= size(d.Ref, was)
+		delete(k.caps, d.Ref)
+	}
+	if more := size(d.Ref, d.Caps); k.size+more <= mostKnown {
+		k.caps[d.Ref] = d.Caps
+		k.size += more
+	}
+}
+
+func (k *known) of(ref adapter.DeviceRef) (adapter.Caps, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	c, ok := k.caps[ref]
+	return c, ok
+}
+
+// size is about what an entry takes.
+func size(ref adapter.DeviceRef, c adapter.Caps) int {
+	n := len(ref) + int(unsafe.Sizeof(ref)+unsafe.Sizeof(c)) + len(c.CodeLengths)*int(unsafe.Sizeof(0))
+	for _, k := range c.Constraints {
+		n += len(k.Kind) + int(unsafe.Sizeof(k))
+	}
+	return n
+}
