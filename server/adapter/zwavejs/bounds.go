@@ -12,6 +12,7 @@ const (
 	mostSlots = 1000   // of a lock; others are no codes to us
 	mostPIN   = 32     // bytes; PINs of User Code have 4 to 10
 	mostTold  = 20_000 // codes of a network before a lock has shown them
+	mostCodes = 30_000 // codes of a network
 	mostText  = 250    // bytes of a name
 )
 

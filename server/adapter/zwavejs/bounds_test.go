@@ -102,3 +102,32 @@ func TestAUserWhoseNumberIsNoSlotChangesNone(t *testing.T) {
 		n.codes = memory{}
 	}
 }
+
+// A gateway can make up locks that are full.
+func TestLocksOfANetworkThatHoldsTooManyCodesAreNotRead(t *testing.T) {
+	t.Parallel()
+	a := &Adapter{hints: adapter.NewHints(), nodes: map[int]*node{}}
+	defer a.hints.Close()
+	add := func(id, codes int) *node {
+		n := &node{}
+		n.traits.Store(&traits{ready: true, commandClasses: map[int]int{ccUserCode: 1}})
+		for slot := 1; slot <= codes; slot++ {
+			n.codes.shown(slot, entry{pin: "864209"}, true)
+		}
+		a.nodes[id] = n
+		return n
+	}
+	for id := range mostCodes/mostSlots - 1 {
+		add(id, mostSlots)
+	}
+	last := add(1000, mostSlots)
+	last.codes.doubtAll()
+	next := add(1001, 0)
+	next.codes.doubtAll()
+	if err := a.refresh(t.Context(), nil, next); adapter.ClassOf(err) != adapter.Transient || !strings.Contains(err.Error(), "codes") {
+		t.Errorf("another lock: %v", err)
+	}
+	if err := a.refresh(t.Context(), nil, last); err != nil { // it has no slots to ask for
+		t.Errorf("one of those that hold them: %v", err)
+	}
+}

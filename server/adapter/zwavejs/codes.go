@@ -63,7 +63,11 @@ func (a *Adapter) refresh(ctx context.Context, s *session, n *node) error {
 	}
 	all := n.codes.all || n.named() && len(n.codes.doubts) > 0
 	doubts := slices.Sorted(maps.Keys(n.codes.doubts))
+	full := a.inMemory()-len(n.codes.slots) >= mostCodes
 	a.mu.Unlock()
+	if full && (all || len(doubts) > 0) {
+		return adapter.Errorf(adapter.Transient, "the other locks of the network hold %d codes, more than are looked after: give some locks to another gateway", mostCodes)
+	}
 	if all {
 		return a.readAll(ctx, s, n)
 	}
