@@ -214,7 +214,10 @@ func (g *grown) sweeps(ctx context.Context, b *listBed, db *store.DB, rounds int
 			return err
 		}},
 		{"sweep of outboxes", func() error { _, err := db.DueOutboxes(ctx, 1000); return err }},
-		{"sweep of webhooks", func() error { _, err := db.DueWebhooks(ctx, 1000); return err }},
+		{"sweep of webhooks", func() error {
+			_, err := db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: 1000, ButWorkspaces: []uuid.UUID{}})
+			return err
+		}},
 		{"sweep of retentions", func() error { _, err := db.DueRetentions(ctx, 1000); return err }},
 		{"old rows of a workspace", func() error {
 			_, err := db.OldEvents(ctx, store.OldEventsParams{WorkspaceID: b.app.Sandbox.WorkspaceID, Retention: 40 * store.Day, Before: store.FirstID(time.Now().Add(-40 * store.Day)), MaxRows: 500})

@@ -193,6 +193,15 @@ func (s *Service) WebhookDue(ctx context.Context, webhook uuid.UUID) (bool, erro
 }
 
 // DueWebhooks lists webhooks that it is time to look at and nobody looks at.
-func (s *Service) DueWebhooks(ctx context.Context, limit int32) ([]uuid.UUID, error) {
-	return s.db.DueWebhooks(ctx, limit)
+func (s *Service) DueWebhooks(ctx context.Context, limit int32, butWorkspaces []uuid.UUID) ([]uuid.UUID, error) {
+	return s.db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: limit, ButWorkspaces: butWorkspaces})
+}
+
+// WebhookOwner is the workspace of a webhook; uuid.Nil: there is none any more.
+func (s *Service) WebhookOwner(ctx context.Context, webhook uuid.UUID) (workspace uuid.UUID, err error) {
+	workspace, err = s.db.WebhookOwner(ctx, webhook)
+	if store.IsNoRows(err) {
+		return uuid.Nil, nil
+	}
+	return workspace, err
 }

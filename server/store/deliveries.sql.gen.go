@@ -111,13 +111,18 @@ func (q *Queries) DueOutboxes(ctx context.Context, maxRows int32) ([]uuid.UUID, 
 }
 
 const dueWebhooks = `-- name: DueWebhooks :many
-select webhook_id from webhooks w where due_at <= now()
+select webhook_id from webhooks w where due_at <= now() and workspace_id <> all($1::uuid[])
 and not exists (select 1 from leases l where l.key = 'endpoint:' || w.webhook_id::text and l.held_until > now())
-order by due_at limit $1::integer
+order by due_at limit $2::integer
 `
 
-func (q *Queries) DueWebhooks(ctx context.Context, maxRows int32) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueWebhooks, maxRows)
+type DueWebhooksParams struct {
+	ButWorkspaces []uuid.UUID
+	MaxRows       int32
+}
+
+func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, dueWebhooks, arg.ButWorkspaces, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -696,4 +701,15 @@ func (q *Queries) WebhookDue(ctx context.Context, webhookID uuid.UUID) (bool, er
 	var due bool
 	err := row.Scan(&due)
 	return due, err
+}
+
+const webhookOwner = `-- name: WebhookOwner :one
+select workspace_id from webhooks where webhook_id = $1
+`
+
+func (q *Queries) WebhookOwner(ctx context.Context, webhookID uuid.UUID) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, webhookOwner, webhookID)
+	var workspace_id uuid.UUID
+	err := row.Scan(&workspace_id)
+	return workspace_id, err
 }

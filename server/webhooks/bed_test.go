@@ -74,8 +74,13 @@ func (b *bed) workspace(name string) access.Principal {
 // engine runs until the test ends or stop is called; what stop finds in hand after that is cut off.
 func (b *bed) engine(o webhooks.Options) (stop func(patience time.Duration)) {
 	b.Helper()
+	return b.engineOf(2000, o) // as package app has it
+}
+
+func (b *bed) engineOf(workers int, o webhooks.Options) (stop func(patience time.Duration)) {
+	b.Helper()
 	d := webhooks.New(b.access, o)
-	opt := work.Options{Workers: 2000, Log: slog.New(slog.DiscardHandler)} // as package app has it
+	opt := work.Options{Workers: workers, Log: slog.New(slog.DiscardHandler)}
 	if _, measured := b.TB.(*testing.B); !measured {
 		opt.Sweep = 50 * time.Millisecond
 	}

@@ -46,6 +46,27 @@ func TestEndpointThatHangsDelaysNoOther(t *testing.T) {
 	b.until("and what comes later", func() bool { return slices.Contains(ids(prompt.messages()), late) })
 }
 
+// So many endpoints of one workspace hang that they would hold all workers. Those of another are served.
+func TestEndpointsOfAWorkspaceThatHangLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	b := start(t, webhooks.Options{AllowPrefixes: loopback})
+	b.stop(10 * time.Second)
+	passed, open := gate(t)
+	defer open()
+	hanging := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-passed })
+	for n := range 40 {
+		b.hook(fmt.Sprintf("%s/%d", hanging.URL, n), "device.connected")
+	}
+	b.engineOf(16, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Hour})
+	b.emit(b.p, "device.connected", "")
+	b.until("eight hang", hanging.got(8))
+	b.p = b.workspace("others")
+	good := newSink(t, nil)
+	b.hook(good.URL, "device.connected")
+	b.emit(b.p, "device.connected", "")
+	b.until("the other is told", good.got(1))
+}
+
 func TestRequestThatHangsDelaysNoOtherOfTheSameEndpoint(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhooks.Options{AllowPrefixes: loopback})

@@ -97,8 +97,14 @@ func (l endpointLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return l.access.WebhookDue(ctx, id)
 }
 
-func (l endpointLane) Sweep(ctx context.Context, limit int32, _ work.Crowds) ([]uuid.UUID, error) {
-	return l.access.DueWebhooks(ctx, limit)
+func (l endpointLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+	return l.access.DueWebhooks(ctx, limit, but.Wide)
+}
+
+// Owners implements work.Owned.
+func (l endpointLane) Owners(ctx context.Context, id uuid.UUID) (o work.Owners, err error) {
+	o.Wide, err = l.access.WebhookOwner(ctx, id)
+	return o, err
 }
 
 func (l endpointLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {

@@ -114,8 +114,11 @@ returning due_at;
 -- name: WebhookDue :one
 select coalesce(due_at <= now(), false)::boolean as due from webhooks where webhook_id = @webhook_id;
 
+-- name: WebhookOwner :one
+select workspace_id from webhooks where webhook_id = @webhook_id;
+
 -- name: DueWebhooks :many
-select webhook_id from webhooks w where due_at <= now()
+select webhook_id from webhooks w where due_at <= now() and workspace_id <> all(@but_workspaces::uuid[])
 and not exists (select 1 from leases l where l.key = 'endpoint:' || w.webhook_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;
 
