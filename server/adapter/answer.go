@@ -82,16 +82,24 @@ func Room(ctx context.Context, size int) (leave func(), err error) {
 }
 
 func enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
-	h, _ := ctx.Value(holdKey{}).(*hold)
+	h := holdOf(ctx)
 	if h.has(room) {
 		return func() {}, nil
 	}
-	select {
-	case room <- struct{}{}:
+	inside := func() (func(), error) {
 		if h.keep(room) {
 			return func() {}, nil
 		}
 		return func() { <-room }, nil
+	}
+	select {
+	case room <- struct{}{}: // also where ctx has just ended
+		return inside()
+	default:
+	}
+	select {
+	case room <- struct{}{}:
+		return inside()
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the large answers of others: %w", ctx.Err())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 type holdKey struct{}
@@ -12,15 +13,21 @@ type holdKey struct{}
 type hold struct {
 	mu    sync.Mutex
 	rooms []chan struct{}
+	late  *time.Timer // gives them up
 	over  bool
 }
 
 // Hold is the context for a call whose answer, if it is a large one, keeps its room until release: what was read takes
-// memory until it is taken in, and what is written down of it takes others' time. Whatever is asked with the same context has
-// the same room.
+// memory until it is taken in, and what is written down of it takes others' time. Others wait for that room, so it is given
+// up after LargeWithin, and before anything else is asked with the same context.
 func Hold(ctx context.Context) (_ context.Context, release func()) {
 	h := &hold{}
-	return context.WithValue(ctx, holdKey{}, h), h.release
+	return context.WithValue(ctx, holdKey{}, h), func() { h.giveUp(true) }
+}
+
+func holdOf(ctx context.Context) *hold {
+	h, _ := ctx.Value(holdKey{}).(*hold)
+	return h
 }
 
 func (h *hold) has(room chan struct{}) bool {
@@ -39,17 +46,29 @@ func (h *hold) keep(room chan struct{}) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.over {
-		h.rooms = append(h.rooms, room)
+	if h.over {
+		return false
 	}
-	return !h.over
+	if h.late == nil {
+		h.late = time.AfterFunc(LargeWithin, func() { h.giveUp(false) })
+	}
+	h.rooms = append(h.rooms, room)
+	return true
 }
 
-func (h *hold) release() {
+// giveUp leaves all rooms; for good: none is kept any more.
+func (h *hold) giveUp(forGood bool) {
+	if h == nil {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, room := range h.rooms {
 		<-room
 	}
-	h.rooms, h.over = nil, true
+	h.rooms, h.over = nil, h.over || forGood
+	if h.late != nil {
+		h.late.Stop()
+		h.late = nil
+	}
 }

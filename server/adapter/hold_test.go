@@ -44,6 +44,16 @@ func TestALargeAnswerKeepsItsRoomUntilItIsTakenIn(t *testing.T) { //nolint:paral
 		t.Error("another is read meanwhile")
 	}
 	read(held)
+	if err := adapter.MaySend(held); err != nil {
+		t.Error(err)
+	}
+	if waits(t) {
+		t.Error("it is held while something else is asked")
+	}
+	read(held)
+	if !waits(t) {
+		t.Error("the answer to that is not held")
+	}
 	release()
 	release()
 	if waits(t) {

@@ -14,8 +14,9 @@ func While(ctx context.Context, held func() error) context.Context {
 }
 
 // MaySend is what an adapter asks right before it sends something to a vendor. It fails with Transient, and what has ended
-// the right to.
+// the right to. What ctx holds is given up.
 func MaySend(ctx context.Context) error {
+	holdOf(ctx).giveUp(false)
 	held, ok := ctx.Value(whileKey{}).(func() error)
 	if !ok {
 		return nil
