@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
 // Resync says that anything about an account and its devices may have changed.
@@ -108,11 +109,12 @@ func (s *Service) DueAccounts(ctx context.Context, limit int32, butWorkspaces []
 	return s.db.DueAccounts(ctx, store.DueAccountsParams{MaxRows: limit, ButWorkspaces: butWorkspaces})
 }
 
-// AccountOwner is the workspace of an account; uuid.Nil: there is none any more.
-func (s *Service) AccountOwner(ctx context.Context, account uuid.UUID) (workspace uuid.UUID, err error) {
-	workspace, err = s.db.AccountOwner(ctx, account)
-	if store.IsNoRows(err) {
-		return uuid.Nil, nil
+// AccountOwners are the workspaces of accounts.
+func (s *Service) AccountOwners(ctx context.Context, accounts []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+	rows, err := s.db.AccountOwners(ctx, accounts)
+	owners := map[uuid.UUID]work.Owners{}
+	for _, r := range rows {
+		owners[r.ConnectedAccountID] = work.Owners{Wide: r.WorkspaceID}
 	}
-	return workspace, err
+	return owners, err
 }

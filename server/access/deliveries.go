@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
 // The kinds of keys that events wake: a workspace whose events are to be handed to its webhooks, and a webhook
@@ -197,11 +198,12 @@ func (s *Service) DueWebhooks(ctx context.Context, limit int32, butWorkspaces []
 	return s.db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: limit, ButWorkspaces: butWorkspaces})
 }
 
-// WebhookOwner is the workspace of a webhook; uuid.Nil: there is none any more.
-func (s *Service) WebhookOwner(ctx context.Context, webhook uuid.UUID) (workspace uuid.UUID, err error) {
-	workspace, err = s.db.WebhookOwner(ctx, webhook)
-	if store.IsNoRows(err) {
-		return uuid.Nil, nil
+// WebhookOwners are the workspaces of webhooks.
+func (s *Service) WebhookOwners(ctx context.Context, webhooks []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+	rows, err := s.db.WebhookOwners(ctx, webhooks)
+	owners := map[uuid.UUID]work.Owners{}
+	for _, r := range rows {
+		owners[r.WebhookID] = work.Owners{Wide: r.WorkspaceID}
 	}
-	return workspace, err
+	return owners, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
 // RecordPutStarted notes, before a code is sent to its device, that this is about to happen: after a crash
@@ -226,13 +227,14 @@ func (s *Service) DueDevices(ctx context.Context, limit int32, butAccounts, butW
 	return s.db.DueDevices(ctx, store.DueDevicesParams{MaxRows: limit, ButAccounts: butAccounts, ButWorkspaces: butWorkspaces})
 }
 
-// DeviceOwners are the account and the workspace of a device; uuid.Nil: there is none any more.
-func (s *Service) DeviceOwners(ctx context.Context, device uuid.UUID) (account, workspace uuid.UUID, err error) {
-	o, err := s.db.DeviceOwners(ctx, device)
-	if store.IsNoRows(err) {
-		return uuid.Nil, uuid.Nil, nil
+// DeviceOwners are the accounts and the workspaces of devices.
+func (s *Service) DeviceOwners(ctx context.Context, devices []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+	rows, err := s.db.DeviceOwners(ctx, devices)
+	owners := map[uuid.UUID]work.Owners{}
+	for _, r := range rows {
+		owners[r.DeviceID] = work.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID}
 	}
-	return o.ConnectedAccountID, o.WorkspaceID, err
+	return owners, err
 }
 
 // HasBeenRead says whether the codes on a device have been read at least once.

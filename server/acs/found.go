@@ -10,6 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
 // deletedExternally is the error of a user that somebody has taken from the system there.
@@ -254,13 +255,14 @@ func (s *Service) DueSystems(ctx context.Context, limit int32, butAccounts, butW
 	return s.db.DueAcsSystems(ctx, store.DueAcsSystemsParams{MaxRows: limit, ButAccounts: butAccounts, ButWorkspaces: butWorkspaces})
 }
 
-// SystemOwners are the account and the workspace of a system; uuid.Nil: there is none any more.
-func (s *Service) SystemOwners(ctx context.Context, system uuid.UUID) (account, workspace uuid.UUID, err error) {
-	o, err := s.db.AcsSystemOwners(ctx, system)
-	if store.IsNoRows(err) {
-		return uuid.Nil, uuid.Nil, nil
+// SystemOwners are the accounts and the workspaces of systems.
+func (s *Service) SystemOwners(ctx context.Context, systems []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+	rows, err := s.db.AcsSystemOwners(ctx, systems)
+	owners := map[uuid.UUID]work.Owners{}
+	for _, r := range rows {
+		owners[r.AcsSystemID] = work.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID}
 	}
-	return o.ConnectedAccountID, o.WorkspaceID, err
+	return owners, err
 }
 
 // WakeSystems has all systems of an account be looked at.

@@ -86,9 +86,8 @@ func (l deviceLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]
 }
 
 // Owners implements work.Owned.
-func (l deviceLane) Owners(ctx context.Context, id uuid.UUID) (o work.Owners, err error) {
-	o.Narrow, o.Wide, err = l.access.DeviceOwners(ctx, id)
-	return o, err
+func (l deviceLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+	return l.access.DeviceOwners(ctx, ids)
 }
 
 func (l deviceLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
@@ -108,9 +107,8 @@ func (l accountLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([
 }
 
 // Owners implements work.Owned.
-func (l accountLane) Owners(ctx context.Context, id uuid.UUID) (o work.Owners, err error) {
-	o.Wide, err = l.access.AccountOwner(ctx, id)
-	return o, err
+func (l accountLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+	return l.access.AccountOwners(ctx, ids)
 }
 
 func (l accountLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {

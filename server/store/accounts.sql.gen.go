@@ -23,15 +23,33 @@ func (q *Queries) AccountDue(ctx context.Context, connectedAccountID uuid.UUID) 
 	return due, err
 }
 
-const accountOwner = `-- name: AccountOwner :one
-select workspace_id from connected_accounts where connected_account_id = $1
+const accountOwners = `-- name: AccountOwners :many
+select connected_account_id, workspace_id from connected_accounts where connected_account_id = any($1::uuid[])
 `
 
-func (q *Queries) AccountOwner(ctx context.Context, connectedAccountID uuid.UUID) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, accountOwner, connectedAccountID)
-	var workspace_id uuid.UUID
-	err := row.Scan(&workspace_id)
-	return workspace_id, err
+type AccountOwnersRow struct {
+	ConnectedAccountID uuid.UUID
+	WorkspaceID        uuid.UUID
+}
+
+func (q *Queries) AccountOwners(ctx context.Context, connectedAccountIds []uuid.UUID) ([]AccountOwnersRow, error) {
+	rows, err := q.db.Query(ctx, accountOwners, connectedAccountIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AccountOwnersRow{}
+	for rows.Next() {
+		var i AccountOwnersRow
+		if err := rows.Scan(&i.ConnectedAccountID, &i.WorkspaceID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const accountRests = `-- name: AccountRests :exec

@@ -23,20 +23,34 @@ func (q *Queries) AcsSystemDue(ctx context.Context, acsSystemID uuid.UUID) (bool
 	return due, err
 }
 
-const acsSystemOwners = `-- name: AcsSystemOwners :one
-select connected_account_id, workspace_id from acs_systems where acs_system_id = $1
+const acsSystemOwners = `-- name: AcsSystemOwners :many
+select acs_system_id, connected_account_id, workspace_id from acs_systems where acs_system_id = any($1::uuid[])
 `
 
 type AcsSystemOwnersRow struct {
+	AcsSystemID        uuid.UUID
 	ConnectedAccountID uuid.UUID
 	WorkspaceID        uuid.UUID
 }
 
-func (q *Queries) AcsSystemOwners(ctx context.Context, acsSystemID uuid.UUID) (AcsSystemOwnersRow, error) {
-	row := q.db.QueryRow(ctx, acsSystemOwners, acsSystemID)
-	var i AcsSystemOwnersRow
-	err := row.Scan(&i.ConnectedAccountID, &i.WorkspaceID)
-	return i, err
+func (q *Queries) AcsSystemOwners(ctx context.Context, acsSystemIds []uuid.UUID) ([]AcsSystemOwnersRow, error) {
+	rows, err := q.db.Query(ctx, acsSystemOwners, acsSystemIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AcsSystemOwnersRow{}
+	for rows.Next() {
+		var i AcsSystemOwnersRow
+		if err := rows.Scan(&i.AcsSystemID, &i.ConnectedAccountID, &i.WorkspaceID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const deleteOtherAcsAccessGroups = `-- name: DeleteOtherAcsAccessGroups :many

@@ -703,13 +703,31 @@ func (q *Queries) WebhookDue(ctx context.Context, webhookID uuid.UUID) (bool, er
 	return due, err
 }
 
-const webhookOwner = `-- name: WebhookOwner :one
-select workspace_id from webhooks where webhook_id = $1
+const webhookOwners = `-- name: WebhookOwners :many
+select webhook_id, workspace_id from webhooks where webhook_id = any($1::uuid[])
 `
 
-func (q *Queries) WebhookOwner(ctx context.Context, webhookID uuid.UUID) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, webhookOwner, webhookID)
-	var workspace_id uuid.UUID
-	err := row.Scan(&workspace_id)
-	return workspace_id, err
+type WebhookOwnersRow struct {
+	WebhookID   uuid.UUID
+	WorkspaceID uuid.UUID
+}
+
+func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]WebhookOwnersRow, error) {
+	rows, err := q.db.Query(ctx, webhookOwners, webhookIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []WebhookOwnersRow{}
+	for rows.Next() {
+		var i WebhookOwnersRow
+		if err := rows.Scan(&i.WebhookID, &i.WorkspaceID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -38,20 +38,34 @@ func (q *Queries) DeviceDue(ctx context.Context, deviceID uuid.UUID) (bool, erro
 	return due, err
 }
 
-const deviceOwners = `-- name: DeviceOwners :one
-select connected_account_id, workspace_id from devices where device_id = $1
+const deviceOwners = `-- name: DeviceOwners :many
+select device_id, connected_account_id, workspace_id from devices where device_id = any($1::uuid[])
 `
 
 type DeviceOwnersRow struct {
+	DeviceID           uuid.UUID
 	ConnectedAccountID uuid.UUID
 	WorkspaceID        uuid.UUID
 }
 
-func (q *Queries) DeviceOwners(ctx context.Context, deviceID uuid.UUID) (DeviceOwnersRow, error) {
-	row := q.db.QueryRow(ctx, deviceOwners, deviceID)
-	var i DeviceOwnersRow
-	err := row.Scan(&i.ConnectedAccountID, &i.WorkspaceID)
-	return i, err
+func (q *Queries) DeviceOwners(ctx context.Context, deviceIds []uuid.UUID) ([]DeviceOwnersRow, error) {
+	rows, err := q.db.Query(ctx, deviceOwners, deviceIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DeviceOwnersRow{}
+	for rows.Next() {
+		var i DeviceOwnersRow
+		if err := rows.Scan(&i.DeviceID, &i.ConnectedAccountID, &i.WorkspaceID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const devicesToHint = `-- name: DevicesToHint :many

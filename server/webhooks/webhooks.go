@@ -102,9 +102,8 @@ func (l endpointLane) Sweep(ctx context.Context, limit int32, but work.Crowds) (
 }
 
 // Owners implements work.Owned.
-func (l endpointLane) Owners(ctx context.Context, id uuid.UUID) (o work.Owners, err error) {
-	o.Wide, err = l.access.WebhookOwner(ctx, id)
-	return o, err
+func (l endpointLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+	return l.access.WebhookOwners(ctx, ids)
 }
 
 func (l endpointLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -36,8 +35,11 @@ type Engine struct {
 	db     *store.DB
 	opt    Options
 	holder uuid.UUID
-	lanes  map[string]Lane
-	client *river.Client[pgx.Tx]
+	// mostInHand is how many keys of a lane are looked at or wait for that: the sweep finds those that are too many. Twice
+	// as many are taken until it is known whose they are: who has few has room.
+	mostInHand int
+	lanes      map[string]Lane
+	client     *river.Client[pgx.Tx]
 
 	sweeping  context.Context // ends when no new work is taken
 	stopSweep context.CancelFunc
@@ -48,6 +50,7 @@ type Engine struct {
 	slots     map[string]chan struct{} // lane → bounds those at work
 	shares    map[string]*shares       // lane → of whose keys; nil: they are nobody's
 	pauses    *pauses                  // of keys that fail
+	hungry    chan string              // lanes of which the sweep may find more than it could begin
 	swept     atomic.Int64             // when a sweep of all lanes has last come to its end, in ns since 1970; 0: never
 	mu        sync.Mutex
 	inHand    map[string]int            // lane → how many of looking
@@ -58,10 +61,9 @@ type Engine struct {
 const (
 	turn         = time.Minute      // after which a key that is still due lets others have its slot
 	drainTimeout = 10 * time.Minute // after which a holder is cut off: lanes end their drains long before
-	batch        = 1000             // keys woken by one sweep
 	fetchers     = 100              // jobs taken up at once
 	mostCauses   = 8                // of looking at a key once that are remembered
-	mostInHand   = 2000             // keys of a lane that are looked at or wait for that: the sweep finds those that are too many
+	leastInHand  = 2000             // see Engine.mostInHand, however few workers there are
 )
 
 // NewEngine makes an engine for lanes, which must all have different names. From Start on, what waker wakes of
@@ -83,13 +85,13 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{waker: waker, db: waker.db, opt: opt, holder: uuid.New(), lanes: map[string]Lane{},
-		slots: map[string]chan struct{}{}, shares: map[string]*shares{}, pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, causes: map[wakeUp][]traces.Cause{}, inHand: map[string]int{}}
+		slots: map[string]chan struct{}{}, shares: map[string]*shares{}, mostInHand: max(leastInHand, 2*opt.Workers), hungry: make(chan string, 1), pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, causes: map[wakeUp][]traces.Cause{}, inHand: map[string]int{}}
 	queues := map[string]river.QueueConfig{}
 	for _, l := range lanes {
 		e.lanes[l.Name()] = l
 		e.slots[l.Name()] = make(chan struct{}, opt.Workers)
 		if owned, ok := l.(Owned); ok {
-			e.shares[l.Name()] = newShares(owned, opt.Workers)
+			e.shares[l.Name()] = newShares(owned, opt.Workers, e.mostInHand, func() { e.refill(l.Name()) })
 		}
 		queues[l.Name()] = river.QueueConfig{MaxWorkers: fetchers}
 	}
@@ -286,9 +288,9 @@ func (e *Engine) here(w wakeUp, cause traces.Cause) {
 		e.because(w, cause)
 		return
 	}
-	if e.inHand[w.Lane] < mostInHand {
+	if e.inHand[w.Lane] < 2*e.mostInHand {
 		e.because(w, cause)
-		e.begin(w, true)
+		e.begin(w, nil)
 	}
 }
 
@@ -299,36 +301,35 @@ func (e *Engine) because(w wakeUp, cause traces.Cause) {
 	}
 }
 
-// found has a key looked at that the sweep has found, unless that is being done or it rests.
-func (e *Engine) found(w wakeUp) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if _, ok := e.looking[w]; !ok && e.sweeping.Err() == nil && e.inHand[w.Lane] < mostInHand && !e.pauses.rests(w) {
-		e.begin(w, false)
-	}
-}
-
-// begin looks at a key; with e.mu held.
-func (e *Engine) begin(w wakeUp, woken bool) {
+// begin looks at a key that is claimed, or, where c is nil, has yet to be; with e.mu held.
+func (e *Engine) begin(w wakeUp, c *claim) {
 	e.looking[w] = false
 	e.inHand[w.Lane]++
 	e.running.Go(func() {
-		for e.inTurn(w, woken) {
-			continue
+		for e.inTurn(w, c) {
+			c = nil
 		}
 	})
 }
 
 // inTurn waits for a slot and looks at a key. It says whether to do so again.
-func (e *Engine) inTurn(w wakeUp, woken bool) (again bool) {
-	leave, ok := e.shares[w.Lane].enter(e.working, w.ID, woken)
-	if !ok {
+func (e *Engine) inTurn(w wakeUp, c *claim) (again bool) {
+	if c == nil {
+		var ok bool
+		if c, ok = e.claim(w); !ok {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.letGo(w)
+			return false
+		}
+	}
+	defer c.leave()
+	if !c.enter(e.working) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.letGo(w)
 		return false
 	}
-	defer leave()
 	slots := e.slots[w.Lane]
 	select {
 	case slots <- struct{}{}:
@@ -351,43 +352,21 @@ func (e *Engine) inTurn(w wakeUp, woken bool) (again bool) {
 	return false
 }
 
+// claim finds out whose a key is that was woken. Where the database fails it is nobody's: whoever looks at it will see.
+func (e *Engine) claim(w wakeUp) (*claim, bool) {
+	s := e.shares[w.Lane]
+	_ = s.learn(e.working, []uuid.UUID{w.ID})
+	e.mu.Lock()
+	crowded := e.inHand[w.Lane] > e.mostInHand
+	e.mu.Unlock()
+	return s.claim(w.ID, true, crowded)
+}
+
 // letGo looks no longer at a key; with e.mu held. Where it is due, the sweep finds it.
 func (e *Engine) letGo(w wakeUp) {
 	delete(e.looking, w)
 	delete(e.causes, w)
 	e.inHand[w.Lane]--
-}
-
-func (e *Engine) sweep() {
-	for {
-		select {
-		case <-e.sweeping.Done():
-			return
-		case <-time.After(e.opt.Sweep/2 + rand.N(e.opt.Sweep)): // instances out of step
-		}
-		ended, err := e.db.EndStandstills(e.sweeping)
-		if err != nil && e.sweeping.Err() == nil {
-			e.opt.Log.Error("sweep failed; it is repeated", "error", err)
-		}
-		if ended > 0 {
-			e.opt.Log.Warn("ended sessions of the database that have stood still in a transaction", "sessions", ended)
-		}
-		good := err == nil
-		for name, lane := range e.lanes {
-			ids, err := lane.Sweep(e.sweeping, batch+e.pauses.count(name), e.shares[name].crowds()) // those that rest do not keep others out
-			if err != nil && e.sweeping.Err() == nil {
-				e.opt.Log.Error("sweep failed; it is repeated", "lane", name, "error", err)
-				e.pauses.end(name) // what has failed may have failed for the same reason, and is tried when that is over
-			}
-			good = good && err == nil
-			for _, id := range ids {
-				e.found(wakeUp{name, id})
-			}
-		}
-		if good {
-			e.swept.Store(time.Now().UnixNano())
-		}
-	}
 }
 
 // quiet leaves out what the queue says about itself in normal times.

@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -19,12 +20,14 @@ type owned struct {
 	keys   []uuid.UUID // the longest due first
 	found  int         // by one sweep
 
+	first map[uuid.UUID]int // how many times the sweep had looked when it found each of them
+
 	hanging sync.Map      // keys that are at work and hang
 	hang    chan struct{} // until it is closed
 }
 
 func newOwned() *owned {
-	o := &owned{counter: newCounter(), owners: map[uuid.UUID]work.Owners{}, hang: make(chan struct{})}
+	o := &owned{counter: newCounter(), owners: map[uuid.UUID]work.Owners{}, first: map[uuid.UUID]int{}, hang: make(chan struct{})}
 	return o
 }
 
@@ -56,22 +59,43 @@ func (o *owned) atWork() (n int) {
 	return n
 }
 
-func (o *owned) Owners(_ context.Context, id uuid.UUID) (work.Owners, error) {
-	return o.owners[id], nil
+func (o *owned) Owners(context.Context, []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.owners), nil
 }
 
-func (o *owned) Sweep(ctx context.Context, limit int32, but work.Crowds) (ids []uuid.UUID, _ error) {
+func (o *owned) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
 	if but.Narrow == nil || but.Wide == nil {
 		panic("a list of owners is nil")
 	}
-	due, err := o.counter.Sweep(ctx, limit, but)
+	ids, err := o.counter.Sweep(ctx, limit, but)
+	due := map[uuid.UUID]bool{}
+	for _, id := range ids {
+		due[id] = true
+	}
+	ids = nil
 	for _, id := range o.keys {
 		own := o.owners[id]
-		if len(ids) < o.found && slices.Contains(due, id) && !slices.Contains(but.Narrow, own.Narrow) && !slices.Contains(but.Wide, own.Wide) {
+		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Narrow, own.Narrow) && !slices.Contains(but.Wide, own.Wide) {
 			ids = append(ids, id)
 		}
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, id := range ids {
+		if o.first[id] == 0 {
+			o.first[id] = int(o.sweeps.Load())
+		}
+	}
 	return ids, err
+}
+
+// foundIn is how many times the sweep has looked until it found a key.
+func (o *owned) foundIn(id uuid.UUID) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.first[id]
 }
 
 func (o *owned) isDone(id uuid.UUID) bool {
@@ -89,7 +113,7 @@ func TestKeysOfOneOwnerLeaveRoomForThoseOfOthers(t *testing.T) {
 		share int
 	}{
 		"narrow": {func(owner uuid.UUID) work.Owners { return work.Owners{Narrow: owner, Wide: uuid.New()} }, 8},
-		"wide":   {func(owner uuid.UUID) work.Owners { return work.Owners{Narrow: uuid.New(), Wide: owner} }, 20},
+		"wide":   {func(owner uuid.UUID) work.Owners { return work.Owners{Narrow: uuid.New(), Wide: owner} }, 30},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,6 +159,58 @@ func TestSweepLooksPastAnOwnerOfWhomTooManyAreInHand(t *testing.T) {
 		wake(t, db, w, id)
 	}
 	until(t, "the sweep finds the other", func() bool { return c.isDone(other) })
+	close(c.hang)
+	until(t, "all are done", c.finished)
+}
+
+// So many keys of one owner are due that they fill sweep after sweep, though each is done at once.
+func TestSweepLooksPastAnOwnerWhoseKeysAreQuick(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newOwned()
+	c.found = 3000
+	hog := uuid.New()
+	for range 3000 {
+		c.add(work.Owners{Narrow: hog})
+	}
+	other := c.add(work.Owners{Narrow: uuid.New()})
+	start(t, db, work.Options{Sweep: 20 * time.Millisecond}, c)
+	until(t, "the other is done", func() bool { return c.isDone(other) })
+	if n := c.foundIn(other); n > 2 {
+		t.Errorf("the sweep has found it when it looked for the %d. time", n)
+	}
+	until(t, "all are done", c.finished)
+}
+
+// Those that the sweep has found, and that hang, leave room for one for which somebody waits.
+func TestKeysThatAreWokenDoNotWaitForAllThatAreFound(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c, account := newOwned(), uuid.New()
+	c.found = 300
+	urgent := uuid.New()
+	c.during = func(ctx context.Context, _ *work.Lease, id uuid.UUID) error {
+		if id == urgent {
+			return nil
+		}
+		c.hanging.Store(id, true)
+		select {
+		case <-c.hang:
+		case <-ctx.Done():
+		}
+		return nil
+	}
+	for range 60 {
+		c.add(work.Owners{Narrow: account})
+	}
+	w := start(t, db, work.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
+	until(t, "those that were found have their part", func() bool { return c.atWork() == 6 })
+	c.mu.Lock()
+	c.owners[urgent] = work.Owners{Narrow: account}
+	c.mu.Unlock()
+	c.want(urgent)
+	wake(t, db, w, urgent)
+	until(t, "the urgent one is done", func() bool { return c.isDone(urgent) })
 	close(c.hang)
 	until(t, "all are done", c.finished)
 }

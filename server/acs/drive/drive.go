@@ -212,9 +212,8 @@ func (l systemLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]
 }
 
 // Owners implements work.Owned.
-func (l systemLane) Owners(ctx context.Context, id uuid.UUID) (o work.Owners, err error) {
-	o.Narrow, o.Wide, err = l.acs.SystemOwners(ctx, id)
-	return o, err
+func (l systemLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+	return l.acs.SystemOwners(ctx, ids)
 }
 
 func (l systemLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {

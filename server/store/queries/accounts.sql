@@ -91,8 +91,8 @@ where connected_account_id = @connected_account_id and deleted_at is null;
 -- name: AccountDue :one
 select coalesce(due_at <= now(), false)::boolean as due from connected_accounts where connected_account_id = @connected_account_id;
 
--- name: AccountOwner :one
-select workspace_id from connected_accounts where connected_account_id = @connected_account_id;
+-- name: AccountOwners :many
+select connected_account_id, workspace_id from connected_accounts where connected_account_id = any(@connected_account_ids::uuid[]);
 
 -- name: DueAccounts :many
 select connected_account_id from connected_accounts a where due_at <= now() and workspace_id <> all(@but_workspaces::uuid[])

@@ -66,8 +66,8 @@ select * from acs_systems where acs_system_id = @acs_system_id;
 -- name: AcsSystemDue :one
 select coalesce(due_at <= now(), false)::boolean as due from acs_systems where acs_system_id = @acs_system_id;
 
--- name: AcsSystemOwners :one
-select connected_account_id, workspace_id from acs_systems where acs_system_id = @acs_system_id;
+-- name: AcsSystemOwners :many
+select acs_system_id, connected_account_id, workspace_id from acs_systems where acs_system_id = any(@acs_system_ids::uuid[]);
 
 -- name: DueAcsSystems :many
 select acs_system_id from acs_systems s where due_at <= now()

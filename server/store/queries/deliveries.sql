@@ -114,8 +114,8 @@ returning due_at;
 -- name: WebhookDue :one
 select coalesce(due_at <= now(), false)::boolean as due from webhooks where webhook_id = @webhook_id;
 
--- name: WebhookOwner :one
-select workspace_id from webhooks where webhook_id = @webhook_id;
+-- name: WebhookOwners :many
+select webhook_id, workspace_id from webhooks where webhook_id = any(@webhook_ids::uuid[]);
 
 -- name: DueWebhooks :many
 select webhook_id from webhooks w where due_at <= now() and workspace_id <> all(@but_workspaces::uuid[])

@@ -162,8 +162,8 @@ update devices set failures = failures + 1, read_needed = true where device_id =
 -- name: DeviceDue :one
 select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = @device_id;
 
--- name: DeviceOwners :one
-select connected_account_id, workspace_id from devices where device_id = @device_id;
+-- name: DeviceOwners :many
+select device_id, connected_account_id, workspace_id from devices where device_id = any(@device_ids::uuid[]);
 
 -- name: DueDevices :many
 select device_id from devices d where due_at <= now()
