@@ -135,17 +135,17 @@ func (r *Adapters) watch() {
 
 func (r *Adapters) check() {
 	r.mu.Lock()
-	ids := slices.Collect(maps.Keys(r.open))
+	open := maps.Clone(r.open)
 	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), checkEvery)
 	defer cancel()
-	for _, id := range ids {
+	for id, o := range open {
 		account, err := r.access.GetAccount(ctx, id)
 		meant := other(account.Config)
 		if account.Deleted {
 			meant = whichever
 		}
-		if err == nil {
+		if err == nil && meant(o) {
 			r.hints.Go(func() { r.drop(id, meant) })
 		}
 	}

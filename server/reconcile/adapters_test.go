@@ -87,24 +87,6 @@ func TestWhatAVendorTellsWithoutAnEndIsTakenInTogether(t *testing.T) {
 	b.until("the account is to be listed", func() bool { return b.woken() > before })
 }
 
-// A vendor tells without an end of what is done at a lock: each would be an event, and told to all who want to know.
-func TestOfWhatIsDoneAtLocksNoMoreIsToldThanPeopleDo(t *testing.T) {
-	t.Parallel()
-	b := start(t, options{profile: "august"})
-	b.stopEngine()
-	events, _ := b.telling()
-	before := b.woken()
-	for n := range 3000 {
-		events <- adapter.Event{Kind: adapter.LockOperated, Device: adapter.DeviceRef(b.lock), Operation: adapter.Operation{ID: fmt.Sprint(n), Locked: n%2 == 0, Method: adapter.ByHand}}
-	}
-	b.until("where the bolt is is looked at", func() bool { return b.woken() > before })
-	var told int
-	b.must(b.db.Pool.QueryRow(t.Context(), "select count(*) from events where event_type in ('lock.locked', 'lock.unlocked')").Scan(&told))
-	if told < 500 || told > 1500 {
-		t.Errorf("%d are told", told)
-	}
-}
-
 // What is put off is done when the adapter is closed: whoever works for the account from then on has not heard of it.
 func TestWhatWasPutOffIsDoneBeforeTheEnd(t *testing.T) {
 	t.Parallel()

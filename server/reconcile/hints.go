@@ -18,7 +18,7 @@ import (
 const (
 	hintsEvery, hintsFirst = 50 * time.Millisecond, 40 // what there is about devices
 	listEvery, listsFirst  = time.Second, 10           // the account as a whole
-	operated, operatedOnce = 50, 500                   // what somebody did at its locks, a second and at once: each is an event
+	operated, operatedOnce = 100, 500                  // what somebody did at its locks, a second and at once: each is an event
 	resyncIs               = 5                         // lists, as all its devices are read, too
 )
 

@@ -1,11 +1,16 @@
 package reconcile
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
 // A vendor that never ceases to ask for a look at everything has no more looks than one that pays for each: also where it
@@ -48,5 +53,23 @@ func TestLooksAtEverythingArePaidFor(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A vendor tells without an end of what is done at a lock: each would be an event, and told to all who want to know. What is
+// beyond what people do is looked at instead.
+func TestOfWhatIsDoneAtLocksNoMoreIsToldThanPeopleDo(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	h := &hints{Adapters: &Adapters{log: slog.New(slog.NewTextHandler(&log, nil))}, lists: rate.NewLimiter(rate.Every(listEvery), listsFirst),
+		doings: rate.NewLimiter(operated, 0), hurried: rate.Sometimes{Interval: time.Hour}} // with room for none: recording one would fail
+	for range 3 {
+		h.take([]adapter.Event{{Kind: adapter.LockOperated, Device: "l1"}, {Kind: adapter.AccessDenied, Device: "l1"}, {Kind: adapter.Jammed, Device: "l1"}})
+	}
+	if h.owed == nil || h.resync {
+		t.Error("nobody looks where the bolts are")
+	}
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
+		t.Errorf("it is logged %d times", n)
 	}
 }

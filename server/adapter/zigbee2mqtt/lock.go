@@ -189,9 +189,9 @@ func (a *Adapter) published(l *lock, payload []byte) {
 	}
 	if !a.hasRoom(l, w) {
 		a.crowded.Do(func() {
-			a.log.Warn("the locks have more places for codes than are remembered; what some of them publish is ignored", "lock", l.ref)
+			a.log.Warn("the locks have more places for codes than are remembered; those of some are ignored", "lock", l.ref)
 		})
-		return
+		w.Slots = nil
 	}
 	before := l.last
 	l.last = w
