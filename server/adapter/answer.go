@@ -88,7 +88,7 @@ func enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
 	}
 	inside := func() (func(), error) {
 		if h.keep(room) {
-			return func() {}, nil
+			return h.read, nil
 		}
 		return func() { <-room }, nil
 	}

@@ -19,7 +19,7 @@ type hold struct {
 
 // Hold is the context for a call whose answer, if it is a large one, keeps its room until release: what was read takes
 // memory until it is taken in, and what is written down of it takes others' time. Others wait for that room, so it is given
-// up after LargeWithin, and before anything else is asked with the same context.
+// up LargeWithin after it was read, and before anything else is asked with the same context.
 func Hold(ctx context.Context) (_ context.Context, release func()) {
 	h := &hold{}
 	return context.WithValue(ctx, holdKey{}, h), func() { h.giveUp(true) }
@@ -46,14 +46,28 @@ func (h *hold) keep(room chan struct{}) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.over {
-		return false
+	if !h.over {
+		h.rooms = append(h.rooms, room)
 	}
-	if h.late == nil {
-		h.late = time.AfterFunc(LargeWithin, func() { h.giveUp(false) })
+	return !h.over
+}
+
+// read says that the answer is read: from now on it is being written down.
+func (h *hold) read() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.rooms) == 0 || h.late != nil {
+		return
 	}
-	h.rooms = append(h.rooms, room)
-	return true
+	var late *time.Timer
+	late = time.AfterFunc(LargeWithin, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.late == late { // otherwise it is another answer by now
+			h.empty()
+		}
+	})
+	h.late = late
 }
 
 // giveUp leaves all rooms; for good: none is kept any more.
@@ -63,10 +77,16 @@ func (h *hold) giveUp(forGood bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.empty()
+	h.over = h.over || forGood
+}
+
+// empty leaves all rooms; with h.mu held.
+func (h *hold) empty() {
 	for _, room := range h.rooms {
 		<-room
 	}
-	h.rooms, h.over = nil, h.over || forGood
+	h.rooms = nil
 	if h.late != nil {
 		h.late.Stop()
 		h.late = nil

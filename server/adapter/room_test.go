@@ -15,9 +15,12 @@ func TestARoomIsGivenUpAfterAWhile(t *testing.T) {
 		held, release := Hold(t.Context())
 		defer release()
 		for range 2 {
-			if _, err := enter(held, room); err != nil {
+			read, err := enter(held, room)
+			if err != nil {
 				t.Fatal(err)
 			}
+			time.Sleep(time.Minute) // while it is being read it is not given up
+			read()
 			ctx, cancel := context.WithTimeout(t.Context(), LargeWithin+time.Second)
 			defer cancel()
 			begin := time.Now()

@@ -21,7 +21,7 @@ func TestLargeAnswersWaitUntilTheOneBeforeIsWrittenDown(t *testing.T) {
 		"of locks": {"/locks", "locks", `{"lock_id":"l%d","name":"` + strings.Repeat("n", 500) + `"}`, "devices", "update connected_accounts set due_at = now(), wake_seq = wake_seq + 1"},
 	} {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // one of them would wait for the other
-			var large atomic.Bool
+			var large, served atomic.Bool
 			b := start(t, options{profile: "august", vendor: func(w http.ResponseWriter, r *http.Request) bool {
 				if !large.Load() || r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, test.path) {
 					return false
@@ -30,9 +30,15 @@ func TestLargeAnswersWaitUntilTheOneBeforeIsWrittenDown(t *testing.T) {
 				for n := range 2500 {
 					fmt.Fprintf(w, ","+test.entry, n+1)
 				}
+				served.Store(true)
 				io.WriteString(w, "]}")
 				return true
 			}})
+			b.until("all is at rest", func() (rests bool) {
+				b.must(b.db.Pool.QueryRow(t.Context(), `select not exists (select from leases where held_until > now()) and not exists (select from devices where due_at <= now())
+					and not exists (select from connected_accounts where due_at <= now())`).Scan(&rests))
+				return rests
+			})
 			tx, err := b.db.Pool.Begin(t.Context())
 			b.must(err)
 			defer tx.Rollback(context.WithoutCancel(t.Context()))
@@ -43,7 +49,7 @@ func TestLargeAnswersWaitUntilTheOneBeforeIsWrittenDown(t *testing.T) {
 			b.must(err)
 			b.until("it is about to be written down", func() (waits bool) {
 				b.must(b.db.Pool.QueryRow(t.Context(), "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())").Scan(&waits))
-				return waits
+				return waits && served.Load()
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
