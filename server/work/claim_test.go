@@ -7,78 +7,127 @@ import (
 	"github.com/google/uuid"
 )
 
-type nobodys struct {
-	Lane
-	owners map[uuid.UUID]Owners
-}
-
-func (n nobodys) Owners(context.Context, []uuid.UUID) (map[uuid.UUID]Owners, error) {
-	return n.owners, nil
-}
-
 // Of an owner so many keys are in hand; of those that the sweep has found half, and few where the lane has no more room.
 func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 	t.Parallel()
+	account, customer := uuid.New(), uuid.New()
+	one := func() Owners { return Owners{account, uuid.New()} }
+	each := func() Owners { return Owners{uuid.New(), customer} }
+	few := func() func() Owners { // accounts of one customer with twenty keys each
+		n, account := 0, uuid.Nil
+		return func() Owners {
+			if n%20 == 0 {
+				account = uuid.New()
+			}
+			n++
+			return Owners{account, customer}
+		}
+	}
 	for name, test := range map[string]struct {
+		owners         func() Owners
 		woken, crowded bool
-		want           int
-	}{"woken": {true, false, 250}, "found": {false, false, 125}, "crowded": {true, true, 16}} {
+		keys, want     int
+		hungry         int
+	}{
+		"of one account, woken":         {one, true, false, 300, 250, 1},
+		"of one account, found":         {one, false, false, 300, 125, 1},
+		"of one account, crowded":       {one, true, true, 300, 16, 0},
+		"of nobody":                     {func() Owners { return Owners{} }, false, true, 300, 300, 0},
+		"of one customer":               {func() Owners { return Owners{Wide: customer} }, true, false, 3000, 1500, 1},
+		"of one customer, crowded":      {func() Owners { return Owners{Wide: customer} }, true, true, 3000, 16, 0},
+		"of accounts of one customer":   {few(), true, false, 3000, 1500 + 75*16, 1}, // all of 75 accounts, and sixteen of each other
+		"of accounts with one key each": {each, false, true, 1000, 1000, 0},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			hungry := 0
-			owner, lane := uuid.New(), nobodys{owners: map[uuid.UUID]Owners{}}
-			s := newShares(lane, 200, 2000, func() { hungry++ })
-			var keys []uuid.UUID
-			for range 300 {
-				key := uuid.New()
-				keys = append(keys, key)
-				lane.owners[key] = Owners{Narrow: owner, Wide: uuid.New()}
-			}
-			if err := s.learn(t.Context(), keys); err != nil {
-				t.Fatal(err)
-			}
+			s := newShares(nil, 200, 2000, func() bool { hungry++; return true })
 			var claims []*claim
-			for _, key := range keys {
-				if c, ok := s.claim(key, test.woken, test.crowded); ok {
+			var full Crowds
+			for range test.keys {
+				c, of := s.claim(test.owners(), test.woken, test.crowded)
+				if c != nil {
 					claims = append(claims, c)
+				} else {
+					full.add(of)
 				}
 			}
 			if len(claims) != test.want {
 				t.Errorf("%d are", len(claims))
 			}
-			if full := len(s.crowds().Narrow) == 1; full != (test.want >= 125) {
-				t.Errorf("the sweep looks past it: %v", full)
+			if (full.count() > 0) != (test.want < test.keys) {
+				t.Errorf("so many have too many: %d", full.count())
 			}
 			for _, c := range claims {
 				c.leave()
 			}
-			if hungry != 1 || len(s.taken[narrow]) != 0 {
-				t.Errorf("told %d times that there is room, and %d shares are left", hungry, len(s.taken[narrow]))
+			if hungry != test.hungry || len(s.taken[narrow])+len(s.taken[wide]) != 0 {
+				t.Errorf("told %d times that there is room, and %d shares are left", hungry, len(s.taken[narrow])+len(s.taken[wide]))
 			}
 		})
 	}
 }
 
+// Where it cannot be told that there is room, that is told the next time.
+func TestThatThereIsRoomIsToldUntilItIsHeard(t *testing.T) {
+	t.Parallel()
+	told := 0
+	s := newShares(nil, 200, 2000, func() bool { told++; return told > 2 })
+	owner := Owners{Narrow: uuid.New()}
+	var claims []*claim
+	for range 126 {
+		if c, _ := s.claim(owner, false, false); c != nil {
+			claims = append(claims, c)
+		}
+	}
+	for _, c := range claims {
+		c.leave()
+	}
+	if told != 3 {
+		t.Errorf("told %d times", told)
+	}
+}
+
+type counted struct {
+	Lane
+	asked int
+}
+
+func (c *counted) Owners(_ context.Context, keys []uuid.UUID) (map[uuid.UUID]Owners, error) {
+	c.asked += len(keys)
+	all := map[uuid.UUID]Owners{}
+	for _, key := range keys {
+		all[key] = Owners{Wide: key}
+	}
+	return all, nil
+}
+
 func TestWhoseKeysAreIsRememberedOfSoMany(t *testing.T) {
 	t.Parallel()
-	lane := nobodys{owners: map[uuid.UUID]Owners{}}
-	s := newShares(lane, 200, 2000, func() {})
+	lane := &counted{}
+	s := newShares(lane, 200, 2000, func() bool { return true })
 	for range 12 {
 		var keys []uuid.UUID
 		for range 1000 {
-			key := uuid.New()
-			keys, lane.owners[key] = append(keys, key), Owners{Wide: uuid.New()}
+			keys = append(keys, uuid.New())
 		}
-		if err := s.learn(t.Context(), keys); err != nil {
-			t.Fatal(err)
-		}
-		for _, key := range keys {
-			if s.owners[key] != lane.owners[key] {
-				t.Fatal("it forgets what it has just learnt")
+		for range 2 {
+			before := lane.asked
+			all, err := s.of(t.Context(), keys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, key := range keys {
+				if all[key].Wide != key {
+					t.Fatal("it is somebody else's")
+				}
+			}
+			if n := lane.asked - before; n != 0 && n != 1000 {
+				t.Errorf("asked for %d", n)
 			}
 		}
 	}
-	if len(s.owners) > ownersKept {
-		t.Errorf("of %d", len(s.owners))
+	if len(s.owners) > ownersKept || lane.asked != 12_000 {
+		t.Errorf("%d are remembered; asked for %d", len(s.owners), lane.asked)
 	}
 }

@@ -85,19 +85,19 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{waker: waker, db: waker.db, opt: opt, holder: uuid.New(), lanes: map[string]Lane{},
-		slots: map[string]chan struct{}{}, shares: map[string]*shares{}, mostInHand: max(leastInHand, 2*opt.Workers), hungry: make(chan string, 1), pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, causes: map[wakeUp][]traces.Cause{}, inHand: map[string]int{}}
+		slots: map[string]chan struct{}{}, shares: map[string]*shares{}, mostInHand: max(leastInHand, 2*opt.Workers), hungry: make(chan string, len(lanes)), pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, causes: map[wakeUp][]traces.Cause{}, inHand: map[string]int{}}
 	queues := map[string]river.QueueConfig{}
 	for _, l := range lanes {
 		e.lanes[l.Name()] = l
 		e.slots[l.Name()] = make(chan struct{}, opt.Workers)
 		if owned, ok := l.(Owned); ok {
-			e.shares[l.Name()] = newShares(owned, opt.Workers, e.mostInHand, func() { e.refill(l.Name()) })
+			e.shares[l.Name()] = newShares(owned, opt.Workers, e.mostInHand, func() bool { return e.refill(l.Name()) })
 		}
 		queues[l.Name()] = river.QueueConfig{MaxWorkers: fetchers}
 	}
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(func(_ context.Context, job *river.Job[wakeUp]) error {
-		e.here(job.Args, traces.Cause{}) // the job has done its part: should this process end now, the sweep of another finds the key
+		e.here(job.Args, traces.Cause{}, true) // the job has done its part: should this process end now, the sweep of another finds the key
 		return nil
 	}))
 	var err error
@@ -266,15 +266,16 @@ func drain(ctx context.Context, lane Lane, lease *Lease, id uuid.UUID) (again ti
 func (e *Engine) after(w wakeUp, d time.Duration) {
 	t := time.AfterFunc(d, func() {
 		e.timers.Delete(w)
-		e.here(w, traces.Cause{})
+		e.here(w, traces.Cause{}, false)
 	})
 	if old, loaded := e.timers.Swap(w, t); loaded {
 		old.(*time.Timer).Stop()
 	}
 }
 
-// here has a key looked at in this process. Whatever is committed before it is called will be seen.
-func (e *Engine) here(w wakeUp, cause traces.Cause) {
+// here has a key looked at in this process. Whatever is committed before it is called will be seen. Woken: somebody may wait
+// for it.
+func (e *Engine) here(w wakeUp, cause traces.Cause, woken bool) {
 	if _, ok := e.lanes[w.Lane]; !ok {
 		return // of a version of the program that had it
 	}
@@ -290,7 +291,7 @@ func (e *Engine) here(w wakeUp, cause traces.Cause) {
 	}
 	if e.inHand[w.Lane] < 2*e.mostInHand {
 		e.because(w, cause)
-		e.begin(w, nil)
+		e.begin(w, nil, woken)
 	}
 }
 
@@ -302,40 +303,36 @@ func (e *Engine) because(w wakeUp, cause traces.Cause) {
 }
 
 // begin looks at a key that is claimed, or, where c is nil, has yet to be; with e.mu held.
-func (e *Engine) begin(w wakeUp, c *claim) {
+func (e *Engine) begin(w wakeUp, c *claim, woken bool) {
 	e.looking[w] = false
 	e.inHand[w.Lane]++
 	e.running.Go(func() {
-		for e.inTurn(w, c) {
-			c = nil
+		for again := true; again; c = nil {
+			again, woken = e.inTurn(w, c, woken)
 		}
 	})
 }
 
-// inTurn waits for a slot and looks at a key. It says whether to do so again.
-func (e *Engine) inTurn(w wakeUp, c *claim) (again bool) {
+// inTurn waits for a slot and looks at a key. It says whether to do so again, and whether as one that was woken.
+func (e *Engine) inTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
 	if c == nil {
-		var ok bool
-		if c, ok = e.claim(w); !ok {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.letGo(w)
-			return false
-		}
+		c = e.claim(w, woken)
 	}
-	defer c.leave()
-	if !c.enter(e.working) {
+	if c != nil {
+		defer c.leave()
+	}
+	if c == nil || !c.enter(e.working) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.letGo(w)
-		return false
+		return false, false
 	}
 	slots := e.slots[w.Lane]
 	select {
 	case slots <- struct{}{}:
 		defer func() { <-slots }()
 	case <-e.working.Done():
-		return false
+		return false, false
 	}
 	e.mu.Lock()
 	e.looking[w] = false
@@ -346,20 +343,21 @@ func (e *Engine) inTurn(w wakeUp, c *claim) (again bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if (more || e.looking[w]) && e.sweeping.Err() == nil {
-		return true
+		return true, woken || e.looking[w]
 	}
 	e.letGo(w)
-	return false
+	return false, false
 }
 
-// claim finds out whose a key is that was woken. Where the database fails it is nobody's: whoever looks at it will see.
-func (e *Engine) claim(w wakeUp) (*claim, bool) {
+// claim takes a key in hand; nil: there are too many. Where the database fails it is nobody's: whoever looks at it will see.
+func (e *Engine) claim(w wakeUp, woken bool) *claim {
 	s := e.shares[w.Lane]
-	_ = s.learn(e.working, []uuid.UUID{w.ID})
+	of, _ := s.of(e.working, []uuid.UUID{w.ID})
 	e.mu.Lock()
 	crowded := e.inHand[w.Lane] > e.mostInHand
 	e.mu.Unlock()
-	return s.claim(w.ID, true, crowded)
+	c, _ := s.claim(of[w.ID], woken, crowded)
+	return c
 }
 
 // letGo looks no longer at a key; with e.mu held. Where it is due, the sweep finds it.

@@ -23,14 +23,15 @@ type Owners struct{ Narrow, Wide uuid.UUID }
 // Crowds are the owners of whose keys so many are in hand that there is no room for another. Neither list is nil.
 type Crowds struct{ Narrow, Wide []uuid.UUID }
 
-// add adds the owner of whom there was one key too many: the narrow one, where there is one.
-func (c *Crowds) add(owners [2]uuid.UUID) {
-	to, owner := &c.Narrow, owners[narrow]
-	if owner == uuid.Nil {
-		to, owner = &c.Wide, owners[wide]
-	}
-	if !slices.Contains(*to, owner) {
-		*to = append(*to, owner)
+// add adds the owner of whom there was one key too many.
+func (c *Crowds) add(full Owners) {
+	for _, o := range []struct {
+		to    *[]uuid.UUID
+		owner uuid.UUID
+	}{{&c.Narrow, full.Narrow}, {&c.Wide, full.Wide}} {
+		if o.owner != uuid.Nil && !slices.Contains(*o.to, o.owner) {
+			*o.to = append(*o.to, o.owner)
+		}
 	}
 }
 
@@ -47,9 +48,9 @@ const (
 // shares are those of the owners of one lane's keys.
 type shares struct {
 	lane   Owned
-	slots  [2]int // of each narrow, each wide owner
-	most   [2]int // keys of one in hand
-	hungry func() // one that had too many keys in hand has few by now: the sweep may find more
+	slots  [2]int      // of each narrow, each wide owner
+	most   [2]int      // keys of one in hand
+	hungry func() bool // one that had too many keys in hand has few by now: the sweep may find more; false: it cannot be told
 
 	mu     sync.Mutex
 	owners map[uuid.UUID]Owners // by key, as far as it is remembered
@@ -65,46 +66,47 @@ type share struct {
 	found   chan struct{}
 }
 
-func newShares(l Owned, workers, inHand int, hungry func()) *shares {
+func newShares(l Owned, workers, inHand int, hungry func() bool) *shares {
 	part := func(n int) int { return min(workers, max(leastShare, n)) }
 	return &shares{lane: l, slots: [2]int{part(workers / 8), part(workers * 3 / 4)}, most: [2]int{inHand / 8, inHand * 3 / 4}, hungry: hungry,
 		owners: map[uuid.UUID]Owners{}, taken: [2]map[uuid.UUID]*share{{}, {}}}
 }
 
-// learn finds out whose keys are.
-func (s *shares) learn(ctx context.Context, keys []uuid.UUID) error {
+// of finds out whose keys are.
+func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]Owners, error) {
 	if s == nil {
-		return nil
+		return nil, nil
 	}
+	all := make(map[uuid.UUID]Owners, len(keys))
 	var unknown []uuid.UUID
 	s.mu.Lock()
 	for _, key := range keys {
-		if _, ok := s.owners[key]; !ok {
+		if o, ok := s.owners[key]; ok {
+			all[key] = o
+		} else {
 			unknown = append(unknown, key)
 		}
 	}
 	s.mu.Unlock()
 	if len(unknown) == 0 {
-		return nil
+		return all, nil
 	}
 	owners, err := s.lane.Owners(ctx, unknown)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.owners)+len(unknown) > ownersKept {
+		clear(s.owners)
+	}
 	for _, key := range unknown {
-		s.owners[key] = owners[key]
-	}
-	for other := range s.owners {
-		if len(s.owners) <= ownersKept {
-			break
-		}
-		if !slices.Contains(keys, other) {
-			delete(s.owners, other)
+		all[key] = owners[key]
+		if len(s.owners) < ownersKept {
+			s.owners[key] = owners[key]
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // claim is a key that is in hand.
@@ -116,48 +118,45 @@ type claim struct {
 	leaves  []chan struct{}
 }
 
-// claim takes a key in hand, unless its owner has too many there; crowded: the lane has. A key of which it is not known
-// whose it is is nobody's.
-func (s *shares) claim(key uuid.UUID, woken, crowded bool) (c *claim, ok bool) {
-	c = &claim{shares: s, woken: woken}
+// claim takes a key of those owners in hand, unless one of them has too many there, who is full then; crowded: the lane has.
+// A narrow owner with few has room, whatever the wide one has.
+func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
+	c = &claim{shares: s, woken: woken, owners: [2]uuid.UUID{narrow: of.Narrow, wide: of.Wide}}
 	if s == nil {
-		return c, true
+		return c, full
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.owners[key]
-	c.owners = [2]uuid.UUID{narrow: o.Narrow, wide: o.Wide}
-	if o.Narrow != uuid.Nil {
-		return c, c.count(narrow, crowded)
+	few := false
+	for level, owner := range c.owners {
+		if owner == uuid.Nil {
+			continue
+		}
+		h := s.taken[level][owner]
+		if h == nil {
+			h = &share{slots: make(chan struct{}, s.slots[level]), found: make(chan struct{}, max(1, s.slots[level]*3/4))}
+		}
+		few = few || h.keys < fewKeys
+		if most := s.limit(level, woken); !few && (h.keys >= most || crowded) {
+			h.refused = h.refused || h.keys >= most
+			if level == narrow {
+				return nil, Owners{Narrow: owner}
+			}
+			return nil, Owners{Wide: owner}
+		}
+		c.counted[level] = h
 	}
-	return c, c.count(wide, crowded)
+	for level, h := range c.counted {
+		if h != nil {
+			s.taken[level][c.owners[level]] = h
+			h.keys++
+		}
+	}
+	return c, full
 }
 
-// count counts the key to an owner, unless that has too many; with the lock held. Half of the room is left to keys that were
-// woken: those that the sweep finds have waited, and are found again.
-func (c *claim) count(level int, crowded bool) bool {
-	owner := c.owners[level]
-	if owner == uuid.Nil || c.counted[level] != nil {
-		return true
-	}
-	h := c.taken[level][owner]
-	if h == nil {
-		h = &share{slots: make(chan struct{}, c.slots[level]), found: make(chan struct{}, max(1, c.slots[level]*3/4))}
-	}
-	most := c.limit(level, c.woken)
-	if crowded {
-		most = min(most, fewKeys)
-	}
-	if h.keys >= most {
-		h.refused = true
-		return false
-	}
-	c.taken[level][owner] = h
-	h.keys++
-	c.counted[level] = h
-	return true
-}
-
+// limit is how many keys of an owner may be in hand. Half of the room is left to keys that were woken: those that the sweep
+// finds have waited, and are found again.
 func (s *shares) limit(level int, woken bool) int {
 	if woken {
 		return s.most[level]
@@ -165,24 +164,10 @@ func (s *shares) limit(level int, woken bool) int {
 	return s.most[level] / 2
 }
 
-// enter waits until it is the key's turn among those of its owners. It is false where the wide one has too many in hand, or
-// ctx has ended.
+// enter waits until it is the key's turn among those of its owners. It is false where ctx has ended.
 func (c *claim) enter(ctx context.Context) bool {
-	if c.shares == nil {
-		return true
-	}
-	for level := range c.owners {
-		c.mu.Lock()
-		ok := c.count(level, false)
-		h := c.counted[level]
-		c.mu.Unlock()
-		if !ok {
-			return false
-		}
-		if h == nil {
-			continue
-		}
-		if !c.woken && !c.wait(ctx, h.found) || !c.wait(ctx, h.slots) {
+	for _, h := range c.counted {
+		if h != nil && (!c.woken && !c.wait(ctx, h.found) || !c.wait(ctx, h.slots)) {
 			return false
 		}
 	}
@@ -215,8 +200,7 @@ func (c *claim) leave() {
 		}
 		h.keys--
 		if h.refused && h.keys < c.limit(level, false)/2 {
-			h.refused = false
-			c.hungry()
+			h.refused = !c.hungry()
 		}
 		if h.keys == 0 {
 			delete(c.taken[level], c.owners[level])

@@ -75,14 +75,14 @@ func (o *owned) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid
 		due[id] = true
 	}
 	ids = nil
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for _, id := range o.keys {
 		own := o.owners[id]
 		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Narrow, own.Narrow) && !slices.Contains(but.Wide, own.Wide) {
 			ids = append(ids, id)
 		}
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	for _, id := range ids {
 		if o.first[id] == 0 {
 			o.first[id] = int(o.sweeps.Load())
@@ -211,6 +211,26 @@ func TestKeysThatAreWokenDoNotWaitForAllThatAreFound(t *testing.T) {
 	c.want(urgent)
 	wake(t, db, w, urgent)
 	until(t, "the urgent one is done", func() bool { return c.isDone(urgent) })
+	close(c.hang)
+	until(t, "all are done", c.finished)
+}
+
+// What there was no room for is found as soon as there is, and not with the next sweep.
+func TestWhatThereWasNoRoomForIsFoundOnceThereIs(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c, account := newOwned(), uuid.New()
+	c.found = 1000
+	c.hangs(account)
+	var ids []uuid.UUID
+	for range 300 {
+		ids = append(ids, c.add(work.Owners{Narrow: account}))
+	}
+	w := start(t, db, work.Options{Sweep: never, Workers: 40}, c)
+	for _, id := range ids {
+		wake(t, db, w, id)
+	}
+	until(t, "the share is taken", func() bool { return c.atWork() == 8 })
 	close(c.hang)
 	until(t, "all are done", c.finished)
 }

@@ -3,21 +3,29 @@ package work
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 const (
-	batch       = 1000 // keys that one look of a sweep finds
-	sweepRounds = 20   // of one sweep, each past the owners of whom the one before has found too many
+	batch       = 1000                   // keys that one look of a sweep finds
+	earlyPause  = 100 * time.Millisecond // between sweeps before their time
+	sweepRounds = 20                     // of one sweep, each past the owners of whom the one before has found too many
 )
 
 // sweep finds the keys that are due and that nobody has been told of, or that there was no room for.
 func (e *Engine) sweep() {
-	for next := time.After(e.pause()); ; {
+	next, hungry := time.After(e.pause()), e.hungry
+	for rested := (<-chan time.Time)(nil); ; {
 		select {
 		case <-e.sweeping.Done():
 			return
-		case lane := <-e.hungry:
+		case lane := <-hungry:
 			e.sweepLane(lane)
+			hungry, rested = nil, time.After(earlyPause)
+			continue
+		case <-rested:
+			hungry, rested = e.hungry, nil
 			continue
 		case <-next:
 			next = time.After(e.pause())
@@ -42,11 +50,13 @@ func (e *Engine) sweep() {
 // pause is that between two sweeps, which keeps instances out of step.
 func (e *Engine) pause() time.Duration { return e.opt.Sweep/2 + rand.N(e.opt.Sweep) }
 
-// refill has a lane swept before its time.
-func (e *Engine) refill(lane string) {
+// refill has a lane swept before its time. It is false where that cannot be told.
+func (e *Engine) refill(lane string) bool {
 	select {
 	case e.hungry <- lane:
-	default: // the next sweep will do
+		return true
+	default:
+		return false
 	}
 }
 
@@ -55,10 +65,13 @@ func (e *Engine) sweepLane(name string) (good bool) {
 	lane, s := e.lanes[name], e.shares[name]
 	crowds := s.crowds()
 	for range sweepRounds {
-		limit := batch + e.pauses.count(name) // those that rest do not keep others out
+		e.mu.Lock()
+		limit := batch + e.pauses.count(name) + int32(e.inHand[name]) // those that rest, or wait here, do not keep others out
+		e.mu.Unlock()
 		ids, err := lane.Sweep(e.sweeping, limit, crowds)
+		var of map[uuid.UUID]Owners
 		if err == nil {
-			err = s.learn(e.sweeping, ids)
+			of, err = s.of(e.sweeping, ids)
 		}
 		if err != nil {
 			if e.sweeping.Err() == nil {
@@ -69,7 +82,7 @@ func (e *Engine) sweepLane(name string) (good bool) {
 		}
 		known := crowds.count()
 		for _, id := range ids {
-			e.found(wakeUp{name, id}, &crowds)
+			e.found(wakeUp{name, id}, of[id], &crowds)
 		}
 		if crowds.count() == known || len(ids) < int(limit) {
 			break
@@ -78,18 +91,19 @@ func (e *Engine) sweepLane(name string) (good bool) {
 	return true
 }
 
-// found has a key looked at that the sweep has found, unless that is being done or it rests, or its owner has too many in
-// hand: that one is added to crowds.
-func (e *Engine) found(w wakeUp, crowds *Crowds) {
+// found has a key looked at that the sweep has found, unless that is being done or it rests, or one of its owners has too
+// many in hand, who is added to crowds.
+func (e *Engine) found(w wakeUp, of Owners, crowds *Crowds) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if _, ok := e.looking[w]; ok || e.sweeping.Err() != nil || e.inHand[w.Lane] >= e.mostInHand || e.pauses.rests(w) {
+	inHand := e.inHand[w.Lane]
+	if _, ok := e.looking[w]; ok || e.sweeping.Err() != nil || inHand >= 2*e.mostInHand || e.pauses.rests(w) {
 		return
 	}
-	c, ok := e.shares[w.Lane].claim(w.ID, false, false)
-	if !ok {
-		crowds.add(c.owners)
+	c, full := e.shares[w.Lane].claim(of, false, inHand >= e.mostInHand)
+	if c == nil {
+		crowds.add(full)
 		return
 	}
-	e.begin(w, c)
+	e.begin(w, c, false)
 }

@@ -73,7 +73,7 @@ func (w *Waker) WakeIf(ctx context.Context, tx store.Tx, lane string, id uuid.UU
 		cause := traces.CauseOf(ctx)
 		tx.Then(func() {
 			if wanted == nil || *wanted {
-				e.(*Engine).here(wakeUp{lane, id}, cause)
+				e.(*Engine).here(wakeUp{lane, id}, cause, true)
 			}
 		})
 		return nil
