@@ -2,7 +2,6 @@ package reconcile_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 )
 
 // A vendor's large answer that waits for the database has others of its size wait: all of them would be in memory at once.
@@ -51,17 +50,8 @@ func TestLargeAnswersWaitUntilTheOneBeforeIsWrittenDown(t *testing.T) {
 				b.must(b.db.Pool.QueryRow(t.Context(), "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())").Scan(&waits))
 				return waits && served.Load()
 			})
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			r, w := io.Pipe()
-			go func() {
-				io.WriteString(w, strings.Repeat("a", 1<<20+1))
-				cancel()
-				w.Close()
-			}()
-			defer r.Close()
-			if err := adapter.ReadAnswer(ctx, r, 8<<20, func([]byte) error { return nil }); !errors.Is(err, context.Canceled) {
-				t.Errorf("another is read meanwhile: %v", err)
+			if !adaptertest.LargeAnswerWaits(t) {
+				t.Error("another is read meanwhile")
 			}
 		})
 	}

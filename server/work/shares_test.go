@@ -27,11 +27,15 @@ type owned struct {
 }
 
 func newOwned() *owned {
-	o := &owned{counter: newCounter(), owners: map[uuid.UUID]work.Owners{}, first: map[uuid.UUID]int{}, hang: make(chan struct{})}
-	return o
+	return &owned{counter: newCounter(), owners: map[uuid.UUID]work.Owners{}, first: map[uuid.UUID]int{}, hang: make(chan struct{})}
 }
 
-// add makes a key that is due; it hangs, or does not.
+// of says whether a key is an owner's, for those that are not added meanwhile.
+func (o *owned) of(owner uuid.UUID) func(id uuid.UUID) bool {
+	return func(id uuid.UUID) bool { return o.owners[id].Narrow == owner || o.owners[id].Wide == owner }
+}
+
+// add makes a key that is due.
 func (o *owned) add(of work.Owners) uuid.UUID {
 	id := uuid.New()
 	o.owners[id] = of
@@ -40,9 +44,10 @@ func (o *owned) add(of work.Owners) uuid.UUID {
 	return id
 }
 
-func (o *owned) hangs(of uuid.UUID) {
+// hangs has some keys hang.
+func (o *owned) hangs(which func(id uuid.UUID) bool) {
 	o.during = func(ctx context.Context, _ *work.Lease, id uuid.UUID) error {
-		if own := o.owners[id]; own.Narrow != of && own.Wide != of {
+		if !which(id) {
 			return nil
 		}
 		o.hanging.Store(id, true)
@@ -119,7 +124,7 @@ func TestKeysOfOneOwnerLeaveRoomForThoseOfOthers(t *testing.T) {
 			t.Parallel()
 			db := open(t)
 			c, hog := newOwned(), uuid.New()
-			c.hangs(hog)
+			c.hangs(c.of(hog))
 			var hogs []uuid.UUID
 			for range 60 {
 				hogs = append(hogs, c.add(test.of(hog)))
@@ -148,7 +153,7 @@ func TestSweepLooksPastAnOwnerOfWhomTooManyAreInHand(t *testing.T) {
 	db := open(t)
 	c, hog := newOwned(), uuid.New()
 	c.found = 100
-	c.hangs(hog)
+	c.hangs(c.of(hog))
 	var hogs []uuid.UUID
 	for range 600 {
 		hogs = append(hogs, c.add(work.Owners{Narrow: hog}))
@@ -189,17 +194,7 @@ func TestKeysThatAreWokenDoNotWaitForAllThatAreFound(t *testing.T) {
 	c, account := newOwned(), uuid.New()
 	c.found = 300
 	urgent := uuid.New()
-	c.during = func(ctx context.Context, _ *work.Lease, id uuid.UUID) error {
-		if id == urgent {
-			return nil
-		}
-		c.hanging.Store(id, true)
-		select {
-		case <-c.hang:
-		case <-ctx.Done():
-		}
-		return nil
-	}
+	c.hangs(func(id uuid.UUID) bool { return id != urgent })
 	for range 60 {
 		c.add(work.Owners{Narrow: account})
 	}
@@ -221,7 +216,7 @@ func TestWhatThereWasNoRoomForIsFoundOnceThereIs(t *testing.T) {
 	db := open(t)
 	c, account := newOwned(), uuid.New()
 	c.found = 1000
-	c.hangs(account)
+	c.hangs(c.of(account))
 	var ids []uuid.UUID
 	for range 300 {
 		ids = append(ids, c.add(work.Owners{Narrow: account}))
