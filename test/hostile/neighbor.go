@@ -11,6 +11,8 @@ import (
 // prepare makes those who misbehave known to the server; they behave until they are told otherwise.
 func (b *bed) prepare(ctx context.Context, s scenario) error {
 	if b.neighbor != nil {
+		b.neighbor.server.thaw()
+		defer b.neighbor.server.freeze()
 		if err := b.neighbor.prepare(ctx, s); err != nil {
 			return err
 		}
@@ -53,12 +55,15 @@ func (b *bed) begin(ctx context.Context, s scenario) (note string, err error) {
 
 // elsewhere measures the healthy client while another server on this machine has the attack, with attackers and a database of
 // its own: what that takes of the machine, the client's own server cannot help. The other's customer does nothing, so that
-// its endpoints are told only of what the attackers do; by themselves they have nothing to answer.
+// its endpoints are told only of what the attackers do; by themselves they have nothing to answer. Out of its turn that
+// server is stopped: what an attack leaves it to do would be added to the next.
 func (b *bed) elsewhere(ctx context.Context, s scenario) (f Figures, err error) {
 	n := b.neighbor
 	if slices.Equal(s.attacks, []string{"endpoints"}) {
 		return f, nil
 	}
+	n.server.thaw()
+	defer n.server.freeze()
 	if _, err := n.begin(ctx, s); err != nil {
 		return f, err
 	}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -73,6 +74,11 @@ func (s *server) kill() {
 	_ = s.cmd.Process.Kill() // it may have ended
 	<-s.ended
 }
+
+// freeze has it do nothing until thaw.
+func (s *server) freeze() { _ = s.cmd.Process.Signal(syscall.SIGSTOP) } // it may have ended
+
+func (s *server) thaw() { _ = s.cmd.Process.Signal(syscall.SIGCONT) } // it may have ended
 
 // alive fails when the server has ended.
 func (s *server) alive() error {
