@@ -44,6 +44,7 @@ var parts = []part{
 		return measureWebhooks(ctx, o.rounds, o.length)
 	}},
 	{"terraform", true, measureTerraform},
+	{"imports", true, measureImports},
 	{"lists", false, func(ctx context.Context, o options) ([]figure, error) {
 		return measureLists(ctx, o.rounds, o.rows, o.only)
 	}},

@@ -2,9 +2,6 @@ package access
 
 import (
 	"context"
-	"fmt"
-
-	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
@@ -82,42 +79,4 @@ func (r *reading) poolOnly(ctx context.Context, seq int64, found []Found) error 
 		}
 	}
 	return r.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: r.d.DeviceID, WakeSeq: seq, RereadAt: r.again, EmptiedAt: doubted})
-}
-
-// leftInPool takes a code off the device that was in the pool of a device that was given up: of this one, before it has
-// come back as another. It is known by its identifier, where its vendor keeps that, else by its reference, name and PIN.
-func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error) {
-	key, err := uuid.Parse(f.Key)
-	if err != nil && f.PIN == "" {
-		return false, nil
-	}
-	rows, err := r.tx.LeftInPool(ctx, store.LeftInPoolParams{WorkspaceID: r.d.WorkspaceID, Key: key, VendorRef: f.Ref, Name: f.Name})
-	if err != nil {
-		return false, fmt.Errorf("look for a pool that was left: %w", err)
-	}
-	for _, was := range rows {
-		pin, err := r.s.pinOf(was)
-		if err != nil {
-			return false, err
-		}
-		if was.AccessCodeID != key && pin != f.PIN {
-			continue
-		}
-		if err := r.tx.DeleteAccessCode(ctx, was.AccessCodeID); err != nil {
-			return false, err
-		}
-		row := store.AccessCode{AccessCodeID: newID(), DeviceID: r.d.DeviceID}
-		r.s.setPIN(&row, pin)
-		c, err := r.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID,
-			IsManaged: true, Name: was.Name, PinSealed: row.PinSealed, PinMac: row.PinMac, Status: string(StatusSet), PreferNativeScheduling: true,
-			VendorRef: &f.Ref, WantedAt: r.now, IsBackup: true, InPool: true})
-		if err != nil {
-			return false, fmt.Errorf("write down a code of a pool that was left: %w", err)
-		}
-		r.before[c.AccessCodeID] = c
-		r.codes = append(r.codes, &c)
-		r.seen[c.AccessCodeID] = true
-		return true, r.expire(ctx, &c)
-	}
-	return false, nil
 }

@@ -35,7 +35,7 @@ func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, se
 		if t.d.RemovedAt != nil { // since the read began
 			return nil
 		}
-		read := &reading{deviceTx: t, seen: map[uuid.UUID]bool{}}
+		read := newReading(t, found)
 		if !t.d.IsManaged {
 			return read.poolOnly(ctx, seq, found)
 		}
@@ -44,11 +44,19 @@ func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, se
 				return err
 			}
 		}
+		if err := read.keepOthers(ctx); err != nil {
+			return err
+		}
 		doubted := read.doubted(found)
-		for _, c := range append([]*store.AccessCode(nil), t.codes...) {
-			if !read.seen[c.AccessCodeID] && doubted == nil && !offline(*c) {
-				if err := read.missing(ctx, c); err != nil {
-					return err
+		if doubted == nil {
+			if err := read.othersLeft(ctx); err != nil {
+				return err
+			}
+			for _, c := range slices.Clone(t.codes) {
+				if !read.seen[c.AccessCodeID] && !offline(*c) {
+					if err := read.missing(ctx, c); err != nil {
+						return err
+					}
 				}
 			}
 		}
@@ -74,9 +82,25 @@ func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, se
 // reading is the state of one RecordRead.
 type reading struct {
 	*deviceTx
+	found   []Found
 	seen    map[uuid.UUID]bool
-	again   *time.Time // when to read once more before believing it
-	changed bool       // something left the device or became another: what was refused may fit now
+	byRef   map[string]*store.AccessCode // who had that reference last
+	managed []*store.AccessCode
+	others  []*store.AccessCode // of somebody else, and new: keepOthers writes them down
+	left    *[]store.AccessCode // what leftInPool looks among; nil: not read yet
+	again   *time.Time          // when to read once more before believing it
+	changed bool                // something left the device or became another: what was refused may fit now
+}
+
+func newReading(t *deviceTx, found []Found) *reading {
+	r := &reading{deviceTx: t, found: found, seen: map[uuid.UUID]bool{}, byRef: map[string]*store.AccessCode{}}
+	for _, c := range t.codes {
+		r.byRef[text(c.VendorRef)] = c
+		if c.IsManaged {
+			r.managed = append(r.managed, c)
+		}
+	}
+	return r
 }
 
 // doubted is since when the list has been empty although nothing of ours was to leave; nil where that is to be
@@ -111,7 +135,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		if f.Removing || f.Failure != nil {
 			return nil
 		}
-		return r.foreign(ctx, f)
+		return r.other(ctx, f)
 	}
 	if c.IsManaged && c.AppliedGen == 0 && f.Failure != nil && !f.Confirmed {
 		return r.stillborn(ctx, c, f)
@@ -119,7 +143,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	r.seen[c.AccessCodeID] = true
 	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || text(c.VendorRef) != f.Ref // it has what was written
 	if text(c.VendorRef) != f.Ref {
-		c.VendorRef = &f.Ref
+		c.VendorRef, r.byRef[f.Ref] = &f.Ref, c
 	}
 	if !c.IsManaged {
 		r.refresh(c, f)
@@ -192,14 +216,12 @@ func (r *reading) lags(c *store.AccessCode) bool {
 
 // owner is the row that a code on the device belongs to, nil when there is none.
 func (r *reading) owner(f Found) *store.AccessCode {
-	for _, c := range r.codes {
-		if text(c.VendorRef) == f.Ref && f.Ref != "" {
-			return c
-		}
+	if c := r.byRef[f.Ref]; c != nil && f.Ref != "" && text(c.VendorRef) == f.Ref {
+		return c
 	}
 	mac := r.mac(f.PIN)
-	for _, c := range r.codes {
-		if !c.IsManaged || c.VendorRef != nil || offline(*c) {
+	for _, c := range r.managed {
+		if c.VendorRef != nil || offline(*c) {
 			continue
 		}
 		// Its reference was never recorded: the vendor has kept ours, or the PIN tells, or the place it was to have.
@@ -237,26 +259,6 @@ func sameSecond(a, b *time.Time) bool {
 		return a == b
 	}
 	return a.Truncate(time.Second).Equal(b.Truncate(time.Second))
-}
-
-// foreign keeps a code of somebody else's as an unmanaged one.
-func (r *reading) foreign(ctx context.Context, f Found) error {
-	if left, err := r.leftInPool(ctx, f); err != nil || left {
-		return err
-	}
-	row := store.AccessCode{AccessCodeID: newID(), DeviceID: r.d.DeviceID}
-	r.s.setPIN(&row, f.PIN)
-	c, err := r.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID,
-		Name: nonEmpty(f.Name), PinSealed: row.PinSealed, PinMac: row.PinMac, StartsAt: f.StartsAt, EndsAt: f.EndsAt,
-		Status: string(StatusSet), PreferNativeScheduling: true, VendorRef: &f.Ref, WantedAt: r.now})
-	if err != nil {
-		return err
-	}
-	r.before[c.AccessCodeID] = c
-	r.disabled(&c, f.Disabled)
-	r.codes = append(r.codes, &c)
-	r.seen[c.AccessCodeID] = true
-	return r.s.emit(ctx, r.tx, "access_code.unmanaged.created", aboutCode(r.d, c))
 }
 
 // refresh takes over what an unmanaged code has become at the device.

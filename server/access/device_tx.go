@@ -47,14 +47,13 @@ func (s *Service) onDevice(ctx context.Context, h Holder, id uuid.UUID, doing st
 		if err := f(t); err != nil {
 			return err
 		}
+		var changed []*store.AccessCode
 		for _, c := range t.codes {
 			if !reflect.DeepEqual(t.before[c.AccessCodeID], *c) {
-				if err := save(ctx, tx, *c); err != nil {
-					return err
-				}
+				changed = append(changed, c)
 			}
 		}
-		return nil
+		return store.Each(ctx, tx, changed, func(tx store.Tx, c *store.AccessCode) error { return save(ctx, tx, *c) })
 	})
 	if err != nil {
 		return fmt.Errorf("%s of device %s: %w", doing, id, err)

@@ -101,6 +101,39 @@ func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a abo
 	return s.writeEvent(ctx, tx, arg)
 }
 
+// happening is what emitAll tells of.
+type happening struct {
+	eventType string
+	about
+}
+
+// emitAll is emit for many events, which are of one workspace.
+func (s *Service) emitAll(ctx context.Context, tx store.Tx, all []happening) error {
+	var rows []store.InsertEventParams
+	for _, h := range all {
+		row, err := s.eventOf(h.eventType, h.about)
+		if err != nil {
+			return err
+		}
+		if !h.untold {
+			rows = append(rows, row)
+		}
+	}
+	waits := false
+	err := store.Each(ctx, tx, rows, func(tx store.Tx, row store.InsertEventParams) error {
+		one, err := tx.InsertEvent(ctx, row)
+		waits = waits || one
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write %d events: %w", len(rows), err)
+	}
+	if !waits {
+		return nil
+	}
+	return s.waker.Wake(ctx, tx, OutboxLane, rows[0].WorkspaceID)
+}
+
 // eventOf is the row of an event. Its type must be one of eventFields.
 func (s *Service) eventOf(eventType string, a about) (arg store.InsertEventParams, err error) {
 	if _, known := eventFields[eventType]; !known {

@@ -50,6 +50,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 			known[r.VendorRef] = r
 		}
 		seen := map[string]bool{}
+		var fresh []FoundDevice
 		for _, f := range found {
 			if seen[f.Ref] || !keepable(f.Ref) { // some vendors list a device once per owner
 				continue
@@ -67,20 +68,27 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 				ok = false
 			}
 			if !ok {
-				err = s.addDevice(ctx, tx, a, f)
-			} else {
-				err = s.refreshDevice(ctx, tx, r, f)
+				fresh = append(fresh, f)
+				continue
 			}
-			if err != nil {
+			if err := s.refreshDevice(ctx, tx, r, f); err != nil {
 				return err
 			}
 		}
+		if err := s.addDevices(ctx, tx, a, fresh); err != nil {
+			return err
+		}
+		var missing []uuid.UUID
 		for _, r := range known {
 			if r.RemovedAt == nil {
-				if err := s.wakeDevice(ctx, tx, r.DeviceID, true); err != nil {
-					return err
-				}
+				missing = append(missing, r.DeviceID)
 			}
+		}
+		if err := tx.WakeToRead(ctx, missing); err != nil {
+			return err
+		}
+		if err := s.wakeAll(ctx, tx, missing); err != nil {
+			return err
 		}
 		return s.accountSynced(ctx, tx, a)
 	})
@@ -90,40 +98,64 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 	return nil
 }
 
-func (s *Service) addDevice(ctx context.Context, tx store.Tx, a store.ConnectedAccount, f FoundDevice) error {
+func (s *Service) addDevices(ctx context.Context, tx store.Tx, a store.ConnectedAccount, found []FoundDevice) error {
 	if !slices.Contains(a.AcceptedCapabilities, "lock") { // which is what all devices are so far
 		return nil
 	}
-	r := store.Device{DeviceID: newID(), WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID, IsManaged: a.ManageNewDevices}
-	var battery *string
-	if f.BatteryLevel != nil {
-		battery = new(BatteryStatus(*f.BatteryLevel))
+	var rows []store.InsertDeviceParams
+	var ids []uuid.UUID
+	var told []happening
+	var unpaid []store.Device
+	for _, f := range found {
+		row := s.deviceRow(a, f)
+		d := store.Device{DeviceID: row.DeviceID, WorkspaceID: row.WorkspaceID, ConnectedAccountID: row.ConnectedAccountID, IsManaged: row.IsManaged,
+			Online: row.Online, HubDisconnected: row.HubDisconnected, SubscriptionMissingAt: row.SubscriptionMissingAt}
+		rows, ids, told = append(rows, row), append(ids, row.DeviceID), append(told, happening{"device.added", aboutDevice(d)})
+		if d.Online {
+			told = append(told, happening{ofDevice(d, "connected"), aboutDevice(d)})
+		}
+		if d.SubscriptionMissingAt != nil {
+			unpaid = append(unpaid, d)
+		}
 	}
-	on, delay := f.AutoLock.columns()
-	r.Online, r.HubDisconnected = f.Online, f.HubDisconnected
-	if f.SubscriptionMissing {
-		r.SubscriptionMissingAt = new(s.opt.Now().UTC())
-	}
-	err := tx.InsertDevice(ctx, store.InsertDeviceParams{DeviceID: r.DeviceID, WorkspaceID: r.WorkspaceID, ConnectedAccountID: r.ConnectedAccountID,
-		VendorRef: f.Ref, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer, Model: f.Model, SerialNumber: f.SerialNumber,
-		Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel, Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags(),
-		IsManaged: r.IsManaged, ToldBattery: battery, SeenAt: s.opt.Now().UTC(),
-		AutoLockEnabled: on, AutoLockDelaySeconds: delay, HubDisconnected: f.HubDisconnected, SubscriptionMissingAt: r.SubscriptionMissingAt})
+	err := store.Each(ctx, tx, rows, func(tx store.Tx, row store.InsertDeviceParams) error { return tx.InsertDevice(ctx, row) })
 	if err != nil {
 		return err
 	}
-	if err := s.emit(ctx, tx, "device.added", aboutDevice(r)); err != nil {
+	if err := s.emitAll(ctx, tx, told); err != nil {
 		return err
 	}
-	if f.Online {
-		if err := s.emit(ctx, tx, ofDevice(r, "connected"), aboutDevice(r)); err != nil {
+	for _, d := range unpaid {
+		if err := s.tellSubscription(ctx, tx, store.Device{}, d); err != nil {
 			return err
 		}
 	}
-	if err := s.tellSubscription(ctx, tx, store.Device{}, r); err != nil {
-		return err
+	return s.wakeAll(ctx, tx, ids)
+}
+
+func (s *Service) wakeAll(ctx context.Context, tx store.Tx, devices []uuid.UUID) error {
+	for _, id := range devices {
+		if err := s.waker.Wake(ctx, tx, DeviceLane, id); err != nil {
+			return err
+		}
 	}
-	return s.waker.Wake(ctx, tx, DeviceLane, r.DeviceID)
+	return nil
+}
+
+func (s *Service) deviceRow(a store.ConnectedAccount, f FoundDevice) store.InsertDeviceParams {
+	now := s.opt.Now().UTC()
+	row := store.InsertDeviceParams{DeviceID: newID(), WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID, IsManaged: a.ManageNewDevices,
+		VendorRef: f.Ref, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer, Model: f.Model, SerialNumber: f.SerialNumber,
+		Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel, Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags(),
+		SeenAt: now, HubDisconnected: f.HubDisconnected}
+	row.AutoLockEnabled, row.AutoLockDelaySeconds = f.AutoLock.columns()
+	if f.BatteryLevel != nil {
+		row.ToldBattery = new(BatteryStatus(*f.BatteryLevel))
+	}
+	if f.SubscriptionMissing {
+		row.SubscriptionMissingAt = &now
+	}
+	return row
 }
 
 func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device, f FoundDevice) error {

@@ -8,19 +8,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// compare records what was found of a user, and says what there is to do for it, or in how long.
+// compare records what was found of a managed user, and says what there is to do for it, or in how long.
 func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSystem, u store.AcsUser, f FoundUser, found bool, groups []FoundGroup, now time.Time) (*Write, time.Duration, error) {
-	switch {
-	case !u.IsManaged && !found:
-		return nil, 0, s.userGone(ctx, tx, system, u)
-	case !u.IsManaged:
-		if has := applied(u); has != nil && has.equal(f.Profile) && same(u.VendorRef, &f.Ref) {
-			return nil, 0, nil
-		}
-		return nil, 0, tx.UnmanagedAcsUserFound(ctx, store.UnmanagedAcsUserFoundParams{AcsUserID: u.AcsUserID, FullName: f.FullName, EmailAddress: nonEmpty(f.Email),
-			PhoneNumber: nonEmpty(f.Phone), StartsAt: f.StartsAt, EndsAt: f.EndsAt, IsSuspended: f.Suspended, GroupRefs: append([]string{}, f.Groups...),
-			Applied: mustJSON(f.Profile), VendorRef: &f.Ref})
-	case u.DeletingAt != nil && !found:
+	if u.DeletingAt != nil && !found {
 		if wait := s.onItsWay(u, now); wait > 0 {
 			return nil, wait, nil
 		}

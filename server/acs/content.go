@@ -47,8 +47,14 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 		if todo, err = s.recordOthers(ctx, tx, r, rows, others); err != nil {
 			return err
 		}
+		if err := recordUnmanaged(ctx, tx, rows, there); err != nil {
+			return err
+		}
 		now := s.access.Now()
 		for _, u := range rows {
+			if !u.IsManaged {
+				continue
+			}
 			f, found := there[u.AcsUserID]
 			w, wait, err := s.compare(ctx, tx, r, u, f, found, groups, now)
 			if err != nil {
@@ -128,17 +134,42 @@ func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSyst
 			return nil, err
 		}
 	}
+	var fresh []FoundUser
 	for _, f := range others {
 		key, err := uuid.Parse(f.Key)
 		if err == nil && (slices.Contains(gone, key) || slices.ContainsFunc(rows, func(u store.AcsUser) bool { return u.AcsUserID == key && u.IsManaged })) {
 			todo = append(todo, Write{UserID: key, Ref: f.Ref, Delete: true, Stray: true})
 			continue
 		}
-		if err := insertFound(ctx, tx, r, f); err != nil {
-			return nil, err
+		fresh = append(fresh, f)
+	}
+	return todo, store.Each(ctx, tx, fresh, func(tx store.Tx, f FoundUser) error { return insertFound(ctx, tx, r, f) })
+}
+
+// recordUnmanaged takes over what somebody else has done with users of theirs. Of those that are gone nobody is told.
+func recordUnmanaged(ctx context.Context, tx store.Tx, rows []store.AcsUser, there map[uuid.UUID]FoundUser) error {
+	var gone []uuid.UUID
+	var changed []store.UnmanagedAcsUserFoundParams
+	for _, u := range rows {
+		f, found := there[u.AcsUserID]
+		switch has := applied(u); {
+		case u.IsManaged:
+		case !found:
+			gone = append(gone, u.AcsUserID)
+		case has == nil || !has.equal(f.Profile) || !same(u.VendorRef, &f.Ref):
+			changed = append(changed, store.UnmanagedAcsUserFoundParams{AcsUserID: u.AcsUserID, FullName: f.FullName, EmailAddress: nonEmpty(f.Email),
+				PhoneNumber: nonEmpty(f.Phone), StartsAt: f.StartsAt, EndsAt: f.EndsAt, IsSuspended: f.Suspended, GroupRefs: append([]string{}, f.Groups...),
+				Applied: mustJSON(f.Profile), VendorRef: &f.Ref})
 		}
 	}
-	return todo, nil
+	if gone != nil {
+		if err := tx.DeleteAcsUsers(ctx, gone); err != nil {
+			return err
+		}
+	}
+	return store.Each(ctx, tx, changed, func(tx store.Tx, arg store.UnmanagedAcsUserFoundParams) error {
+		return tx.UnmanagedAcsUserFound(ctx, arg)
+	})
 }
 
 func insertFound(ctx context.Context, tx store.Tx, r store.AcsSystem, f FoundUser) error {

@@ -105,9 +105,14 @@ func (s *Service) endSystem(ctx context.Context, tx store.Tx, r store.AcsSystem)
 	if err != nil {
 		return err
 	}
+	if err := recordUnmanaged(ctx, tx, users, nil); err != nil {
+		return err
+	}
 	for _, u := range users {
-		if err := s.userGone(ctx, tx, r, u); err != nil {
-			return err
+		if u.IsManaged {
+			if err := s.userGone(ctx, tx, r, u); err != nil {
+				return err
+			}
 		}
 	}
 	if err := s.recordParts(ctx, tx, r, nil, nil); err != nil {
@@ -147,18 +152,60 @@ type FoundEntrance struct{ Ref, Name string }
 
 // recordParts takes in the groups and the entrances of a system.
 func (s *Service) recordParts(ctx context.Context, tx store.Tx, r store.AcsSystem, groups []FoundGroup, entrances []FoundEntrance) error {
+	if err := s.recordEntrances(ctx, tx, r, entrances); err != nil {
+		return err
+	}
 	refs := []string{}
+	var puts []store.PutAcsAccessGroupParams
+	for _, g := range groups {
+		if keepable(g.Ref) {
+			refs = append(refs, g.Ref)
+			puts = append(puts, store.PutAcsAccessGroupParams{AcsAccessGroupID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID,
+				VendorRef: g.Ref, Name: access.Storable(g.Name), EntranceRefs: refsOf(g.Entrances)})
+		}
+	}
+	err := store.Each(ctx, tx, puts, func(tx store.Tx, put store.PutAcsAccessGroupParams) error { return tx.PutAcsAccessGroup(ctx, put) })
+	if err != nil {
+		return err
+	}
+	gone, err := tx.DeleteOtherAcsAccessGroups(ctx, store.DeleteOtherAcsAccessGroupsParams{AcsSystemID: r.AcsSystemID, Refs: refs})
+	if err != nil {
+		return err
+	}
+	for _, id := range gone {
+		if err := s.emitPart(ctx, tx, "acs_access_group.deleted", r, "acs_access_group_id", id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) recordEntrances(ctx context.Context, tx store.Tx, r store.AcsSystem, entrances []FoundEntrance) error {
+	refs := []string{}
+	var puts []store.PutAcsEntranceParams
 	for _, e := range entrances {
-		if !keepable(e.Ref) {
-			continue
+		if keepable(e.Ref) {
+			refs = append(refs, e.Ref)
+			puts = append(puts, store.PutAcsEntranceParams{AcsEntranceID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID,
+				VendorRef: e.Ref, Name: access.Storable(e.Name)})
 		}
-		id := access.NewID()
-		refs = append(refs, e.Ref)
-		kept, err := tx.PutAcsEntrance(ctx, store.PutAcsEntranceParams{AcsEntranceID: id, WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID, VendorRef: e.Ref, Name: access.Storable(e.Name)})
-		if err == nil && kept == id {
-			err = s.emitPart(ctx, tx, "acs_entrance.added", r, "acs_entrance_id", id)
+	}
+	var added []uuid.UUID
+	err := store.Each(ctx, tx, puts, func(tx store.Tx, put store.PutAcsEntranceParams) error {
+		kept, err := tx.PutAcsEntrance(ctx, put)
+		if err == nil && kept == put.AcsEntranceID {
+			added = append(added, kept)
 		}
-		if err != nil {
+		if store.IsNoRows(err) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range added {
+		if err := s.emitPart(ctx, tx, "acs_entrance.added", r, "acs_entrance_id", id); err != nil {
 			return err
 		}
 	}
@@ -168,26 +215,6 @@ func (s *Service) recordParts(ctx context.Context, tx store.Tx, r store.AcsSyste
 	}
 	for _, id := range gone {
 		if err := s.emitPart(ctx, tx, "acs_entrance.removed", r, "acs_entrance_id", id); err != nil {
-			return err
-		}
-	}
-	refs = []string{}
-	for _, g := range groups {
-		if !keepable(g.Ref) {
-			continue
-		}
-		refs = append(refs, g.Ref)
-		err := tx.PutAcsAccessGroup(ctx, store.PutAcsAccessGroupParams{AcsAccessGroupID: access.NewID(), WorkspaceID: r.WorkspaceID, AcsSystemID: r.AcsSystemID,
-			VendorRef: g.Ref, Name: access.Storable(g.Name), EntranceRefs: refsOf(g.Entrances)})
-		if err != nil {
-			return err
-		}
-	}
-	if gone, err = tx.DeleteOtherAcsAccessGroups(ctx, store.DeleteOtherAcsAccessGroupsParams{AcsSystemID: r.AcsSystemID, Refs: refs}); err != nil {
-		return err
-	}
-	for _, id := range gone {
-		if err := s.emitPart(ctx, tx, "acs_access_group.deleted", r, "acs_access_group_id", id); err != nil {
 			return err
 		}
 	}
@@ -207,10 +234,9 @@ func refsOf(all []string) []string {
 	return append([]string{}, slices.Compact(kept)...)
 }
 
-// userGone takes a user that is not on the system, and is not to be, from what is kept. Of those that somebody else
-// has made nobody is told.
+// userGone takes a managed user that is not on the system, and is not to be, from what is kept.
 func (s *Service) userGone(ctx context.Context, tx store.Tx, system store.AcsSystem, u store.AcsUser) error {
-	if err := tx.DeleteAcsUser(ctx, u.AcsUserID); err != nil || !u.IsManaged {
+	if err := tx.DeleteAcsUser(ctx, u.AcsUserID); err != nil {
 		return err
 	}
 	return s.emitUser(ctx, tx, "acs_user.deleted", system, u)

@@ -162,6 +162,15 @@ func (q *Queries) DeleteAccessCode(ctx context.Context, accessCodeID uuid.UUID) 
 	return err
 }
 
+const deleteAccessCodes = `-- name: DeleteAccessCodes :exec
+delete from access_codes where access_code_id = any($1::uuid[])
+`
+
+func (q *Queries) DeleteAccessCodes(ctx context.Context, accessCodeIds []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteAccessCodes, accessCodeIds)
+	return err
+}
+
 const findAccessCode = `-- name: FindAccessCode :one
 select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind from access_codes where workspace_id = $1 and access_code_id = $2 and not in_pool
 `
@@ -580,25 +589,19 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 
 const leftInPool = `-- name: LeftInPool :many
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
-where c.workspace_id = $1 and c.in_pool and (c.access_code_id = $2::uuid or (c.vendor_ref = $3::text and c.name = $4::text))
+where c.workspace_id = $1 and c.in_pool and (c.access_code_id = any($2::uuid[]) or c.vendor_ref = any($3::text[]))
   and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null)
 `
 
 type LeftInPoolParams struct {
 	WorkspaceID uuid.UUID
-	Key         uuid.UUID
-	VendorRef   string
-	Name        string
+	Keys        []uuid.UUID
+	VendorRefs  []string
 }
 
-// Codes of the pools of devices that were deleted, or whose accounts were disconnected, which may be that code on a device.
+// Codes of the pools of devices that were deleted, or whose accounts were disconnected, which may be those on a device.
 func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]AccessCode, error) {
-	rows, err := q.db.Query(ctx, leftInPool,
-		arg.WorkspaceID,
-		arg.Key,
-		arg.VendorRef,
-		arg.Name,
-	)
+	rows, err := q.db.Query(ctx, leftInPool, arg.WorkspaceID, arg.Keys, arg.VendorRefs)
 	if err != nil {
 		return nil, err
 	}

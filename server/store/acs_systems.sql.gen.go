@@ -657,9 +657,10 @@ func (q *Queries) LockAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (Acs
 }
 
 const putAcsAccessGroup = `-- name: PutAcsAccessGroup :exec
-insert into acs_access_groups (acs_access_group_id, workspace_id, acs_system_id, vendor_ref, name, entrance_refs)
+insert into acs_access_groups as g (acs_access_group_id, workspace_id, acs_system_id, vendor_ref, name, entrance_refs)
 values ($1, $2, $3, $4, $5, $6)
 on conflict (acs_system_id, vendor_ref) do update set name = excluded.name, entrance_refs = excluded.entrance_refs
+where (g.name, g.entrance_refs) <> (excluded.name, excluded.entrance_refs)
 `
 
 type PutAcsAccessGroupParams struct {
@@ -686,7 +687,7 @@ func (q *Queries) PutAcsAccessGroup(ctx context.Context, arg PutAcsAccessGroupPa
 const putAcsEntrance = `-- name: PutAcsEntrance :one
 insert into acs_entrances as e (acs_entrance_id, workspace_id, acs_system_id, vendor_ref, name)
 values ($1, $2, $3, $4, $5)
-on conflict (acs_system_id, vendor_ref) do update set name = excluded.name
+on conflict (acs_system_id, vendor_ref) do update set name = excluded.name where e.name <> excluded.name
 returning e.acs_entrance_id
 `
 
@@ -698,6 +699,7 @@ type PutAcsEntranceParams struct {
 	Name          string
 }
 
+// No row where it is there with that name.
 func (q *Queries) PutAcsEntrance(ctx context.Context, arg PutAcsEntranceParams) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, putAcsEntrance,
 		arg.AcsEntranceID,

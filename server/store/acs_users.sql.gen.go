@@ -268,6 +268,15 @@ func (q *Queries) DeleteAcsUser(ctx context.Context, acsUserID uuid.UUID) error 
 	return err
 }
 
+const deleteAcsUsers = `-- name: DeleteAcsUsers :exec
+delete from acs_users where acs_user_id = any($1::uuid[])
+`
+
+func (q *Queries) DeleteAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteAcsUsers, acsUserIds)
+	return err
+}
+
 const findAcsUserByRef = `-- name: FindAcsUserByRef :one
 select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
 `

@@ -1219,3 +1219,12 @@ func (q *Queries) WakeDevice(ctx context.Context, arg WakeDeviceParams) error {
 	_, err := q.db.Exec(ctx, wakeDevice, arg.ReadNeeded, arg.DeviceID)
 	return err
 }
+
+const wakeToRead = `-- name: WakeToRead :exec
+update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = true where device_id = any($1::uuid[])
+`
+
+func (q *Queries) WakeToRead(ctx context.Context, deviceIds []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, wakeToRead, deviceIds)
+	return err
+}

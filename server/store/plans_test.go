@@ -105,3 +105,29 @@ func TestDevicesOfAResetAreFoundInAnIndex(t *testing.T) {
 		t.Error(plan)
 	}
 }
+
+// What is found on a device is looked for among the codes of pools that were left, not among all of its workspace.
+func TestLeftPoolsAreFoundInAnIndex(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	if _, err := db.Pool.Exec(t.Context(), `
+		insert into workspaces (workspace_id, name, is_sandbox) values (gen_random_uuid(), 'w', true);
+		insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed)
+			select gen_random_uuid(), workspace_id, 'sandbox', '', '', '' from workspaces;
+		insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, capabilities, flags)
+			select gen_random_uuid(), workspace_id, connected_account_id, i::text, '', '', '', '', '', '', true, '{}', '{}' from connected_accounts, generate_series(1, 100) i;
+		insert into access_codes (access_code_id, workspace_id, device_id, is_managed, status, vendor_ref, in_pool, wanted_at)
+			select gen_random_uuid(), workspace_id, device_id, true, 'set', i::text, i = 1, now() from devices, generate_series(1, 100) i;
+		analyze`); err != nil {
+		t.Fatal(err)
+	}
+	var workspace uuid.UUID
+	if err := db.Pool.QueryRow(t.Context(), "select workspace_id from workspaces").Scan(&workspace); err != nil {
+		t.Fatal(err)
+	}
+	arg := store.LeftInPoolParams{WorkspaceID: workspace, Keys: []uuid.UUID{uuid.New()}, VendorRefs: []string{"1", "2"}}
+	plan := explain(t, db, true, func(q *store.Queries) error { _, err := q.LeftInPool(t.Context(), arg); return err })
+	if !strings.Contains(plan, "access_codes_in_pool") {
+		t.Error(plan)
+	}
+}

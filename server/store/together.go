@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,6 +36,21 @@ func (tx Tx) Together(ctx context.Context, steps ...func(Tx) error) error {
 		err = closed
 	}
 	return err
+}
+
+// Each makes one query for each of all, on the Tx that it is given, a hundred in a round trip. query is as the steps of
+// Together are.
+func Each[T any](ctx context.Context, tx Tx, all []T, query func(Tx, T) error) error {
+	for some := range slices.Chunk(all, 100) {
+		steps := make([]func(Tx) error, len(some))
+		for i, one := range some {
+			steps[i] = func(tx Tx) error { return query(tx, one) }
+		}
+		if err := tx.Together(ctx, steps...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Conclude is Together for the last that is done in a transaction: its end goes along with it, and nothing is done in it

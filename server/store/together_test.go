@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -284,4 +285,38 @@ func TestTheEndOfATransactionGoesWithTheLastOfIt(t *testing.T) {
 			t.Errorf("%v, with %d attempts and %d of them audited", err, attempts, audited)
 		}
 	})
+}
+
+// A query for each of many is made once for each, in their order, and ends with the first that fails.
+func TestQueryForEachOfMany(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	var ids []uuid.UUID
+	for range 250 {
+		ids = append(ids, uuid.New())
+	}
+	put := func(all []uuid.UUID) error {
+		return db.InTx(t.Context(), func(tx store.Tx) error {
+			return store.Each(t.Context(), tx, all, func(tx store.Tx, id uuid.UUID) error {
+				return tx.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: id, Name: "w", IsSandbox: true})
+			})
+		})
+	}
+	count := func() (n int) {
+		t.Helper()
+		if err := db.Pool.QueryRow(t.Context(), "select count(*) from workspaces where workspace_id = any($1)", ids).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	var failed *pgconn.PgError
+	if err := put(append(slices.Clone(ids), ids[0])); !errors.As(err, &failed) || failed.Code != "23505" || count() != 0 {
+		t.Errorf("one twice: %v, and %d are there", err, count())
+	}
+	if err := put(ids); err != nil || count() != len(ids) {
+		t.Errorf("each once: %v, and %d are there", err, count())
+	}
+	if err := put(nil); err != nil {
+		t.Errorf("none: %v", err)
+	}
 }

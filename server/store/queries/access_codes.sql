@@ -69,6 +69,9 @@ select pg_advisory_xact_lock(hashtextextended(@workspace_id::text || '/' || @com
 -- name: DeleteAccessCode :exec
 delete from access_codes where access_code_id = @access_code_id;
 
+-- name: DeleteAccessCodes :exec
+delete from access_codes where access_code_id = any(@access_code_ids::uuid[]);
+
 -- name: ForgetPulledBackup :exec
 -- Another may be pulled in its place.
 update access_codes set pulled_backup_code_id = null where device_id = @device_id and pulled_backup_code_id = @access_code_id::uuid;
@@ -78,7 +81,7 @@ select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d usin
 where c.device_id = @device_id and c.vendor_ref = @vendor_ref;
 
 -- name: LeftInPool :many
--- Codes of the pools of devices that were deleted, or whose accounts were disconnected, which may be that code on a device.
+-- Codes of the pools of devices that were deleted, or whose accounts were disconnected, which may be those on a device.
 select c.* from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
-where c.workspace_id = @workspace_id and c.in_pool and (c.access_code_id = @key::uuid or (c.vendor_ref = @vendor_ref::text and c.name = @name::text))
+where c.workspace_id = @workspace_id and c.in_pool and (c.access_code_id = any(@keys::uuid[]) or c.vendor_ref = any(@vendor_refs::text[]))
   and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null);

@@ -76,9 +76,10 @@ and not exists (select 1 from leases l where l.key = 'acs_system:' || s.acs_syst
 order by due_at limit @max_rows::integer;
 
 -- name: PutAcsEntrance :one
+-- No row where it is there with that name.
 insert into acs_entrances as e (acs_entrance_id, workspace_id, acs_system_id, vendor_ref, name)
 values (@acs_entrance_id, @workspace_id, @acs_system_id, @vendor_ref, @name)
-on conflict (acs_system_id, vendor_ref) do update set name = excluded.name
+on conflict (acs_system_id, vendor_ref) do update set name = excluded.name where e.name <> excluded.name
 returning e.acs_entrance_id;
 
 -- name: DeleteOtherAcsEntrances :many
@@ -108,9 +109,10 @@ where e.workspace_id = @workspace_id and e.acs_system_id = @acs_system_id
 order by e.created_at, e.acs_entrance_id;
 
 -- name: PutAcsAccessGroup :exec
-insert into acs_access_groups (acs_access_group_id, workspace_id, acs_system_id, vendor_ref, name, entrance_refs)
+insert into acs_access_groups as g (acs_access_group_id, workspace_id, acs_system_id, vendor_ref, name, entrance_refs)
 values (@acs_access_group_id, @workspace_id, @acs_system_id, @vendor_ref, @name, @entrance_refs)
-on conflict (acs_system_id, vendor_ref) do update set name = excluded.name, entrance_refs = excluded.entrance_refs;
+on conflict (acs_system_id, vendor_ref) do update set name = excluded.name, entrance_refs = excluded.entrance_refs
+where (g.name, g.entrance_refs) <> (excluded.name, excluded.entrance_refs);
 
 -- name: DeleteOtherAcsAccessGroups :many
 delete from acs_access_groups where acs_system_id = @acs_system_id and not vendor_ref = any(@refs::text[]) returning acs_access_group_id;

@@ -100,6 +100,9 @@ where acs_system_id = @acs_system_id and is_managed and error_code is null and b
 -- name: DeleteAcsUser :exec
 delete from acs_users where acs_user_id = @acs_user_id;
 
+-- name: DeleteAcsUsers :exec
+delete from acs_users where acs_user_id = any(@acs_user_ids::uuid[]);
+
 -- name: AcsUserLeavesGroups :one
 -- Groups are gone from its system. What should be is something else by that: a refusal of what was before says nothing
 -- any more, but whoever was deleted there stays away.

@@ -142,6 +142,9 @@ where device_id = @device_id;
 update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = read_needed or @read_needed::boolean
 where device_id = @device_id;
 
+-- name: WakeToRead :exec
+update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = true where device_id = any(@device_ids::uuid[]);
+
 -- name: ExpectDevice :exec
 -- What is due before that stays so. A look that has begun already knows nothing of it, and is made again.
 update devices set wake_seq = wake_seq + 1, due_at = least(due_at, now() + @after::interval) where device_id = @device_id;

@@ -1,0 +1,73 @@
+package reconcile_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// A lock that nobody has read yet may have many codes; each is one, whatever its vendor says of it twice.
+func TestCodesOfOthersAreAllKept(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	const many, event = 250, "access_code.unmanaged.created"
+	before := len(b.told(event))
+	var read []access.Found
+	for i := range many {
+		read = append(read, found(fmt.Sprint("k", i), fmt.Sprint(2000+i)))
+	}
+	off := found("off", "9999")
+	off.Disabled = true
+	b.read(append(read, off, found("k7", "8888"))...)
+	pins := map[string]bool{}
+	for _, c := range b.unmanaged() {
+		pins[*c.PIN] = true
+		if disabled := len(c.Errors) == 1 && c.Errors[0].Code == "access_code_inactive"; disabled != (*c.PIN == "9999") || len(c.Errors) > 1 {
+			t.Errorf("%s has %v", *c.PIN, c.Errors)
+		}
+	}
+	if len(pins) != many+1 || pins["2007"] || !pins["8888"] || !pins["2249"] {
+		t.Errorf("there are %d, the one that was told twice with what was told first: %t", len(pins), pins["2007"])
+	}
+	b.read(append(read, off)...)
+	if told := len(b.told(event)) - before; told != many+1 {
+		t.Errorf("%d were told of", told)
+	}
+	left := len(b.told("access_code.unmanaged.removed"))
+	b.read(read[:2]...)
+	if got := b.unmanaged(); len(got) != 2 {
+		t.Errorf("of 2, %d are kept", len(got))
+	}
+	if told := len(b.told("access_code.unmanaged.removed")) - left; told != many-1 {
+		t.Errorf("%d were told of as gone", told)
+	}
+}
+
+// An account that has many locks has each written down, told of and read.
+func TestLocksOfALargeAccountAreAllAdded(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	const many = 250
+	var locks []access.FoundDevice
+	for i := range many {
+		locks = append(locks, access.FoundDevice{Ref: fmt.Sprint("x", i), Name: "A door", Online: i > 0})
+	}
+	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks))
+	if added, connected := len(b.told("device.added"))-1, len(b.told("device.connected"))-1; added != many || connected != many-1 {
+		t.Errorf("%d were told of as added, %d as connected", added, connected)
+	}
+	due, err := b.access.DueDevices(t.Context(), 2*many, []uuid.UUID{}, []uuid.UUID{})
+	b.must(err)
+	if len(due) < many {
+		t.Errorf("%d are to be read", len(due))
+	}
+	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks[:1]))
+	var woken int
+	b.must(b.db.Pool.QueryRow(t.Context(), "select count(*) from devices where vendor_ref like 'x%' and wake_seq > (select wake_seq from devices where vendor_ref = 'x0')").Scan(&woken))
+	if woken != many-1 {
+		t.Errorf("%d that were not listed are looked at", woken)
+	}
+}
