@@ -34,23 +34,29 @@ const AnswerHeader = 32 << 10
 // ErrLarge is the failure of reading an answer that is larger than it may be.
 var ErrLarge = errors.New("the answer is too large")
 
+// ErrCrowded is the failure of reading an answer that has waited for large ones of others for more than patientFor: its vendor,
+// or the time bound of the call, may have ended it meanwhile. It says nothing about the vendor.
+var ErrCrowded = errors.New("others' large answers were being read")
+
+const patientFor = time.Second
+
 // ReadAnswer reads an answer of at most limit bytes, and has decode take it in before others of its size are read: a
 // vendor that sends much keeps nobody waiting for longer than the time bound, and the memory of the server small. What
-// decode is given is used again afterwards. It fails with ErrLarge, as the reader does, as ctx does, and as decode does.
+// decode is given is used again afterwards. It fails with ErrLarge, with ErrCrowded, as the reader does, as ctx does, and as decode does.
 func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte) error) error {
 	a := &answer{Reader: r, limit: limit, buffer: new(bytes.Buffer)}
 	whole, err := a.read(SmallAnswer, nil)
 	if err == nil && !whole {
 		var done func()
-		if done, err = enter(ctx, middles); err != nil {
-			return err
+		if done, err = a.enter(ctx, middles); err != nil {
+			return a.failure(err)
 		}
 		defer a.leave(done)
 		ends := endAfter(r, LargeWithin)
 		if whole, err = a.read(middleAnswer, &middleSpare); err == nil && !whole {
 			ends()
-			if done, err = enter(ctx, larges); err != nil {
-				return err
+			if done, err = a.enter(ctx, larges); err != nil {
+				return a.failure(err)
 			}
 			defer a.leave(done)
 			ends = endAfter(r, LargeWithin)
@@ -61,7 +67,7 @@ func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte)
 		ends()
 	}
 	if err != nil {
-		return err
+		return a.failure(err)
 	}
 	if bytes.Count(a.buffer.Bytes(), []byte("{")) > mostObjects {
 		return ErrLarge

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,4 +35,35 @@ func TestARoomIsGivenUpAfterAWhile(t *testing.T) {
 			leave()
 		}
 	})
+}
+
+// A vendor has not fallen silent where it was us who did not read.
+func TestAnswerThatHasWaitedForOthersTooLong(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the time bound of the call")
+	for name, c := range map[string]struct {
+		waited time.Duration
+		want   bool
+	}{"for long": {patientFor + 1, true}, "hardly": {patientFor, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				room, began := make(chan struct{}, 1), time.Now()
+				room <- struct{}{}
+				time.AfterFunc(c.waited, func() { <-room })
+				var a answer
+				leave, err := a.enter(t.Context(), room)
+				if err != nil || time.Since(began) != c.waited {
+					t.Fatalf("waited for %s: %v", time.Since(began), err)
+				}
+				leave()
+				if err := a.failure(broken); errors.Is(err, ErrCrowded) != c.want || !errors.Is(err, broken) {
+					t.Errorf("the failure of reading further is %v", err)
+				}
+				if err := a.failure(ErrLarge); errors.Is(err, ErrCrowded) {
+					t.Error("an answer that is too large is, whoever waits")
+				}
+			})
+		})
+	}
 }

@@ -2,8 +2,12 @@ package adapter
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"sync"
+	"time"
 )
 
 // What has been read of large answers is used again by the next of their size: a vendor that sends megabytes again and
@@ -16,6 +20,22 @@ type answer struct {
 	limit  int
 	buffer *bytes.Buffer
 	spare  *sync.Pool // of its buffer; nil: it is small
+	waited time.Duration
+}
+
+// enter waits for the room.
+func (a *answer) enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
+	began := time.Now()
+	defer func() { a.waited += time.Since(began) }()
+	return enter(ctx, room)
+}
+
+// failure is that of reading the answer.
+func (a *answer) failure(err error) error {
+	if a.waited > patientFor && !errors.Is(err, ErrLarge) {
+		return fmt.Errorf("%w: %w", ErrCrowded, err)
+	}
+	return err
 }
 
 // read reads on until there are most bytes, in a buffer that has room for so much and hardly more, which doubling would pass.

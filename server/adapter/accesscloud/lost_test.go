@@ -8,6 +8,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 )
 
 // Who may not work on the account any more sends nothing.
@@ -49,5 +50,14 @@ func TestWriteThatGetsNoAnswer(t *testing.T) {
 		if err := a.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Who was not read for lack of room has not fallen silent.
+func TestAnswerThatThereIsNoRoomFor(t *testing.T) {
+	t.Parallel()
+	a := accesscloud.New(accesscloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Crowded()})
+	if _, err := a.Look(t.Context(), "system"); !errors.Is(err, adapter.ErrCrowded) || adapter.AsError(err) != nil {
+		t.Errorf("look: %v", err)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
@@ -27,4 +29,13 @@ func LargeAnswerWaits(t *testing.T) bool {
 		t.Error(err)
 	}
 	return err != nil
+}
+
+// Crowded is a client whose answers wait for those of others too long.
+func Crowded() *http.Client { return &http.Client{Transport: crowded{}} }
+
+type crowded struct{}
+
+func (crowded) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(iotest.ErrReader(adapter.ErrCrowded))}, nil
 }

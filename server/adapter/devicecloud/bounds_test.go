@@ -1,6 +1,7 @@
 package devicecloud_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 )
 
 // A vendor's numbers are made PINs of and waited for, and its texts are kept.
@@ -112,5 +115,14 @@ func TestOfWhatLocksCanDoNoMoreIsKeptThanUsualOnesTake(t *testing.T) {
 				t.Errorf("%d are asked", asked)
 			}
 		})
+	}
+}
+
+// Who was not read for lack of room has not fallen silent.
+func TestAnswerThatThereIsNoRoomFor(t *testing.T) {
+	t.Parallel()
+	a := devicecloud.New(devicecloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Crowded()})
+	if _, err := a.Devices(t.Context()); !errors.Is(err, adapter.ErrCrowded) || adapter.AsError(err) != nil {
+		t.Errorf("list: %v", err)
 	}
 }

@@ -33,7 +33,7 @@ type call struct {
 func (c call) writes() bool { return c.method != http.MethodGet }
 
 // do makes the call and decodes its answer into out, which may be nil. It fails with an *adapter.Error,
-// which wraps nothing, or with one joined to the context's error.
+// which wraps nothing, or with one joined to the context's error, and with adapter.ErrCrowded.
 func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
 	ctx, span := adapter.Trace(ctx, "devicecloud", a.base, c.method, c.path, words)
 	defer func() { adapter.Traced(span, err) }()
@@ -60,6 +60,8 @@ func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
 	switch {
 	case errors.Is(err, adapter.ErrLarge):
 		return adapter.Errorf(c.doubt(), "the answer is larger than %d MiB, or has too many parts", answerLimit>>20)
+	case errors.Is(err, adapter.ErrCrowded):
+		return err
 	case err != nil:
 		return a.lost(ctx, c, true, err)
 	}
