@@ -44,6 +44,7 @@ type Options struct {
 	KeyPatience       time.Duration    // how long a request waits for another one with its Idempotency-Key; 0: 15 s
 	DelayAfter        time.Duration    // when a code that is not yet set, or removed, is told to be late; 0: 10 min
 	UnclaimedSessions int              // how many client sessions of a workspace may be made with a publishable key and reach nothing; 0: 10,000
+	MostFound         int              // devices of an account, and access systems, with those that have left; 0: 50,000
 	Now               func() time.Time // the clock; nil: the system's
 	Log               *slog.Logger
 
@@ -101,6 +102,9 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 	if opt.UnclaimedSessions == 0 {
 		opt.UnclaimedSessions = unclaimedSessions
 	}
+	if opt.MostFound == 0 {
+		opt.MostFound = 50_000
+	}
 	if opt.KeyPatience == 0 {
 		opt.KeyPatience = 15 * time.Second
 	}
@@ -118,6 +122,17 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 
 // Now is the time by the clock that the rules go by.
 func (s *Service) Now() time.Time { return s.opt.Now() }
+
+// Room is how many more devices, or access systems, an account may have that has so many. A vendor that names them otherwise
+// each time would fill the database: those that have left are kept.
+func (s *Service) Room(account uuid.UUID, has, more int) int {
+	room := max(0, s.opt.MostFound-has)
+	if more <= room {
+		return more
+	}
+	s.opt.Log.Warn("the vendor of the account lists more than are kept of one account; the rest is left out", "account", account, "kept", has, "left_out", more-room)
+	return room
+}
 
 // ServerKey is a key of 32 bytes that all instances share, made when it is first asked for.
 func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {

@@ -75,6 +75,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 				return err
 			}
 		}
+		fresh = fresh[:s.Room(account, len(rows), len(fresh))]
 		if err := s.addDevices(ctx, tx, a, fresh); err != nil {
 			return err
 		}

@@ -70,3 +70,26 @@ func TestContentOfALargeSystem(t *testing.T) {
 		t.Errorf("of the changed one: %v %v", list, err)
 	}
 }
+
+// A vendor that names its systems otherwise each time fills nothing.
+func TestSystemsOfAnAccountHaveABound(t *testing.T) {
+	t.Parallel()
+	db, s, p, systems := systemsOf(t, access.Options{MostFound: 3})
+	var account uuid.UUID
+	if err := db.Pool.QueryRow(t.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", systems[0]).Scan(&account); err != nil {
+		t.Fatal(err)
+	}
+	for _, refs := range [][]string{{"c", "d", "c"}, {"e"}, {"b", "a"}} {
+		var found []acs.FoundSystem
+		for _, ref := range refs {
+			found = append(found, acs.FoundSystem{Ref: ref, Name: ref, Online: true})
+		}
+		if err := s.RecordSystems(t.Context(), alone{}, account, found); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := s.ListSystems(t.Context(), p, acs.SystemFilter{})
+	if err != nil || len(kept) != 3 {
+		t.Errorf("%d are kept: %v", len(kept), err)
+	}
+}

@@ -34,14 +34,27 @@ func (s *Service) RecordSystems(ctx context.Context, h access.Holder, account uu
 		for _, r := range rows {
 			known[r.VendorRef] = r
 		}
-		seen := map[string]bool{}
+		seen, fresh := map[string]bool{}, 0
+		found := slices.DeleteFunc(slices.Clone(found), func(f FoundSystem) bool {
+			_, ok := known[f.Ref]
+			if seen[f.Ref] || !keepable(f.Ref) || !ok && !slices.Contains(a.AcceptedCapabilities, access.AccessControl) {
+				return true
+			}
+			if seen[f.Ref] = true; !ok {
+				fresh++
+			}
+			return false
+		})
+		room := s.access.Room(account, len(rows), fresh)
 		for _, f := range found {
 			r, ok := known[f.Ref]
 			delete(known, f.Ref)
-			if seen[f.Ref] || f.Ref == "" || f.Ref != access.Storable(f.Ref) || !ok && !slices.Contains(a.AcceptedCapabilities, access.AccessControl) {
-				continue
+			if !ok {
+				if room == 0 {
+					continue
+				}
+				room--
 			}
-			seen[f.Ref] = true
 			if r, err = s.recordSystem(ctx, tx, a, f, r, ok); err != nil {
 				return err
 			}

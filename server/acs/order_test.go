@@ -25,6 +25,11 @@ func (alone) Check(context.Context, store.Tx) error { return nil }
 // twoSystems is a service with a workspace that has two access systems.
 func twoSystems(t *testing.T) (*store.DB, *acs.Service, access.Principal, []string) {
 	t.Helper()
+	return systemsOf(t, access.Options{})
+}
+
+func systemsOf(t *testing.T, o access.Options) (*store.DB, *acs.Service, access.Principal, []string) {
+	t.Helper()
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -38,7 +43,7 @@ func twoSystems(t *testing.T) (*store.DB, *acs.Service, access.Principal, []stri
 	must(err)
 	waker, err := work.NewWaker(db)
 	must(err)
-	a := access.New(db, keys, waker, access.Options{})
+	a := access.New(db, keys, waker, o)
 	s := acs.New(db, a, waker)
 	w, err := a.CreateWorkspace(t.Context(), "A workspace", "A company", true)
 	must(err)

@@ -71,3 +71,21 @@ func TestLocksOfALargeAccountAreAllAdded(t *testing.T) {
 		t.Errorf("%d that were not listed are looked at", woken)
 	}
 }
+
+// A vendor that names its locks otherwise each time fills nothing.
+func TestDevicesOfAnAccountHaveABound(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august", access: access.Options{MostFound: 4}})
+	for _, refs := range [][]string{{"x", "y", "x"}, {"z", "w"}, {"v", "x"}} {
+		var locks []access.FoundDevice
+		for _, ref := range refs {
+			locks = append(locks, access.FoundDevice{Ref: ref, Name: "A door", Online: true})
+		}
+		b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks))
+	}
+	var kept string
+	b.must(b.db.Pool.QueryRow(t.Context(), "select string_agg(vendor_ref, '' order by vendor_ref) from devices where length(vendor_ref) = 1").Scan(&kept))
+	if kept != "xyz" {
+		t.Errorf("%s are kept", kept)
+	}
+}
