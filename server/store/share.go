@@ -15,7 +15,10 @@ import (
 // share bounds how many connections of the pool are held at once for what is done with a context. The pool gives its
 // connections to whoever comes first: without a share, two hundred endpoints that want to be worked on keep a request
 // waiting that only wants to read one row.
-type share struct{ free chan struct{} }
+type share struct {
+	Part
+	of *share // a part of which it is; nil: of the pool
+}
 
 type shareKey struct{}
 
@@ -23,7 +26,23 @@ type shareKey struct{}
 // a quarter of the pool at most, so that there are connections for those who wait for an answer. The job queue's own
 // are not counted.
 func (db *DB) Sharing(ctx context.Context) context.Context {
-	return context.WithValue(ctx, shareKey{}, &share{make(chan struct{}, max(1, int(db.Pool.Config().MaxConns)/4))})
+	return context.WithValue(ctx, shareKey{}, &share{Part: db.shared()})
+}
+
+func (db *DB) shared() Part { return make(Part, max(1, int(db.Pool.Config().MaxConns)/4)) }
+
+// Part is how many connections are held at once for one of those who share some. Nil: as many as there are.
+type Part chan struct{}
+
+// Part is one of so many quarters of what Sharing gives.
+func (db *DB) Part(quarters int) Part { return make(Part, max(1, cap(db.shared())*quarters/4)) }
+
+// Of is the context for what is done for the one whose part it is, of what ctx has.
+func (p Part) Of(ctx context.Context) context.Context {
+	if p == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, shareKey{}, &share{Part: p, of: shareOf(ctx)})
 }
 
 // Unshared is the context for the little of such work that must not wait for the rest of it.
@@ -42,21 +61,33 @@ func (s *share) take(ctx context.Context) error {
 		return nil
 	}
 	begun := time.Now()
-	var err error
-	select {
-	case s.free <- struct{}{}:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+	err := s.wait(ctx)
 	if traces.On(ctx) && (err != nil || time.Since(begun) >= waited) {
 		ended(traces.Since(ctx, begun, waitName, traces.Database()), err)
 	}
 	return err
 }
 
+// wait takes what is its own first: whoever waits for that keeps nobody else waiting.
+func (s *share) wait(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
+	select {
+	case s.Part <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	err := s.of.wait(ctx)
+	if err != nil {
+		<-s.Part
+	}
+	return err
+}
+
 func (s *share) give() {
-	if s != nil {
-		<-s.free
+	for ; s != nil; s = s.of {
+		<-s.Part
 	}
 }
 

@@ -5,7 +5,11 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
+
+func connections(quarters int) store.Part { return make(store.Part, quarters) }
 
 // Of an owner so many keys are in hand; of those that the sweep has found half, and few where the lane has no more room.
 func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
@@ -41,7 +45,7 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			hungry := 0
-			s := newShares(nil, 200, 2000, func() bool { hungry++; return true })
+			s := newShares(nil, 200, 2000, newParts(connections), func() bool { hungry++; return true })
 			var claims []*claim
 			var full Crowds
 			for range test.keys {
@@ -64,6 +68,9 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 			if hungry != test.hungry || len(s.taken[narrow])+len(s.taken[wide]) != 0 {
 				t.Errorf("told %d times that there is room, and %d shares are left", hungry, len(s.taken[narrow])+len(s.taken[wide]))
 			}
+			if len(s.parts.of) != 0 {
+				t.Errorf("%d have a part of the connections", len(s.parts.of))
+			}
 		})
 	}
 }
@@ -72,7 +79,7 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 func TestThatThereIsRoomIsToldUntilItIsHeard(t *testing.T) {
 	t.Parallel()
 	told := 0
-	s := newShares(nil, 200, 2000, func() bool { told++; return told > 2 })
+	s := newShares(nil, 200, 2000, newParts(connections), func() bool { told++; return told > 2 })
 	owner := Owners{Narrow: uuid.New()}
 	var claims []*claim
 	for range 126 {
@@ -105,7 +112,7 @@ func (c *counted) Owners(_ context.Context, keys []uuid.UUID) (map[uuid.UUID]Own
 func TestWhoseKeysAreIsRememberedOfSoMany(t *testing.T) {
 	t.Parallel()
 	lane := &counted{}
-	s := newShares(lane, 200, 2000, func() bool { return true })
+	s := newShares(lane, 200, 2000, newParts(connections), func() bool { return true })
 	for range 12 {
 		var keys []uuid.UUID
 		for range 1000 {

@@ -86,12 +86,12 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 	}
 	e := &Engine{waker: waker, db: waker.db, opt: opt, holder: uuid.New(), lanes: map[string]Lane{},
 		slots: map[string]chan struct{}{}, shares: map[string]*shares{}, mostInHand: max(leastInHand, 2*opt.Workers), hungry: make(chan string, len(lanes)), pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, causes: map[wakeUp][]traces.Cause{}, inHand: map[string]int{}}
-	queues := map[string]river.QueueConfig{}
+	queues, parts := map[string]river.QueueConfig{}, newParts(e.db.Part)
 	for _, l := range lanes {
 		e.lanes[l.Name()] = l
 		e.slots[l.Name()] = make(chan struct{}, opt.Workers)
 		if owned, ok := l.(Owned); ok {
-			e.shares[l.Name()] = newShares(owned, opt.Workers, e.mostInHand, func() bool { return e.refill(l.Name()) })
+			e.shares[l.Name()] = newShares(owned, opt.Workers, e.mostInHand, parts, func() bool { return e.refill(l.Name()) })
 		}
 		queues[l.Name()] = river.QueueConfig{MaxWorkers: fetchers}
 	}
@@ -182,8 +182,8 @@ func (e *Engine) Busy() map[string]int {
 }
 
 // traced looks at a key, and tells of it.
-func (e *Engine) traced(w wakeUp, causes []traces.Cause) (more bool) {
-	ctx, span := e.opt.Traces.Work(e.working, w.Lane, w.ID, causes)
+func (e *Engine) traced(ctx context.Context, w wakeUp, causes []traces.Cause) (more bool) {
+	ctx, span := e.opt.Traces.Work(ctx, w.Lane, w.ID, causes)
 	defer span.End()
 	outcome, more := e.look(ctx, w)
 	if span.Set(traces.Outcome(outcome)); outcome == failed {
@@ -339,7 +339,7 @@ func (e *Engine) inTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
 	causes := e.causes[w]
 	delete(e.causes, w)
 	e.mu.Unlock()
-	more := e.traced(w, causes)
+	more := e.traced(c.with(e.working), w, causes)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if (more || e.looking[w]) && e.sweeping.Err() == nil {

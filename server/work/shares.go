@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
 // Owned is a Lane whose keys are somebody's. Of the workers each owner has no more than a share: whose keys take long, or
@@ -48,6 +50,7 @@ const (
 // shares are those of the owners of one lane's keys.
 type shares struct {
 	lane   Owned
+	parts  *parts
 	slots  [2]int      // of each narrow, each wide owner
 	most   [2]int      // keys of one in hand
 	hungry func() bool // one that had too many keys in hand has few by now: the sweep may find more; false: it cannot be told
@@ -60,15 +63,16 @@ type shares struct {
 // share is what an owner has in hand. Three quarters of the slots are for keys that the sweep has found: those that were
 // woken, mostly by somebody who waits, do not wait for all of them.
 type share struct {
-	keys    int // at work, or waiting
-	refused bool
-	slots   chan struct{}
-	found   chan struct{}
+	keys        int // at work, or waiting
+	refused     bool
+	slots       chan struct{}
+	found       chan struct{}
+	connections store.Part
 }
 
-func newShares(l Owned, workers, inHand int, hungry func() bool) *shares {
-	part := func(n int) int { return min(workers, max(leastShare, n)) }
-	return &shares{lane: l, slots: [2]int{part(workers / 8), part(workers * 3 / 4)}, most: [2]int{inHand / 8, inHand * 3 / 4}, hungry: hungry,
+func newShares(l Owned, workers, inHand int, p *parts, hungry func() bool) *shares {
+	of := func(n int) int { return min(workers, max(leastShare, n)) }
+	return &shares{lane: l, parts: p, slots: [2]int{of(workers / 8), of(workers * 3 / 4)}, most: [2]int{inHand / 8, inHand * 3 / 4}, hungry: hungry,
 		owners: map[uuid.UUID]Owners{}, taken: [2]map[uuid.UUID]*share{{}, {}}}
 }
 
@@ -147,10 +151,13 @@ func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
 		c.counted[level] = h
 	}
 	for level, h := range c.counted {
-		if h != nil {
-			s.taken[level][c.owners[level]] = h
-			h.keys++
+		if h == nil {
+			continue
 		}
+		if s.taken[level][c.owners[level]] = h; h.keys == 0 && of.Narrow != uuid.Nil { // what is sent to endpoints takes few connections for long
+			h.connections = s.parts.take(c.owners[level], [2]int{narrow: 2, wide: 3}[level])
+		}
+		h.keys++
 	}
 	return c, full
 }
@@ -172,6 +179,16 @@ func (c *claim) enter(ctx context.Context) bool {
 		}
 	}
 	return true
+}
+
+// with is the context for what is done for the key: it holds no more of the database's connections than its owners may.
+func (c *claim) with(ctx context.Context) context.Context {
+	for level := range c.counted {
+		if h := c.counted[len(c.counted)-1-level]; h != nil {
+			ctx = h.connections.Of(ctx)
+		}
+	}
+	return ctx
 }
 
 func (c *claim) wait(ctx context.Context, slots chan struct{}) bool {
@@ -204,6 +221,9 @@ func (c *claim) leave() {
 		}
 		if h.keys == 0 {
 			delete(c.taken[level], c.owners[level])
+			if h.connections != nil {
+				c.parts.leave(c.owners[level])
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
@@ -139,6 +140,52 @@ func TestKeysOfOneOwnerLeaveRoomForThoseOfOthers(t *testing.T) {
 			wake(t, db, w, nobodys)
 			until(t, "the others are done", func() bool { return c.isDone(other) && c.isDone(nobodys) })
 			if n := c.atWork(); n != test.share {
+				t.Errorf("%d are at work", n)
+			}
+			close(c.hang)
+			until(t, "all are done", c.finished)
+		})
+	}
+}
+
+// What is written down of an account's many locks, or of a customer's many accounts, takes no more of the database's
+// connections than their part, and nobody else's work waits for it.
+func TestKeysOfOneOwnerLeaveConnectionsToThoseOfOthers(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		of   func(owner uuid.UUID) work.Owners
+		part int // of five
+	}{
+		"narrow": {func(owner uuid.UUID) work.Owners { return work.Owners{Narrow: owner, Wide: uuid.New()} }, 2},
+		"wide":   {func(owner uuid.UUID) work.Owners { return work.Owners{Narrow: uuid.New(), Wide: owner} }, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			c, hog := newOwned(), uuid.New()
+			c.hangs(c.of(hog))
+			hang := c.during
+			c.during = func(ctx context.Context, lease *work.Lease, id uuid.UUID) error {
+				return db.InTx(ctx, func(tx store.Tx) error {
+					if err := lease.Check(ctx, tx); err != nil {
+						return err
+					}
+					return hang(ctx, lease, id)
+				})
+			}
+			var hogs []uuid.UUID
+			for range 8 {
+				hogs = append(hogs, c.add(test.of(hog)))
+			}
+			other := c.add(test.of(uuid.New()))
+			w := start(t, db, work.Options{Sweep: never, Workers: 40}, c)
+			for _, id := range hogs {
+				wake(t, db, w, id)
+			}
+			until(t, "the part is taken", func() bool { return c.atWork() == test.part })
+			wake(t, db, w, other)
+			until(t, "the other is done", func() bool { return c.isDone(other) })
+			if n := c.atWork(); n != test.part {
 				t.Errorf("%d are at work", n)
 			}
 			close(c.hang)
