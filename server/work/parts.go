@@ -20,7 +20,9 @@ type part struct {
 	takers int
 }
 
-func newParts(of func(quarters int) store.Part) *parts { return &parts{make: of, of: map[uuid.UUID]*part{}} }
+func newParts(of func(quarters int) store.Part) *parts {
+	return &parts{make: of, of: map[uuid.UUID]*part{}}
+}
 
 // take is the part of an owner, until it is left as often.
 func (p *parts) take(owner uuid.UUID, quarters int) store.Part {
