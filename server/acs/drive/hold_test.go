@@ -48,7 +48,7 @@ func TestLargeAnswersWaitUntilASystemIsWrittenDown(t *testing.T) {
 			users[i] = fmt.Sprintf(`{"user_id":"u%d","full_name":%q}`, i, strings.Repeat("n", 500))
 		}
 		served.Store(true)
-		io.WriteString(w, `{"groups":[],"entrances":[],"users":[`+strings.Join(users, ",")+`]}`) //nolint:errcheck // it waits
+		io.WriteString(w, `{"groups":[],"entrances":[],"users":[`+strings.Join(users, ",")+`]}`)
 	}))
 	t.Cleanup(vendor.Close)
 	db, err := store.Open(t.Context(), storetest.New(t), 20)
@@ -68,7 +68,7 @@ func TestLargeAnswersWaitUntilASystemIsWrittenDown(t *testing.T) {
 
 	tx, err := db.Pool.Begin(t.Context())
 	must(err)
-	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it may be over
+	defer tx.Rollback(context.WithoutCancel(t.Context()))
 	_, err = tx.Exec(t.Context(), "lock table acs_users in share mode")
 	must(err)
 	d := drive.New(a, s, map[string]drive.Opener{"vendor": func(context.Context, access.Account) (adapter.AccessSystems, error) {
