@@ -53,6 +53,18 @@ func (b *bed) begin(ctx context.Context, s scenario) (note string, err error) {
 	return strings.Join(notes, "; "), nil
 }
 
+// rest waits until the server has little to do, or for as long as an attack: what it is left with would be counted to its next turn.
+func (b *bed) rest(ctx context.Context) {
+	const look = time.Second / 2
+	for end := time.Now().Add(max(b.Window, 20*time.Second)); time.Now().Before(end) && ctx.Err() == nil; {
+		before := b.server.processor()
+		b.pause(ctx, look)
+		if b.server.processor()-before < look/20 {
+			return
+		}
+	}
+}
+
 // elsewhere measures the healthy client while another server on this machine has the attack, with attackers and a database of
 // its own: what that takes of the machine, the client's own server cannot help. The other's customer does nothing, so that
 // its endpoints are told only of what the attackers do; by themselves they have nothing to answer. Out of its turn that
@@ -69,7 +81,9 @@ func (b *bed) elsewhere(ctx context.Context, s scenario) (f Figures, err error) 
 	}
 	b.healthy.figures() // while they begin
 	f, _ = b.healthy.window(ctx, b.Window)
-	_, err = n.attacker.cease()
+	if _, err = n.attacker.cease(); err == nil {
+		n.rest(ctx)
+	}
 	return f, errors.Join(err, n.server.alive())
 }
 
