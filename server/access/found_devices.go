@@ -51,6 +51,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 		}
 		seen := map[string]bool{}
 		var fresh []FoundDevice
+		exchanged := 0
 		for _, f := range found {
 			if seen[f.Ref] || !keepable(f.Ref) { // some vendors list a device once per owner
 				continue
@@ -66,6 +67,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 					return err
 				}
 				ok = false
+				exchanged++ // one comes in its place
 			}
 			if !ok {
 				fresh = append(fresh, f)
@@ -75,8 +77,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 				return err
 			}
 		}
-		fresh = fresh[:s.Room(account, len(rows), len(fresh))]
-		if err := s.addDevices(ctx, tx, a, fresh); err != nil {
+		if err := s.addDevices(ctx, tx, a, fresh, len(rows)-exchanged); err != nil {
 			return err
 		}
 		var missing []uuid.UUID
@@ -99,10 +100,12 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 	return nil
 }
 
-func (s *Service) addDevices(ctx context.Context, tx store.Tx, a store.ConnectedAccount, found []FoundDevice) error {
+// addDevices adds what an account that has so many has not been known to have.
+func (s *Service) addDevices(ctx context.Context, tx store.Tx, a store.ConnectedAccount, found []FoundDevice, has int) error {
 	if !slices.Contains(a.AcceptedCapabilities, "lock") { // which is what all devices are so far
 		return nil
 	}
+	found = found[:s.Room(a.ConnectedAccountID, has, len(found))]
 	var rows []store.InsertDeviceParams
 	var ids []uuid.UUID
 	var told []happening

@@ -12,7 +12,7 @@ type SystemRef string
 type UserRef string
 
 // AccessSystems reaches the access systems of one account: what keeps people, the groups they are in, and the
-// entrances that these open. Its calls fail with an *Error, with one joined to the context's error, or with ErrCrowded.
+// entrances that these open. Its calls fail with an *Error, or with one joined to the context's error; reads may fail with ErrCrowded, too.
 type AccessSystems interface {
 	// Systems lists the systems of the account. It fails with AuthRevoked where the account's credentials are refused.
 	Systems(ctx context.Context) ([]AccessSystem, error)

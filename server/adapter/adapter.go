@@ -20,7 +20,7 @@ type DeviceRef string
 type CodeRef string
 
 // Adapter reaches the devices of one connected account. All methods may be called concurrently and end
-// with their context; every error is, or wraps, an *Error, or is ErrCrowded.
+// with their context; every error is, or wraps, an *Error; reads may fail with ErrCrowded, too.
 type Adapter interface {
 	// Devices lists all devices of the account.
 	// It fails with Transient, GatewayDown or AuthRevoked.

@@ -35,7 +35,7 @@ const AnswerHeader = 32 << 10
 var ErrLarge = errors.New("the answer is too large")
 
 // ErrCrowded is the failure of reading an answer that has waited for large ones of others for more than patientFor: its vendor,
-// or the time bound of the call, may have ended it meanwhile. It says nothing about the vendor.
+// or the time bound of the call, may have ended it meanwhile. It says nothing about the vendor, unless that has had LargeWithin.
 var ErrCrowded = errors.New("others' large answers were being read")
 
 const patientFor = time.Second
@@ -54,7 +54,7 @@ func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte)
 		defer a.leave(done)
 		ends := endAfter(r, LargeWithin)
 		if whole, err = a.read(middleAnswer, &middleSpare); err == nil && !whole {
-			ends()
+			a.cut = ends()
 			if done, err = a.enter(ctx, larges); err != nil {
 				return a.failure(err)
 			}
@@ -64,7 +64,7 @@ func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte)
 				_, err = a.read(limit, &largestSpare)
 			}
 		}
-		ends()
+		a.cut = ends() || a.cut
 	}
 	if err != nil {
 		return a.failure(err)
@@ -111,14 +111,14 @@ func enter(ctx context.Context, room chan struct{}) (leave func(), err error) {
 	}
 }
 
-// endAfter closes r, where that is possible, unless what it returns is called before.
-func endAfter(r io.Reader, d time.Duration) (stop func()) {
+// endAfter closes r, where that is possible, unless what it returns is called before; that says whether it was too late.
+func endAfter(r io.Reader, d time.Duration) (stop func() (late bool)) {
 	c, ok := r.(io.Closer)
 	if !ok {
-		return func() {}
+		return func() bool { return false }
 	}
 	t := time.AfterFunc(d, func() { c.Close() }) // whoever reads is told
-	return func() { t.Stop() }
+	return func() bool { return !t.Stop() }
 }
 
 // List is a list in an answer with fewer elements than take much memory: each is larger in memory than the few bytes

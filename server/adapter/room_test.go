@@ -63,6 +63,9 @@ func TestAnswerThatHasWaitedForOthersTooLong(t *testing.T) {
 				if err := a.failure(ErrLarge); errors.Is(err, ErrCrowded) {
 					t.Error("an answer that is too large is, whoever waits")
 				}
+				if a.cut = true; errors.Is(a.failure(broken), ErrCrowded) {
+					t.Error("a vendor that has had its time is too slow, whoever waits")
+				}
 			})
 		})
 	}

@@ -21,6 +21,7 @@ type answer struct {
 	buffer *bytes.Buffer
 	spare  *sync.Pool // of its buffer; nil: it is small
 	waited time.Duration
+	cut    bool // its time was over
 }
 
 // enter waits for the room.
@@ -32,7 +33,7 @@ func (a *answer) enter(ctx context.Context, room chan struct{}) (leave func(), e
 
 // failure is that of reading the answer.
 func (a *answer) failure(err error) error {
-	if a.waited > patientFor && !errors.Is(err, ErrLarge) {
+	if a.waited > patientFor && !a.cut && !errors.Is(err, ErrLarge) {
 		return fmt.Errorf("%w: %w", ErrCrowded, err)
 	}
 	return err

@@ -23,7 +23,7 @@ type delivery struct {
 
 func newDelivery(w *work.Waker, a *access.Service, c Config) (*delivery, error) {
 	d := &delivery{deliverer: webhooks.New(a, c.Webhooks)}
-	c.Work.Workers = endpointWorkers
+	c.Work.Workers, c.Work.Undivided = endpointWorkers, true
 	var err error
 	d.engine, err = work.NewEngine(w, c.Work, d.deliverer.Lanes()...)
 	return d, err

@@ -49,6 +49,9 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 		if err := r.access.RecordDevices(ctx, lease, id, found); err != nil {
 			return 0, err
 		}
+	case errors.Is(err, adapter.ErrCrowded) && ctx.Err() == nil:
+		pause := crowded()
+		return pause, r.access.ScheduleAccount(ctx, id, account.Seq, pause)
 	case e == nil || ctx.Err() != nil:
 		return 0, err
 	case e.Class == adapter.AuthRevoked:

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsV
 
 // bed is a reconciler at work on a simulated cloud with one lock.
 type bed struct {
+	http *http.Client
 	*testing.T
 	access     *access.Service
 	rec        *reconcile.Reconciler
@@ -49,12 +50,13 @@ type options struct {
 	profile string
 	speed   float64 // of the simulated cloud; 0: 50
 	access  access.Options
+	http    *http.Client                                                 // of the adapter; nil: its own
 	vendor  func(w http.ResponseWriter, r *http.Request) (answered bool) // comes before the cloud; nil: nothing
 }
 
 func start(t *testing.T, o options) *bed {
 	t.Helper()
-	b := &bed{T: t}
+	b := &bed{T: t, http: o.http}
 	ctx := t.Context()
 	db, err := store.Open(ctx, storetest.New(t), 20)
 	b.must(err)
@@ -103,7 +105,7 @@ func (b *bed) startEngine() {
 	log := slog.New(slog.NewTextHandler(b.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	adapters := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
 		access.SandboxAdapter: func(ctx context.Context, _ access.Account) (adapter.Adapter, error) {
-			a := devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token, PushURL: push.URL})
+			a := devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token, PushURL: push.URL, HTTP: b.http})
 			receive = a.Receive
 			return a, a.Subscribe(ctx)
 		},

@@ -237,7 +237,7 @@ func (p *pass) delete(ctx context.Context, c access.CodeWork) error {
 	switch {
 	case err == nil:
 		return p.access.RecordDelete(ctx, p.lease, p.device.ID, c, state == adapter.Confirmed, nil)
-	case unreachable(err) || ctx.Err() != nil:
+	case unreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		return err
 	}
 	return p.access.RecordDelete(ctx, p.lease, p.device.ID, c, false, fail(err))
@@ -294,6 +294,9 @@ func unreachable(err error) bool {
 	}
 }
 
+// crowded is how long what could not be read for lack of room is put off.
+func crowded() time.Duration { return 2*time.Second + rand.N(2*time.Second) }
+
 // unreachable parks a device that could not be reached, until it is woken or some time has passed. Nothing is
 // held against its codes.
 func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) (time.Duration, error) {
@@ -302,6 +305,11 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 	}
 	log := p.opt.Log.With("device", p.device.ID)
 	e := adapter.AsError(err)
+	if errors.Is(err, adapter.ErrCrowded) {
+		due := p.access.Now().Add(crowded())
+		w.Due = &due
+		return p.again(ctx, w)
+	}
 	if e == nil { // the database or the lease, not the device
 		return 0, err
 	}

@@ -88,4 +88,13 @@ func TestDevicesOfAnAccountHaveABound(t *testing.T) {
 	if kept != "xyz" {
 		t.Errorf("%s are kept", kept)
 	}
+	exchanged := access.FoundDevice{Ref: "x", Name: "A door", Online: true, SerialNumber: "one"}
+	for _, serial := range []string{"one", "two"} {
+		exchanged.SerialNumber = serial
+		b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{exchanged}))
+	}
+	b.must(b.db.Pool.QueryRow(t.Context(), "select serial_number from devices where vendor_ref = 'x' and removed_at is null").Scan(&kept))
+	if kept != "two" {
+		t.Errorf("the lock in the place of another one is not taken: there is %q", kept)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -48,6 +49,15 @@ func TestSharedWorkLeavesConnectionsToOthers(t *testing.T) {
 	}
 	if _, err := db.GetWorkspace(store.Unshared(work), uuid.New()); !store.IsNoRows(err) {
 		t.Errorf("what must not wait for the rest: %v", err)
+	}
+	part := db.Part(2)
+	waiting, giveUp := context.WithTimeout(part.Of(work), 10*time.Millisecond)
+	defer giveUp()
+	if _, err := db.GetWorkspace(waiting, uuid.New()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with a part of what is taken: %v", err)
+	}
+	if len(part) != 0 {
+		t.Error("whoever has waited in vain keeps a part")
 	}
 	close(end)
 	for range 10 {

@@ -21,12 +21,14 @@ import (
 
 // Options of an Engine. The zero value is for production.
 type Options struct {
-	Workers  int              // keys of one lane looked after at once; 0: 200
-	LeaseTTL time.Duration    // after a crash a key is free again this late; 0: 15 s
-	Sweep    time.Duration    // how often keys that are due and forgotten are looked for; 0: 2 s
-	Now      func() time.Time // for the pauses of keys that fail; nil: time.Now
-	Log      *slog.Logger
-	Traces   *traces.Traces // nil: there are none
+	Workers  int           // keys of one lane looked after at once; 0: 200
+	LeaseTTL time.Duration // after a crash a key is free again this late; 0: 15 s
+	Sweep    time.Duration // how often keys that are due and forgotten are looked for; 0: 2 s
+	// Undivided is for lanes whose owners need no parts of the database's connections: their work takes few for long.
+	Undivided bool
+	Now       func() time.Time // for the pauses of keys that fail; nil: time.Now
+	Log       *slog.Logger
+	Traces    *traces.Traces // nil: there are none
 }
 
 // Engine is this instance's part in the work.
@@ -87,6 +89,9 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 	e := &Engine{waker: waker, db: waker.db, opt: opt, holder: uuid.New(), lanes: map[string]Lane{},
 		slots: map[string]chan struct{}{}, shares: map[string]*shares{}, mostInHand: max(leastInHand, 2*opt.Workers), hungry: make(chan string, len(lanes)), pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, causes: map[wakeUp][]traces.Cause{}, inHand: map[string]int{}}
 	queues, parts := map[string]river.QueueConfig{}, newParts(e.db.Part)
+	if opt.Undivided {
+		parts = nil
+	}
 	for _, l := range lanes {
 		e.lanes[l.Name()] = l
 		e.slots[l.Name()] = make(chan struct{}, opt.Workers)

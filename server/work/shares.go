@@ -154,7 +154,7 @@ func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
 		if h == nil {
 			continue
 		}
-		if s.taken[level][c.owners[level]] = h; h.keys == 0 && of.Narrow != uuid.Nil { // what is sent to endpoints takes few connections for long
+		if s.taken[level][c.owners[level]] = h; h.keys == 0 && s.parts != nil {
 			h.connections = s.parts.take(c.owners[level], [2]int{narrow: 2, wide: 3}[level])
 		}
 		h.keys++

@@ -156,8 +156,9 @@ func TestKeysOfOneOwnerLeaveConnectionsToThoseOfOthers(t *testing.T) {
 		of   func(owner uuid.UUID) work.Owners
 		part int // of five
 	}{
-		"narrow": {func(owner uuid.UUID) work.Owners { return work.Owners{Narrow: owner, Wide: uuid.New()} }, 2},
-		"wide":   {func(owner uuid.UUID) work.Owners { return work.Owners{Narrow: uuid.New(), Wide: owner} }, 3},
+		"narrow":   {func(owner uuid.UUID) work.Owners { return work.Owners{Narrow: owner, Wide: uuid.New()} }, 2},
+		"wide":     {func(owner uuid.UUID) work.Owners { return work.Owners{Narrow: uuid.New(), Wide: owner} }, 3},
+		"accounts": {func(owner uuid.UUID) work.Owners { return work.Owners{Wide: owner} }, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,6 +7,7 @@ package drive
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -163,6 +164,9 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *work.Lease, account ac
 		if err := d.acs.RecordSystems(ctx, lease, account.ID, found); err != nil {
 			return 0, err
 		}
+	case errors.Is(err, adapter.ErrCrowded) && ctx.Err() == nil:
+		pause := jittered(crowded)
+		return pause, d.access.ScheduleAccount(ctx, account.ID, account.Seq, pause)
 	case e == nil || ctx.Err() != nil:
 		return 0, err
 	case e.Class == adapter.AuthRevoked:

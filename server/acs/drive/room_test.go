@@ -31,16 +31,57 @@ type alone struct{}
 
 func (alone) Check(context.Context, store.Tx) error { return nil }
 
+// bed is an account at a vendor that has a system, which nobody looks after before start.
+type bed struct {
+	*testing.T
+	db    *store.DB
+	start func(accesscloud.Config)
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	b := &bed{T: t}
+	var err error
+	b.db, err = store.Open(t.Context(), storetest.New(t), 20)
+	b.must(err)
+	t.Cleanup(b.db.Close)
+	keys, err := seal.New(seal.NewMaster())
+	b.must(err)
+	waker, err := work.NewWaker(b.db)
+	b.must(err)
+	a := access.New(b.db, keys, waker, access.Options{})
+	s := acs.New(b.db, a, waker)
+	w, err := a.CreateWorkspace(t.Context(), "A workspace", "A company", true)
+	b.must(err)
+	account, err := a.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: w.ID, Adapter: "vendor", DisplayName: "A vendor", Takes: []string{access.AccessControl}, Config: []byte(`{}`)})
+	b.must(err)
+	b.must(s.RecordSystems(t.Context(), alone{}, account, []acs.FoundSystem{{Ref: "a", Name: "A", Online: true}}))
+	b.start = func(c accesscloud.Config) {
+		d := drive.New(a, s, map[string]drive.Opener{"vendor": func(context.Context, access.Account) (adapter.AccessSystems, error) { return accesscloud.New(c), nil }}, drive.Options{DownAfter: time.Nanosecond})
+		t.Cleanup(d.Close)
+		engine, err := work.NewEngine(waker, work.Options{}, d.Lane())
+		b.must(err)
+		b.must(engine.Start(t.Context()))
+		t.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			b.must(engine.Stop(ctx))
+		})
+	}
+	return b
+}
+
+func (b *bed) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
 // All that is on a large system, while it waits for the database, has other answers of its size wait: all of them would be
 // in memory at once.
 func TestLargeAnswersWaitUntilASystemIsWrittenDown(t *testing.T) {
 	t.Parallel()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	var served atomic.Bool
 	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		users := make([]string, 2500)
@@ -51,45 +92,35 @@ func TestLargeAnswersWaitUntilASystemIsWrittenDown(t *testing.T) {
 		io.WriteString(w, `{"groups":[],"entrances":[],"users":[`+strings.Join(users, ",")+`]}`)
 	}))
 	t.Cleanup(vendor.Close)
-	db, err := store.Open(t.Context(), storetest.New(t), 20)
-	must(err)
-	t.Cleanup(db.Close)
-	keys, err := seal.New(seal.NewMaster())
-	must(err)
-	waker, err := work.NewWaker(db)
-	must(err)
-	a := access.New(db, keys, waker, access.Options{})
-	s := acs.New(db, a, waker)
-	w, err := a.CreateWorkspace(t.Context(), "A workspace", "A company", true)
-	must(err)
-	account, err := a.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: w.ID, Adapter: "vendor", DisplayName: "A vendor", Takes: []string{access.AccessControl}, Config: []byte(`{}`)})
-	must(err)
-	must(s.RecordSystems(t.Context(), alone{}, account, []acs.FoundSystem{{Ref: "a", Name: "A", Online: true}}))
-
-	tx, err := db.Pool.Begin(t.Context())
-	must(err)
+	b := newBed(t)
+	tx, err := b.db.Pool.Begin(t.Context())
+	b.must(err)
 	defer tx.Rollback(context.WithoutCancel(t.Context()))
 	_, err = tx.Exec(t.Context(), "lock table acs_users in share mode")
-	must(err)
-	d := drive.New(a, s, map[string]drive.Opener{"vendor": func(context.Context, access.Account) (adapter.AccessSystems, error) {
-		return accesscloud.New(accesscloud.Config{BaseURL: vendor.URL}), nil
-	}}, drive.Options{})
-	t.Cleanup(d.Close)
-	engine, err := work.NewEngine(waker, work.Options{}, d.Lane())
-	must(err)
-	must(engine.Start(t.Context()))
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		must(engine.Stop(ctx))
-	})
+	b.must(err)
+	b.start(accesscloud.Config{BaseURL: vendor.URL})
 	apptest.Until(t, "it is about to be written down", func() (waits bool) {
-		must(db.Pool.QueryRow(t.Context(), "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())").Scan(&waits))
+		b.must(b.db.Pool.QueryRow(t.Context(), "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database())").Scan(&waits))
 		return waits && served.Load()
 	})
 	if !adaptertest.LargeAnswerWaits(t) {
 		t.Error("another is read meanwhile")
 	}
-	must(tx.Rollback(t.Context()))
+	b.must(tx.Rollback(t.Context()))
 	apptest.Until(t, "another is read once it is", func() bool { return !adaptertest.LargeAnswerWaits(t) })
+}
+
+// A system that could not be read for lack of room is read a little later, and has not fallen silent.
+func TestSystemThatThereIsNoRoomForIsReadAgain(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.start(accesscloud.Config{BaseURL: "http://vendor.example", HTTP: adaptertest.Crowded()})
+	var silent bool
+	apptest.Until(t, "it is put off", func() (put bool) {
+		b.must(b.db.Pool.QueryRow(t.Context(), "select error_message is not null, due_at between now() and now() + interval '5 s' from acs_systems").Scan(&silent, &put))
+		return put
+	})
+	if silent {
+		t.Error("it counts as silent")
+	}
 }

@@ -16,6 +16,9 @@ import (
 // soon is when a system is looked at again that has to be read before anything can be decided.
 const soon = 100 * time.Millisecond
 
+// crowded is how long what could not be read for lack of room is put off.
+const crowded = 3 * time.Second
+
 // drainSystem reads what is on a system and does what is missing.
 func (d *Driver) drainSystem(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
 	system, err := d.acs.DrivenSystem(ctx, id)
@@ -152,6 +155,9 @@ func (d *Driver) unwritable(ctx context.Context, lease *work.Lease, a adapter.Ac
 // failed records that a system could not be read at all, and says when to try again.
 func (d *Driver) failed(ctx context.Context, lease *work.Lease, system acs.Driven, err error) (time.Duration, error) {
 	e := adapter.AsError(err)
+	if errors.Is(err, adapter.ErrCrowded) && ctx.Err() == nil {
+		return jittered(crowded), nil
+	}
 	if e == nil || ctx.Err() != nil {
 		return 0, err
 	}

@@ -248,7 +248,7 @@ func (a *Adapter) do(ctx context.Context, method, where string, body, out any) (
 	switch {
 	case errors.Is(err, adapter.ErrLarge):
 		return adapter.Errorf(doubt, "the answer is larger than %d MiB, or has too many parts", answerLimit>>20)
-	case errors.Is(err, adapter.ErrCrowded):
+	case errors.Is(err, adapter.ErrCrowded) && method == http.MethodGet:
 		return err
 	case err != nil:
 		return a.lost(ctx, doubt, err)

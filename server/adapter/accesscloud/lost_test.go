@@ -60,4 +60,7 @@ func TestAnswerThatThereIsNoRoomFor(t *testing.T) {
 	if _, err := a.Look(t.Context(), "system"); !errors.Is(err, adapter.ErrCrowded) || adapter.AsError(err) != nil {
 		t.Errorf("look: %v", err)
 	}
+	if _, err := a.PutUser(t.Context(), "system", adapter.AccessUser{FullName: "Jane Doe"}); adapter.ClassOf(err) != adapter.Unconfirmed {
+		t.Errorf("what was sent may have taken effect, whoever reads the answer: %v", err)
+	}
 }

@@ -17,6 +17,7 @@ package devicecloud
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -134,6 +135,9 @@ func (a *Adapter) capsOf(ctx context.Context, device adapter.DeviceRef) (adapter
 		return caps, nil
 	}
 	d, err := a.Device(ctx, device)
+	if errors.Is(err, adapter.ErrCrowded) { // nothing of what is asked for has been sent
+		err = a.failure(adapter.Transient, err.Error())
+	}
 	return d.Caps, err
 }
 

@@ -60,7 +60,7 @@ func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
 	switch {
 	case errors.Is(err, adapter.ErrLarge):
 		return adapter.Errorf(c.doubt(), "the answer is larger than %d MiB, or has too many parts", answerLimit>>20)
-	case errors.Is(err, adapter.ErrCrowded):
+	case errors.Is(err, adapter.ErrCrowded) && !c.writes():
 		return err
 	case err != nil:
 		return a.lost(ctx, c, true, err)
