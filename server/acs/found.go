@@ -185,12 +185,7 @@ func (s *Service) recordParts(ctx context.Context, tx store.Tx, r store.AcsSyste
 	if err != nil {
 		return err
 	}
-	for _, id := range gone {
-		if err := s.emitPart(ctx, tx, "acs_access_group.deleted", r, "acs_access_group_id", id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.emitParts(ctx, tx, "acs_access_group.deleted", r, "acs_access_group_id", gone)
 }
 
 func (s *Service) recordEntrances(ctx context.Context, tx store.Tx, r store.AcsSystem, entrances []FoundEntrance) error {
@@ -217,25 +212,23 @@ func (s *Service) recordEntrances(ctx context.Context, tx store.Tx, r store.AcsS
 	if err != nil {
 		return err
 	}
-	for _, id := range added {
-		if err := s.emitPart(ctx, tx, "acs_entrance.added", r, "acs_entrance_id", id); err != nil {
-			return err
-		}
+	if err := s.emitParts(ctx, tx, "acs_entrance.added", r, "acs_entrance_id", added); err != nil {
+		return err
 	}
 	gone, err := tx.DeleteOtherAcsEntrances(ctx, store.DeleteOtherAcsEntrancesParams{AcsSystemID: r.AcsSystemID, Refs: refs})
 	if err != nil {
 		return err
 	}
-	for _, id := range gone {
-		if err := s.emitPart(ctx, tx, "acs_entrance.removed", r, "acs_entrance_id", id); err != nil {
+	return s.emitParts(ctx, tx, "acs_entrance.removed", r, "acs_entrance_id", gone)
+}
+
+func (s *Service) emitParts(ctx context.Context, tx store.Tx, event string, r store.AcsSystem, field string, ids []uuid.UUID) error {
+	for _, id := range ids {
+		if err := s.access.Emit(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID, field: id}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (s *Service) emitPart(ctx context.Context, tx store.Tx, event string, r store.AcsSystem, field string, id uuid.UUID) error {
-	return s.access.Emit(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID, field: id})
 }
 
 // keepable says whether a vendor's name for something can be kept; what has another is left out.
