@@ -37,7 +37,7 @@ const (
 // fanOutDeliveries is how many deliveries are made in one transaction at most, or those of one event.
 const fanOutDeliveries = 20_000
 
-// FanOut makes the deliveries of the oldest events of a workspace, at most so many, and wakes their webhooks,
+// FanOut makes the deliveries of the oldest events of the accounts of a workspace, at most so many, and wakes their webhooks,
 // which it returns.
 func (s *Service) FanOut(ctx context.Context, h Holder, workspace uuid.UUID, events int32) (woken []uuid.UUID, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
@@ -49,7 +49,7 @@ func (s *Service) FanOut(ctx context.Context, h Holder, workspace uuid.UUID, eve
 			return err
 		}
 		events = min(events, max(1, fanOutDeliveries/max(1, webhooks)))
-		taken, err := tx.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: workspace, MaxRows: events})
+		taken, err := tx.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: workspace, Place: uuid.New(), MaxRows: events})
 		if err != nil || len(taken) == 0 {
 			return err
 		}

@@ -566,16 +566,32 @@ func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthPa
 }
 
 const takeEvents = `-- name: TakeEvents :many
-with oldest as (
-  select e.event_id from events e where e.workspace_id = $1 and e.fanned_out_at is null
-  order by e.created_at limit $2::integer for update skip locked
+with recursive outbox as not materialized (
+  select e.event_id, e.created_at, coalesce(e.connected_account_id, '00000000-0000-0000-0000-000000000000') as account
+  from events e where e.workspace_id = $1 and e.fanned_out_at is null
+), around as (
+  select $2::uuid as account, false as again
+  union all
+  select n.account, n.again from around a cross join lateral (
+    (select o.account, a.again from outbox o where o.account > a.account and (not a.again or o.account <= $2) order by o.account limit 1)
+    union all
+    (select o.account, true as again from outbox o where o.account <= $2 and not a.again order by o.account limit 1)
+    order by again limit 1
+  ) n
+), turns as (
+  select a.account from around a offset 1 limit least($3::integer, 100)
+), taken as (
+  select x.event_id from turns t cross join lateral (
+    select o.event_id from outbox o where o.account = t.account order by o.created_at limit $3::integer / (select count(*) from turns)
+  ) x
 )
-update events e set fanned_out_at = now() from oldest o where e.event_id = o.event_id
+update events e set fanned_out_at = now() from taken t where e.event_id = t.event_id
 returning e.event_id, e.event_type
 `
 
 type TakeEventsParams struct {
 	WorkspaceID uuid.UUID
+	Place       uuid.UUID
 	MaxRows     int32
 }
 
@@ -584,9 +600,11 @@ type TakeEventsRow struct {
 	EventType string
 }
 
-// The oldest that no webhook has been given yet.
+// Those that no webhook has been given yet, the oldest of each account and as many of one as of another, so that one that tells of
+// much does not have others wait. What is of no account is as of one more. It goes from one account to the next, around from
+// a place that is another one each time: where there are more than it takes, all have their turn.
 func (q *Queries) TakeEvents(ctx context.Context, arg TakeEventsParams) ([]TakeEventsRow, error) {
-	rows, err := q.db.Query(ctx, takeEvents, arg.WorkspaceID, arg.MaxRows)
+	rows, err := q.db.Query(ctx, takeEvents, arg.WorkspaceID, arg.Place, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"database/sql"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,41 +113,57 @@ func TestMigrationThatIsInTheWayOfAServerIsTriedAgain(t *testing.T) {
 // wait for it. Half an index, of a migration that was cut off, is made anew.
 func TestIndexIsMadeWhileEntriesAreWritten(t *testing.T) {
 	t.Parallel()
-	dsn, plain := atSchema(t, 37)
-	const entry = "insert into audit_log (audit_id, actor_kind, operation, subject_kinds, subject_ids, outcome) values (gen_random_uuid(), 'api_key', '/x', '{}', '{}', 'done')"
-	if _, err := plain.ExecContext(t.Context(), "create index audit_log_of_workspace on audit_log (at)"); err != nil {
-		t.Fatal(err)
-	}
-	change, err := plain.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer change.Rollback()
-	if _, err := change.ExecContext(t.Context(), entry); err != nil {
-		t.Fatal(err)
-	}
-	migrated := make(chan error, 1)
-	go func() { migrated <- store.Migrate(t.Context(), dsn) }()
-	for deadline, waits := time.Now().Add(time.Minute), false; !waits; {
-		if err := plain.QueryRowContext(t.Context(), "select exists (select from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database())").Scan(&waits); err != nil {
-			t.Fatal(err)
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the migration does not wait for the one who has written")
-		}
-	}
-	if _, err := plain.ExecContext(t.Context(), "set lock_timeout = '5s'; "+entry); err != nil {
-		t.Fatalf("while the index is made: %v", err)
-	}
-	if err := change.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-migrated; err != nil {
-		t.Fatal(err)
-	}
-	var whole bool
-	if err := plain.QueryRowContext(t.Context(), `select indisvalid and pg_get_indexdef(indexrelid) like '%(workspace_id, at, audit_id)' from pg_index where indexrelid = 'audit_log_of_workspace'::regclass`).Scan(&whole); err != nil || !whole {
-		t.Errorf("the index is whole: %t, %v", whole, err)
+	for name, c := range map[string]struct {
+		schema             int64
+		half, entry, whole string
+	}{
+		"a table": {37, "create index audit_log_of_workspace on audit_log (at)",
+			"insert into audit_log (audit_id, actor_kind, operation, subject_kinds, subject_ids, outcome) values (gen_random_uuid(), 'api_key', '/x', '{}', '{}', 'done')",
+			"select indisvalid and pg_get_indexdef(indexrelid) like '%(workspace_id, at, audit_id)' from pg_index where indexrelid = 'audit_log_of_workspace'::regclass"},
+		"a table in partitions": {42, `create table events_first partition of events for values from ('00000000-0000-0000-0000-000000000000') to ('70000000-0000-0000-0000-000000000000');
+				create index events_outbox_of_accounts_events_first on events_first (created_at)`,
+			"insert into events (event_id, workspace_id, event_type, payload) values ('10000000-0000-0000-0000-000000000000'::uuid, gen_random_uuid(), 'x', '{}')",
+			`select bool_and(p.indisvalid and pg_get_indexdef(p.indexrelid) like '%created_at) WHERE (fanned_out_at IS NULL)') and bool_and(i.indisvalid) and count(*) filter (where p.indexrelid::regclass::text in ('events_outbox_of_accounts_events_first', 'events_outbox_of_accounts_events_rest')) = 2
+				from pg_index i join pg_inherits h on h.inhparent = i.indexrelid join pg_index p on p.indexrelid = h.inhrelid where i.indexrelid = 'events_outbox_of_accounts'::regclass`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn, plain := atSchema(t, c.schema)
+			if _, err := plain.ExecContext(t.Context(), c.half); err != nil {
+				t.Fatal(err)
+			}
+			change, err := plain.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer change.Rollback()
+			if _, err := change.ExecContext(t.Context(), c.entry); err != nil {
+				t.Fatal(err)
+			}
+			migrated := make(chan error, 1)
+			go func() { migrated <- store.Migrate(t.Context(), dsn) }()
+			for deadline, waits := time.Now().Add(time.Minute), false; !waits; {
+				if err := plain.QueryRowContext(t.Context(), "select exists (select from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database())").Scan(&waits); err != nil {
+					t.Fatal(err)
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("the migration does not wait for the one who has written")
+				}
+			}
+			if _, err := plain.ExecContext(t.Context(), "set lock_timeout = '5s'; "+strings.Replace(c.entry, "'1000", "'2000", 1)); err != nil {
+				t.Fatalf("while the index is made: %v", err)
+			}
+			if err := change.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-migrated; err != nil {
+				t.Fatal(err)
+			}
+			var whole bool
+			if err := plain.QueryRowContext(t.Context(), c.whole).Scan(&whole); err != nil || !whole {
+				t.Errorf("the index is whole: %t, %v", whole, err)
+			}
+		})
 	}
 }
 

@@ -1,10 +1,27 @@
 -- name: TakeEvents :many
--- The oldest that no webhook has been given yet.
-with oldest as (
-  select e.event_id from events e where e.workspace_id = @workspace_id and e.fanned_out_at is null
-  order by e.created_at limit @max_rows::integer for update skip locked
+-- Those that no webhook has been given yet, the oldest of each account and as many of one as of another, so that one that tells of
+-- much does not have others wait. What is of no account is as of one more. It goes from one account to the next, around from
+-- a place that is another one each time: where there are more than it takes, all have their turn.
+with recursive outbox as not materialized (
+  select e.event_id, e.created_at, coalesce(e.connected_account_id, '00000000-0000-0000-0000-000000000000') as account
+  from events e where e.workspace_id = @workspace_id and e.fanned_out_at is null
+), around as (
+  select @place::uuid as account, false as again
+  union all
+  select n.account, n.again from around a cross join lateral (
+    (select o.account, a.again from outbox o where o.account > a.account and (not a.again or o.account <= @place) order by o.account limit 1)
+    union all
+    (select o.account, true as again from outbox o where o.account <= @place and not a.again order by o.account limit 1)
+    order by again limit 1
+  ) n
+), turns as (
+  select a.account from around a offset 1 limit least(@max_rows::integer, 100)
+), taken as (
+  select x.event_id from turns t cross join lateral (
+    select o.event_id from outbox o where o.account = t.account order by o.created_at limit sqlc.arg('max_rows')::integer / (select count(*) from turns)
+  ) x
 )
-update events e set fanned_out_at = now() from oldest o where e.event_id = o.event_id
+update events e set fanned_out_at = now() from taken t where e.event_id = t.event_id
 returning e.event_id, e.event_type;
 
 -- name: LockWebhooksFor :many

@@ -1,0 +1,92 @@
+package webhooks_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// alone is a holder whom nobody disputes anything.
+type alone struct{}
+
+func (alone) Check(context.Context, store.Tx) error { return nil }
+
+// happen writes that many events of each of the accounts, of the first all before those of the second. Nil is no account.
+func (b *bed) happen(n int, accounts ...*uuid.UUID) {
+	b.Helper()
+	for _, account := range accounts {
+		_, err := b.db.Pool.Exec(b.Context(), `insert into events (event_id, workspace_id, event_type, connected_account_id, payload)
+			select gen_random_uuid(), $1, 'device.connected', $2, jsonb_build_object('n', i) from generate_series(1, $3::integer) i`, b.p.WorkspaceID, account, n)
+		b.must(err)
+	}
+}
+
+func account() *uuid.UUID {
+	id := uuid.New()
+	return &id
+}
+
+// fanOut does one batch, and says how many events it has handed out.
+func (b *bed) fanOut(events int32) int {
+	b.Helper()
+	const waiting = "events where fanned_out_at is null"
+	before := b.count(waiting)
+	_, err := b.access.FanOut(b.Context(), alone{}, b.p.WorkspaceID, events)
+	b.must(err)
+	return before - b.count(waiting)
+}
+
+// An account that tells of thousands of codes at once does not have the events of others wait.
+func TestEventsOfAnAccountDoNotWaitForThoseOfAnother(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	b.stop(0)
+	b.hook("https://example.com")
+	lively, quiet := account(), account()
+	b.happen(1000, lively)
+	b.happen(1, quiet, nil)
+	if n := b.fanOut(90); n != 32 {
+		t.Errorf("%d events, want 30 of one account, and each one there is of the other and of none", n)
+	}
+	const given = "events e where exists (select from deliveries d where d.event_id = e.event_id) and "
+	if n := b.count(given+"connected_account_id = $1 and (payload->>'n')::int <= 30", lively); n != 30 {
+		t.Errorf("%d of the oldest 30 of the account with many were handed out", n)
+	}
+	if n := b.count(given+"connected_account_id = $1", quiet); n != 1 {
+		t.Errorf("%d events of the other account were handed out, want the one there is", n)
+	}
+	if n := b.count(given + "connected_account_id is null"); n != 1 {
+		t.Errorf("%d events of no account were handed out, want the one there is", n)
+	}
+	if n := b.fanOut(90); n != 90 {
+		t.Errorf("%d events of the only account that is left, want a whole batch", n)
+	}
+}
+
+// However many accounts have something to tell, each has its turn, and none twice before another has it.
+func TestEventsOfEachOfManyAccountsHaveTheirTurn(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	b.stop(0)
+	b.hook("https://example.com")
+	accounts := []*uuid.UUID{nil}
+	for range 249 {
+		accounts = append(accounts, account())
+	}
+	b.happen(30, accounts...)
+	for batch := 0; b.count("(select connected_account_id from events group by 1 having count(fanned_out_at) = 0) x") > 0; batch++ {
+		if n := b.fanOut(50); n != 50 {
+			t.Fatalf("batch %d: %d events, want 50", batch, n)
+		}
+		if batch > 130 { // each begins somewhere else
+			t.Fatal("some accounts have nothing handed out yet")
+		}
+	}
+	const second = `select connected_account_id, (payload->>'n')::int as n, fanned_out_at from events`
+	if n := b.count("(" + second + ") e join (" + second + ") f on f.connected_account_id is not distinct from e.connected_account_id and f.n < e.n where e.fanned_out_at is not null and f.fanned_out_at is null"); n != 0 {
+		t.Errorf("%d times an event was handed out before an older one of its account", n)
+	}
+}
