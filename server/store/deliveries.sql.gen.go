@@ -567,32 +567,42 @@ func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthPa
 
 const takeEvents = `-- name: TakeEvents :many
 with recursive outbox as not materialized (
-  select e.event_id, e.created_at, coalesce(e.connected_account_id, '00000000-0000-0000-0000-000000000000') as account
+  select e.event_id, e.event_type, e.created_at, coalesce(e.connected_account_id, '00000000-0000-0000-0000-000000000000') as account
   from events e where e.workspace_id = $1 and e.fanned_out_at is null
 ), around as (
-  select $2::uuid as account, false as again
+  select $2::uuid as account, false as again, 0 as turn
   union all
-  select n.account, n.again from around a cross join lateral (
+  select n.account, n.again, a.turn + 1 from around a cross join lateral (
     (select o.account, a.again from outbox o where o.account > a.account and (not a.again or o.account <= $2) order by o.account limit 1)
     union all
     (select o.account, true as again from outbox o where o.account <= $2 and not a.again order by o.account limit 1)
     order by again limit 1
   ) n
 ), turns as (
-  select a.account from around a offset 1 limit least($3::integer, 100)
-), taken as (
-  select x.event_id from turns t cross join lateral (
-    select o.event_id from outbox o where o.account = t.account order by o.created_at limit $3::integer / (select count(*) from turns)
+  select a.account, a.turn from around a offset 1 limit least($3::integer, 100)
+), oldest as (
+  select x.event_id, x.event_type, x.nth, t.turn from turns t cross join lateral (
+    select o.event_id, o.event_type, row_number() over (order by o.created_at) as nth from outbox o where o.account = t.account
+    order by o.created_at limit $3::integer / (select count(*) from turns)
   ) x
+), asked as materialized (
+  select o.event_type, (select count(*) from webhooks w where w.workspace_id = $1 and w.event_types && array['*', o.event_type]) as webhooks
+  from (select distinct event_type from oldest) o
+), taken as (
+  select d.event_id from (
+    select o.event_id, coalesce(sum(a.webhooks) over (order by o.nth, o.turn rows between unbounded preceding and 1 preceding), 0) as before
+    from oldest o join asked a on a.event_type = o.event_type
+  ) d where d.before < $4::integer
 )
 update events e set fanned_out_at = now() from taken t where e.event_id = t.event_id
 returning e.event_id, e.event_type
 `
 
 type TakeEventsParams struct {
-	WorkspaceID uuid.UUID
-	Place       uuid.UUID
-	MaxRows     int32
+	WorkspaceID   uuid.UUID
+	Place         uuid.UUID
+	MaxRows       int32
+	MaxDeliveries int32
 }
 
 type TakeEventsRow struct {
@@ -602,9 +612,15 @@ type TakeEventsRow struct {
 
 // Those that no webhook has been given yet, the oldest of each account and as many of one as of another, so that one that tells of
 // much does not have others wait. What is of no account is as of one more. It goes from one account to the next, around from
-// a place that is another one each time: where there are more than it takes, all have their turn.
+// a place that is another one each time: where there are more than it takes, all have their turn. It ends with the event whose
+// deliveries are the last that may be.
 func (q *Queries) TakeEvents(ctx context.Context, arg TakeEventsParams) ([]TakeEventsRow, error) {
-	rows, err := q.db.Query(ctx, takeEvents, arg.WorkspaceID, arg.Place, arg.MaxRows)
+	rows, err := q.db.Query(ctx, takeEvents,
+		arg.WorkspaceID,
+		arg.Place,
+		arg.MaxRows,
+		arg.MaxDeliveries,
+	)
 	if err != nil {
 		return nil, err
 	}

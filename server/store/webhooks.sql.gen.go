@@ -12,17 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-const countWebhooks = `-- name: CountWebhooks :one
-select count(*)::integer from webhooks where workspace_id = $1
-`
-
-func (q *Queries) CountWebhooks(ctx context.Context, workspaceID uuid.UUID) (int32, error) {
-	row := q.db.QueryRow(ctx, countWebhooks, workspaceID)
-	var column_1 int32
-	err := row.Scan(&column_1)
-	return column_1, err
-}
-
 const deleteWebhook = `-- name: DeleteWebhook :execrows
 delete from webhooks where workspace_id = $1 and webhook_id = $2
 `

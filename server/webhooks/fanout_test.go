@@ -90,3 +90,30 @@ func TestEventsOfEachOfManyAccountsHaveTheirTurn(t *testing.T) {
 		t.Errorf("%d times an event was handed out before an older one of its account", n)
 	}
 }
+
+// A batch ends with what is as many deliveries as it may have, in turns of the accounts. Webhooks that do not ask for an event do not count.
+func TestBatchHasAsManyDeliveriesAsItMayHave(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	b.stop(0)
+	for range 4 {
+		b.hook("https://example.com", "device.connected")
+	}
+	b.hook("https://example.com", "device.disconnected")
+	lively, quiet := account(), account()
+	b.happen(20, lively)
+	b.happen(3, quiet)
+	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
+		_, err := tx.TakeEvents(t.Context(), store.TakeEventsParams{WorkspaceID: b.p.WorkspaceID, Place: uuid.New(), MaxRows: 50, MaxDeliveries: 29})
+		return err
+	}))
+	if n := b.count("events where fanned_out_at is not null and connected_account_id = $1", quiet); n != 3 {
+		t.Errorf("%d events of the account with few were handed out, want all 3", n)
+	}
+	if n := b.count("events where fanned_out_at is not null and connected_account_id = $1 and (payload->>'n')::int <= 5", lively); n != 5 {
+		t.Errorf("%d of the oldest 5 events of the account with many were handed out", n)
+	}
+	if n := b.count("events where fanned_out_at is not null"); n != 8 {
+		t.Errorf("%d events, want 8, whose deliveries are 32", n)
+	}
+}

@@ -8,9 +8,6 @@ select * from webhooks where workspace_id = @workspace_id and webhook_id = @webh
 -- name: ListWebhooks :many
 select * from webhooks where workspace_id = @workspace_id order by created_at, webhook_id;
 
--- name: CountWebhooks :one
-select count(*)::integer from webhooks where workspace_id = @workspace_id;
-
 -- name: UpdateWebhook :execrows
 update webhooks set event_types = @event_types where workspace_id = @workspace_id and webhook_id = @webhook_id;
 
