@@ -2,6 +2,7 @@ package zigbee2mqtt
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -166,11 +167,12 @@ func ieee(address string) string {
 	return address
 }
 
-// lock is what is kept of a lock; false: it is none, or cannot be spoken of or to.
+// lock is what is kept of a lock; false: it is none, or cannot be spoken of or to. One without a name is called by its address, as
+// Zigbee2MQTT does.
 func (d *wireDevice) lock() (l listed, ok bool) {
 	if d.Definition == nil || ieee(d.IEEE) == "" || len(d.Name) > longestName {
 		return l, false
 	}
 	able := abilitiesOf(d.Definition.Exposes)
-	return listed{adapter.DeviceRef(d.IEEE), traits{d.Name, brief(d.Definition.Vendor, mostText), brief(d.Definition.Model, mostText), able, d.Disabled}, d.address()}, able.lock
+	return listed{adapter.DeviceRef(d.IEEE), traits{cmp.Or(d.Name, d.IEEE), brief(d.Definition.Vendor, mostText), brief(d.Definition.Model, mostText), able, d.Disabled}, d.address()}, able.lock
 }

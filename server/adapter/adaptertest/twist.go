@@ -1,0 +1,64 @@
+package adaptertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"testing"
+)
+
+// absurd is what a gateway that is broken, or lies, may have in any place.
+var absurd = []string{`null`, `true`, `-1`, `0`, `9223372036854775807`, `1e300`, `0.5`, `""`, `"2"`, `"\u0000"`, `[]`, `[null]`, `[[]]`, `{}`, `{"":null}`, `{"1":null}`}
+
+// Twists are the texts that come of a JSON text by one change: something absurd in the place of a value, which may be all of it, or a
+// member that is missing. The name says what was changed.
+func Twists(t testing.TB, text string) iter.Seq2[string, string] {
+	t.Helper()
+	var whole any
+	if err := json.Unmarshal([]byte(text), &whole); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return func(yield func(name, twisted string) bool) {
+		tell := func(name string) bool {
+			b, err := json.Marshal(whole)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return yield(name, string(b))
+		}
+		var twist func(path string, v any, set func(any)) bool
+		twist = func(path string, v any, set func(any)) bool {
+			for _, a := range absurd {
+				set(json.RawMessage(a))
+				if !tell(path + " is " + a) {
+					return false
+				}
+			}
+			set(v)
+			switch v := v.(type) {
+			case map[string]any:
+				for _, k := range slices.Sorted(maps.Keys(v)) {
+					was := v[k]
+					delete(v, k)
+					if !tell(path + "." + k + " is missing") {
+						return false
+					}
+					v[k] = was
+					if !twist(path+"."+k, was, func(to any) { v[k] = to }) {
+						return false
+					}
+				}
+			case []any:
+				for i, was := range v {
+					if !twist(fmt.Sprintf("%s[%d]", path, i), was, func(to any) { v[i] = to }) {
+						return false
+					}
+				}
+			}
+			return true
+		}
+		twist("", whole, func(to any) { whole = to })
+	}
+}

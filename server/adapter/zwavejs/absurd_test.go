@@ -1,0 +1,131 @@
+package zwavejs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
+)
+
+// Node 2 as it is listed: a User Code lock, and one whose users have names.
+const (
+	plainLock = `{"nodeId":2,"name":"Front","location":"","status":4,"ready":true,"manufacturerId":297,"productType":1,"productId":2,"label":"YRD256","deviceConfig":{"manufacturer":"Yale","label":"YRD"},
+		"endpoints":[{"index":0,"commandClasses":[{"id":98,"version":4},{"id":99,"version":1},{"id":112,"version":1},{"id":113,"version":8},{"id":128,"version":1}]}],
+		"values":[{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":1,"value":"864209","metadata":{"minLength":4,"maxLength":10}},
+			{"commandClass":98,"endpoint":0,"property":"currentMode","value":255},{"commandClass":128,"endpoint":0,"property":"level","value":77},
+			{"commandClass":112,"endpoint":0,"property":16,"value":4,"metadata":{"label":"User Code PIN Length"}},
+			{"commandClass":114,"endpoint":0,"property":"deviceId","propertyKey":"SerialNumber","value":"0x0102"}]}`
+	namedLock = `{"nodeId":2,"status":4,"ready":true,"manufacturerId":297,"productType":1,"productId":2,"label":"YRD256","deviceConfig":{"manufacturer":"Yale"},
+		"endpoints":[{"index":0,"commandClasses":[{"id":98,"version":4},{"id":131,"version":1},{"id":113,"version":8}]}],"values":[]}`
+)
+
+// A gateway that is broken, or lies, may tell anything in any place: the adapter goes on, and what it says of locks makes sense.
+func TestGatewayThatTellsAbsurdities(t *testing.T) {
+	t.Parallel()
+	const node = `{"type":"event","event":{"source":"node","nodeId":2,"event":`
+	lists := func(lock string) string {
+		return `{"type":"result","success":true,"messageId":"1","result":{"state":{"nodes":[` + lock + `]}}}`
+	}
+	for name, frame := range map[string]string{
+		"the network":             lists(plainLock),
+		"one with named users":    lists(namedLock),
+		"a failure":               `{"type":"result","success":false,"messageId":"1","errorCode":"zwave_error","zwaveErrorCode":204,"zwaveErrorCodeName":"Controller_CallbackNOK","zwaveErrorMessage":"x"}`,
+		"a greeting":              `{"type":"version","homeId":1,"driverVersion":"15.29.0","serverVersion":"3.10.2","minSchemaVersion":0,"maxSchemaVersion":50}`,
+		"one that was added":      `{"type":"event","event":{"source":"controller","event":"node added","node":` + plainLock + `}}`,
+		"one that was removed":    `{"type":"event","event":{"source":"controller","event":"node removed","node":{"nodeId":2}}}`,
+		"one that is ready":       node + `"ready","nodeState":` + plainLock + `}}`,
+		"a named one is ready":    node + `"ready","nodeState":` + namedLock + `}}`,
+		"a PIN":                   node + `"value updated","args":{"commandClass":99,"endpoint":0,"property":"userCode","propertyKey":1,"newValue":"864209","metadata":{"label":"x","minLength":4,"maxLength":10}}}}`,
+		"a slot":                  node + `"value updated","args":{"commandClass":99,"endpoint":0,"property":"userIdStatus","propertyKey":1,"newValue":1}}}`,
+		"the bolt":                node + `"value updated","args":{"commandClass":98,"endpoint":0,"property":"currentMode","newValue":0}}}`,
+		"the battery":             node + `"value updated","args":{"commandClass":128,"endpoint":0,"property":"level","newValue":77}}}`,
+		"a length":                node + `"value updated","args":{"commandClass":112,"endpoint":0,"property":16,"newValue":6}}}`,
+		"a jam":                   node + `"value updated","args":{"commandClass":113,"endpoint":0,"property":"Access Control","propertyKey":"Lock state","newValue":11}}}`,
+		"a duplicate":             node + `"notification","args":{"type":6,"event":15,"parameters":{"userId":3}}}}`,
+		"somebody at the keypad":  node + `"notification","args":{"type":6,"event":6,"parameters":{"userId":1}}}}`,
+		"a code that was removed": node + `"notification","args":{"type":6,"event":13,"parameters":{"userId":1}}}}`,
+		"all codes were removed":  node + `"notification","args":{"type":6,"event":12}}}`,
+		"a credential":            node + `"credential added","args":{"userId":1,"credentialType":1,"credentialSlot":1,"data":"864209"}}}`,
+		"a user":                  node + `"user modified","args":{"userId":1,"userName":"Guest","userType":0,"active":true}}}`,
+		"a dead one":              node + `"dead"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, s := told(t)
+			n := 0
+			for twist, text := range adaptertest.Twists(t, frame) {
+				for _, lock := range []string{plainLock, namedLock} {
+					a.hear(s, lists(lock))
+					a.hear(s, text)
+					if err := a.sane(); err != nil {
+						t.Errorf("%s: %v", twist, err)
+					}
+				}
+				n++
+			}
+			if n < 50 {
+				t.Errorf("only %d absurdities", n)
+			}
+			a.hear(s, lists(plainLock))
+			if d := a.device(a.nodes[2]); !d.Online || !slices.Equal(d.Caps.CodeLengths, []int{4}) || d.Locked == nil || !*d.Locked {
+				t.Errorf("after all that a good lock is %+v", d)
+			}
+		})
+	}
+}
+
+// told is an adapter without a connection, and a session that no gateway has the other end of.
+func told(t *testing.T) (*Adapter, *session) {
+	t.Helper()
+	a := &Adapter{log: slog.New(slog.DiscardHandler), hints: adapter.NewHints(), done: make(chan struct{}), tried: make(chan struct{}), nodes: map[int]*node{}, unknown: map[int]bool{}}
+	t.Cleanup(a.hints.Close)
+	return a, &session{home: 1, schema: mostSchema, pending: map[string]*call{}}
+}
+
+// hear takes in a frame as the adapter does that reads it, while it waits for the list.
+func (a *Adapter) hear(s *session, frame string) {
+	var network struct {
+		State struct {
+			Nodes adapter.List[*wireNode] `json:"nodes"`
+		} `json:"state"`
+	}
+	s.pending = map[string]*call{"1": {out: &network, most: networkLimit}}
+	var m message
+	if s.decode([]byte(frame), &m) != nil {
+		return // the connection would end
+	}
+	switch {
+	case m.of != nil && m.outcome(context.Background(), startListening, true) == nil:
+		a.up(s, network.State.Nodes)
+	case m.Event != nil:
+		a.event(s, m.Event)
+	}
+}
+
+// sane says what makes no sense of what the adapter says of its locks.
+func (a *Adapter) sane() error {
+	for id, n := range a.nodes {
+		d := a.device(n)
+		lengths := d.Caps.CodeLengths
+		switch {
+		case id < 1 || id > mostNode || n.id != id || d.Ref == "" || strings.TrimSpace(d.Name) == "":
+			return fmt.Errorf("a lock has the number %d and is %+v", id, d)
+		case d.BatteryLevel != nil && !(*d.BatteryLevel >= 0 && *d.BatteryLevel <= 1):
+			return fmt.Errorf("the battery level is %v", *d.BatteryLevel)
+		case d.Caps.MaxCodes < 0 || d.Caps.MaxCodes > mostSlots:
+			return fmt.Errorf("there is room for %d codes", d.Caps.MaxCodes)
+		case len(lengths) > 0 && (lengths[0] < 1 || lengths[len(lengths)-1] > mostPIN):
+			return fmt.Errorf("PINs have lengths of %v", lengths)
+		case len(n.codes.slots) > mostSlots || slices.Max(append(slices.Collect(maps.Keys(n.codes.slots)), 0)) > mostSlots:
+			return fmt.Errorf("there are %d slots", len(n.codes.slots))
+		}
+		_ = a.acceptable(n, adapter.CodeSpec{Key: "k", Name: "Guest", PIN: "8642"}) // may be refused
+	}
+	return nil
+}
