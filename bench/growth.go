@@ -256,7 +256,7 @@ func (g *grown) fanOut(ctx context.Context, b *listBed, db *store.DB, rounds int
 						return err
 					}
 				}
-				taken, err := tx.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: w, MaxRows: 500, MaxDeliveries: 20_000})
+				taken, err := tx.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: w, MaxRows: 500, MaxDeliveries: 50_000})
 				if err != nil {
 					return err
 				}

@@ -38,17 +38,18 @@ const (
 // workspace with much to tell of has them a little sooner, and what is told of each event waits three times as long.
 const fanOutDeliveries = 5_000
 
-// FanOut makes the deliveries of the oldest events of the accounts of a workspace, at most so many, and wakes their webhooks,
-// which it returns.
-func (s *Service) FanOut(ctx context.Context, h Holder, workspace uuid.UUID, events int32) (woken []uuid.UUID, err error) {
+// FanOut makes the deliveries of the oldest events of the accounts of a workspace, at most so many, in turns that begin with the
+// account after the one that is given, and wakes their webhooks, which it returns. Last is the account that had the last turn.
+func (s *Service) FanOut(ctx context.Context, h Holder, workspace, after uuid.UUID, events int32) (woken []uuid.UUID, last uuid.UUID, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
-		taken, err := tx.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: workspace, Place: uuid.New(), MaxRows: events, MaxDeliveries: fanOutDeliveries})
+		taken, err := tx.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: workspace, After: after, MaxRows: events, MaxDeliveries: fanOutDeliveries})
 		if err != nil || len(taken) == 0 {
 			return err
 		}
+		last = taken[0].Last
 		arg := store.FanOutParams{}
 		types := map[string]bool{}
 		for _, e := range taken {
@@ -68,9 +69,9 @@ func (s *Service) FanOut(ctx context.Context, h Holder, workspace uuid.UUID, eve
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("fan out the events of workspace %s: %w", workspace, err)
+		return nil, uuid.Nil, fmt.Errorf("fan out the events of workspace %s: %w", workspace, err)
 	}
-	return woken, nil
+	return woken, last, nil
 }
 
 // wakeWebhooks returns those that are looked at now; one that is paused is looked at when the pause ends.

@@ -570,18 +570,18 @@ with recursive outbox as not materialized (
   select e.event_id, e.event_type, e.created_at, coalesce(e.connected_account_id, '00000000-0000-0000-0000-000000000000') as account
   from events e where e.workspace_id = $1 and e.fanned_out_at is null
 ), around as (
-  select $2::uuid as account, false as again, 0 as turn
+  select $2::uuid as account, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid as until, 0 as turn
   union all
-  select n.account, n.again, a.turn + 1 from around a cross join lateral (
-    (select o.account, a.again from outbox o where o.account > a.account and (not a.again or o.account <= $2) order by o.account limit 1)
+  select n.account, n.until, a.turn + 1 from around a cross join lateral (
+    (select o.account, a.until, 1 as lap from outbox o where o.account > a.account and o.account <= a.until order by o.account limit 1)
     union all
-    (select o.account, true as again from outbox o where o.account <= $2 and not a.again order by o.account limit 1)
-    order by again limit 1
+    (select o.account, $2::uuid as until, 2 as lap from outbox o where o.account <= $2 and a.until > $2 order by o.account limit 1)
+    order by lap limit 1
   ) n
 ), turns as (
   select a.account, a.turn from around a offset 1 limit least($3::integer, 100)
 ), oldest as (
-  select x.event_id, x.event_type, x.nth, t.turn from turns t cross join lateral (
+  select x.event_id, x.event_type, x.nth, t.turn, t.account from turns t cross join lateral (
     select o.event_id, o.event_type, row_number() over (order by o.created_at) as nth from outbox o where o.account = t.account
     order by o.created_at limit $3::integer / (select count(*) from turns)
   ) x
@@ -589,18 +589,18 @@ with recursive outbox as not materialized (
   select o.event_type, (select count(*) from webhooks w where w.workspace_id = $1 and w.event_types && array['*', o.event_type]) as webhooks
   from (select distinct event_type from oldest) o
 ), taken as (
-  select d.event_id from (
-    select o.event_id, coalesce(sum(a.webhooks) over (order by o.nth, o.turn rows between unbounded preceding and 1 preceding), 0) as before
+  select d.event_id, d.account, d.nth, d.turn from (
+    select o.event_id, o.account, o.nth, o.turn, coalesce(sum(a.webhooks) over (order by o.nth, o.turn rows between unbounded preceding and 1 preceding), 0) as before
     from oldest o join asked a on a.event_type = o.event_type
   ) d where d.before < $4::integer
 )
-update events e set fanned_out_at = now() from taken t where e.event_id = t.event_id
-returning e.event_id, e.event_type
+update events e set fanned_out_at = now() where e.event_id = any(array(select event_id from taken))
+returning e.event_id, e.event_type, (select t.account from taken t order by t.nth desc, t.turn desc limit 1)::uuid as last
 `
 
 type TakeEventsParams struct {
 	WorkspaceID   uuid.UUID
-	Place         uuid.UUID
+	After         uuid.UUID
 	MaxRows       int32
 	MaxDeliveries int32
 }
@@ -608,16 +608,18 @@ type TakeEventsParams struct {
 type TakeEventsRow struct {
 	EventID   uuid.UUID
 	EventType string
+	Last      uuid.UUID
 }
 
 // Those that no webhook has been given yet, the oldest of each account and as many of one as of another, so that one that tells of
-// much does not have others wait. What is of no account is as of one more. It goes from one account to the next, around from
-// a place that is another one each time: where there are more than it takes, all have their turn. It ends with the event whose
-// deliveries are the last that may be.
+// much does not have others wait. What is of no account is as of one more. It goes from one account to the next, around, from
+// the one after that which had the last turn before: where there are more than it takes, all have their turn. It ends with the event whose
+// deliveries are the last that may be. Last is whose turn that was. The identifiers are an array, as the planner would take them for so
+// many that it reads an index as a whole.
 func (q *Queries) TakeEvents(ctx context.Context, arg TakeEventsParams) ([]TakeEventsRow, error) {
 	rows, err := q.db.Query(ctx, takeEvents,
 		arg.WorkspaceID,
-		arg.Place,
+		arg.After,
 		arg.MaxRows,
 		arg.MaxDeliveries,
 	)
@@ -628,7 +630,7 @@ func (q *Queries) TakeEvents(ctx context.Context, arg TakeEventsParams) ([]TakeE
 	items := []TakeEventsRow{}
 	for rows.Next() {
 		var i TakeEventsRow
-		if err := rows.Scan(&i.EventID, &i.EventType); err != nil {
+		if err := rows.Scan(&i.EventID, &i.EventType, &i.Last); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

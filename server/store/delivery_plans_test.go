@@ -79,7 +79,7 @@ func TestOperationOfDeliveriesReadsNoWholeTable(t *testing.T) {
 			return err
 		}},
 		"take from the outbox": {false, "events_outbox_of_accounts events_pkey", func(q *store.Queries) error {
-			_, err := q.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: workspace, Place: uuid.New(), MaxRows: 500, MaxDeliveries: 5000})
+			_, err := q.TakeEvents(ctx, store.TakeEventsParams{WorkspaceID: workspace, After: uuid.New(), MaxRows: 500, MaxDeliveries: 5000})
 			return err
 		}},
 		"count the outbox":   {false, "events_outbox", func(q *store.Queries) error { _, err := q.CountOutbox(ctx, 100_000); return err }},

@@ -59,10 +59,10 @@ func Migrate(ctx context.Context, dsn string) error {
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	if err := again(ctx, func() error { return makeBeside(ctx, db, locker) }); err != nil {
-		return err
-	}
 	err = again(ctx, func() error {
+		if err := makeBeside(ctx, db); err != nil {
+			return err
+		}
 		_, err := p.Up(ctx)
 		return err
 	})

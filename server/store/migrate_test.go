@@ -113,6 +113,12 @@ func TestMigrationThatIsInTheWayOfAServerIsTriedAgain(t *testing.T) {
 // wait for it. Half an index, of a migration that was cut off, is made anew.
 func TestIndexIsMadeWhileEntriesAreWritten(t *testing.T) {
 	t.Parallel()
+	const (
+		firstPartition = "create table events_first partition of events for values from ('00000000-0000-0000-0000-000000000000') to ('70000000-0000-0000-0000-000000000000');"
+		event          = "insert into events (event_id, workspace_id, event_type, payload) values ('10000000-0000-0000-0000-000000000000'::uuid, gen_random_uuid(), 'x', '{}')"
+		joined         = `select bool_and(p.indisvalid and pg_get_indexdef(p.indexrelid) like '%created_at) WHERE (fanned_out_at IS NULL)') and bool_and(i.indisvalid) and count(*) filter (where p.indexrelid::regclass::text in ('events_outbox_of_accounts_events_first', 'events_outbox_of_accounts_events_rest')) = 2
+			from pg_index i join pg_inherits h on h.inhparent = i.indexrelid join pg_index p on p.indexrelid = h.inhrelid where i.indexrelid = 'events_outbox_of_accounts'::regclass`
+	)
 	for name, c := range map[string]struct {
 		schema             int64
 		half, entry, whole string
@@ -120,11 +126,10 @@ func TestIndexIsMadeWhileEntriesAreWritten(t *testing.T) {
 		"a table": {37, "create index audit_log_of_workspace on audit_log (at)",
 			"insert into audit_log (audit_id, actor_kind, operation, subject_kinds, subject_ids, outcome) values (gen_random_uuid(), 'api_key', '/x', '{}', '{}', 'done')",
 			"select indisvalid and pg_get_indexdef(indexrelid) like '%(workspace_id, at, audit_id)' from pg_index where indexrelid = 'audit_log_of_workspace'::regclass"},
-		"a table in partitions": {42, `create table events_first partition of events for values from ('00000000-0000-0000-0000-000000000000') to ('70000000-0000-0000-0000-000000000000');
-				create index events_outbox_of_accounts_events_first on events_first (created_at)`,
-			"insert into events (event_id, workspace_id, event_type, payload) values ('10000000-0000-0000-0000-000000000000'::uuid, gen_random_uuid(), 'x', '{}')",
-			`select bool_and(p.indisvalid and pg_get_indexdef(p.indexrelid) like '%created_at) WHERE (fanned_out_at IS NULL)') and bool_and(i.indisvalid) and count(*) filter (where p.indexrelid::regclass::text in ('events_outbox_of_accounts_events_first', 'events_outbox_of_accounts_events_rest')) = 2
-				from pg_index i join pg_inherits h on h.inhparent = i.indexrelid join pg_index p on p.indexrelid = h.inhrelid where i.indexrelid = 'events_outbox_of_accounts'::regclass`},
+		"a table in partitions": {42, firstPartition + `
+				create index events_outbox_of_accounts_events_first on events_first (created_at);
+				update pg_index set indisvalid = false where indexrelid = 'events_outbox_of_accounts_events_first'::regclass`, event, joined},
+		"a table in partitions, from the beginning": {42, firstPartition, event, joined},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,5 +191,42 @@ func TestASchemaThatIsNewerIsTaken(t *testing.T) {
 	}
 	if has, err := store.SchemaVersion(t.Context(), dsn); err != nil || has != newer {
 		t.Errorf("the schema is %d now, and was %d: %v", has, newer, err)
+	}
+}
+
+// An index of a partition that somebody has only begun is not joined, as none would make it anew then; one that is whole is not made twice.
+func TestOnlyWholeIndexesOfPartitionsAreJoined(t *testing.T) {
+	t.Parallel()
+	dsn, plain := atSchema(t, 42)
+	const half, whole = "events_outbox_of_accounts_events_first", "events_outbox_of_accounts_events_rest"
+	for _, change := range []string{
+		"create table events_first partition of events for values from ('00000000-0000-0000-0000-000000000000') to ('70000000-0000-0000-0000-000000000000')",
+		"create index " + half + " on events_first (workspace_id, coalesce(connected_account_id, '00000000-0000-0000-0000-000000000000'), created_at) where fanned_out_at is null",
+		"create index " + whole + " on events_rest (workspace_id, coalesce(connected_account_id, '00000000-0000-0000-0000-000000000000'), created_at) where fanned_out_at is null",
+		"update pg_index set indisvalid = false where indexrelid = '" + half + "'::regclass",
+	} {
+		if _, err := plain.ExecContext(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	oid := func(index string) (n int) {
+		if err := plain.QueryRowContext(t.Context(), "select '"+index+"'::regclass::oid::int").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	begun, made := oid(half), oid(whole)
+	steps, err := goose.NewProvider(goose.DialectPostgres, plain, os.DirFS("migrations"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := steps.UpTo(t.Context(), 43); !store.GaveUp(err) {
+		t.Errorf("with half an index: %v, want that it is tried again", err)
+	}
+	if err := store.Migrate(t.Context(), dsn); err != nil {
+		t.Fatal(err)
+	}
+	if oid(half) == begun || oid(whole) != made {
+		t.Errorf("the half index was made anew: %t; so was the whole one: %t", oid(half) != begun, oid(whole) != made)
 	}
 }

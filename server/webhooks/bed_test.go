@@ -44,6 +44,7 @@ type bed struct {
 	waker  *work.Waker
 	access *access.Service
 	p      access.Principal
+	last   uuid.UUID                    // the account that had the last turn in the outbox
 	stop   func(patience time.Duration) // the engine that start has started
 }
 

@@ -21,7 +21,11 @@ func (l outboxLane) Due(ctx context.Context, workspace uuid.UUID) (bool, error) 
 	if l.stopping.Load() {
 		return false, nil
 	}
-	return l.access.OutboxDue(ctx, workspace)
+	due, err := l.access.OutboxDue(ctx, workspace)
+	if !due {
+		l.turns.Delete(workspace)
+	}
+	return due, err
 }
 
 func (l outboxLane) Sweep(ctx context.Context, limit int32, _ work.Crowds) ([]uuid.UUID, error) {
@@ -30,7 +34,12 @@ func (l outboxLane) Sweep(ctx context.Context, limit int32, _ work.Crowds) ([]uu
 
 // Drain does one batch; what is left is due.
 func (l outboxLane) Drain(ctx context.Context, lease *work.Lease, workspace uuid.UUID) (time.Duration, error) {
-	woken, err := l.access.FanOut(ctx, lease, workspace, fanOutBatch)
+	after, _ := l.turns.Load(workspace)
+	account, _ := after.(uuid.UUID)
+	woken, last, err := l.access.FanOut(ctx, lease, workspace, account, fanOutBatch)
+	if err == nil {
+		l.turns.Store(workspace, last)
+	}
 	for _, id := range woken {
 		if news, ok := l.news.Load(id); ok {
 			tell(news.(chan struct{}))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -25,7 +26,7 @@ func (b *bed) happen(n int, accounts ...*uuid.UUID) {
 }
 
 func account() *uuid.UUID {
-	id := uuid.New()
+	id := access.NewID()
 	return &id
 }
 
@@ -34,8 +35,9 @@ func (b *bed) fanOut(events int32) int {
 	b.Helper()
 	const waiting = "events where fanned_out_at is null"
 	before := b.count(waiting)
-	_, err := b.access.FanOut(b.Context(), alone{}, b.p.WorkspaceID, events)
+	_, last, err := b.access.FanOut(b.Context(), alone{}, b.p.WorkspaceID, b.last, events)
 	b.must(err)
+	b.last = last
 	return before - b.count(waiting)
 }
 
@@ -77,12 +79,15 @@ func TestEventsOfEachOfManyAccountsHaveTheirTurn(t *testing.T) {
 		accounts = append(accounts, account())
 	}
 	b.happen(30, accounts...)
-	for batch := 0; b.count("(select connected_account_id from events group by 1 having count(fanned_out_at) = 0) x") > 0; batch++ {
-		if n := b.fanOut(50); n != 50 {
-			t.Fatalf("batch %d: %d events, want 50", batch, n)
+	const told = "(select connected_account_id from events group by 1 having count(fanned_out_at) = $1) x"
+	for lap := range 2 {
+		for range 5 {
+			if n := b.fanOut(50); n != 50 {
+				t.Fatalf("%d events, want 50", n)
+			}
 		}
-		if batch > 130 { // each begins somewhere else
-			t.Fatal("some accounts have nothing handed out yet")
+		if n := b.count(told, lap+1); n != 250 {
+			t.Fatalf("after five batches of 50 of 250 accounts %d have had their turn", n)
 		}
 	}
 	const second = `select connected_account_id, (payload->>'n')::int as n, fanned_out_at from events`
@@ -103,10 +108,9 @@ func TestBatchHasAsManyDeliveriesAsItMayHave(t *testing.T) {
 	lively, quiet := account(), account()
 	b.happen(20, lively)
 	b.happen(3, quiet)
-	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
-		_, err := tx.TakeEvents(t.Context(), store.TakeEventsParams{WorkspaceID: b.p.WorkspaceID, Place: uuid.New(), MaxRows: 50, MaxDeliveries: 29})
-		return err
-	}))
+	if last := b.take(uuid.Nil, 29); last != *lively {
+		t.Error("the last turn, which was that of the account with many, is said to be another's")
+	}
 	if n := b.count("events where fanned_out_at is not null and connected_account_id = $1", quiet); n != 3 {
 		t.Errorf("%d events of the account with few were handed out, want all 3", n)
 	}
@@ -116,4 +120,33 @@ func TestBatchHasAsManyDeliveriesAsItMayHave(t *testing.T) {
 	if n := b.count("events where fanned_out_at is not null"); n != 8 {
 		t.Errorf("%d events, want 8, whose deliveries are 32", n)
 	}
+}
+
+// Where the deliveries of one event are all that a batch may have, each account has its turn, too.
+func TestEachAccountHasItsTurnWhereABatchIsOneEvent(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	b.stop(0)
+	b.hook("https://example.com")
+	b.happen(4, account(), nil, account(), account())
+	last := uuid.Nil
+	for n := range 16 {
+		last = b.take(last, 1)
+		if least := b.count("(select connected_account_id from events group by 1 having count(fanned_out_at) < $1) x", (n+1)/4); least != 0 {
+			t.Fatalf("after %d events %d accounts have had too few turns", n+1, least)
+		}
+	}
+}
+
+// take takes events with so many deliveries at most, and says whose turn was the last.
+func (b *bed) take(after uuid.UUID, deliveries int32) (last uuid.UUID) {
+	b.Helper()
+	b.must(b.db.InTx(b.Context(), func(tx store.Tx) error {
+		taken, err := tx.TakeEvents(b.Context(), store.TakeEventsParams{WorkspaceID: b.p.WorkspaceID, After: after, MaxRows: 50, MaxDeliveries: deliveries})
+		if err == nil {
+			last = taken[0].Last
+		}
+		return err
+	}))
+	return last
 }

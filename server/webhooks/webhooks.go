@@ -46,6 +46,7 @@ type Deliverer struct {
 	opt      Options
 	stopping atomic.Bool
 	more     atomic.Int64 // requests in the air beyond the first ones to each endpoint
+	turns    sync.Map     // workspace → uuid.UUID: the account that had the last turn, while there is more to hand out
 	news     sync.Map     // webhook → chan struct{}: something has become due while it is at work in this process
 }
 

@@ -1,24 +1,25 @@
 -- name: TakeEvents :many
 -- Those that no webhook has been given yet, the oldest of each account and as many of one as of another, so that one that tells of
--- much does not have others wait. What is of no account is as of one more. It goes from one account to the next, around from
--- a place that is another one each time: where there are more than it takes, all have their turn. It ends with the event whose
--- deliveries are the last that may be.
+-- much does not have others wait. What is of no account is as of one more. It goes from one account to the next, around, from
+-- the one after that which had the last turn before: where there are more than it takes, all have their turn. It ends with the event whose
+-- deliveries are the last that may be. Last is whose turn that was. The identifiers are an array, as the planner would take them for so
+-- many that it reads an index as a whole.
 with recursive outbox as not materialized (
   select e.event_id, e.event_type, e.created_at, coalesce(e.connected_account_id, '00000000-0000-0000-0000-000000000000') as account
   from events e where e.workspace_id = @workspace_id and e.fanned_out_at is null
 ), around as (
-  select @place::uuid as account, false as again, 0 as turn
+  select @after::uuid as account, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid as until, 0 as turn
   union all
-  select n.account, n.again, a.turn + 1 from around a cross join lateral (
-    (select o.account, a.again from outbox o where o.account > a.account and (not a.again or o.account <= @place) order by o.account limit 1)
+  select n.account, n.until, a.turn + 1 from around a cross join lateral (
+    (select o.account, a.until, 1 as lap from outbox o where o.account > a.account and o.account <= a.until order by o.account limit 1)
     union all
-    (select o.account, true as again from outbox o where o.account <= @place and not a.again order by o.account limit 1)
-    order by again limit 1
+    (select o.account, @after::uuid as until, 2 as lap from outbox o where o.account <= @after and a.until > @after order by o.account limit 1)
+    order by lap limit 1
   ) n
 ), turns as (
   select a.account, a.turn from around a offset 1 limit least(@max_rows::integer, 100)
 ), oldest as (
-  select x.event_id, x.event_type, x.nth, t.turn from turns t cross join lateral (
+  select x.event_id, x.event_type, x.nth, t.turn, t.account from turns t cross join lateral (
     select o.event_id, o.event_type, row_number() over (order by o.created_at) as nth from outbox o where o.account = t.account
     order by o.created_at limit sqlc.arg('max_rows')::integer / (select count(*) from turns)
   ) x
@@ -26,13 +27,13 @@ with recursive outbox as not materialized (
   select o.event_type, (select count(*) from webhooks w where w.workspace_id = @workspace_id and w.event_types && array['*', o.event_type]) as webhooks
   from (select distinct event_type from oldest) o
 ), taken as (
-  select d.event_id from (
-    select o.event_id, coalesce(sum(a.webhooks) over (order by o.nth, o.turn rows between unbounded preceding and 1 preceding), 0) as before
+  select d.event_id, d.account, d.nth, d.turn from (
+    select o.event_id, o.account, o.nth, o.turn, coalesce(sum(a.webhooks) over (order by o.nth, o.turn rows between unbounded preceding and 1 preceding), 0) as before
     from oldest o join asked a on a.event_type = o.event_type
   ) d where d.before < @max_deliveries::integer
 )
-update events e set fanned_out_at = now() from taken t where e.event_id = t.event_id
-returning e.event_id, e.event_type;
+update events e set fanned_out_at = now() where e.event_id = any(array(select event_id from taken))
+returning e.event_id, e.event_type, (select t.account from taken t order by t.nth desc, t.turn desc limit 1)::uuid as last;
 
 -- name: LockWebhooksFor :many
 -- Those that ask for one of the types, in one order for all who lock several.
