@@ -150,3 +150,22 @@ func (b *bed) take(after uuid.UUID, deliveries int32) (last uuid.UUID) {
 	}))
 	return last
 }
+
+// Whoever works on an outbox goes on where the batch before has ended.
+func TestBatchesOfAnOutboxGoOnAfterOneAnother(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	b.stop(0)
+	b.hook("https://example.com", "device.disconnected")
+	accounts := []*uuid.UUID{nil}
+	for range 249 {
+		accounts = append(accounts, account())
+	}
+	b.happen(10, accounts...)
+	b.engine(quick())
+	b.until("all is handed out", func() bool { return b.count("events where fanned_out_at is null") == 0 })
+	const first = "(select distinct fanned_out_at from events order by 1 limit 3)"
+	if n := b.count("(select distinct connected_account_id from events where fanned_out_at in " + first + ") x"); n != 250 {
+		t.Errorf("in the first three batches, each of 100 accounts, %d had their turn, want all 250", n)
+	}
+}
