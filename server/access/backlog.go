@@ -31,7 +31,11 @@ func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	if err != nil {
 		return b, fmt.Errorf("count the events: %w", err)
 	}
-	b.Outbox, b.OldestOutbox = outbox.Events, seconds(outbox.OldestSeconds)
+	waits, err := s.db.OldestEvent(ctx)
+	if err != nil {
+		return b, fmt.Errorf("find the oldest event: %w", err)
+	}
+	b.Outbox, b.OldestOutbox = outbox, seconds(waits)
 	pending, err := s.db.CountPending(ctx, BacklogCap)
 	if err != nil {
 		return b, fmt.Errorf("count the deliveries: %w", err)

@@ -34,5 +34,9 @@ func (s *Service) Lateness(ctx context.Context) (Lateness, error) {
 	if err != nil {
 		return Lateness{}, fmt.Errorf("ask what is late: %w", err)
 	}
-	return Lateness{Devices: seconds(r.Devices), Deliveries: seconds(r.Deliveries), Events: seconds(r.Events)}, nil
+	events, err := s.db.Beside.OldestEvent(ctx)
+	if err != nil {
+		return Lateness{}, fmt.Errorf("ask which event is late: %w", err)
+	}
+	return Lateness{Devices: seconds(r.Devices), Deliveries: seconds(r.Deliveries), Events: seconds(events)}, nil
 }

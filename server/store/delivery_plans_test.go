@@ -83,6 +83,7 @@ func TestOperationOfDeliveriesReadsNoWholeTable(t *testing.T) {
 			return err
 		}},
 		"count the outbox":   {false, "events_outbox", func(q *store.Queries) error { _, err := q.CountOutbox(ctx, 100_000); return err }},
+		"the oldest event":   {false, "events_outbox_of_accounts", func(q *store.Queries) error { _, err := q.OldestEvent(ctx); return err }},
 		"count what waits":   {false, "deliveries_pending", func(q *store.Queries) error { _, err := q.CountPending(ctx, 100_000); return err }},
 		"the oldest due":     {false, "deliveries_pending", func(q *store.Queries) error { _, err := q.OldestDue(ctx); return err }},
 		"count the disabled": {false, "webhooks_disabled_at_idx", func(q *store.Queries) error { _, err := q.CountDisabledWebhooks(ctx); return err }},

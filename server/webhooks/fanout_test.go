@@ -3,6 +3,7 @@ package webhooks_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -167,5 +168,34 @@ func TestBatchesOfAnOutboxGoOnAfterOneAnother(t *testing.T) {
 	const first = "(select distinct fanned_out_at from events order by 1 limit 3)"
 	if n := b.count("(select distinct connected_account_id from events where fanned_out_at in " + first + ") x"); n != 250 {
 		t.Errorf("in the first three batches, each of 100 accounts, %d had their turn, want all 250", n)
+	}
+}
+
+// The oldest event is found wherever it waits.
+func TestTheOldestEventOfAllIsToldOf(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	b.stop(0)
+	b.hook("https://example.com")
+	first, second := account(), account()
+	b.happen(5, nil, first, second)
+	theirs := b.workspace("theirs")
+	for minutes, of := range []struct {
+		workspace uuid.UUID
+		account   *uuid.UUID
+	}{{b.p.WorkspaceID, nil}, {b.p.WorkspaceID, second}, {b.p.WorkspaceID, first}, {theirs.WorkspaceID, nil}} {
+		_, err := b.db.Pool.Exec(t.Context(), `insert into events (event_id, workspace_id, event_type, connected_account_id, payload, created_at)
+			values (gen_random_uuid(), $1, 'device.connected', $2, '{}', now() - make_interval(mins => $3))`, of.workspace, of.account, minutes+1)
+		b.must(err)
+		backlog, err := b.access.Backlog(t.Context())
+		b.must(err)
+		late, err := b.access.Lateness(t.Context())
+		b.must(err)
+		want := time.Duration(minutes+1) * time.Minute
+		for _, got := range []time.Duration{backlog.OldestOutbox, late.Events} {
+			if got < want || got > want+50*time.Second {
+				t.Errorf("the oldest event waits for %s, want %s", got, want)
+			}
+		}
 	}
 }

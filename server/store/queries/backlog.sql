@@ -1,7 +1,20 @@
 -- name: CountOutbox :one
--- Events that webhooks have not been given yet, and for how long the oldest waits.
-select count(*)::bigint as events, coalesce(extract(epoch from now() - min(created_at)), 0)::double precision as oldest_seconds
-from (select created_at from events where fanned_out_at is null limit @most::integer) e;
+-- Events that webhooks have not been given yet.
+select count(*)::bigint as events from (select from events where fanned_out_at is null limit @most::integer) e;
+
+-- name: OldestEvent :one
+-- For how long the oldest of these waits, in seconds. It goes from one account to the next: how many wait of one costs nothing.
+with recursive waiting as not materialized (
+  select e.workspace_id, coalesce(e.connected_account_id, '00000000-0000-0000-0000-000000000000') as account, e.created_at from events e where e.fanned_out_at is null
+), oldest as (
+  (select w.workspace_id, w.account, w.created_at from waiting w order by w.workspace_id, w.account, w.created_at limit 1)
+  union all
+  select n.workspace_id, n.account, n.created_at from oldest o cross join lateral (
+    select w.workspace_id, w.account, w.created_at from waiting w where (w.workspace_id, w.account) > (o.workspace_id, o.account)
+    order by w.workspace_id, w.account, w.created_at limit 1
+  ) n
+)
+select coalesce(extract(epoch from now() - min(created_at)), 0)::double precision as seconds from oldest;
 
 -- name: CountPending :one
 -- Deliveries that are to be made: where the last attempt at their endpoint failed, and elsewhere.
@@ -23,8 +36,7 @@ where w.due_at <= now() and d.next_attempt_at <= now();
 select count(*)::bigint from webhooks where disabled_at is not null;
 
 -- name: Lateness :one
--- For how long what nobody works on has been due, in seconds: devices, with accounts and access systems; deliveries to endpoints that work;
--- and events that webhooks have not been given.
+-- For how long what nobody works on has been due, in seconds: devices, with accounts and access systems; and deliveries to endpoints that work.
 select
   coalesce(extract(epoch from now() - least(
     (select d.due_at from devices d where d.due_at <= now()
@@ -35,5 +47,4 @@ select
       and not exists (select 1 from leases l where l.key = 'acs_system:' || s.acs_system_id::text and l.held_until > now()) order by s.due_at limit 1))), 0)::double precision as devices,
   coalesce((select max(extract(epoch from now() - d.next_attempt_at)) from webhooks w
     join lateral (select d.next_attempt_at from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' order by d.next_attempt_at limit 1) d on true
-    where w.due_at <= now() and w.consecutive_failures = 0 and d.next_attempt_at <= now()), 0)::double precision as deliveries,
-  coalesce(extract(epoch from now() - (select min(e.created_at) from events e where e.fanned_out_at is null)), 0)::double precision as events;
+    where w.due_at <= now() and w.consecutive_failures = 0 and d.next_attempt_at <= now()), 0)::double precision as deliveries;
