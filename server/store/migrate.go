@@ -60,7 +60,7 @@ func Migrate(ctx context.Context, dsn string) error {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
 	err = again(ctx, func() error {
-		if err := makeBeside(ctx, db); err != nil {
+		if err := makePartitionIndexes(ctx, db); err != nil {
 			return err
 		}
 		_, err := p.Up(ctx)

@@ -31,6 +31,23 @@ func account() *uuid.UUID {
 	return &id
 }
 
+// manyAccounts are 249, and none.
+func manyAccounts() []*uuid.UUID {
+	all := []*uuid.UUID{nil}
+	for range 249 {
+		all = append(all, account())
+	}
+	return all
+}
+
+// idle is a bed where nobody works.
+func idle(t *testing.T) *bed {
+	t.Helper()
+	b := start(t, quick())
+	b.stop(0)
+	return b
+}
+
 // fanOut does one batch, and says how many events it has handed out.
 func (b *bed) fanOut(events int32) int {
 	b.Helper()
@@ -42,11 +59,23 @@ func (b *bed) fanOut(events int32) int {
 	return before - b.count(waiting)
 }
 
+// take takes events with so many deliveries at most, and says whose turn was the last.
+func (b *bed) take(after uuid.UUID, deliveries int32) (last uuid.UUID) {
+	b.Helper()
+	b.must(b.db.InTx(b.Context(), func(tx store.Tx) error {
+		taken, err := tx.TakeEvents(b.Context(), store.TakeEventsParams{WorkspaceID: b.p.WorkspaceID, After: after, MaxRows: 50, MaxDeliveries: deliveries})
+		if err == nil {
+			last = taken[0].Last
+		}
+		return err
+	}))
+	return last
+}
+
 // An account that tells of thousands of codes at once does not have the events of others wait.
 func TestEventsOfAnAccountDoNotWaitForThoseOfAnother(t *testing.T) {
 	t.Parallel()
-	b := start(t, quick())
-	b.stop(0)
+	b := idle(t)
 	b.hook("https://example.com")
 	lively, quiet := account(), account()
 	b.happen(1000, lively)
@@ -72,14 +101,9 @@ func TestEventsOfAnAccountDoNotWaitForThoseOfAnother(t *testing.T) {
 // However many accounts have something to tell, each has its turn, and none twice before another has it.
 func TestEventsOfEachOfManyAccountsHaveTheirTurn(t *testing.T) {
 	t.Parallel()
-	b := start(t, quick())
-	b.stop(0)
+	b := idle(t)
 	b.hook("https://example.com")
-	accounts := []*uuid.UUID{nil}
-	for range 249 {
-		accounts = append(accounts, account())
-	}
-	b.happen(30, accounts...)
+	b.happen(30, manyAccounts()...)
 	const told = "(select connected_account_id from events group by 1 having count(fanned_out_at) = $1) x"
 	for lap := range 2 {
 		for range 5 {
@@ -100,8 +124,7 @@ func TestEventsOfEachOfManyAccountsHaveTheirTurn(t *testing.T) {
 // A batch ends with what is as many deliveries as it may have, in turns of the accounts. Webhooks that do not ask for an event do not count.
 func TestBatchHasAsManyDeliveriesAsItMayHave(t *testing.T) {
 	t.Parallel()
-	b := start(t, quick())
-	b.stop(0)
+	b := idle(t)
 	for range 4 {
 		b.hook("https://example.com", "device.connected")
 	}
@@ -126,8 +149,7 @@ func TestBatchHasAsManyDeliveriesAsItMayHave(t *testing.T) {
 // Where the deliveries of one event are all that a batch may have, each account has its turn, too.
 func TestEachAccountHasItsTurnWhereABatchIsOneEvent(t *testing.T) {
 	t.Parallel()
-	b := start(t, quick())
-	b.stop(0)
+	b := idle(t)
 	b.hook("https://example.com")
 	b.happen(4, account(), nil, account(), account())
 	last := uuid.Nil
@@ -139,30 +161,12 @@ func TestEachAccountHasItsTurnWhereABatchIsOneEvent(t *testing.T) {
 	}
 }
 
-// take takes events with so many deliveries at most, and says whose turn was the last.
-func (b *bed) take(after uuid.UUID, deliveries int32) (last uuid.UUID) {
-	b.Helper()
-	b.must(b.db.InTx(b.Context(), func(tx store.Tx) error {
-		taken, err := tx.TakeEvents(b.Context(), store.TakeEventsParams{WorkspaceID: b.p.WorkspaceID, After: after, MaxRows: 50, MaxDeliveries: deliveries})
-		if err == nil {
-			last = taken[0].Last
-		}
-		return err
-	}))
-	return last
-}
-
 // Whoever works on an outbox goes on where the batch before has ended.
 func TestBatchesOfAnOutboxGoOnAfterOneAnother(t *testing.T) {
 	t.Parallel()
-	b := start(t, quick())
-	b.stop(0)
+	b := idle(t)
 	b.hook("https://example.com", "device.disconnected")
-	accounts := []*uuid.UUID{nil}
-	for range 249 {
-		accounts = append(accounts, account())
-	}
-	b.happen(10, accounts...)
+	b.happen(10, manyAccounts()...)
 	b.engine(quick())
 	b.until("all is handed out", func() bool { return b.count("events where fanned_out_at is null") == 0 })
 	const first = "(select distinct fanned_out_at from events order by 1 limit 3)"
@@ -174,8 +178,7 @@ func TestBatchesOfAnOutboxGoOnAfterOneAnother(t *testing.T) {
 // The oldest event is found wherever it waits.
 func TestTheOldestEventOfAllIsToldOf(t *testing.T) {
 	t.Parallel()
-	b := start(t, quick())
-	b.stop(0)
+	b := idle(t)
 	b.hook("https://example.com")
 	first, second := account(), account()
 	b.happen(5, nil, first, second)

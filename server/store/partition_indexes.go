@@ -10,31 +10,32 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// besides are the indexes of tables in partitions that a migration makes: an index of such a table cannot be made while rows
+// partitionIndexes are the indexes of tables in partitions that a migration makes: an index of such a table cannot be made while rows
 // are written, those of its partitions can, and the migration joins them.
-var besides = []struct {
+var partitionIndexes = []struct {
 	migration       int64
 	name, table, of string
 }{
 	{43, "events_outbox_of_accounts", "events", "(workspace_id, coalesce(connected_account_id, '00000000-0000-0000-0000-000000000000'), created_at) where fanned_out_at is null"},
 }
 
-// besideFor is how long somebody else may take for them: it is another server's index that is made meanwhile.
-const besideFor = 6 * time.Hour
+// indexesWithin is how long another server may take for them, which is waited for.
+const indexesWithin = 6 * time.Hour
 
-// makeBeside makes what is missing of these on the partitions that there are, in nobody's way. What somebody who was cut off
-// has left half is made anew. A table that has no partitions yet has none of this: its rows are as many as a version had that no release was.
-func makeBeside(ctx context.Context, db *sql.DB) error {
+// makePartitionIndexes makes what is missing of these on the partitions that there are, in nobody's way. What somebody who was cut off
+// has left half is made anew. A table that has no partitions yet is of before any
+// release, and has none of this.
+func makePartitionIndexes(ctx context.Context, db *sql.DB) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return notConnected(err)
 	}
 	defer conn.Close() //nolint:errcheck // each index is made or not by then
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, uint64(besideFor/time.Second)))
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, uint64(indexesWithin/time.Second)))
 	if err != nil {
 		return err
 	}
-	for _, i := range besides {
+	for _, i := range partitionIndexes {
 		missing, err := isMissing(ctx, conn, i.table, i.migration)
 		if err != nil {
 			return fmt.Errorf("look for the index %s: %w", i.name, err)
