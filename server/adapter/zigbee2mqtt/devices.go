@@ -20,10 +20,10 @@ type wireDevice struct {
 	Network    int       `json:"network_address"`
 	Endpoints  endpoints `json:"endpoints"`
 	Definition *struct {
-		Model       string  `json:"model"`
-		Vendor      string  `json:"vendor"`
-		Description string  `json:"description"`
-		Exposes     exposes `json:"exposes"`
+		Model       string      `json:"model"`
+		Vendor      string      `json:"vendor"`
+		Description string      `json:"description"`
+		Exposes     few[expose] `json:"exposes"`
 	} `json:"definition"` // null until the device is known
 }
 
@@ -62,27 +62,33 @@ func (d wireDevice) address() address {
 
 // expose is what a device can do. The bits of Access: 1 it is published, 2 it can be set, 4 it can be asked for.
 type expose struct {
-	Type     string  `json:"type"`
-	Property string  `json:"property"`
-	Access   int     `json:"access"`
-	Features exposes `json:"features"`
+	feature
+	Type     string       `json:"type"`
+	Features few[feature] `json:"features"`
 }
 
-// exposes are what a device can do, none where there are more than one has: each is larger in memory than the few bytes
+// feature is a part of what a device can do. What it may have in it in turn is nothing to us: were each level read by itself,
+// a few kilobytes of brackets would take seconds.
+type feature struct {
+	Property string `json:"property"`
+	Access   int    `json:"access"`
+}
+
+// few is what a device can do, nothing where there is more than one has: each is larger in memory than the few bytes
 // that it may be written with.
-type exposes []expose
+type few[T any] []T
 
 const mostExposed = 20_000 // commas in it; a lock's has some hundred
 
 func tooMany(data []byte) bool { return bytes.Count(data, []byte(",")) > mostExposed }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (e *exposes) UnmarshalJSON(data []byte) error {
+func (e *few[T]) UnmarshalJSON(data []byte) error {
 	if tooMany(data) {
 		*e = nil
 		return nil
 	}
-	return json.Unmarshal(data, (*[]expose)(e))
+	return json.Unmarshal(data, (*[]T)(e))
 }
 
 const (

@@ -8,19 +8,16 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
 const (
-	mostPacket     = 8 << 20   // bytes of a packet: the list of devices has some kilobytes for each
-	mostState      = 256 << 10 // of what a lock publishes
-	mostObjects    = 50_000    // of a message: each takes some hundred bytes once it is read
-	mostProperties = 4096      // of a message: each byte takes ten
-	mostWaiting    = 64        // messages that are received before they are taken in
-	largePace      = 1 << 20   // bytes a second of large messages, after the first mostPacket: the client copies each several times
-	publication    = 3         // the kind of packet that is a message (MQTT 5, section 2.1.2)
+	mostPacket     = adapter.GatewayBurst // bytes of a packet: the list of devices has some kilobytes for each
+	mostState      = 256 << 10            // of what a lock publishes
+	mostObjects    = 50_000               // of a message: each takes some hundred bytes once it is read
+	mostProperties = 4096                 // of a message: each byte takes ten
+	mostWaiting    = 64                   // messages that are received before they are taken in
+	publication    = 3                    // the kind of packet that is a message (MQTT 5, section 2.1.2)
 )
 
 // sane says whether a message is worth reading.
@@ -40,7 +37,7 @@ type measured struct {
 	begun bool
 	head  head
 
-	large *rate.Limiter   // what there may be of large messages
+	pace  adapter.Pace    // of packets
 	open  context.Context // until the connection is closed
 	close func()
 	idle  chan struct{} // is sent to when nothing is left to take in
@@ -51,7 +48,7 @@ type measured struct {
 }
 
 func measure(c net.Conn) *measured {
-	p := &measured{Conn: c, large: rate.NewLimiter(largePace, mostPacket), idle: make(chan struct{}, 1)}
+	p := &measured{Conn: c, pace: adapter.NewPace(), idle: make(chan struct{}, 1)}
 	p.open, p.close = context.WithCancel(context.Background())
 	return p
 }
@@ -82,6 +79,9 @@ func (p *measured) Read(b []byte) (int, error) {
 				continue
 			}
 			p.begun, p.rest = false, p.size
+			if p.pace.Wait(p.open, p.size) != nil {
+				return 0, net.ErrClosed
+			}
 			if p.kind == publication {
 				if late := p.announced(); late != nil {
 					return 0, late
@@ -138,9 +138,6 @@ func (p *measured) announced() error {
 		p.waiting++
 		p.mu.Unlock()
 		return nil
-	}
-	if err := p.large.WaitN(p.open, p.size); err != nil {
-		return net.ErrClosed
 	}
 	for !p.alone() {
 		select {

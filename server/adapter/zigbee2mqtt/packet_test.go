@@ -141,33 +141,35 @@ func TestLargeMessagesThatDoNotComeMakeRoom(t *testing.T) {
 	}
 }
 
-// A gateway that sends its whole network again and again has the server do little else.
-func TestLargeMessagesArePaced(t *testing.T) {
+// A gateway that sends its whole network again and again, or floods of what is small, has the server do little else.
+func TestPacketsArePaced(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ours, theirs := net.Pipe()
-		defer theirs.Close()
-		p := measure(ours)
-		defer p.Close()
-		const size = 1 << 20
-		go func() {
-			for message := packet(size); ; {
-				if _, err := theirs.Write(message); err != nil {
-					return
+	for size, aSecond := range map[int]int{1 << 20: 1, 100: 4096} {
+		synctest.Test(t, func(t *testing.T) {
+			ours, theirs := net.Pipe()
+			defer theirs.Close()
+			p := measure(ours)
+			defer p.Close()
+			go func() {
+				for message := packet(size); ; {
+					if _, err := theirs.Write(message); err != nil {
+						return
+					}
+				}
+			}()
+			begin := time.Now()
+			for n := range 16 * aSecond {
+				if _, err := packets.ReadPacket(p); err != nil {
+					t.Fatal(err)
+				}
+				p.taken()
+				atOnce := 8 * aSecond
+				if got, want := time.Since(begin).Round(10*time.Millisecond), time.Duration(n+1-atOnce)*time.Second/time.Duration(aSecond); n+1 <= atOnce && got != 0 || (n+1)%aSecond == 0 && got != max(want, 0) {
+					t.Fatalf("message %d of %d bytes is received after %s, want %s", n, size, got, want)
 				}
 			}
-		}()
-		begin := time.Now()
-		for n := range 20 {
-			if _, err := packets.ReadPacket(p); err != nil {
-				t.Fatal(err)
-			}
-			p.taken()
-			if got, want := time.Since(begin).Round(time.Second), max(0, time.Duration(n+1-mostPacket/size)*time.Second); got != want {
-				t.Errorf("message %d is received after %s, want %s", n, got, want)
-			}
-		}
-	})
+		})
+	}
 }
 
 // The client writes with its locks held.

@@ -96,7 +96,7 @@ func (b broker) dial(ctx context.Context) (net.Conn, error) {
 // dialWeb speaks MQTT over WebSocket (MQTT 5, section 6).
 func (b broker) dialWeb(ctx context.Context) (net.Conn, error) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: b.tls, DialContext: b.dialer.DialContext, MaxResponseHeaderBytes: adapter.AnswerHeader}}
-	conn, response, err := websocket.Dial(ctx, b.scheme+"://"+b.host+b.path, &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mqtt"}}) //nolint:bodyclose // websocket closes it
+	conn, response, err := websocket.Dial(ctx, b.scheme+"://"+b.host+b.path, adapter.NewPace().Web(websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mqtt"}})) //nolint:bodyclose // websocket closes it
 	switch {
 	case err != nil && response != nil:
 		return nil, fmt.Errorf("it does not speak MQTT over WebSocket there (HTTP %d): see to the port and the path, which often is /mqtt", response.StatusCode)

@@ -97,7 +97,9 @@ func TestACallIsAnsweredAlsoWhenTheConnectionEndsMeanwhile(t *testing.T) {
 		defer close(read)
 		s.end(s.read(ctx, func(*wireEvent) {}))
 	}()
-	s.large.AllowN(time.Now(), largeBurst) // nothing is left: the frame has to wait
+	if err := s.pace.Wait(ctx, adapter.GatewayBurst); err != nil { // nothing is left: the frame has to wait
+		t.Fatal(err)
+	}
 	if err := s.call(t.Context(), "node.ping", nil, &ends{cancel}); err != nil {
 		t.Error(err)
 	}

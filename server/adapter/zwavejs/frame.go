@@ -14,8 +14,6 @@ import (
 const (
 	networkLimit = 16 << 20 // bytes of the answer that is the whole network, about 40 kB for each node
 	frameLimit   = 1 << 20  // of any other that is not in limits: an event tells of one node at most
-	largePace    = 1 << 20  // bytes a second of frames that are not small, after the first largeBurst: an event is copied several times
-	largeBurst   = 8 << 20
 
 	startListening = "start_listening"
 )
@@ -49,8 +47,8 @@ func (s *session) read(ctx context.Context, on func(*wireEvent)) error {
 		case m.Event != nil:
 			on(m.Event)
 		}
-		if adapter.SmallAnswer < m.size && m.size <= frameLimit {
-			if err := s.large.WaitN(ctx, m.size); err != nil {
+		if m.size <= frameLimit { // otherwise it was asked for
+			if err := s.pace.Wait(ctx, m.size); err != nil {
 				return err
 			}
 		}

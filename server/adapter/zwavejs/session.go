@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"golang.org/x/time/rate"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
@@ -32,8 +31,8 @@ const (
 // session is one connection to the gateway.
 type session struct {
 	conn   *websocket.Conn
-	large  *rate.Limiter // bytes of large frames
-	frames atomic.Int64  // that were received
+	pace   adapter.Pace // of frames
+	frames atomic.Int64 // that were received
 	home   uint32
 	schema int
 	log    string // the server's version, for the log
@@ -48,12 +47,13 @@ type session struct {
 func (g gateway) dial(ctx context.Context) (*session, error) {
 	dialing, cancel := context.WithTimeout(ctx, dialWithin)
 	defer cancel()
-	conn, response, err := websocket.Dial(dialing, g.url, &websocket.DialOptions{HTTPClient: g.http}) //nolint:bodyclose // websocket closes it
+	pace := adapter.NewPace()
+	conn, response, err := websocket.Dial(dialing, g.url, pace.Web(websocket.DialOptions{HTTPClient: g.http})) //nolint:bodyclose // websocket closes it
 	if err != nil {
 		return nil, refused(response, err)
 	}
 	conn.SetReadLimit(networkLimit)
-	s := &session{conn: conn, large: rate.NewLimiter(largePace, largeBurst), pending: map[string]*call{}}
+	s := &session{conn: conn, pace: pace, pending: map[string]*call{}}
 	hello, err := s.receive(dialing)
 	if err != nil || hello.Type != "version" {
 		_ = conn.CloseNow()
