@@ -13,8 +13,9 @@ import (
 // What all vendors together may have the server keep of answers that are being read. Small ones are free.
 const (
 	middleAnswer = 1 << 20
-	mostOfLarge  = 4 << 20 // there is room for so much of what is larger until more has come
-	mostObjects  = 100_000 // of an answer: each takes some hundred bytes once it is read
+	mostOfLarge  = 4 << 20   // there is room for so much of what is larger until more has come
+	mostObjects  = 100_000   // of an answer: each takes some hundred bytes once it is read
+	mostParts    = 1_000_000 // commas of an answer: what is between them takes some thirty bytes
 )
 
 var (
@@ -69,7 +70,7 @@ func ReadAnswer(ctx context.Context, r io.Reader, limit int, decode func([]byte)
 	if err != nil {
 		return a.failure(err)
 	}
-	if bytes.Count(a.buffer.Bytes(), []byte("{")) > mostObjects {
+	if bytes.Count(a.buffer.Bytes(), []byte("{")) > mostObjects || bytes.Count(a.buffer.Bytes(), []byte(",")) > mostParts {
 		return ErrLarge
 	}
 	return decode(a.buffer.Bytes())

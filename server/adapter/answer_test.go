@@ -98,6 +98,10 @@ func TestListsHaveFewElementsAndNoneThatIsNothing(t *testing.T) {
 	if !errors.Is(err, adapter.ErrLarge) {
 		t.Errorf("too many objects: %v", err)
 	}
+	err = adapter.ReadAnswer(t.Context(), strings.NewReader("["+strings.Repeat("1,", 1_000_001)), 8<<20, func([]byte) error { return nil })
+	if !errors.Is(err, adapter.ErrLarge) {
+		t.Errorf("too many parts: %v", err)
+	}
 }
 
 // A vendor that sends megabytes again and again would otherwise have as many collected.

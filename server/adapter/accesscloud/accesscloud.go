@@ -134,7 +134,7 @@ func (a *Adapter) Look(ctx context.Context, system adapter.SystemRef) (adapter.S
 			continue
 		}
 		out.Users = append(out.Users, adapter.AccessUser{Ref: adapter.UserRef(u.ID), Key: u.ExternalID, FullName: u.FullName, Email: u.Email, Phone: u.Phone,
-			StartsAt: u.StartsAt, EndsAt: u.EndsAt, Suspended: u.Suspended, Groups: u.Groups})
+			StartsAt: u.StartsAt, EndsAt: u.EndsAt, Suspended: u.Suspended, Groups: u.Groups[:min(len(u.Groups), mostGroups)]})
 	}
 	for _, g := range got.Groups {
 		out.Groups = append(out.Groups, adapter.AccessGroup{Ref: g.ID, Name: g.Name, Entrances: g.Entrances})
@@ -183,6 +183,9 @@ func (a *Adapter) Disconnect(ctx context.Context) error {
 func inPath(id string) bool { return id != "" && id != "." && id != ".." }
 
 func path(system adapter.SystemRef) string { return "/systems/" + url.PathEscape(string(system)) }
+
+// mostGroups bounds those of a user; the others are as if it was not in them.
+const mostGroups = 1000
 
 // answerLimit bounds what is read of an answer; 10 000 users take about 4 MB.
 const answerLimit = 16 << 20

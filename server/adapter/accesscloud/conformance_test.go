@@ -341,6 +341,18 @@ func TestIdentifiersThatCannotStandInAPathAreLeftOut(t *testing.T) {
 	}
 }
 
+// Millions of groups of users are bytes on the wire, and all of them are in memory when users are listed.
+func TestAUserIsInNoMoreGroupsThanAreKept(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]int{0: 0, 1000: 1000, 1001: 1000, 50_000: 1000} {
+		groups := strings.TrimSuffix(strings.Repeat(`"g",`, n), ",")
+		c, err := vendor(t, says(200, "", `{"users":[{"user_id":"u","group_ids":[`+groups+`]}],"groups":[],"entrances":[]}`)).Look(t.Context(), "1")
+		if err != nil || len(c.Users) != 1 || len(c.Users[0].Groups) != want {
+			t.Errorf("of %d groups: %v", n, err)
+		}
+	}
+}
+
 func TestOnlyAUserThatIsMissingIsDeletedAlready(t *testing.T) {
 	t.Parallel()
 	if err := vendor(t, says(404, "", `{"error_code":"USER_NOT_FOUND"}`)).DeleteUser(t.Context(), "1", "2"); err != nil {
