@@ -190,15 +190,23 @@ func (s *Service) sharedPIN(ids []uuid.UUID, places map[uuid.UUID]place, preferr
 	if slices.Contains(lengths, preferred) {
 		length = preferred
 	}
+	all, there := make([]Capabilities, len(ids)), make([]map[string]bool, len(ids))
+	for i, id := range ids {
+		all[i], there[i] = capabilities(places[id].device), pinsOf(places[id].taken)
+	}
 	for range 1000 {
 		pin, err := randomPIN(length)
 		if err != nil {
 			return "", err
 		}
-		if !slices.ContainsFunc(ids, func(id uuid.UUID) bool {
-			at := places[id]
-			return !s.takes(id, capabilities(at.device), at.taken, pin)
-		}) {
+		if slices.ContainsFunc(all, func(caps Capabilities) bool { return !fits(pin, caps) }) { // which costs less to find out
+			continue
+		}
+		taken := false
+		for i := 0; i < len(ids) && !taken; i++ {
+			taken = there[i][s.pinOn(ids[i], pin)]
+		}
+		if !taken {
 			return pin, nil
 		}
 	}

@@ -220,13 +220,15 @@ func (r *reading) owner(f Found) *store.AccessCode {
 		return c
 	}
 	mac := r.mac(f.PIN)
+	key, err := uuid.Parse(f.Key)
+	keyed := err == nil && key.String() == f.Key
 	for _, c := range r.managed {
 		if c.VendorRef != nil || offline(*c) {
 			continue
 		}
 		// Its reference was never recorded: the vendor has kept ours, or the PIN tells, or the place it was to have.
 		placed := f.PIN == "" && !f.Changed && f.Ref != "" && text(c.WriteRef) == f.Ref
-		if f.Key == c.AccessCodeID.String() || (f.Key == "" && c.WriteGen > 0 && (placed || seal.Equal(c.PinMac, mac))) {
+		if keyed && key == c.AccessCodeID || (f.Key == "" && c.WriteGen > 0 && (placed || seal.Equal(c.PinMac, mac))) {
 			return c
 		}
 	}

@@ -15,13 +15,71 @@ import (
 // nothing, because each step follows from the rows.
 
 // holder is the code that has on the device the PIN that c is to have, and is about to give it up.
-func (t *deviceTx) holder(c *store.AccessCode) *store.AccessCode {
-	for _, other := range t.codes {
-		if other != c && t.parts(other) && seal.Equal(t.macOnDevice(other), c.PinMac) {
+func (t *deviceTx) holder(c *store.AccessCode) *store.AccessCode { return t.holderIn(t.holders(), c) }
+
+func (t *deviceTx) holderIn(all map[string][]*store.AccessCode, c *store.AccessCode) *store.AccessCode {
+	if len(c.PinMac) == 0 {
+		return nil
+	}
+	for _, other := range all[string(c.PinMac)] {
+		if other != c && t.parts(other) {
 			return other
 		}
 	}
 	return nil
+}
+
+// swap is what each code has on the device. A ring of hundreds is looked through once for each of its codes.
+type swap struct {
+	codes []asKept
+	macs  [][]byte
+	byMAC map[string][]*store.AccessCode
+}
+
+// asKept is what macOnDevice goes by.
+type asKept struct {
+	code             *store.AccessCode
+	desired, applied int64
+	removing         bool
+	sealed, pin      *byte
+}
+
+func kept(c *store.AccessCode) asKept {
+	return asKept{c, c.DesiredGen, c.AppliedGen, c.RemovingSince != nil, first(c.AppliedSealed), first(c.PinMac)}
+}
+
+func first(b []byte) *byte {
+	if len(b) == 0 {
+		return nil
+	}
+	return &b[0]
+}
+
+// holders are the codes by what stands for the PIN that each has on the device, as far as that is known, in their order.
+func (t *deviceTx) holders() map[string][]*store.AccessCode {
+	was := t.swap
+	same := was.byMAC != nil && len(was.codes) == len(t.codes)
+	for i := 0; same && i < len(t.codes); i++ {
+		same = was.codes[i] == kept(t.codes[i])
+	}
+	if same {
+		return was.byMAC
+	}
+	t.swap = swap{byMAC: map[string][]*store.AccessCode{}}
+	for i, c := range t.codes {
+		now := kept(c)
+		var mac []byte
+		if i < len(was.codes) && was.codes[i] == now {
+			mac = was.macs[i]
+		} else {
+			mac = t.macOnDevice(c)
+		}
+		t.swap.codes, t.swap.macs = append(t.swap.codes, now), append(t.swap.macs, mac)
+		if len(mac) > 0 {
+			t.swap.byMAC[string(mac)] = append(t.swap.byMAC[string(mac)], c)
+		}
+	}
+	return t.swap.byMAC
 }
 
 // unseen says whether the device refuses the PIN of c as one that it has although it shows none such. It may have had it
@@ -72,6 +130,7 @@ func (t *deviceTx) aside(c *store.AccessCode) bool {
 // one of them is on its way.
 func (t *deviceTx) breaksRing(c *store.AccessCode) bool {
 	first := c
+	var all map[string][]*store.AccessCode
 	for at, steps := c, 0; steps <= len(t.codes); steps++ {
 		if at.RemovingSince != nil || !changes(at) || at.AppliedGen == 0 || (at.WriteGen > 0 && at.WriteAccepted) {
 			return false
@@ -79,7 +138,10 @@ func (t *deviceTx) breaksRing(c *store.AccessCode) bool {
 		if at.AccessCodeID.String() < first.AccessCodeID.String() {
 			first = at
 		}
-		if at = t.holder(at); at == nil {
+		if all == nil {
+			all = t.holders()
+		}
+		if at = t.holderIn(all, at); at == nil {
 			return false
 		}
 		if at == c {

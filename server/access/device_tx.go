@@ -27,6 +27,7 @@ type deviceTx struct {
 	before  map[uuid.UUID]store.AccessCode
 	pending []store.ActionAttempt
 	now     time.Time
+	swap    swap      // what holders found
 	moment  time.Time // the same by the database's clock, which the deadlines of attempts go by
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -41,9 +40,10 @@ func (s *Service) generatePIN(device uuid.UUID, caps Capabilities, taken []store
 	if preferred > 0 && preferred <= 12 && slices.Contains(caps.CodeLengths, preferred) {
 		length = preferred
 	}
+	there := pinsOf(taken)
 	for range 1000 {
 		pin, err := randomPIN(length)
-		if err != nil || s.takes(device, caps, taken, pin) {
+		if err != nil || fits(pin, caps) && !there[s.pinOn(device, pin)] {
 			return pin, err
 		}
 	}
@@ -68,9 +68,20 @@ func randomPIN(length int) (string, error) {
 	return string(pin), nil
 }
 
-// takes says whether a generated PIN obeys the device and is not on it.
-func (s *Service) takes(device uuid.UUID, caps Capabilities, taken []store.TakenOnDeviceRow, pin string) bool {
-	mac := s.keys.MAC(pinScope(device), []byte(pin))
-	return differentDigits(pin) > 1 && checkPIN(pin, caps) == nil &&
-		!slices.ContainsFunc(taken, func(c store.TakenOnDeviceRow) bool { return seal.Equal(c.PinMac, mac) })
+// fits says whether a PIN that was made here may be given to a device.
+func fits(pin string, caps Capabilities) bool {
+	return differentDigits(pin) > 1 && checkPIN(pin, caps) == nil
+}
+
+// pinOn stands for a PIN on a device, and pinsOf are those that it has.
+func (s *Service) pinOn(device uuid.UUID, pin string) string {
+	return string(s.keys.MAC(pinScope(device), []byte(pin)))
+}
+
+func pinsOf(taken []store.TakenOnDeviceRow) map[string]bool {
+	there := make(map[string]bool, len(taken))
+	for _, c := range taken {
+		there[string(c.PinMac)] = true
+	}
+	return there
 }

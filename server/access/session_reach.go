@@ -94,8 +94,12 @@ func (s *Service) identify(ctx context.Context, tx store.Tx, r *store.ClientSess
 
 // firstMissing is the first of the texts that is none of the identifiers; empty: all are.
 func firstMissing(texts []string, ids []uuid.UUID) string {
+	there := make(map[uuid.UUID]bool, len(ids))
+	for _, id := range ids {
+		there[id] = true
+	}
 	for _, text := range texts {
-		if !slices.ContainsFunc(ids, func(id uuid.UUID) bool { return names(text, id) }) {
+		if id, err := uuid.Parse(text); err != nil || !there[id] {
 			return text
 		}
 	}

@@ -1,0 +1,58 @@
+package access
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// Each code of a ring was looked for in all of it, and each PIN opened each time: a ring of 500 took minutes.
+func TestOfALargeRingOneCodeStepsAside(t *testing.T) {
+	t.Parallel()
+	keys, err := seal.New(seal.NewMaster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, device := &Service{keys: keys}, uuid.New()
+	tx := &deviceTx{s: s, d: store.Device{DeviceID: device}, now: time.Now()}
+	const all = 500
+	pin := func(n int) string { return fmt.Sprint(1000 + n%all) }
+	for n := range all {
+		c := &store.AccessCode{AccessCodeID: uuid.New(), DeviceID: device, IsManaged: true, DesiredGen: 2, AppliedGen: 1, VendorRef: new(fmt.Sprint(n))}
+		has := pin(n)
+		c.AppliedSealed = keys.Seal(appliedPlace(c.AccessCodeID), mustJSON(codeState{PIN: &has}))
+		s.setPIN(c, pin(n+1))
+		tx.codes = append(tx.codes, c)
+	}
+	if aside := stepAside(tx); len(aside) != 1 {
+		t.Errorf("%d step aside, want 1", len(aside))
+	}
+	for n, c := range tx.codes {
+		if got := tx.holder(c); got != tx.codes[(n+1)%all] {
+			t.Fatalf("what code %d waits for is not what has its PIN", n)
+		}
+	}
+	// What has changed meanwhile counts: the ring is open.
+	tx.codes[7].AppliedGen = 2
+	s.setPIN(tx.codes[7], pin(7))
+	if aside := stepAside(tx); len(aside) != 0 {
+		t.Errorf("%d step aside of codes that wait for nobody in a ring", len(aside))
+	}
+	if tx.codes = tx.codes[:3]; tx.holder(tx.codes[2]) != nil || tx.holder(tx.codes[0]) != tx.codes[1] {
+		t.Error("a code that is gone is waited for")
+	}
+}
+
+func stepAside(tx *deviceTx) (aside []*store.AccessCode) {
+	for _, c := range tx.codes {
+		if tx.aside(c) {
+			aside = append(aside, c)
+		}
+	}
+	return aside
+}
