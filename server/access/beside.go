@@ -24,6 +24,15 @@ func (s *Service) Emit(ctx context.Context, tx store.Tx, eventType string, works
 	return s.emit(ctx, tx, eventType, about{workspace: workspace, account: account, fields: fields})
 }
 
+// EmitEach is Emit for n events of a type, each with its own fields.
+func (s *Service) EmitEach(ctx context.Context, tx store.Tx, eventType string, workspace, account uuid.UUID, n int, fields func(int) map[string]any) error {
+	all := make([]happening, n)
+	for i := range all {
+		all[i] = happening{eventType, about{workspace: workspace, account: account, fields: fields(i)}}
+	}
+	return s.emitAll(ctx, tx, all)
+}
+
 // OnAnswer records what an account has answered: that it works, and, by record, what it has told. For a disconnected
 // account nothing is recorded.
 func (s *Service) OnAnswer(ctx context.Context, h Holder, account uuid.UUID, record func(tx store.Tx, a store.ConnectedAccount) error) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,29 +110,31 @@ type happening struct {
 
 // emitAll is emit for many events, which are of one workspace.
 func (s *Service) emitAll(ctx context.Context, tx store.Tx, all []happening) error {
-	var rows []store.InsertEventParams
-	for _, h := range all {
-		row, err := s.eventOf(h.eventType, h.about)
-		if err != nil {
-			return err
-		}
-		if !h.untold {
-			rows = append(rows, row)
-		}
-	}
 	waits := false
-	err := store.Each(ctx, tx, rows, func(tx store.Tx, row store.InsertEventParams) error {
-		one, err := tx.InsertEvent(ctx, row)
-		waits = waits || one
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("write %d events: %w", len(rows), err)
+	for some := range slices.Chunk(all, 100) { // whose payloads may have 100 kB of metadata each
+		var rows []store.InsertEventParams
+		for _, h := range some {
+			row, err := s.eventOf(h.eventType, h.about)
+			if err != nil {
+				return err
+			}
+			if !h.untold {
+				rows = append(rows, row)
+			}
+		}
+		err := store.Each(ctx, tx, rows, func(tx store.Tx, row store.InsertEventParams) error {
+			one, err := tx.InsertEvent(ctx, row)
+			waits = waits || one
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("write %d events: %w", len(rows), err)
+		}
 	}
 	if !waits {
 		return nil
 	}
-	return s.waker.Wake(ctx, tx, OutboxLane, rows[0].WorkspaceID)
+	return s.waker.Wake(ctx, tx, OutboxLane, all[0].workspace)
 }
 
 // eventOf is the row of an event. Its type must be one of eventFields.
