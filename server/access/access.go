@@ -44,7 +44,8 @@ type Options struct {
 	KeyPatience       time.Duration    // how long a request waits for another one with its Idempotency-Key; 0: 15 s
 	DelayAfter        time.Duration    // when a code that is not yet set, or removed, is told to be late; 0: 10 min
 	UnclaimedSessions int              // how many client sessions of a workspace may be made with a publishable key and reach nothing; 0: 10,000
-	MostFound         int              // devices of an account, and access systems, with those that have left; 0: 50,000
+	MostFound         int              // devices of an account, with those that have left; 0: 50,000
+	MostSystems       int              // access systems of an account, with those that have left; 0: 1000
 	Now               func() time.Time // the clock; nil: the system's
 	Log               *slog.Logger
 
@@ -105,6 +106,9 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 	if opt.MostFound == 0 {
 		opt.MostFound = 50_000
 	}
+	if opt.MostSystems == 0 {
+		opt.MostSystems = 1000
+	}
 	if opt.KeyPatience == 0 {
 		opt.KeyPatience = 15 * time.Second
 	}
@@ -123,10 +127,19 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 // Now is the time by the clock that the rules go by.
 func (s *Service) Now() time.Time { return s.opt.Now() }
 
-// Room is how many more devices, or access systems, an account may have that has so many. A vendor that names them otherwise
-// each time would fill the database: those that have left are kept.
+// Room is how many more devices an account may have that has so many. A vendor that names them otherwise each time would fill the
+// database: those that have left are kept.
 func (s *Service) Room(account uuid.UUID, has, more int) int {
-	room := max(0, s.opt.MostFound-has)
+	return s.room(account, s.opt.MostFound, has, more)
+}
+
+// RoomForSystems is Room for access systems.
+func (s *Service) RoomForSystems(account uuid.UUID, has, more int) int {
+	return s.room(account, s.opt.MostSystems, has, more)
+}
+
+func (s *Service) room(account uuid.UUID, most, has, more int) int {
+	room := max(0, most-has)
 	if more <= room {
 		return more
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // compare records what was found of a managed user, and says what there is to do for it, or in how long.
-func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSystem, u store.AcsUser, f FoundUser, found bool, groups []FoundGroup, now time.Time) (*Write, time.Duration, error) {
+func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSystem, u store.AcsUser, f FoundUser, found bool, groups refs, now time.Time) (*Write, time.Duration, error) {
 	if u.DeletingAt != nil && !found {
 		if wait := s.onItsWay(u, now); wait > 0 {
 			return nil, wait, nil
@@ -83,10 +83,8 @@ func (s *Service) inTurn(u store.AcsUser, w *Write, now time.Time) (*Write, time
 
 // leaveLostGroups takes a user out of groups that its system does not have any more: nobody can be in them. That is
 // another state than was asked for, which nobody has refused yet. It says whether there were any.
-func leaveLostGroups(ctx context.Context, tx store.Tx, u *store.AcsUser, groups []FoundGroup) (lost bool, err error) {
-	gone := func(ref string) bool {
-		return !slices.ContainsFunc(groups, func(g FoundGroup) bool { return g.Ref == ref })
-	}
+func leaveLostGroups(ctx context.Context, tx store.Tx, u *store.AcsUser, groups refs) (lost bool, err error) {
+	gone := func(ref string) bool { return !groups[ref] }
 	if !slices.ContainsFunc(u.GroupRefs, gone) {
 		return false, nil
 	}

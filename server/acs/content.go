@@ -2,7 +2,6 @@ package acs
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,13 +49,16 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 		if err := recordUnmanaged(ctx, tx, rows, there); err != nil {
 			return err
 		}
-		now := s.access.Now()
+		now, known := s.access.Now(), refs{}
+		for _, g := range groups {
+			known[g.Ref] = true
+		}
 		for _, u := range rows {
 			if !u.IsManaged {
 				continue
 			}
 			f, found := there[u.AcsUserID]
-			w, wait, err := s.compare(ctx, tx, r, u, f, found, groups, now)
+			w, wait, err := s.compare(ctx, tx, r, u, f, found, known, now)
 			if err != nil {
 				return err
 			}
@@ -128,16 +130,22 @@ func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSyst
 			keys = append(keys, key)
 		}
 	}
-	var gone []uuid.UUID
+	unwanted := map[uuid.UUID]bool{}
 	if keys != nil {
-		if gone, err = tx.ListAcsUsersGone(ctx, store.ListAcsUsersGoneParams{AcsSystemID: r.AcsSystemID, Ids: keys}); err != nil {
+		gone, err := tx.ListAcsUsersGone(ctx, store.ListAcsUsersGoneParams{AcsSystemID: r.AcsSystemID, Ids: keys})
+		if err != nil {
 			return nil, err
+		}
+		for _, id := range gone {
+			unwanted[id] = true
+		}
+		for _, u := range rows {
+			unwanted[u.AcsUserID] = unwanted[u.AcsUserID] || u.IsManaged
 		}
 	}
 	var fresh []FoundUser
 	for _, f := range others {
-		key, err := uuid.Parse(f.Key)
-		if err == nil && (slices.Contains(gone, key) || slices.ContainsFunc(rows, func(u store.AcsUser) bool { return u.AcsUserID == key && u.IsManaged })) {
+		if key, err := uuid.Parse(f.Key); err == nil && unwanted[key] {
 			todo = append(todo, Write{UserID: key, Ref: f.Ref, Delete: true, Stray: true})
 			continue
 		}

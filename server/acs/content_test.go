@@ -74,7 +74,7 @@ func TestContentOfALargeSystem(t *testing.T) {
 // A vendor that names its systems otherwise each time fills nothing.
 func TestSystemsOfAnAccountHaveABound(t *testing.T) {
 	t.Parallel()
-	db, s, p, systems := systemsOf(t, access.Options{MostFound: 3})
+	db, s, p, systems := systemsOf(t, access.Options{MostSystems: 3})
 	var account uuid.UUID
 	if err := db.Pool.QueryRow(t.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", systems[0]).Scan(&account); err != nil {
 		t.Fatal(err)

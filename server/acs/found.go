@@ -45,7 +45,7 @@ func (s *Service) RecordSystems(ctx context.Context, h access.Holder, account uu
 			}
 			return false
 		})
-		room := s.access.Room(account, len(rows), fresh)
+		room := s.access.RoomForSystems(account, len(rows), fresh)
 		for _, f := range found {
 			r, ok := known[f.Ref]
 			delete(known, f.Ref)
@@ -223,16 +223,24 @@ func (s *Service) recordEntrances(ctx context.Context, tx store.Tx, r store.AcsS
 }
 
 func (s *Service) emitParts(ctx context.Context, tx store.Tx, event string, r store.AcsSystem, field string, ids []uuid.UUID) error {
-	for _, id := range ids {
-		if err := s.access.Emit(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID, field: id}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.access.EmitEach(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, len(ids), func(i int) map[string]any {
+		return map[string]any{"acs_system_id": r.AcsSystemID, field: ids[i]}
+	})
 }
 
 // keepable says whether a vendor's name for something can be kept; what has another is left out.
 func keepable(ref string) bool { return ref != "" && ref == access.Storable(ref) }
+
+// refs are vendor's names for groups: a user, and a system, may have many.
+type refs map[string]bool
+
+func refsIn(all []string) refs {
+	in := make(refs, len(all))
+	for _, ref := range all {
+		in[ref] = true
+	}
+	return in
+}
 
 // refsOf are the vendor's names that can be kept, each once, sorted.
 func refsOf(all []string) []string {
@@ -266,6 +274,12 @@ func (s *Service) DrivenSystem(ctx context.Context, id uuid.UUID) (Driven, error
 		return Driven{}, fmt.Errorf("read the access system %s: %w", id, err)
 	}
 	return Driven{ID: id, AccountID: r.ConnectedAccountID, Ref: r.VendorRef, Removed: r.RemovedAt != nil, Seq: r.WakeSeq}, nil
+}
+
+// UsersOnSystem is how many users are known to be, or are to be, on a system.
+func (s *Service) UsersOnSystem(ctx context.Context, id uuid.UUID) (int, error) {
+	n, err := s.db.CountAcsUsersOfSystem(ctx, id)
+	return int(n), err
 }
 
 // ScheduleSystem says after how long a system is to be looked at again; what has woken it since seq makes it due at once.

@@ -76,7 +76,7 @@ func (s *Service) ListGroups(ctx context.Context, p access.Principal, f GroupFil
 	}
 	out := make([]Group, len(rows))
 	for i, r := range rows {
-		out[i] = toGroup(r.AcsAccessGroup, r.ConnectedAccountID)
+		out[i] = Group{ID: r.AcsAccessGroupID, WorkspaceID: r.WorkspaceID, SystemID: r.AcsSystemID, AccountID: r.ConnectedAccountID, Name: r.Name, CreatedAt: r.CreatedAt}
 	}
 	return out, nil
 }

@@ -1,8 +1,6 @@
 package acs
 
 import (
-	"slices"
-
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -33,13 +31,14 @@ func pending(r store.AcsUser, groups map[string]uuid.UUID) (out []Mutation) {
 		change("updating_suspension_state", "The user is being suspended or unsuspended on the access system.",
 			map[string]any{"is_suspended": has.Suspended}, map[string]any{"is_suspended": wants.Suspended})
 	}
+	in, into := refsIn(has.Groups), refsIn(wants.Groups)
 	for _, left := range has.Groups {
-		if !slices.Contains(wants.Groups, left) {
+		if !into[left] {
 			change("updating_group_membership", "The user is being removed from an access group.", membership(groups[left]), membership(uuid.Nil))
 		}
 	}
 	for _, joined := range wants.Groups {
-		if !slices.Contains(has.Groups, joined) {
+		if !in[joined] {
 			change("updating_group_membership", "The user is being added to an access group.", membership(uuid.Nil), membership(groups[joined]))
 		}
 	}

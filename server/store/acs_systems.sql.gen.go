@@ -54,7 +54,7 @@ func (q *Queries) AcsSystemOwners(ctx context.Context, acsSystemIds []uuid.UUID)
 }
 
 const deleteOtherAcsAccessGroups = `-- name: DeleteOtherAcsAccessGroups :many
-delete from acs_access_groups where acs_system_id = $1 and not vendor_ref = any($2::text[]) returning acs_access_group_id
+delete from acs_access_groups where acs_system_id = $1 and not exists (select from unnest($2::text[]) as r(ref) where r.ref = vendor_ref) returning acs_access_group_id
 `
 
 type DeleteOtherAcsAccessGroupsParams struct {
@@ -83,7 +83,7 @@ func (q *Queries) DeleteOtherAcsAccessGroups(ctx context.Context, arg DeleteOthe
 }
 
 const deleteOtherAcsEntrances = `-- name: DeleteOtherAcsEntrances :many
-delete from acs_entrances where acs_system_id = $1 and not vendor_ref = any($2::text[]) returning acs_entrance_id
+delete from acs_entrances where acs_system_id = $1 and not exists (select from unnest($2::text[]) as r(ref) where r.ref = vendor_ref) returning acs_entrance_id
 `
 
 type DeleteOtherAcsEntrancesParams struct {
@@ -369,13 +369,13 @@ func (q *Queries) InsertAcsSystem(ctx context.Context, arg InsertAcsSystemParams
 }
 
 const listAcsAccessGroups = `-- name: ListAcsAccessGroups :many
-select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.vendor_ref, g.name, g.entrance_refs, g.created_at, s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
+select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.name, g.created_at, s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
 where g.workspace_id = $1
   and ($2::uuid is null or g.acs_system_id = $2::uuid)
-  and ($3::uuid is null or exists (select 1 from acs_users u where u.acs_user_id = $3::uuid
-    and u.acs_system_id = g.acs_system_id and g.vendor_ref = any(u.group_refs)))
-  and ($4::uuid is null or exists (select 1 from acs_users u where u.user_identity_id = $4::uuid
-    and u.acs_system_id = g.acs_system_id and g.vendor_ref = any(u.group_refs)))
+  and ($3::uuid is null or (g.acs_system_id, g.vendor_ref) in (select u.acs_system_id, unnest(u.group_refs) from acs_users u
+    where u.acs_user_id = $3::uuid))
+  and ($4::uuid is null or (g.acs_system_id, g.vendor_ref) in (select u.acs_system_id, unnest(u.group_refs) from acs_users u
+    where u.user_identity_id = $4::uuid))
   and ($5::text is null or strpos(lower(concat_ws(chr(10), g.name, g.acs_access_group_id::text)), lower($5::text)) > 0)
 order by g.created_at, g.acs_access_group_id
 `
@@ -389,7 +389,11 @@ type ListAcsAccessGroupsParams struct {
 }
 
 type ListAcsAccessGroupsRow struct {
-	AcsAccessGroup     AcsAccessGroup
+	AcsAccessGroupID   uuid.UUID
+	WorkspaceID        uuid.UUID
+	AcsSystemID        uuid.UUID
+	Name               string
+	CreatedAt          time.Time
 	ConnectedAccountID uuid.UUID
 }
 
@@ -410,13 +414,11 @@ func (q *Queries) ListAcsAccessGroups(ctx context.Context, arg ListAcsAccessGrou
 	for rows.Next() {
 		var i ListAcsAccessGroupsRow
 		if err := rows.Scan(
-			&i.AcsAccessGroup.AcsAccessGroupID,
-			&i.AcsAccessGroup.WorkspaceID,
-			&i.AcsAccessGroup.AcsSystemID,
-			&i.AcsAccessGroup.VendorRef,
-			&i.AcsAccessGroup.Name,
-			&i.AcsAccessGroup.EntranceRefs,
-			&i.AcsAccessGroup.CreatedAt,
+			&i.AcsAccessGroupID,
+			&i.WorkspaceID,
+			&i.AcsSystemID,
+			&i.Name,
+			&i.CreatedAt,
 			&i.ConnectedAccountID,
 		); err != nil {
 			return nil, err
@@ -432,7 +434,7 @@ func (q *Queries) ListAcsAccessGroups(ctx context.Context, arg ListAcsAccessGrou
 const listAcsEntrancesOfGroups = `-- name: ListAcsEntrancesOfGroups :many
 select e.acs_entrance_id, e.workspace_id, e.acs_system_id, e.vendor_ref, e.name, e.created_at, s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id)
 where e.workspace_id = $1 and e.acs_system_id = $2
-  and exists (select 1 from acs_access_groups g where g.acs_system_id = e.acs_system_id and g.vendor_ref = any($3::text[]) and e.vendor_ref = any(g.entrance_refs))
+  and e.vendor_ref in (select unnest(g.entrance_refs) from acs_access_groups g where g.acs_system_id = $2 and g.vendor_ref = any($3::text[]))
 order by e.created_at, e.acs_entrance_id
 `
 

@@ -259,6 +259,17 @@ func (q *Queries) ChangeAcsUser(ctx context.Context, arg ChangeAcsUserParams) er
 	return err
 }
 
+const countAcsUsersOfSystem = `-- name: CountAcsUsersOfSystem :one
+select count(*) from acs_users where acs_system_id = $1
+`
+
+func (q *Queries) CountAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUID) (int64, error) {
+	row := q.db.QueryRow(ctx, countAcsUsersOfSystem, acsSystemID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const deleteAcsUser = `-- name: DeleteAcsUser :exec
 delete from acs_users where acs_user_id = $1
 `

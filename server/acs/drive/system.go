@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,6 +19,9 @@ const soon = 100 * time.Millisecond
 
 // crowded is how long what could not be read for lack of room is put off.
 const crowded = 3 * time.Second
+
+// userSize is about what a user takes in memory, in bytes, while a system is compared with what is known of it.
+const userSize = 2000
 
 // drainSystem reads what is on a system and does what is missing.
 func (d *Driver) drainSystem(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
@@ -49,12 +53,23 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.Acc
 		return d.failed(ctx, lease, system, err)
 	}
 	d.silent.Delete(silence{system.ID, false})
+	known, err := d.acs.UsersOnSystem(ctx, system.ID)
+	if err != nil {
+		return 0, err
+	}
+	leave, err := adapter.Room(held, known*userSize) // an answer may be short where there are many that are compared with it
+	if err != nil {
+		return 0, err
+	}
+	leave = sync.OnceFunc(leave)
+	defer leave()
 	users, groups, entrances := describe(content)
 	todo, later, err := d.acs.RecordContent(ctx, lease, system.ID, users, groups, entrances)
 	if err != nil {
 		return 0, err
 	}
-	release() // it is written down
+	leave() // it is written down
+	release()
 	pause := jittered(d.opt.SystemEvery)
 	if later > 0 {
 		pause = min(pause, later)

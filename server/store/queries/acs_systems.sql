@@ -83,7 +83,7 @@ on conflict (acs_system_id, vendor_ref) do update set name = excluded.name where
 returning e.acs_entrance_id;
 
 -- name: DeleteOtherAcsEntrances :many
-delete from acs_entrances where acs_system_id = @acs_system_id and not vendor_ref = any(@refs::text[]) returning acs_entrance_id;
+delete from acs_entrances where acs_system_id = @acs_system_id and not exists (select from unnest(@refs::text[]) as r(ref) where r.ref = vendor_ref) returning acs_entrance_id;
 
 -- name: GetAcsEntrance :one
 select sqlc.embed(e), s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id)
@@ -105,7 +105,7 @@ limit @max_rows::integer;
 -- The entrances that a set of groups of one system opens.
 select sqlc.embed(e), s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id)
 where e.workspace_id = @workspace_id and e.acs_system_id = @acs_system_id
-  and exists (select 1 from acs_access_groups g where g.acs_system_id = e.acs_system_id and g.vendor_ref = any(@group_refs::text[]) and e.vendor_ref = any(g.entrance_refs))
+  and e.vendor_ref in (select unnest(g.entrance_refs) from acs_access_groups g where g.acs_system_id = @acs_system_id and g.vendor_ref = any(@group_refs::text[]))
 order by e.created_at, e.acs_entrance_id;
 
 -- name: PutAcsAccessGroup :exec
@@ -115,7 +115,7 @@ on conflict (acs_system_id, vendor_ref) do update set name = excluded.name, entr
 where (g.name, g.entrance_refs) <> (excluded.name, excluded.entrance_refs);
 
 -- name: DeleteOtherAcsAccessGroups :many
-delete from acs_access_groups where acs_system_id = @acs_system_id and not vendor_ref = any(@refs::text[]) returning acs_access_group_id;
+delete from acs_access_groups where acs_system_id = @acs_system_id and not exists (select from unnest(@refs::text[]) as r(ref) where r.ref = vendor_ref) returning acs_access_group_id;
 
 -- name: GetAcsAccessGroup :one
 select sqlc.embed(g), s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
@@ -123,13 +123,13 @@ where g.workspace_id = @workspace_id and g.acs_access_group_id = @acs_access_gro
 
 -- name: ListAcsAccessGroups :many
 -- To be planned anew, for its conditions.
-select sqlc.embed(g), s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
+select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.name, g.created_at, s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
 where g.workspace_id = @workspace_id
   and (sqlc.narg('acs_system_id')::uuid is null or g.acs_system_id = sqlc.narg('acs_system_id')::uuid)
-  and (sqlc.narg('acs_user_id')::uuid is null or exists (select 1 from acs_users u where u.acs_user_id = sqlc.narg('acs_user_id')::uuid
-    and u.acs_system_id = g.acs_system_id and g.vendor_ref = any(u.group_refs)))
-  and (sqlc.narg('user_identity_id')::uuid is null or exists (select 1 from acs_users u where u.user_identity_id = sqlc.narg('user_identity_id')::uuid
-    and u.acs_system_id = g.acs_system_id and g.vendor_ref = any(u.group_refs)))
+  and (sqlc.narg('acs_user_id')::uuid is null or (g.acs_system_id, g.vendor_ref) in (select u.acs_system_id, unnest(u.group_refs) from acs_users u
+    where u.acs_user_id = sqlc.narg('acs_user_id')::uuid))
+  and (sqlc.narg('user_identity_id')::uuid is null or (g.acs_system_id, g.vendor_ref) in (select u.acs_system_id, unnest(u.group_refs) from acs_users u
+    where u.user_identity_id = sqlc.narg('user_identity_id')::uuid))
   and (sqlc.narg('search')::text is null or strpos(lower(concat_ws(chr(10), g.name, g.acs_access_group_id::text)), lower(sqlc.narg('search')::text)) > 0)
 order by g.created_at, g.acs_access_group_id;
 

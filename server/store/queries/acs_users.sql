@@ -36,6 +36,9 @@ limit @max_rows::integer;
 -- name: LockAcsUser :one
 select * from acs_users where acs_user_id = @acs_user_id for no key update;
 
+-- name: CountAcsUsersOfSystem :one
+select count(*) from acs_users where acs_system_id = @acs_system_id;
+
 -- name: LockAcsUsersOfSystem :many
 select * from acs_users where acs_system_id = @acs_system_id order by created_at, acs_user_id for no key update;
 
