@@ -2134,7 +2134,7 @@ type ListAccessCodesRequest struct {
 	// DeviceID An identifier. Opaque to clients.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most.
+	// Limit How many records a page holds at most. More than 55000 are on the next page.
 	Limit int `json:"limit,omitempty,omitzero"`
 
 	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
@@ -2179,7 +2179,7 @@ type ListAcsEntrancesRequest struct {
 	// CustomerKey Of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most.
+	// Limit How many records a page holds at most. More than 1000 are on the next page.
 	Limit int `json:"limit,omitempty,omitzero"`
 
 	// LocationID In this place.
@@ -2215,7 +2215,7 @@ type ListAcsUsersRequest struct {
 	// CreatedBefore A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
 	CreatedBefore Timestamp `json:"created_before,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most.
+	// Limit How many records a page holds at most. More than 1000 are on the next page.
 	Limit int `json:"limit,omitempty,omitzero"`
 
 	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
@@ -2242,7 +2242,7 @@ type ListActionAttemptsRequest struct {
 	// DeviceID An identifier. Opaque to clients.
 	DeviceID ID `json:"device_id,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most.
+	// Limit How many records a page holds at most. More than 1000 are on the next page.
 	Limit int `json:"limit,omitempty,omitzero"`
 
 	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
@@ -2281,7 +2281,7 @@ type ListConnectWebviewsRequest struct {
 	// CustomerKey Of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most.
+	// Limit How many records a page holds at most. More than 1000 are on the next page.
 	Limit int `json:"limit,omitempty,omitzero"`
 
 	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
@@ -2302,7 +2302,7 @@ type ListConnectedAccountsRequest struct {
 	// CustomerKey Of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most.
+	// Limit How many records a page holds at most. More than 11000 are on the next page.
 	Limit int `json:"limit,omitempty,omitzero"`
 
 	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
@@ -2362,7 +2362,7 @@ type ListDevicesRequest struct {
 	// IncludeIf That can do all of these, such as `can_remotely_unlock`.
 	IncludeIf *[]string `json:"include_if,omitempty"`
 
-	// Limit How many records a page holds at most.
+	// Limit How many records a page holds at most. More than 1000 are on the next page.
 	Limit int `json:"limit,omitempty,omitzero"`
 
 	// Manufacturer Made by.
@@ -2452,7 +2452,7 @@ type ListEventsRequest struct {
 	// EventTypes Of one of these types.
 	EventTypes *[]string `json:"event_types,omitempty"`
 
-	// Limit How many records a page holds at most.
+	// Limit How many records are returned at most.
 	Limit int `json:"limit,omitempty,omitzero"`
 
 	// Since A time in RFC 3339, such as `2026-11-21T15:00:00Z`.
@@ -2530,7 +2530,7 @@ type ListUnmanagedAccessCodesRequest struct {
 	// DeviceID An identifier. Opaque to clients.
 	DeviceID ID `json:"device_id"`
 
-	// Limit How many records a page holds at most.
+	// Limit How many records a page holds at most. More than 300000 are on the next page.
 	Limit int `json:"limit,omitempty,omitzero"`
 
 	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
@@ -2548,7 +2548,7 @@ type ListUnmanagedAcsUsersRequest struct {
 	// AcsSystemID An identifier. Opaque to clients.
 	AcsSystemID ID `json:"acs_system_id,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most.
+	// Limit How many records a page holds at most. More than 1000 are on the next page.
 	Limit int `json:"limit,omitempty,omitzero"`
 
 	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.
@@ -2602,7 +2602,7 @@ type ListUnmanagedDevicesRequest struct {
 	// IncludeIf That can do all of these, such as `can_remotely_unlock`.
 	IncludeIf *[]string `json:"include_if,omitempty"`
 
-	// Limit How many records a page holds at most.
+	// Limit How many records a page holds at most. More than 22900 are on the next page.
 	Limit int `json:"limit,omitempty,omitzero"`
 
 	// Manufacturer Made by.
@@ -2632,7 +2632,7 @@ type ListUserIdentitiesRequest struct {
 	// CredentialManagerAcsSystemID With a credential of this credential manager. There are none here, so no identity has one.
 	CredentialManagerAcsSystemID string `json:"credential_manager_acs_system_id,omitempty,omitzero"`
 
-	// Limit How many records a page holds at most.
+	// Limit How many records a page holds at most. More than 1000 are on the next page.
 	Limit int `json:"limit,omitempty,omitzero"`
 
 	// PageCursor `pagination.next_page_cursor` of the page before; every other parameter must stay the same.

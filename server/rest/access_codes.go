@@ -3,6 +3,7 @@ package rest
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -53,15 +54,26 @@ func (h *handlers) ListAccessCodes(ctx context.Context, r ListAccessCodesRequest
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.ListCodes(ctx, p, access.CodeFilter{
+	filter := access.CodeFilter{
 		Managed: true, DeviceID: r.Body.DeviceID, IDs: r.Body.AccessCodeIds, Search: r.Body.Search,
 		// There are no grants, methods or customers here, so no code belongs to one.
 		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID+r.Body.CustomerKey != "",
-	}, page.Page)
-	if err != nil {
-		return nil, err
 	}
-	return ListAccessCodes200JSONResponse{Ok: true, AccessCodes: each(list, toAccessCode), Pagination: page.pagination(more, lastOf(list, codePosition))}, nil
+	list, err := inParts(page.Page, func(part access.Page) ([]access.Code, bool, error) { return h.access.ListCodes(ctx, p, filter, part) }, codePosition, toAccessCode)
+	return codesPage{list, page}, err
+}
+
+type codesPage struct {
+	rows
+	page page
+}
+
+func (c codesPage) VisitListAccessCodesResponse(w http.ResponseWriter) error {
+	return c.answer(w, paged{true, c.page.pagination(c.more, c.last)}, "access_codes")
+}
+
+func (c codesPage) VisitListUnmanagedAccessCodesResponse(w http.ResponseWriter) error {
+	return c.VisitListAccessCodesResponse(w)
 }
 
 func codePosition(c access.Code) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID }

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ import (
 
 // maxBody is how many bytes the body of a request may have.
 const maxBody = 1 << 20
+
+// answerWithin is for how long a request is worked on, the database's work included: beyond it nobody would be there for its answer.
+const answerWithin = 50 * time.Second
 
 // canonicalBody is the body that the generated handlers read.
 type canonicalBody struct{ bytes.Reader }
@@ -41,7 +45,9 @@ func (e *edge) canonical(next http.Handler) http.Handler {
 			e.fail(w, r, err)
 			return
 		}
-		request := *r.WithContext(x.acting(x.span.In(r.Context()))) // the log needs the method as it came
+		ctx, cancel := context.WithTimeout(x.acting(x.span.In(r.Context())), answerWithin)
+		defer cancel()
+		request := *r.WithContext(ctx) // the log needs the method as it came
 		request.Method = http.MethodPost
 		request.ContentLength = int64(len(body))
 		request.Body = &canonicalBody{*bytes.NewReader(body)}

@@ -2,9 +2,6 @@ package rest
 
 import (
 	"context"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
@@ -56,12 +53,11 @@ func (h *handlers) ListUnmanagedDevices(ctx context.Context, r ListUnmanagedDevi
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.ListDevices(ctx, p, filter, page.Page)
-	if err != nil {
-		return nil, err
-	}
-	last := lastOf(list, func(d access.Device) (time.Time, uuid.UUID) { return d.CreatedAt, d.ID })
-	return ListUnmanagedDevices200JSONResponse{Ok: true, Devices: each(list, toUnmanagedDevice), Pagination: page.pagination(more, last)}, nil
+	list, err := inParts(page.Page, func(part access.Page) ([]access.Device, bool, error) {
+		return h.access.ListDevices(ctx, p, filter, part)
+	},
+		devicePosition, toUnmanagedDevice)
+	return devicesPage{list, page}, err
 }
 
 func (h *handlers) GetUnmanagedDevice(ctx context.Context, r GetUnmanagedDeviceRequestObject) (GetUnmanagedDeviceResponseObject, error) {

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -21,12 +22,26 @@ func (h *handlers) ListDevices(ctx context.Context, r ListDevicesRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.ListDevices(ctx, p, deviceFilter(*r.Body), page.Page)
-	if err != nil {
-		return nil, err
-	}
-	last := lastOf(list, func(d access.Device) (time.Time, uuid.UUID) { return d.CreatedAt, d.ID })
-	return ListDevices200JSONResponse{Ok: true, Devices: each(list, toDevice), Pagination: page.pagination(more, last)}, nil
+	list, err := inParts(page.Page, func(part access.Page) ([]access.Device, bool, error) {
+		return h.access.ListDevices(ctx, p, deviceFilter(*r.Body), part)
+	}, devicePosition, toDevice)
+	return devicesPage{list, page}, err
+}
+
+func devicePosition(d access.Device) (time.Time, uuid.UUID) { return d.CreatedAt, d.ID }
+
+// devicesPage and codesPage are the answers of lists that may be long.
+type devicesPage struct {
+	rows
+	page page
+}
+
+func (d devicesPage) VisitListDevicesResponse(w http.ResponseWriter) error {
+	return d.answer(w, paged{true, d.page.pagination(d.more, d.last)}, "devices")
+}
+
+func (d devicesPage) VisitListUnmanagedDevicesResponse(w http.ResponseWriter) error {
+	return d.VisitListDevicesResponse(w)
 }
 
 func deviceFilter(r api.ListDevicesRequest) access.DeviceFilter {

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestCrossOriginRequestsAreAnsweredForTheirOrigin(t *testing.T) {
@@ -102,6 +105,26 @@ func TestAnswersThatAreNotReadAreNoErrorInTheLog(t *testing.T) {
 			t.Errorf("%v: the log: %s", cause, log)
 		}
 	}
+}
+
+// What takes the database minutes would be worked on when nobody is there for the answer any more.
+func TestNoRequestIsWorkedOnForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		handler, err := newEdge(answers{}, knownKeys, Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/devices/get", strings.NewReader(`{"name":"endless"}`))
+		r.Header.Set("Authorization", "Bearer "+goodKey)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if took := time.Since(begin); took != answerWithin || w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "try again") {
+			t.Errorf("%d after %s: %s", w.Code, took, w.Body)
+		}
+	})
 }
 
 // deaf is whoever does not read.

@@ -3,6 +3,7 @@ package rest
 import (
 	"cmp"
 	"context"
+	"net/http"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
@@ -15,7 +16,7 @@ func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (Lis
 	if err != nil {
 		return nil, err
 	}
-	list, _, err := h.access.ListDevices(ctx, p, access.DeviceFilter{
+	filter := access.DeviceFilter{
 		IDs:           r.Body.DeviceIds,
 		AccountIDs:    both(r.Body.ConnectedAccountID, r.Body.ConnectedAccountIds),
 		CreatedBefore: r.Body.CreatedBefore,
@@ -29,12 +30,17 @@ func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (Lis
 		WebviewID:     r.Body.ConnectWebviewID,
 		// There are no spaces here, so no device belongs to one.
 		Nothing: r.Body.SpaceID+r.Body.UnstableLocationID != "",
-	}, access.Page{Limit: cmp.Or(r.Body.Limit, 1<<29)})
-	if err != nil {
-		return nil, err
 	}
-	shown := each(list, toDevice)
-	return ListLocks200JSONResponse{Ok: true, Devices: shown, Locks: shown}, nil
+	list, err := inParts(access.Page{Limit: cmp.Or(r.Body.Limit, 1<<29)}, func(part access.Page) ([]access.Device, bool, error) {
+		return h.access.ListDevices(ctx, p, filter, part)
+	}, devicePosition, toDevice)
+	return locksList{list}, err
+}
+
+type locksList struct{ rows }
+
+func (l locksList) VisitListLocksResponse(w http.ResponseWriter) error {
+	return l.answer(w, map[string]bool{"ok": true}, "devices", "locks")
 }
 
 func (h *handlers) GetLock(ctx context.Context, r GetLockRequestObject) (GetLockResponseObject, error) {

@@ -41,7 +41,7 @@ type page struct {
 // other parameters.
 func (p *pager) open(ctx context.Context, limit int) (page, error) {
 	x := exchangeOf(ctx)
-	opened := page{Page: access.Page{Limit: limit}, pager: p, exchange: x, query: maps.Clone(x.params)}
+	opened := page{Page: access.Page{Limit: x.operation.bounded(limit)}, pager: p, exchange: x, query: maps.Clone(x.params)}
 	delete(opened.query, pageCursor)
 	// Defaults stay out, so that cursors outlive new parameters and changed defaults.
 	params, _ := canonical(x.operation.body, opened.query, false)

@@ -130,7 +130,11 @@ func (answers) ListWorkspaces(ctx context.Context, _ ListWorkspacesRequestObject
 }
 
 // GetDevice fails in the way that the name asks for.
-func (answers) GetDevice(_ context.Context, r GetDeviceRequestObject) (GetDeviceResponseObject, error) {
+func (answers) GetDevice(ctx context.Context, r GetDeviceRequestObject) (GetDeviceResponseObject, error) {
+	if r.Body.Name == "endless" {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if err, ok := failures[r.Body.Name]; ok {
 		return nil, err
 	}

@@ -17,15 +17,10 @@ func (h *handlers) ListUnmanagedAccessCodes(ctx context.Context, r ListUnmanaged
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := h.access.ListCodes(ctx, p, access.CodeFilter{
-		DeviceID: r.Body.DeviceID, Search: r.Body.Search,
-	}, page.Page)
-	if err != nil {
-		return nil, err
-	}
-	return ListUnmanagedAccessCodes200JSONResponse{
-		Ok: true, AccessCodes: each(list, toUnmanagedAccessCode), Pagination: page.pagination(more, lastOf(list, codePosition)),
-	}, nil
+	list, err := inParts(page.Page, func(part access.Page) ([]access.Code, bool, error) {
+		return h.access.ListCodes(ctx, p, access.CodeFilter{DeviceID: r.Body.DeviceID, Search: r.Body.Search}, part)
+	}, codePosition, toUnmanagedAccessCode)
+	return codesPage{list, page}, err
 }
 
 func (h *handlers) GetUnmanagedAccessCode(ctx context.Context, r GetUnmanagedAccessCodeRequestObject) (GetUnmanagedAccessCodeResponseObject, error) {
