@@ -32,6 +32,9 @@ func newUpgrade(t testing.TB, newer string) *upgrade {
 	commit := os.Getenv("CHAOS_FROM")
 	if commit == "" {
 		if exec.CommandContext(t.Context(), "git", "-C", root, "cat-file", "-e", before+"^{commit}").Run() != nil {
+			if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", "--is-shallow-repository").Output(); err == nil && strings.TrimSpace(string(out)) == "false" {
+				t.Fatalf("the history is here, and commit %s is not: name another one", before)
+			}
 			t.Logf("there is no upgrade: commit %s is not here", before)
 			return nil
 		}

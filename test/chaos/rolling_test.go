@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"sync"
 	"syscall"
@@ -24,12 +25,17 @@ type rolling struct {
 
 // request is sent once, whatever becomes of it.
 func (r *rolling) request(ctx context.Context, http *http.Client, path string, in map[string]any) (a answer) {
+	return r.named(ctx, http, path, "", in)
+}
+
+// named is request with an Idempotency-Key, unless that is empty.
+func (r *rolling) named(ctx context.Context, http *http.Client, path, key string, in map[string]any) (a answer) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		panic(err)
 	}
 	begun := time.Now()
-	a, err = (&client{url: r.url, key: r.key, http: http}).once(ctx, path, "", body)
+	a, err = (&client{url: r.url, key: r.key, http: http}).once(ctx, path, key, body)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.longest = max(r.longest, time.Since(begun))
@@ -59,6 +65,46 @@ func (r *rolling) live(ctx context.Context, http *http.Client, device string) {
 			r.request(whole, http, "/locks/lock_door", map[string]any{"device_id": device, "sync": true})
 		}
 		r.request(whole, http, "/access_codes/delete", map[string]any{"access_code_id": id})
+	}
+}
+
+// office makes, changes and deletes webhooks that are told of nothing, people and sessions. Each is asked for twice under one name,
+// of which the second time mostly meets with another server.
+func (r *rolling) office(ctx context.Context, http *http.Client, endpoint string) {
+	for n := 0; ctx.Err() == nil; n++ {
+		whole := context.WithoutCancel(ctx)
+		for _, kind := range []struct {
+			path, name string
+			in, change map[string]any
+			again      bool
+		}{
+			{"/webhooks", "webhook", map[string]any{"url": endpoint, "event_types": []string{"connect_webview.login_failed"}}, map[string]any{"event_types": []string{"device.deleted"}}, true},
+			{"/user_identities", "user_identity", map[string]any{"full_name": fmt.Sprint("Person ", n)}, map[string]any{"full_name": fmt.Sprint("Other ", n)}, true},
+			{"/client_sessions", "client_session", map[string]any{"user_identifier_key": fmt.Sprint("person ", n)}, nil, false}, // a kept answer with a token in it is of one version
+		} {
+			key := fmt.Sprint(kind.name, " ", n)
+			made := r.named(whole, http, kind.path+"/create", key, kind.in)
+			if kind.again {
+				r.check(kind.path+"/create again", reflect.DeepEqual(made, r.named(whole, http, kind.path+"/create", key, kind.in)))
+			}
+			id := made.text(kind.name, kind.name+"_id")
+			r.check(kind.path+"/create", id != "")
+			if kind.change != nil {
+				kind.change[kind.name+"_id"] = id
+				r.check(kind.path+"/update", r.request(whole, http, kind.path+"/update", kind.change).status == 200)
+			}
+			r.check(kind.path+"/get", r.request(whole, http, kind.path+"/get", map[string]any{kind.name + "_id": id}).status == 200)
+			r.check(kind.path+"/delete", r.request(whole, http, kind.path+"/delete", map[string]any{kind.name + "_id": id}).status == 200)
+		}
+	}
+}
+
+// check has what was answered otherwise than it should be count as lost.
+func (r *rolling) check(what string, good bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !good {
+		r.lost = append(r.lost, what+" is not answered as it should be")
 	}
 }
 
@@ -101,6 +147,8 @@ func TestRollingRestartLosesNoRequest(t *testing.T) {
 		t.Cleanup(kept.CloseIdleConnections)
 		living.Go(func() { r.live(loading, &http.Client{Transport: kept}, device) })
 	}
+	kept := &http.Transport{DisableKeepAlives: true}
+	living.Go(func() { r.office(loading, &http.Client{Transport: kept}, "http://"+s.endpoints.addr+"/fast/") })
 	restarts := 0
 	for round := range rounds {
 		if round == 0 && from != nil {

@@ -249,6 +249,9 @@ func (s *storm) judgeStaff(complain func(string, ...any)) string {
 			}
 		}
 	}
+	if reported > 1+living/few {
+		complain("%d of %d users of access systems are reported as failed", reported, living)
+	}
 	s.toldOfStaff(complain)
 	for _, what := range []string{"create", "update", "suspend", "unsuspend", "delete"} {
 		if f.did[what] == 0 {
