@@ -217,6 +217,7 @@ func TestWebhookIsTriedEnabledAndItsSecretRotatedByCommand(t *testing.T) {
 	h.ok("webhooks", "rotate-secret", "--overlap", "0", h.webhook)
 	h.ok("webhooks", "rotate-secret", "--overlap", "1d", h.webhook)
 	h.says(h.ok("webhooks", "replay", "--yes"), "due again") // for the next start
+	h.says(h.ok("audit", "--operation", "webhooks"), "webhooks enable", "webhooks rotate-secret", "webhooks replay")
 }
 
 func TestMoments(t *testing.T) {
