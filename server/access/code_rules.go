@@ -105,7 +105,7 @@ var (
 	lastTime  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
 )
 
-// onCalendar is a vendor's time within what the API can write: what lies beyond is its end.
+// onCalendar is a vendor's time within what the API can write, in UTC: what lies beyond is its end. JSON has no zones of 24 hours.
 func onCalendar(t *time.Time) *time.Time {
 	switch {
 	case t == nil:
@@ -115,7 +115,7 @@ func onCalendar(t *time.Time) *time.Time {
 	case t.After(lastTime):
 		return new(lastTime.Truncate(time.Second))
 	}
-	return t
+	return new(t.UTC())
 }
 
 // CheckTime says why a text is no time.

@@ -2,6 +2,7 @@ package acs
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,6 +15,15 @@ import (
 type FoundUser struct {
 	Ref, Key string // Key is the identifier of the user it was made for; it may be anything
 	Profile
+}
+
+// madeFor is the user that it was made for; zero: none of ours. Vendors may write it in capitals.
+func (f *FoundUser) madeFor() uuid.UUID {
+	id, err := uuid.Parse(f.Key)
+	if err != nil {
+		return uuid.Nil
+	}
+	return id
 }
 
 func (f *FoundUser) tidy() {
@@ -29,6 +39,8 @@ func (f *FoundUser) tidy() {
 func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UUID, users []FoundUser, groups []FoundGroup, entrances []FoundEntrance) (todo []Write, later time.Duration, err error) {
 	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r store.AcsSystem) error {
 		todo, later = nil, 0
+		users := slices.DeleteFunc(slices.Clone(users), func(f FoundUser) bool { return !keepable(f.Ref) }) // nobody could be spoken to so
+		groups := slices.DeleteFunc(slices.Clone(groups), func(g FoundGroup) bool { return !keepable(g.Ref) })
 		rows, err := tx.LockAcsUsersOfSystem(ctx, id)
 		if err != nil {
 			return err
@@ -48,6 +60,11 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 		}
 		if err := recordUnmanaged(ctx, tx, rows, there); err != nil {
 			return err
+		}
+		if r.UnlistedAt != nil { // it is there, whatever the list says: that is doubted anew
+			if err := tx.SetAcsSystemUnlisted(ctx, store.SetAcsSystemUnlistedParams{AcsSystemID: id}); err != nil {
+				return err
+			}
 		}
 		now, known := s.access.Now(), refs{}
 		for _, g := range groups {
@@ -79,27 +96,27 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 
 // match finds out which of the users on a system are those that are known, and which are others.
 func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []FoundUser) (there map[uuid.UUID]FoundUser, others []FoundUser, err error) {
-	byRef, byKey := map[string]store.AcsUser{}, map[string]uuid.UUID{}
+	byRef, ours := map[string]store.AcsUser{}, map[uuid.UUID]bool{}
 	for _, u := range rows {
 		if u.VendorRef != nil {
 			byRef[*u.VendorRef] = u
 		}
 		if u.IsManaged {
-			byKey[u.AcsUserID.String()] = u.AcsUserID
+			ours[u.AcsUserID] = true
 		}
 	}
 	there = map[uuid.UUID]FoundUser{}
 	seen := map[string]bool{}
 	var strange []FoundUser
 	for _, f := range users {
-		if seen[f.Ref] || !keepable(f.Ref) {
+		if seen[f.Ref] {
 			continue
 		}
 		seen[f.Ref] = true
 		f.tidy()
 		u, known := byRef[f.Ref]
 		switch {
-		case known && (u.Applied != nil || f.Key == u.AcsUserID.String() || desired(u).sameInformation(f.Profile)):
+		case known && (u.Applied != nil || f.madeFor() == u.AcsUserID || desired(u).sameInformation(f.Profile)):
 			there[u.AcsUserID] = f
 		case known: // it was not there any more: its place was given to somebody else
 			if err := tx.ForgetAcsUserRef(ctx, u.AcsUserID); err != nil {
@@ -111,8 +128,8 @@ func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []Found
 		}
 	}
 	for _, f := range strange {
-		id, known := byKey[f.Key]
-		if _, twice := there[id]; known && !twice { // it was made, but nobody heard of it
+		id := f.madeFor()
+		if _, twice := there[id]; ours[id] && !twice { // it was made, but nobody heard of it
 			there[id] = f
 			continue
 		}
@@ -126,7 +143,7 @@ func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []Found
 func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, others []FoundUser) (todo []Write, err error) {
 	var keys []uuid.UUID
 	for _, f := range others {
-		if key, err := uuid.Parse(f.Key); err == nil {
+		if key := f.madeFor(); key != uuid.Nil {
 			keys = append(keys, key)
 		}
 	}
@@ -145,7 +162,7 @@ func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSyst
 	}
 	var fresh []FoundUser
 	for _, f := range others {
-		if key, err := uuid.Parse(f.Key); err == nil && unwanted[key] {
+		if key := f.madeFor(); unwanted[key] {
 			todo = append(todo, Write{UserID: key, Ref: f.Ref, Delete: true, Stray: true})
 			continue
 		}

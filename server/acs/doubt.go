@@ -44,6 +44,11 @@ func (s *Service) RecordAbsent(ctx context.Context, h access.Holder, id uuid.UUI
 // that the first time.
 func (s *Service) RecordUnreachable(ctx context.Context, h access.Holder, id uuid.UUID, message string, writes bool) error {
 	return s.onSystem(ctx, h, id, "record the silence", func(tx store.Tx, r store.AcsSystem) error {
+		if !writes && (r.EmptiedAt != nil || r.UnlistedAt != nil) { // what comes after it was away is doubted anew
+			if err := tx.ForgetAcsSystemDoubts(ctx, id); err != nil {
+				return err
+			}
+		}
 		if err := tx.AcsUsersWait(ctx, store.AcsUsersWaitParams{AcsSystemID: id, ErrorMessage: &message}); err != nil || r.ErrorMessage != nil {
 			return err
 		}

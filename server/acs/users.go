@@ -78,8 +78,16 @@ func sameInstant(a, b *time.Time) bool { return a == b || a != nil && b != nil &
 
 // desired is what should be on the system of a user.
 func desired(r store.AcsUser) Profile {
-	return Profile{FullName: r.FullName, Email: text(r.EmailAddress), Phone: text(r.PhoneNumber), StartsAt: r.StartsAt, EndsAt: r.EndsAt,
+	return Profile{FullName: r.FullName, Email: text(r.EmailAddress), Phone: text(r.PhoneNumber), StartsAt: utc(r.StartsAt), EndsAt: utc(r.EndsAt),
 		Suspended: r.IsSuspended, Groups: slices.Compact(slices.Sorted(slices.Values(r.GroupRefs)))}
+}
+
+// utc is a time as it is written everywhere: close to the end of the calendar there is no other way.
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return new(t.UTC())
 }
 
 // applied is what the system was last seen to have of a user; nil: it is not there.

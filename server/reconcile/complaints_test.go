@@ -184,6 +184,20 @@ func TestComplaints(t *testing.T) {
 				b.Errorf("a lock that stays empty is not believed: %q, %d", w.Action, len(b.unmanaged()))
 			}
 		},
+		"upstream list empty before and after an outage": func(b byHand, clock *testClock) {
+			mine := b.on("2580", "k1")
+			b.read(found("k1", "2580"), found("k2", "4711"))
+			clock.pass(time.Hour)
+			b.read()
+			_, _, err := b.access.RecordUnreachable(b.Context(), holder{}, b.id(), false)
+			b.must(err)
+			clock.pass(time.Hour)
+			b.read()
+			b.quiet(mine, clock, 0)
+			if got := b.unmanaged(); len(got) != 1 {
+				b.Errorf("the code of somebody else's was lost: %v", got)
+			}
+		},
 		"codes vanish seconds after they were set": func(b byHand, clock *testClock) {
 			c := b.on("2580", "k1")
 			b.read(found("k0", "1111"), found("k1", "2580"))

@@ -212,6 +212,15 @@ func (q *Queries) FindAcsEntrances(ctx context.Context, arg FindAcsEntrancesPara
 	return items, nil
 }
 
+const forgetAcsSystemDoubts = `-- name: ForgetAcsSystemDoubts :exec
+update acs_systems set emptied_at = null, unlisted_at = null where acs_system_id = $1
+`
+
+func (q *Queries) ForgetAcsSystemDoubts(ctx context.Context, acsSystemID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, forgetAcsSystemDoubts, acsSystemID)
+	return err
+}
+
 const getAcsAccessGroup = `-- name: GetAcsAccessGroup :one
 select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.vendor_ref, g.name, g.entrance_refs, g.created_at, s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
 where g.workspace_id = $1 and g.acs_access_group_id = $2

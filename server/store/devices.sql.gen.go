@@ -1048,9 +1048,10 @@ func (q *Queries) SetDeviceAutoLock(ctx context.Context, arg SetDeviceAutoLockPa
 }
 
 const setDeviceFailed = `-- name: SetDeviceFailed :one
-update devices set failures = failures + 1, read_needed = true where device_id = $1 returning failures
+update devices set failures = failures + 1, read_needed = true, emptied_at = null where device_id = $1 returning failures
 `
 
+// What it says when it is back is doubted anew.
 func (q *Queries) SetDeviceFailed(ctx context.Context, deviceID uuid.UUID) (int32, error) {
 	row := q.db.QueryRow(ctx, setDeviceFailed, deviceID)
 	var failures int32

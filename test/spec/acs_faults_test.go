@@ -3,10 +3,12 @@ package spec_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,6 +149,9 @@ func TestOddAnswersOfAnAccessSystemStopNothing(t *testing.T) {
 			m["users"].([]any)[0].(map[string]any)["starts_at"] = "0000-01-01T00:00:00Z"
 			m["users"].([]any)[0].(map[string]any)["ends_at"] = "9999-12-31T23:59:59-05:00"
 		}),
+		"in a zone that there is not": retold(isLook, func(m map[string]any) {
+			m["users"].([]any)[0].(map[string]any)["starts_at"] = "2026-01-01T00:00:00+24:00"
+		}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -198,6 +203,56 @@ func TestAccessSystemThatTakesNoWritesIsToldOnce(t *testing.T) {
 				t.Errorf("the connection is told %d times", got)
 			}
 		})
+	}
+}
+
+// Credentials that are not good for one system are good for the others of the account, which is not told to be refused and back again.
+func TestCredentialsThatOneAccessSystemRefusesAreNotTheAccounts(t *testing.T) {
+	t.Parallel()
+	l := newLiar(t)
+	l.tells(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if isLook(r) {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		return isLook(r)
+	})
+	l.look(1)
+	apptest.Until(t, "it is told", func() bool { return l.told("acs_system.disconnected") == 1 })
+	l.look(4)
+	for kind, want := range map[string]int{"acs_system.disconnected": 1, "connected_account.disconnected": 0} {
+		if got := l.told(kind); got != want {
+			t.Errorf("%s is told %d times", kind, got)
+		}
+	}
+}
+
+// A vendor that wants to be left alone is not asked for the other users at once.
+func TestAccessSystemThatIsAskedTooOftenIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	l := newLiar(t)
+	var posts atomic.Int64
+	var free atomic.Bool
+	l.tells(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.Method != http.MethodPost || free.Load() {
+			return false
+		}
+		posts.Add(1)
+		w.Header().Set("Retry-After", "1")
+		say(w, http.StatusTooManyRequests, map[string]any{"error_code": "RATE_LIMITED", "message": "slowly"})
+		return true
+	})
+	var all []api.AcsUser
+	for n := range 10 {
+		all = append(all, newUser(t, l.s, l.y, map[string]any{"full_name": fmt.Sprint("Guest ", n)}))
+	}
+	apptest.Until(t, "one is refused", func() bool { return posts.Load() > 0 })
+	l.look(2)
+	if sent, looks := posts.Load(), l.looks.Load(); sent > looks {
+		t.Errorf("in %d looks it was asked for %d users", looks, sent)
+	}
+	free.Store(true)
+	for _, u := range all {
+		settled(t, l.s, u.AcsUserID)
 	}
 }
 

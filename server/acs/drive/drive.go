@@ -39,7 +39,7 @@ type Driver struct {
 	acs     *acs.Service
 	openers map[string]Opener
 	opt     Options
-	silent  sync.Map // silence → since when
+	silent  sync.Map // silence → spell
 
 	mu   sync.Mutex
 	open map[uuid.UUID]*opened // by account
@@ -51,10 +51,18 @@ type silence struct {
 	writes bool
 }
 
+// spell is from when to when something was silent, as far as is known here: another server may have looked after it since.
+type spell struct{ begun, last time.Time }
+
 type opened struct {
 	config  []byte
 	adapter adapter.AccessSystems
+	used    time.Time // when somebody last asked for it
 }
+
+// unused is after how long an adapter is shut that nobody asks for, and a silence forgotten that nobody hears of: what was looked
+// after here may be with another server by now, or be gone.
+const unused = 15 * time.Minute
 
 // New makes a Driver; openers are by the name of the adapter.
 func New(a *access.Service, s *acs.Service, openers map[string]Opener, opt Options) *Driver {
@@ -85,6 +93,7 @@ func (d *Driver) get(ctx context.Context, account access.Account) (adapter.Acces
 	defer d.mu.Unlock()
 	if o, ok := d.open[account.ID]; ok {
 		if bytes.Equal(o.config, account.Config) {
+			o.used = time.Now()
 			return o.adapter, nil
 		}
 		d.shut(account.ID)
@@ -97,7 +106,7 @@ func (d *Driver) get(ctx context.Context, account access.Account) (adapter.Acces
 	if err != nil {
 		return nil, fmt.Errorf("open the adapter of account %s: %w", account.ID, err)
 	}
-	d.open[account.ID] = &opened{account.Config, a}
+	d.open[account.ID] = &opened{account.Config, a, time.Now()}
 	return a, nil
 }
 
@@ -111,6 +120,23 @@ func (d *Driver) shut(account uuid.UUID) {
 	if err := o.adapter.Close(); err != nil {
 		d.opt.Log.Warn("close an adapter", "account", account, "error", err)
 	}
+}
+
+// tidy shuts what nobody asks for, and forgets silences that nobody hears of.
+func (d *Driver) tidy() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, o := range d.open {
+		if time.Since(o.used) > unused {
+			d.shut(id)
+		}
+	}
+	d.silent.Range(func(of, s any) bool {
+		if time.Since(s.(spell).last) > unused {
+			d.silent.CompareAndDelete(of, s)
+		}
+		return true
+	})
 }
 
 // Close ends all adapters.
@@ -188,13 +214,22 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *work.Lease, account ac
 		d.opt.Log.Warn("the account's access systems could not be listed; it is repeated", "account", account.ID, "error", err)
 	}
 	pause := jittered(d.opt.AccountEvery)
+	if e := adapter.AsError(err); e != nil {
+		pause = max(pause, e.RetryAfter)
+	}
 	return pause, d.access.ScheduleAccount(ctx, account.ID, account.Seq, pause)
 }
 
 // patience is how long what does not answer may go on like that before it is told.
 func (d *Driver) patience(of silence) time.Duration {
-	since, _ := d.silent.LoadOrStore(of, time.Now())
-	return d.opt.DownAfter - time.Since(since.(time.Time))
+	now := time.Now()
+	s := spell{begun: now}
+	if was, ok := d.silent.Load(of); ok && now.Sub(was.(spell).last) <= unused {
+		s = was.(spell)
+	}
+	s.last = now
+	d.silent.Store(of, s)
+	return d.opt.DownAfter - now.Sub(s.begun)
 }
 
 // jittered keeps what is looked at from being looked at in step.
@@ -212,6 +247,7 @@ func (l systemLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 }
 
 func (l systemLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+	l.tidy()
 	return l.acs.DueSystems(ctx, limit, but.Narrow, but.Wide)
 }
 

@@ -50,7 +50,7 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.Acc
 	defer release()
 	content, err := a.Look(held, adapter.SystemRef(system.Ref))
 	if err != nil {
-		return d.failed(ctx, lease, system, err)
+		return d.failed(ctx, lease, a, system, err)
 	}
 	d.silent.Delete(silence{system.ID, false})
 	known, err := d.acs.UsersOnSystem(ctx, system.ID)
@@ -78,6 +78,8 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.Acc
 		again, err := d.do(ctx, lease, a, system, w)
 		if stop, ok := errors.AsType[*stopped](err); ok {
 			switch {
+			case stop.wait > 0:
+				return stop.wait, nil
 			case stop.cause == nil && i+1 < len(todo):
 				return soon, nil
 			case stop.cause == nil:
@@ -97,7 +99,10 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.Acc
 
 // stopped says that the rest of a system's writes is not to be tried now: they would fail as well, for that cause, or
 // it is better to look first.
-type stopped struct{ cause error }
+type stopped struct {
+	cause error
+	wait  time.Duration // how long the vendor wants to be left alone; 0: it says nothing
+}
 
 func (s *stopped) Error() string { return "the rest of the writes has to wait" }
 
@@ -129,7 +134,7 @@ func (d *Driver) do(ctx context.Context, lease *work.Lease, a adapter.AccessSyst
 	failure := acs.Failure{Message: e.Message, RetryAfter: e.RetryAfter}
 	switch e.Class {
 	case adapter.Offline, adapter.AuthRevoked, adapter.GatewayDown:
-		return 0, &stopped{err}
+		return 0, &stopped{cause: err}
 	case adapter.Unconfirmed: // what is there now decides, and others may have to wait as long for no answer
 		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, failure)
 		if err != nil {
@@ -146,6 +151,9 @@ func (d *Driver) do(ctx context.Context, lease *work.Lease, a adapter.AccessSyst
 		if failure.ForGood && !w.Delete {
 			again = 0
 		}
+		if err == nil && e.Class == adapter.Transient && e.RetryAfter > 0 { // the others would be refused as well
+			err = &stopped{wait: e.RetryAfter}
+		}
 		return again, err
 	}
 }
@@ -155,8 +163,8 @@ func (d *Driver) unwritable(ctx context.Context, lease *work.Lease, a adapter.Ac
 	e := adapter.AsError(cause)
 	switch e.Class {
 	case adapter.AuthRevoked: // of the whole account, or are they good for reading?
-		if _, err := a.Systems(ctx); adapter.ClassOf(err) == adapter.AuthRevoked {
-			return d.failed(ctx, lease, system, cause)
+		if refused(ctx, a) {
+			return d.failed(ctx, lease, a, system, cause)
 		}
 	case adapter.GatewayDown:
 		if wait := d.patience(silence{system.ID, true}); wait > 0 {
@@ -167,8 +175,14 @@ func (d *Driver) unwritable(ctx context.Context, lease *work.Lease, a adapter.Ac
 	return max(jittered(d.opt.SystemEvery/10), e.RetryAfter), d.acs.RecordUnreachable(ctx, lease, system.ID, e.Message, true)
 }
 
+// refused says whether the vendor refuses the credentials of the account, and not only for one system.
+func refused(ctx context.Context, a adapter.AccessSystems) bool {
+	_, err := a.Systems(ctx)
+	return adapter.ClassOf(err) == adapter.AuthRevoked
+}
+
 // failed records that a system could not be read at all, and says when to try again.
-func (d *Driver) failed(ctx context.Context, lease *work.Lease, system acs.Driven, err error) (time.Duration, error) {
+func (d *Driver) failed(ctx context.Context, lease *work.Lease, a adapter.AccessSystems, system acs.Driven, err error) (time.Duration, error) {
 	e := adapter.AsError(err)
 	if errors.Is(err, adapter.ErrCrowded) && ctx.Err() == nil {
 		return jittered(crowded), nil
@@ -178,6 +192,9 @@ func (d *Driver) failed(ctx context.Context, lease *work.Lease, system acs.Drive
 	}
 	switch e.Class {
 	case adapter.AuthRevoked:
+		if !refused(ctx, a) { // the credentials are good for the account, and not for this system
+			break
+		}
 		if err := d.access.RecordAccountRefused(ctx, lease, system.AccountID, e.Message); err != nil {
 			return 0, err
 		}

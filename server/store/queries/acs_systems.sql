@@ -47,6 +47,9 @@ update acs_systems set unlisted_at = @unlisted_at where acs_system_id = @acs_sys
 -- name: SetAcsSystemEmptied :exec
 update acs_systems set emptied_at = @emptied_at where acs_system_id = @acs_system_id;
 
+-- name: ForgetAcsSystemDoubts :exec
+update acs_systems set emptied_at = null, unlisted_at = null where acs_system_id = @acs_system_id;
+
 -- name: SetAcsSystemError :exec
 update acs_systems set error_message = @error_message, write_refused = @write_refused, error_at = case when sqlc.narg('error_message')::text is not null then now() end
 where acs_system_id = @acs_system_id;

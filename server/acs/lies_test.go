@@ -1,0 +1,184 @@
+package acs_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// house is a system with a user of ours, in a group, as it is when all is done.
+type house struct {
+	*testing.T
+	db     *store.DB
+	s      *acs.Service
+	p      access.Principal
+	system uuid.UUID
+	jane   acs.User
+	now    time.Time
+	users  []acs.FoundUser
+	groups []acs.FoundGroup
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	h := &house{T: t, now: time.Now().UTC(), groups: []acs.FoundGroup{{Ref: "g1", Name: "Everyone"}, {Ref: "g2", Name: "Staff"}}}
+	db, s, p, systems := systemsOf(t, access.Options{Now: func() time.Time { return h.now }})
+	h.db, h.s, h.p, h.system = db, s, p, uuid.MustParse(systems[0])
+	h.look(nil)
+	groups, err := s.ListGroups(t.Context(), p, acs.GroupFilter{SystemID: systems[0]})
+	if err == nil {
+		h.jane, err = s.CreateUser(t.Context(), p, acs.NewUser{SystemID: systems[0], FullName: "Jane Doe", GroupIDs: []string{groups[0].ID.String()}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.users = []acs.FoundUser{{Ref: "u1", Key: h.jane.ID.String(), Profile: acs.Profile{FullName: "Jane Doe", Groups: []string{"g1"}}}}
+	h.look(h.users)
+	return h
+}
+
+// look takes in who is on the system, and returns what there is to do.
+func (h *house) look(users []acs.FoundUser) []acs.Write {
+	h.Helper()
+	todo, _, err := h.s.RecordContent(h.Context(), alone{}, h.system, users, h.groups, nil)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return todo
+}
+
+// settled checks that nothing is to be done for Jane, who is in her group.
+func (h *house) settled(after string) {
+	h.Helper()
+	if todo := h.look(h.users); len(todo) != 0 {
+		h.Errorf("after %s there is to do: %+v", after, todo)
+	}
+	var groups []string
+	if err := h.db.Pool.QueryRow(h.Context(), "select group_refs from acs_users where acs_user_id = $1", h.jane.ID).Scan(&groups); err != nil || len(groups) != 1 {
+		h.Errorf("after %s she is to be in %v: %v", after, groups, err)
+	}
+}
+
+// What cannot be kept is not there: all groups are gone at once, which is not believed.
+func TestNamesThatCannotBeKeptMakeNoListFull(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for name, groups := range map[string][]acs.FoundGroup{"groups without a name": {{Name: "Everyone"}, {Name: "Staff"}}, "groups with another": {{Ref: "g\x001"}}} {
+		was := h.groups
+		h.groups = groups
+		h.look(h.users)
+		h.groups = was
+		h.settled(name)
+	}
+	h.look([]acs.FoundUser{{Ref: "u\x001", Key: h.jane.ID.String()}})
+	h.settled("users with a name that cannot be kept")
+}
+
+// A system that was empty for a moment, was away for an hour, and is empty for a moment again, is not empty.
+func TestDoubtBeginsAnewWhenASystemWasAway(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	none := func() {
+		t.Helper()
+		was := h.groups
+		h.groups = nil
+		h.look(nil)
+		h.groups = was
+	}
+	none()
+	if err := h.s.RecordUnreachable(t.Context(), alone{}, h.system, "no answer", false); err != nil {
+		t.Fatal(err)
+	}
+	h.now = h.now.Add(time.Hour)
+	none()
+	h.settled("two such moments")
+
+	var account uuid.UUID
+	if err := h.db.Pool.QueryRow(t.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", h.system).Scan(&account); err != nil {
+		t.Fatal(err)
+	}
+	for name, between := range map[string]func() error{
+		"it was looked at": func() error { h.look(h.users); return nil },
+		"it was away":      func() error { return h.s.RecordUnreachable(t.Context(), alone{}, h.system, "no answer", false) },
+	} {
+		if err := h.s.RecordSystems(t.Context(), alone{}, account, []acs.FoundSystem{{Ref: "b", Name: "B", Online: true}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := between(); err != nil {
+			t.Fatal(err)
+		}
+		h.now = h.now.Add(time.Hour)
+		if _, _, err := h.s.RecordAbsent(t.Context(), alone{}, h.system); err != nil {
+			t.Fatal(err)
+		}
+		h.settled("a list without the system, and " + name)
+	}
+}
+
+// A person who was deleted while the system was gone passes when it is back, until somebody takes care.
+func TestDeletionsOutliveASystemThatIsGone(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	if err := h.s.DeleteUser(t.Context(), h.p, acs.UserName{UserID: h.jane.ID.String()}); err != nil {
+		t.Fatal(err)
+	}
+	var account uuid.UUID
+	if err := h.db.Pool.QueryRow(t.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", h.system).Scan(&account); err != nil {
+		t.Fatal(err)
+	}
+	list := func(systems ...acs.FoundSystem) {
+		t.Helper()
+		if err := h.s.RecordSystems(t.Context(), alone{}, account, systems); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list()
+	h.now = h.now.Add(time.Hour)
+	if _, again, err := h.s.RecordAbsent(t.Context(), alone{}, h.system); err != nil || again != 0 {
+		t.Fatal(again, err)
+	}
+	list(acs.FoundSystem{Ref: "a", Name: "A", Online: true})
+	if todo := h.look(h.users); len(todo) != 1 || !todo[0].Delete || todo[0].Ref != "u1" {
+		t.Errorf("of a user that is to be gone there is to do: %+v", todo)
+	}
+}
+
+// Vendors may write identifiers in capitals.
+func TestOurOwnUserIsKnownByItsKeyHoweverThatIsWritten(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	again := h.users[0]
+	again.Ref, again.Key = "u2", strings.ToUpper(again.Key)
+	if todo := h.look([]acs.FoundUser{again}); len(todo) != 0 {
+		t.Errorf("there is to do: %+v", todo)
+	}
+}
+
+// Times are what they are wherever a server stands, and whatever zone a vendor has.
+func TestTimesOfUsersCanAlwaysBeWritten(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	odd := time.Date(2026, 1, 1, 0, 0, 0, 0, time.FixedZone("", 24*60*60))
+	h.look(append(h.users, acs.FoundUser{Ref: "u9", Profile: acs.Profile{FullName: "Robin Hale", StartsAt: &odd}}))
+	h.settled("a time in a zone that there is not")
+
+	last := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	if _, err := h.s.CreateUser(t.Context(), h.p, acs.NewUser{SystemID: h.system.String(), FullName: "Sam Okafor", Schedule: &acs.NewSchedule{EndsAt: last.Format(time.RFC3339)}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range h.look(h.users) {
+		if w.Profile.EndsAt == nil || w.Profile.EndsAt.Location() != time.UTC {
+			t.Errorf("the end is %v", w.Profile.EndsAt)
+		}
+		if _, err := json.Marshal(w.Profile); err != nil {
+			t.Error(err)
+		}
+	}
+}
