@@ -59,7 +59,9 @@ func (h *handlers) ListAccessCodes(ctx context.Context, r ListAccessCodesRequest
 		// There are no grants, methods or customers here, so no code belongs to one.
 		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID+r.Body.CustomerKey != "",
 	}
-	list, err := inParts(page.Page, func(part access.Page) ([]access.Code, bool, error) { return h.access.ListCodes(ctx, p, filter, part) }, codePosition, toAccessCode)
+	list, err := inParts(ctx, page.Page, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
+		return h.access.ListCodes(ctx, p, filter, part)
+	}, codePosition, toAccessCode, "access_codes")
 	return codesPage{list, page}, err
 }
 
@@ -69,7 +71,7 @@ type codesPage struct {
 }
 
 func (c codesPage) VisitListAccessCodesResponse(w http.ResponseWriter) error {
-	return c.answer(w, paged{true, c.page.pagination(c.more, c.last)}, "access_codes")
+	return c.answer(w, c.page.end)
 }
 
 func (c codesPage) VisitListUnmanagedAccessCodesResponse(w http.ResponseWriter) error {

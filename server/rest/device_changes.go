@@ -53,10 +53,10 @@ func (h *handlers) ListUnmanagedDevices(ctx context.Context, r ListUnmanagedDevi
 	if err != nil {
 		return nil, err
 	}
-	list, err := inParts(page.Page, func(part access.Page) ([]access.Device, bool, error) {
+	list, err := inParts(ctx, page.Page, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
 		return h.access.ListDevices(ctx, p, filter, part)
 	},
-		devicePosition, toUnmanagedDevice)
+		devicePosition, toUnmanagedDevice, "devices")
 	return devicesPage{list, page}, err
 }
 

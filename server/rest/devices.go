@@ -22,9 +22,9 @@ func (h *handlers) ListDevices(ctx context.Context, r ListDevicesRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	list, err := inParts(page.Page, func(part access.Page) ([]access.Device, bool, error) {
+	list, err := inParts(ctx, page.Page, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
 		return h.access.ListDevices(ctx, p, deviceFilter(*r.Body), part)
-	}, devicePosition, toDevice)
+	}, devicePosition, toDevice, "devices")
 	return devicesPage{list, page}, err
 }
 
@@ -37,7 +37,7 @@ type devicesPage struct {
 }
 
 func (d devicesPage) VisitListDevicesResponse(w http.ResponseWriter) error {
-	return d.answer(w, paged{true, d.page.pagination(d.more, d.last)}, "devices")
+	return d.answer(w, d.page.end)
 }
 
 func (d devicesPage) VisitListUnmanagedDevicesResponse(w http.ResponseWriter) error {

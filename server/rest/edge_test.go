@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -104,6 +105,29 @@ func TestAnswersThatAreNotReadAreNoErrorInTheLog(t *testing.T) {
 		if log := b.log.String(); strings.Contains(log, "level=ERROR") || !strings.Contains(log, cause.Error()) || !strings.Contains(log, "was not read to its end") {
 			t.Errorf("%v: the log: %s", cause, log)
 		}
+	}
+}
+
+// What has been sent of an answer that we cannot go on with may look whole.
+func TestAnswersThatAreTornEndTheConnection(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/devices/get", strings.NewReader(`{"name":"torn"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+goodKey)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	if err == nil {
+		_, err = io.ReadAll(res.Body)
+		res.Body.Close()
+	}
+	if err == nil {
+		t.Error("the answer looks whole")
+	}
+	if log := b.log.String(); !strings.Contains(log, "the rest is lost") {
+		t.Errorf("the log: %s", log)
 	}
 }
 

@@ -150,8 +150,9 @@ func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if f.status >= http.StatusInternalServerError {
 		e.logCause(x, err)
 	}
-	if x.status != 0 {
-		return // too late: the answer has begun
+	if x.status != 0 { // too late: the answer has begun
+		x.torn = x.unread == nil // it must not look whole
+		return
 	}
 	body, err := json.Marshal(api.ErrorResponse{Error: api.Error{
 		Type: f.kind, Message: f.message, Data: f.data, ValidationErrors: validationErrors(f.issues), RequestID: x.id,

@@ -49,6 +49,7 @@ type exchange struct {
 	status  int // 0 until the answer has begun
 	written int
 	unread  error  // why the answer has not been sent to its end
+	torn    bool   // we could not go on with an answer that had begun
 	failure string // error.type of the answer
 
 	begun time.Time
@@ -146,6 +147,9 @@ func (e *edge) observe(next http.Handler) http.Handler {
 			aborted := errors.Is(err, http.ErrAbortHandler)
 			if thrown != nil && !aborted {
 				e.fail(x, r, &panicked{value: thrown, stack: debug.Stack()})
+			}
+			if x.torn {
+				aborted, thrown = true, http.ErrAbortHandler
 			}
 			if x.unanswered != nil && x.status >= http.StatusInternalServerError && r.Context().Err() == nil { // nobody has hung up
 				x.unanswered()

@@ -31,16 +31,16 @@ func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (Lis
 		// There are no spaces here, so no device belongs to one.
 		Nothing: r.Body.SpaceID+r.Body.UnstableLocationID != "",
 	}
-	list, err := inParts(access.Page{Limit: cmp.Or(r.Body.Limit, 1<<29)}, func(part access.Page) ([]access.Device, bool, error) {
+	list, err := inParts(ctx, access.Page{Limit: cmp.Or(r.Body.Limit, 1<<29)}, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
 		return h.access.ListDevices(ctx, p, filter, part)
-	}, devicePosition, toDevice)
+	}, devicePosition, toDevice, "devices", "locks")
 	return locksList{list}, err
 }
 
 type locksList struct{ rows }
 
 func (l locksList) VisitListLocksResponse(w http.ResponseWriter) error {
-	return l.answer(w, map[string]bool{"ok": true}, "devices", "locks")
+	return l.answer(w, func(part) any { return map[string]bool{"ok": true} })
 }
 
 func (h *handlers) GetLock(ctx context.Context, r GetLockRequestObject) (GetLockResponseObject, error) {

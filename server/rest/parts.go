@@ -2,18 +2,21 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
 const (
-	mostAtOnce = 1000 // rows of a list that are in memory at a time, beside the text that is made of them
+	mostAtOnce = 1000 // rows of a list that are in memory at a time
 	mostRows   = 1000 // of a page, or as many as it has unless another limit is given
 )
 
@@ -31,67 +34,109 @@ func (o *operation) bounded(limit int) int {
 	return min(limit, most)
 }
 
-// rows are those of a page, as they are answered.
+// rows are those of a page, of which the first have been read.
 type rows struct {
-	text []byte // JSON, with a comma between two
-	last access.Position
-	more bool // another page follows
+	ctx   context.Context
+	names []string      // of the lists that have them
+	begun *bytes.Buffer // the answer as far as it is known
+	first part
+	limit int
+	read  func(ctx context.Context, to *bytes.Buffer, after access.Position, limit int) (part, error)
 }
 
-// inParts reads a page that may be long.
-func inParts[A, B any](page access.Page, read func(access.Page) ([]A, bool, error), at func(A) (time.Time, uuid.UUID), show func(A) B) (r rows, err error) {
-	var text bytes.Buffer
-	out := json.NewEncoder(&text)
-	for left := page.Limit; ; {
-		list, more, err := read(access.Page{After: page.After, Limit: min(left, mostAtOnce)})
+// part is some of the rows of a page.
+type part struct {
+	text []byte // JSON, with a comma between two
+	n    int
+	last access.Position
+	more bool // another follows
+}
+
+// inParts reads the first part of a page, for an answer that has its rows under each of the names.
+func inParts[A, B any](ctx context.Context, page access.Page, read func(context.Context, access.Page) ([]A, bool, error), at func(A) (time.Time, uuid.UUID),
+	show func(A) B, names ...string) (r rows, err error) {
+	r = rows{ctx: ctx, limit: page.Limit, names: names, begun: bytes.NewBufferString(`{"` + names[0] + `":[`)}
+	r.read = func(ctx context.Context, to *bytes.Buffer, after access.Position, limit int) (p part, err error) {
+		list, more, err := read(ctx, access.Page{After: after, Limit: min(limit, mostAtOnce)})
 		if err != nil {
-			return r, err
+			return p, err
 		}
-		for _, one := range list {
-			if text.Len() > 0 {
-				text.WriteByte(',')
+		begin, out := to.Len(), json.NewEncoder(to)
+		for i, one := range list {
+			if i > 0 {
+				to.WriteByte(',')
 			}
 			if err := out.Encode(show(one)); err != nil {
-				return r, err
+				return p, err
 			}
-			text.Truncate(text.Len() - 1) // the end of the line
+			to.Truncate(to.Len() - 1) // the end of the line
 		}
-		if len(list) > 0 {
-			r.last = lastOf(list, at)
-			page.After = r.last
-		}
-		if left -= len(list); !more || left <= 0 {
-			r.text, r.more = text.Bytes(), more
-			return r, nil
-		}
+		return part{to.Bytes()[begin:], len(list), lastOf(list, at), more}, nil
 	}
+	r.first, err = r.read(ctx, r.begun, page.After, r.limit)
+	return r, err
 }
 
-// answer writes rows under each name, and what else there is.
-func (r rows) answer(w http.ResponseWriter, rest any, names ...string) error {
-	end, err := json.Marshal(rest)
+// rest writes the other parts, each once the one before has been taken: however long the list is and however slowly its caller
+// reads, it takes no more memory. It returns the last one.
+func (r rows) rest(w io.Writer) (last part, err error) {
+	last = r.first
+	for left := r.limit - last.n; last.more && left > 0; left -= last.n {
+		text := bytes.NewBufferString(",")
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), answerWithin) // of this part: whoever reads slowly is served
+		next, err := r.read(ctx, text, last.last, left)
+		cancel()
+		if err != nil {
+			return last, err
+		}
+		if next.n == 0 { // the others were deleted meanwhile
+			last.more = false
+			return last, nil
+		}
+		if _, err := w.Write(text.Bytes()); err != nil {
+			return last, err
+		}
+		last = next
+	}
+	return last, nil
+}
+
+// answer writes the rows, and what else there is, which end says from the last part.
+func (r rows) answer(w http.ResponseWriter, end func(part) any) (err error) {
+	w.Header().Set("Content-Type", jsonUTF8)
+	last, out := r.first, r.begun
+	long := r.first.more && r.first.n < r.limit
+	for i, name := range r.names {
+		if i > 0 {
+			out.WriteString(`],"` + name + `":[`)
+			out.Write(r.first.text)
+		}
+		if !long {
+			continue
+		}
+		if _, err := w.Write(out.Bytes()); err != nil {
+			return err
+		}
+		out = &bytes.Buffer{}
+		if last, err = r.rest(w); err != nil {
+			return err
+		}
+	}
+	rest, err := json.Marshal(end(last))
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", jsonUTF8)
-	for i, name := range names {
-		head := `],"` + name + `":[`
-		if i == 0 {
-			head = `{"` + name + `":[`
-		}
-		if _, err := w.Write([]byte(head)); err != nil {
-			return err
-		}
-		if _, err := w.Write(r.text); err != nil {
-			return err
-		}
-	}
-	_, err = w.Write(append(append([]byte("],"), end[1:]...), '\n'))
+	out.WriteString("],")
+	out.Write(rest[1:])
+	out.WriteByte('\n')
+	_, err = w.Write(out.Bytes())
 	return err
 }
 
 // paged is what a page has beside its rows.
 type paged struct {
-	Ok         bool `json:"ok"`
-	Pagination any  `json:"pagination"`
+	Ok         bool           `json:"ok"`
+	Pagination api.Pagination `json:"pagination"`
 }
+
+func (p page) end(last part) any { return paged{true, p.pagination(last.more, last.last)} }

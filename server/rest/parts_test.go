@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http/httptest"
@@ -12,31 +13,38 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// Whoever has fifty thousand locks asks for all of them with two bytes.
-func TestLongListsAreReadInParts(t *testing.T) {
+const allRows = 3500
+
+func rowPosition(n int) (time.Time, uuid.UUID) { return time.Unix(int64(n), 0), uuid.UUID{15: 1} }
+
+func readRows(_ context.Context, p access.Page) (some []int, more bool, err error) {
+	begin := 0
+	if p.After.ID != uuid.Nil {
+		begin = int(p.After.At.Unix()) + 1
+	}
+	for n := begin; n < min(begin+p.Limit, allRows); n++ {
+		some = append(some, n)
+	}
+	return some, begin+p.Limit < allRows, nil
+}
+
+func itself(n int) int { return n }
+
+// Whoever has fifty thousand locks asks for all of them with two bytes, and each list of them is there twice.
+func TestLongListsAreReadAndWrittenInParts(t *testing.T) {
 	t.Parallel()
-	const all = 3500
-	at := func(n int) (time.Time, uuid.UUID) { return time.Unix(int64(n), 0), uuid.UUID{15: 1} }
-	for limit, want := range map[int]int{1: 1, 999: 999, 1000: 1000, 1001: 1001, 2500: 2500, all: all, all + 1: all, 1 << 29: all} {
-		read := func(p access.Page) (some []int, more bool, err error) {
+	for limit, want := range map[int]int{1: 1, 999: 999, 1000: 1000, 1001: 1001, 2500: 2500, allRows: allRows, allRows + 1: allRows, 1 << 29: allRows} {
+		r, err := inParts(t.Context(), access.Page{Limit: limit}, func(ctx context.Context, p access.Page) ([]int, bool, error) {
 			if p.Limit > mostAtOnce {
 				t.Errorf("%d rows are read at once", p.Limit)
 			}
-			begin := 0
-			if p.After.ID != uuid.Nil {
-				begin = int(p.After.At.Unix()) + 1
-			}
-			for n := begin; n < min(begin+p.Limit, all); n++ {
-				some = append(some, n)
-			}
-			return some, begin+p.Limit < all, nil
-		}
-		r, err := inParts(access.Page{Limit: limit}, read, at, func(n int) int { return n })
+			return readRows(ctx, p)
+		}, rowPosition, itself, "devices", "locks")
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := httptest.NewRecorder()
-		if err := r.answer(w, map[string]bool{"ok": true}, "devices", "locks"); err != nil {
+		w, last := httptest.NewRecorder(), part{}
+		if err := r.answer(w, func(p part) any { last = p; return map[string]bool{"ok": true} }); err != nil {
 			t.Fatal(err)
 		}
 		var got struct {
@@ -52,13 +60,50 @@ func TestLongListsAreReadInParts(t *testing.T) {
 				t.Errorf("limit %d: row %d is %d and %d", limit, n, device, got.Locks[n])
 			}
 		}
-		if last, _ := at(want - 1); r.last.At != last || r.more != (want < all) {
-			t.Errorf("limit %d: the last row is of %s, and more follows: %t", limit, r.last.At, r.more)
+		if at, _ := rowPosition(want - 1); last.last.At != at || last.more != (want < allRows) {
+			t.Errorf("limit %d: the last row is of %s, and more follows: %t", limit, last.last.At, last.more)
 		}
 	}
+}
+
+// What has been sent must not look whole.
+func TestAListThatCannotBeReadToItsEndIsAnError(t *testing.T) {
+	t.Parallel()
 	lost := errors.New("lost")
-	if _, err := inParts(access.Page{Limit: 1}, func(access.Page) ([]int, bool, error) { return nil, false, lost }, at, func(n int) int { return n }); !errors.Is(err, lost) {
-		t.Error(err)
+	for good := range 3 {
+		reads := 0
+		r, err := inParts(t.Context(), access.Page{Limit: allRows}, func(ctx context.Context, p access.Page) ([]int, bool, error) {
+			if reads++; reads > good {
+				return nil, false, lost
+			}
+			return readRows(ctx, p)
+		}, rowPosition, itself, "devices")
+		w := httptest.NewRecorder()
+		if err == nil {
+			err = r.answer(w, func(part) any { return nil })
+		}
+		if !errors.Is(err, lost) || json.Valid(w.Body.Bytes()) {
+			t.Errorf("after %d parts: %v, and %d bytes", good, err, w.Body.Len())
+		}
+	}
+}
+
+// The other rows may have been deleted since the first ones were read.
+func TestRowsThatAreGoneMeanwhileEndAList(t *testing.T) {
+	t.Parallel()
+	r, err := inParts(t.Context(), access.Page{Limit: allRows}, func(ctx context.Context, p access.Page) ([]int, bool, error) {
+		if p.After.ID != uuid.Nil {
+			return nil, false, nil
+		}
+		return readRows(ctx, p)
+	}, rowPosition, itself, "devices")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, last := httptest.NewRecorder(), part{more: true}
+	err = r.answer(w, func(p part) any { last = p; return map[string]bool{"ok": true} })
+	if !json.Valid(w.Body.Bytes()) || err != nil || last.more || last.last != (access.Position{At: time.Unix(999, 0), ID: uuid.UUID{15: 1}}) {
+		t.Errorf("%+v, %v: %.50s", last.last, err, w.Body)
 	}
 }
 

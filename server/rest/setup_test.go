@@ -129,8 +129,21 @@ func (answers) ListWorkspaces(ctx context.Context, _ ListWorkspacesRequestObject
 	return echo{principal(ctx)}, nil
 }
 
+// torn is an answer that we cannot go on with.
+type torn struct{}
+
+func (torn) VisitGetDeviceResponse(w http.ResponseWriter) error {
+	if _, err := w.Write([]byte(`{"ok":true}`)); err != nil {
+		return err
+	}
+	return errors.New("the rest is lost")
+}
+
 // GetDevice fails in the way that the name asks for.
 func (answers) GetDevice(ctx context.Context, r GetDeviceRequestObject) (GetDeviceResponseObject, error) {
+	if r.Body.Name == "torn" {
+		return torn{}, nil
+	}
 	if r.Body.Name == "endless" {
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -17,9 +17,9 @@ func (h *handlers) ListUnmanagedAccessCodes(ctx context.Context, r ListUnmanaged
 	if err != nil {
 		return nil, err
 	}
-	list, err := inParts(page.Page, func(part access.Page) ([]access.Code, bool, error) {
+	list, err := inParts(ctx, page.Page, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
 		return h.access.ListCodes(ctx, p, access.CodeFilter{DeviceID: r.Body.DeviceID, Search: r.Body.Search}, part)
-	}, codePosition, toUnmanagedAccessCode)
+	}, codePosition, toUnmanagedAccessCode, "access_codes")
 	return codesPage{list, page}, err
 }
 
