@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -85,6 +86,49 @@ func TestTheServerIsNotSaidToKeepTryingWhatItWasNotAskedFor(t *testing.T) {
 			}
 			if n := f.count("/access_codes/delete"); n != 0 {
 				t.Errorf("%d deletions were asked for", n)
+			}
+		})
+	}
+}
+
+func TestUpdateOfASetKeepsTheCodesThatItHasMadeWhateverElseFails(t *testing.T) {
+	for name, breakIt := range map[string]func(f *fake){
+		"the time is used up": func(f *fake) {
+			f.do(func() {
+				f.nextAttempt = func(a *fakeAttempt) {
+					if a.actionType == "UPDATE_ACCESS_CODE" {
+						a.looks = 1 << 30
+					}
+				}
+			})
+		},
+		"the workspace cannot be read": func(f *fake) {
+			f.then("/workspaces/get", answerError(http.StatusInternalServerError, "internal", "Ouch"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startFakeLocks(t)
+			config := func(pin string, locks ...string) string {
+				return f.config(codeSet("code = \""+pin+"\"\n  timeouts {\n    update = \"2s\"\n  }", locks...))
+			}
+			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": config("905173846251", lockA, lockC)})
+			w.expect(true, "apply", "-auto-approve")
+			w.write("main.tf", config("715938426052", lockA, lockB))
+			w.expect(true, "plan", "-out=plan")
+			f.do(func() { id, _ := f.on(lockC); delete(f.codes, id) })
+			breakIt(f)
+			w.expect(false, "apply", "plan")
+			f.do(func() {
+				f.nextAttempt = nil
+				for _, code := range f.codes {
+					f.settle(code)
+				}
+			})
+			w.expect(true, "apply", "-auto-approve")
+			w.expect(true, "plan", "-detailed-exitcode")
+			if n := f.count("/access_codes/create"); n != 3 {
+				t.Errorf("%d codes were created", n)
 			}
 		})
 	}
