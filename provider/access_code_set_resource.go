@@ -71,7 +71,7 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 		}
 	}
 	add := refuseAt
-	if len(failures) < len(codes) || errors.Is(ctx.Err(), context.Canceled) {
+	if exists && (len(failures) < len(codes) || errors.Is(ctx.Err(), context.Canceled)) {
 		add = warnAt
 	}
 	for _, deviceID := range slices.Sorted(maps.Keys(failures)) {

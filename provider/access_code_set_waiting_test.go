@@ -3,6 +3,7 @@ package provider
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,5 +132,29 @@ func TestUpdateOfASetKeepsTheCodesThatItHasMadeWhateverElseFails(t *testing.T) {
 				t.Errorf("%d codes were created", n)
 			}
 		})
+	}
+}
+
+func TestInterruptedCreationOfASetThatHasNoCodeYetSaysSo(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(`code = "905173846251"`, lockA))})
+	busy := answerError(http.StatusServiceUnavailable, "unavailable", "Come back later")
+	f.then("/access_codes/create", slices.Repeat([]http.HandlerFunc{busy}, 10)...)
+	came, release := f.hold("/access_codes/create")
+	apply := w.start("apply", "-auto-approve", "-no-color")
+	<-came
+	apply.interrupt()
+	release()
+	if err := apply.cmd.Wait(); err == nil {
+		t.Error("an interrupted apply says it was a success")
+	}
+	said := plainly(apply.text())
+	expectSaid(t, "the interruption", said, "Error: Set the access code on a lock", "Come back later")
+	if strings.Contains(said, "Missing Resource State") {
+		t.Error("it is said to be a fault of the provider")
+	}
+	if state := w.read("state", "list"); state != "" {
+		t.Errorf("the state has %s", state)
 	}
 }
