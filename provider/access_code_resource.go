@@ -207,7 +207,7 @@ func changeAdvice(err error) string {
 	if accountIsDisconnected(err) {
 		return logInAgain + "The change stays with the server, which then makes it: nothing has to be repeated."
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	if keepsTrying(err) {
 		return "The change stays with the server, which keeps trying: nothing has to be repeated when the lock is back. " +
 			"For a lock that always takes longer, raise `timeouts { update }`; for a server whose codes never get to `set`, set `wait_for_set = false`."
 	}
@@ -223,7 +223,7 @@ func deletionAdvice(err error) string {
 		return "Delete it in the app of the lock, or take it out of Terraform with a removed block and `destroy = false`."
 	case accountIsDisconnected(err):
 		return logInAgain + "Until then the PIN opens the door. The server keeps trying; run Terraform again afterwards."
-	case errors.Is(err, context.DeadlineExceeded):
+	case keepsTrying(err):
 		return "The PIN may still open the door. The server keeps trying; run Terraform again when the lock is online. " +
 			"For a lock that always takes longer, raise `timeouts { delete }`."
 	default:

@@ -13,21 +13,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
 
-// atOnce is how many of them are worked on at the same time.
-const atOnce = 8
-
-// onEach does something with several locks or codes at once, and answers what came of it by identifier.
+// onEach does something with several locks or codes at once, and answers what came of it by identifier. None waits for
+// another, so that locks which never answer keep no other from being asked: the client limits the requests.
 func onEach[T any](ids []string, do func(id string) T) map[string]T {
 	var (
 		all     sync.WaitGroup
 		mu      sync.Mutex
-		slots   = make(chan struct{}, atOnce)
 		results = map[string]T{}
 	)
 	for _, id := range ids {
-		slots <- struct{}{}
 		all.Go(func() {
-			defer func() { <-slots }()
 			result := do(id)
 			mu.Lock()
 			defer mu.Unlock()
@@ -151,7 +146,7 @@ func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, device
 	found := look(ctx, findCode, conn.api, deviceID, id)
 	switch {
 	case found.err != nil:
-		return m.failed(ctx, conn.api, id, found.err)
+		return m.failed(ctx, conn.api, id, untried(found.err))
 	case found.nothing():
 		return m.put(ctx, conn, deviceID)
 	}
@@ -190,7 +185,7 @@ func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client,
 	lock := lockName(ctx, client, deviceID)
 	next := nextStep(err)
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	case keepsTrying(err):
 		next = "The server keeps trying; nothing has to be repeated when the lock is back. For locks that always take longer, raise `timeouts`."
 	case errors.Is(err, errCannotBeDeleted):
 		next = deletionAdvice(err)

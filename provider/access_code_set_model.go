@@ -110,7 +110,7 @@ func (m *accessCodeSetModel) managed(code *api.AccessCode) lockCode {
 	_, changes := m.on(code.DeviceID, code.AccessCodeID).updateRequest(actual)
 	return lockCode{
 		AccessCodeID: types.StringValue(code.AccessCodeID), Status: types.StringValue(string(code.Status)),
-		AsDeclared: types.BoolValue(!changes), Errors: m.texts(code.Errors),
+		AsDeclared: types.BoolValue(!changes), Errors: m.texts(code.Errors, code.Code),
 	}
 }
 
@@ -118,12 +118,13 @@ func (m *accessCodeSetModel) managed(code *api.AccessCode) lockCode {
 func (m *accessCodeSetModel) unmanaged(code *api.UnmanagedAccessCode) lockCode {
 	return lockCode{
 		AccessCodeID: types.StringValue(code.AccessCodeID), Status: types.StringValue(code.Status),
-		AsDeclared: types.BoolValue(false), Errors: m.texts(code.Errors),
+		AsDeclared: types.BoolValue(false), Errors: m.texts(code.Errors, code.Code),
 	}
 }
 
-func (m *accessCodeSetModel) texts(problems []api.Problem) []string {
-	return problemTexts(problems, m.pin())
+// texts are the errors of a code in words, without the PIN that the set wants and the one that the server tells.
+func (m *accessCodeSetModel) texts(problems []api.Problem, told *string) []string {
+	return problemTexts(problems, pinsOf(told, m.on("", ""))...)
 }
 
 func (m *accessCodeSetModel) hide(text string) string {

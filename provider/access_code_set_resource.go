@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -70,7 +71,7 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 		}
 	}
 	add := refuseAt
-	if len(failures) < len(codes) || errors.Is(ctx.Err(), context.Canceled) {
+	if exists && (len(failures) < len(codes) || errors.Is(ctx.Err(), context.Canceled)) {
 		add = warnAt
 	}
 	for _, deviceID := range slices.Sorted(maps.Keys(failures)) {
@@ -181,9 +182,7 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 			return plan.put(ctx, r.connection, deviceID)
 		}
 	})
-	if !r.forget(ctx, req.Private, results, &resp.Diagnostics) {
-		return
-	}
+	r.forget(ctx, req.Private, results, &resp.Diagnostics)
 	r.settle(ctx, client, &plan, codes, results, &resp.Diagnostics)
 	plan.CodeWO = types.StringNull() // what is written only is never kept
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -211,18 +210,16 @@ func (m *accessCodeSetModel) todo(state *accessCodeSetModel, codes map[string]lo
 }
 
 // forget takes codes that the server did not know for removed, unless the key belongs to another workspace, which it
-// reports.
-func (r *accessCodeSetResource) forget(ctx context.Context, private privateState, results map[string]done, diags *diag.Diagnostics) bool {
+// reports: then they stay in the set. The time may be up by then.
+func (r *accessCodeSetResource) forget(ctx context.Context, private privateState, results map[string]done, diags *diag.Diagnostics) {
+	ctx, cancel := lastLook(ctx)
+	defer cancel()
+	may := sync.OnceValue(func() bool { return r.mayForget(ctx, private, actionRemove, diags) })
 	for deviceID, result := range results {
-		if !errors.Is(result.err, errGone) {
-			continue
+		if errors.Is(result.err, errGone) {
+			results[deviceID] = done{code: result.code, gone: may()}
 		}
-		if !r.mayForget(ctx, private, actionRemove, diags) {
-			return false
-		}
-		results[deviceID] = done{gone: true}
 	}
-	return true
 }
 
 // settle takes what came of the work on locks into the model, and reports what failed. A lock whose code could not be
@@ -264,9 +261,7 @@ func (r *accessCodeSetResource) Delete(ctx context.Context, req resource.DeleteR
 	results := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) done {
 		return model.remove(ctx, r.connection, deviceID, codes[deviceID])
 	})
-	if !r.forget(ctx, req.Private, results, &resp.Diagnostics) {
-		return
-	}
+	r.forget(ctx, req.Private, results, &resp.Diagnostics)
 	model.DeviceIDs = types.SetValueMust(types.StringType, nil)
 	r.settle(ctx, client, &model, codes, results, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {

@@ -43,7 +43,7 @@ func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.A
 	if code.Status == api.Set && len(code.Errors) == 0 && len(code.PendingMutations) == 0 {
 		return code, nil
 	}
-	return nil, withProblems(err, code.Errors)
+	return nil, hidingTold(withProblems(err, code.Errors), code.Code)
 }
 
 // arrived says whether there is nothing more to wait for. A code of the future stays unset until it starts, and
@@ -62,6 +62,7 @@ func arrived(code *api.AccessCode, attempted bool) bool {
 // awaitGone waits until a code is off its lock, after the attempt that does it.
 func awaitGone(ctx context.Context, client *api.Client, deviceID, id string, attempt api.ActionAttempt) error {
 	var problems []api.Problem
+	var told *string
 	status := "there"
 	err := client.Await(ctx, attempt)
 	if err == nil {
@@ -86,13 +87,21 @@ func awaitGone(ctx context.Context, client *api.Client, deviceID, id string, att
 	case readErr != nil:
 		return err
 	case managed != nil:
-		problems = managed.Errors
+		problems, told = managed.Errors, managed.Code
 	case unmanaged != nil:
-		problems = unmanaged.Errors
+		problems, told = unmanaged.Errors, unmanaged.Code
 	default:
 		return nil
 	}
-	return withProblems(err, problems)
+	return hidingTold(withProblems(err, problems), told)
+}
+
+// hidingTold takes the PIN that the server tells out of the text of an error: here it may not be known.
+func hidingTold(err error, pin *string) error {
+	if pin == nil {
+		return err
+	}
+	return hiding(err, *pin)
 }
 
 // lastLook is a context to read once more with after the time is up.

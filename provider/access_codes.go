@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -120,7 +121,7 @@ func convertPlanned(ctx context.Context, client *api.Client, plan, state *access
 	managed, unmanaged, err := findCode(ctx, client, state.DeviceID.ValueString(), state.AccessCodeID.ValueString())
 	switch {
 	case err != nil || managed != nil:
-		return managed, err
+		return managed, untried(err)
 	case unmanaged != nil && unmanaged.CannotBeManaged:
 		return nil, errCannotBeManaged
 	}
@@ -145,6 +146,23 @@ func changePlanned(ctx context.Context, client *api.Client, plan, state *accessC
 	return awaitLock(ctx, client, id, answer.ActionAttempt)
 }
 
+// errNotTried is what work on a code fails with when the time was up before the server was asked for it.
+var errNotTried = errors.New("not tried")
+
+// untried is the error of a read without which nothing was written.
+func untried(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w: %w", errNotTried, err)
+	}
+	return err
+}
+
+// notTried says of an error that the server was not asked, because the time was up before.
+func notTried(err error) bool { return errors.Is(err, errNotTried) || api.IsNotSent(err) }
+
+// keepsTrying says of an error that the time was up, but the server was asked and goes on by itself.
+func keepsTrying(err error) bool { return errors.Is(err, context.DeadlineExceeded) && !notTried(err) }
+
 // errGone is what deleteCode fails with when the server does not know the code.
 var errGone = errors.New("the server does not know the access code")
 
@@ -154,7 +172,7 @@ var errCannotBeDeleted = errors.New("the vendor of this lock does not let codes 
 func deleteCode(ctx context.Context, client *api.Client, deviceID, id string) error {
 	managed, unmanaged, err := findCode(ctx, client, deviceID, id)
 	if err != nil {
-		return err
+		return untried(err)
 	}
 	var answer *api.ActionAttemptResponse
 	switch {

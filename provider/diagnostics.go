@@ -174,8 +174,8 @@ func nextStep(err error) string {
 		return "The server's TLS certificate is not trusted, so nothing was sent. Correct the name in `endpoint` (or " + envEndpoint + "), or let " +
 			"SSL_CERT_FILE name the certificate of the authority that has signed it."
 	}
-	if api.IsNotSent(err) {
-		return "It was not its turn in time. Raise the provider's `max_concurrent_requests`, or the resource's `timeouts`."
+	if notTried(err) {
+		return "It was not tried before the time was up. Raise the provider's `max_concurrent_requests`, or the resource's `timeouts`."
 	}
 	if notConnected(err) {
 		return "Check that the server is running, and that `endpoint` (or " + envEndpoint + ") is its address."

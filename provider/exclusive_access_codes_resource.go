@@ -150,7 +150,7 @@ func warnOfNew(left, foreign map[string]foreignCode, resp *resource.UpdateRespon
 
 func (r *exclusiveAccessCodesResource) reportDeletion(ctx context.Context, client *api.Client, resp *resource.UpdateResponse, id string, code foreignCode, deviceID string, err error) {
 	next := deletionAdvice(err)
-	if errors.Is(err, context.DeadlineExceeded) {
+	if keepsTrying(err) {
 		ctx, cancel := lastLook(ctx)
 		defer cancel()
 		next = offline(ctx, client, deviceID) + "The PIN may still open the door. The server keeps trying; the next plan shows the code if it is still there. " +

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 )
 
 // forbids fails the test when a text holds one of these secrets.
@@ -155,6 +156,60 @@ resource "deviceaccess_access_code" "copy" {
 	}
 	w.expect(true, "destroy", "-auto-approve")
 	forbids(t, "what was written", w.seen.String(), secrets)
+}
+
+// Where the PIN of the state is not the one on the lock, or there is none, the server still tells it.
+func TestErrorsOfASetTellNoPINThatOnlyTheServerKnows(t *testing.T) {
+	const pin, other = "905173846251", "715938426052"
+	for name, one := range map[string]struct {
+		config  string
+		told    string
+		managed bool
+		drifted bool
+	}{
+		"written only":           {writtenOnly(pin, 1), pin, true, false},
+		"changed on the lock":    {`code = "` + pin + `"`, other, true, true},
+		"written only, given up": {writtenOnly(pin, 1), pin, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFakeLocks(t)
+			run(t, resource.TestCase{Steps: []resource.TestStep{
+				{Config: f.config(codeSet(one.config, lockA))},
+				{
+					PreConfig: func() {
+						f.do(func() {
+							_, c := f.only()
+							c.code, c.managed = one.told, one.managed
+							c.errors = []map[string]any{{"error_code": "duplicate_code_on_device", "message": "PIN " + one.told + " is taken.", "is_access_code_error": true}}
+						})
+					},
+					RefreshState: true, ExpectNonEmptyPlan: one.drifted,
+					Check: resource.ComposeAggregateTestCheckFunc(showsNo(one.told),
+						resource.TestCheckResourceAttr(nanny, "access_codes."+lockA+".errors.0", "PIN (hidden) is taken (duplicate_code_on_device)")),
+				},
+			}})
+		})
+	}
+}
+
+func TestFailedDestroyTellsNoPINThatOnlyTheServerKnows(t *testing.T) {
+	const pin = "905173846251"
+	for name, config := range map[string]string{"a set": codeSet(writtenOnly(pin, 1), lockA), "a code": accessCode(writtenOnly(pin, 1))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startFakeLocks(t)
+			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(config)})
+			w.expect(true, "apply", "-auto-approve")
+			f.do(func() {
+				f.nextAttempt = func(a *fakeAttempt) {
+					a.failure = map[string]any{"type": "stuck", "message": "PIN " + pin + " is stuck"}
+				}
+			})
+			w.expect(false, "destroy", "-auto-approve")
+			forbids(t, "what was written", w.seen.String(), map[string]string{"the PIN": pin})
+			expectSaid(t, "the error", plainly(w.seen.String()), "PIN (hidden) is stuck")
+		})
+	}
 }
 
 func TestCrashOfTheProviderShowsNoSecret(t *testing.T) {
