@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/compare"
+	"github.com/hashicorp/terraform-plugin-testing/config"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -271,6 +272,46 @@ func TestAccessCodeSettingsThatRuleEachOtherOutAreRefusedBeforeTheServerIsAsked(
 			}
 		})
 	}
+}
+
+// Terraform validates a configuration without knowing any variable, also where the plan knows all.
+func TestAccessCodeSettingsThatAreNotKnownYetRuleNothingOut(t *testing.T) {
+	const variable = "variable \"pin\" {\n  type = string\n  default = null\n}\n"
+	pin := config.Variables{"pin": config.StringVariable("2468")}
+	offline := "is_offline_access_code = true\n" + frame(time.Hour, time.Hour)
+	for name, c := range map[string]struct {
+		attributes string
+		problem    string // when the PIN is set
+	}{
+		"a length instead of a PIN": {"code = var.pin\n  preferred_code_length = var.pin == null ? 6 : null", ""},
+		"a length and a PIN":        {"code = var.pin\n  preferred_code_length = 6", "Leave `preferred_code_length` out"},
+		"a key instead of a PIN":    {"code = var.pin\n  common_code_key = var.pin == null ? \"stay\" : null", ""},
+		"a key and a PIN":           {"code = var.pin\n  common_code_key = \"stay\"", "Leave `code` and `code_wo` out, or the key"},
+		"a PIN of an offline code":  {offline + "  code = var.pin", "The lock's vendor makes the PIN of an offline code"},
+		"an offline code to share":  {offline + "  common_code_key = var.pin", "cannot be shared"},
+		"half a time frame":         {"starts_at = var.pin == null ? null : \"2030-01-01T15:00:00Z\"", "`starts_at` goes together with `ends_at`"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			settings := f.config(variable + accessCode(c.attributes))
+			withPIN := resource.TestStep{Config: settings, ConfigVariables: pin, PlanOnly: true, ExpectNonEmptyPlan: true}
+			if c.problem != "" {
+				withPIN = resource.TestStep{Config: settings, ConfigVariables: pin, PlanOnly: true, ExpectError: says(c.problem)}
+			}
+			run(t, resource.TestCase{Steps: []resource.TestStep{{Config: settings, PlanOnly: true, ExpectNonEmptyPlan: true}, withPIN}})
+			f.expectWrites(t, "in the end")
+		})
+	}
+}
+
+func TestAccessCodeSettingsThatTurnOutToRuleEachOtherOutAreRefusedByApply(t *testing.T) {
+	f := startFake(t)
+	settings := f.config("resource \"terraform_data\" \"pin\" {\n  input = \"2468\"\n}\n" + accessCode("code = terraform_data.pin.output\n  preferred_code_length = 6"))
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: settings, PlanOnly: true, ExpectNonEmptyPlan: true},
+		{Config: settings, ExpectError: says("Leave `preferred_code_length` out")},
+	}})
+	f.expectWrites(t, "in the end")
 }
 
 func TestServerDiagnosticsOfCodesSayWhatToDo(t *testing.T) {

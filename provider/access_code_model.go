@@ -192,8 +192,10 @@ func (m *accessCodeModel) plannedType() api.AccessCodeType {
 
 // planned says whether the plan has a value of its own, other than the state's.
 func planned(plan, state attr.Value) bool {
-	return !plan.IsNull() && !plan.IsUnknown() && !plan.Equal(state)
+	return isSet(plan) && !plan.Equal(state)
 }
+
+func isSet(value attr.Value) bool { return !value.IsNull() && !value.IsUnknown() }
 
 func known(value types.Bool) *bool {
 	if value.IsUnknown() {

@@ -20,10 +20,11 @@ import (
 // cannotDeleteOffline is the type of the error by which a server says so.
 const cannotDeleteOffline = "cannot_delete_offline_access_code"
 
-// checkCreation refuses what no server would take: settings of which one rules the other out.
+// checkCreation refuses what no server would take: settings of which one rules the other out. What is not known yet may
+// turn out to be null, and rules nothing out.
 func (m *accessCodeModel) checkCreation(diags *diag.Diagnostics) {
 	const action = "Check the access code"
-	offline, hasPIN := m.IsOfflineAccessCode.ValueBool(), !m.Code.IsNull() || !m.CodeWO.IsNull()
+	offline, hasPIN, hasKey := m.IsOfflineAccessCode.ValueBool(), isSet(m.Code) || isSet(m.CodeWO), isSet(m.CommonCodeKey)
 	unframed := m.StartsAt.IsNull() && m.EndsAt.IsNull()
 	for _, rule := range []struct {
 		broken bool
@@ -40,13 +41,13 @@ func (m *accessCodeModel) checkCreation(diags *diag.Diagnostics) {
 			"Offline codes have no backup codes, and need none: the lock knows them without being told. Leave it out."},
 		{offline && m.IsExternalModificationAllowed.ValueBool(), "is_external_modification_allowed",
 			"An offline code cannot be changed at the lock. Leave it out."},
-		{offline && !m.CommonCodeKey.IsNull(), "common_code_key",
+		{offline && hasKey, "common_code_key",
 			"The lock's vendor makes the PIN of an offline code, so it cannot be shared. Leave `common_code_key` out."},
 		{m.UseBackupAccessCodePool.ValueBool() && unframed, "use_backup_access_code_pool",
 			"Only codes with a time frame have backup codes. Set `starts_at` and `ends_at`, or leave `use_backup_access_code_pool` out."},
-		{hasPIN && !m.PreferredCodeLength.IsNull(), "preferred_code_length",
+		{hasPIN && isSet(m.PreferredCodeLength), "preferred_code_length",
 			"The length of a PIN can be asked for only where the server makes it. Leave `preferred_code_length` out, or `code` and `code_wo`."},
-		{hasPIN && !m.CommonCodeKey.IsNull(), "common_code_key",
+		{hasPIN && hasKey, "common_code_key",
 			"A code with a `common_code_key` gets the PIN of the others that have it. Leave `code` and `code_wo` out, or the key: codes that are configured with the same PIN share it anyway."},
 	} {
 		if rule.broken {

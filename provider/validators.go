@@ -164,13 +164,13 @@ func (v goesWith) Description(context.Context) string           { return "only t
 func (v goesWith) MarkdownDescription(c context.Context) string { return v.Description(c) }
 
 func (v goesWith) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if !req.ConfigValue.IsNull() {
+	if isSet(req.ConfigValue) {
 		v.check(ctx, req.Config, req.Path, &resp.Diagnostics)
 	}
 }
 
 func (v goesWith) ValidateInt64(ctx context.Context, req validator.Int64Request, resp *validator.Int64Response) {
-	if !req.ConfigValue.IsNull() {
+	if isSet(req.ConfigValue) {
 		v.check(ctx, req.Config, req.Path, &resp.Diagnostics)
 	}
 }
