@@ -25,9 +25,10 @@ func creationAttributes() map[string]schema.Attribute {
 		"common_code_key": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "A name of your own for a PIN that several codes share: a code that is created with it gets the PIN of those that have it. Not " +
-				"together with a PIN of your own. The resource `deviceaccess_access_code_set` does more: it puts one PIN on many locks, and changes it on all." + told,
+				"together with a PIN of your own. The resource `deviceaccess_access_code_set` does more: it puts one PIN on many locks, and changes it on all." + told +
+				" A code that is adopted gets none, and one that was unmanaged in between has lost it: the state shows the one that is configured, with a warning when it is converted.",
 			Validators:    []validator.String{isNotEmpty{"Give it a name, or leave it out."}},
-			PlanModifiers: []planmodifier.String{kept{}, stringplanmodifier.RequiresReplaceIfConfigured()},
+			PlanModifiers: []planmodifier.String{kept{}, sharesAtCreation{}},
 		},
 		"prefer_native_scheduling": schema.BoolAttribute{
 			Optional: true,

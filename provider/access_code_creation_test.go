@@ -243,6 +243,71 @@ func TestServerCodesAreMadeAsAskedFor(t *testing.T) {
 	}
 }
 
+// A code has no key while nobody manages it, and none that it was not created with: that must not take its PIN off the door.
+func TestServerCodeThatLostItsKeyIsConvertedAndNotReplaced(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	device := srv.Device(t, "august")
+	settings := onServer(srv, accessCodeOn(device, "common_code_key = \"stay-17\""))
+	same := statecheck.CompareValue(compare.ValuesSame())
+	sameCode := func() []statecheck.StateCheck {
+		return []statecheck.StateCheck{
+			same.AddStateValue(front, tfjsonpath.New("access_code_id")), has("is_managed", knownvalue.Bool(true)), has("common_code_key", isText("stay-17")),
+		}
+	}
+	unmanage := func() {
+		id := managedOn(t, srv, device)[0].AccessCodeID
+		if status := srv.Post(t, "/access_codes/update", map[string]any{"access_code_id": id, "is_managed": false, "sync": true}, nil); status != http.StatusOK {
+			t.Fatalf("unmanage: %d", status)
+		}
+	}
+	var adopted string
+	play(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: settings, ConfigStateChecks: sameCode()},
+		{
+			PreConfig: func() { adopted = managedOn(t, srv, device)[0].AccessCodeID; unmanage() },
+			Config:    settings, ConfigPlanChecks: convertsInPlace(), ConfigStateChecks: sameCode(),
+		},
+		{Config: settings, ConfigPlanChecks: plansNothing()},
+		{Config: onServer(srv, forgotten)},
+		{
+			PreConfig: unmanage,
+			Config:    settings, ResourceName: front, ImportState: true, ImportStatePersist: true,
+			ImportStateIdFunc: func(*terraform.State) (string, error) { return device + "/" + adopted, nil },
+		},
+		{Config: settings, ConfigPlanChecks: convertsInPlace(), ConfigStateChecks: sameCode()},
+		{Config: settings, ConfigPlanChecks: plansNothing()},
+		{Config: onServer(srv, forgotten)},
+		importsAgain(t, srv, device, settings),
+		{Config: settings, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), ConfigStateChecks: sameCode()},
+		{Config: settings, ConfigPlanChecks: plansNothing()},
+		{ // which is asked for, and not a consequence of a key that was lost
+			PreConfig: func() {
+				if n := srv.Count("/access_codes/delete") + srv.Count("/access_codes/unmanaged/delete"); n != 0 {
+					t.Errorf("%d codes were deleted", n)
+				}
+			},
+			Config:           onServer(srv, accessCodeOn(device, "common_code_key = \"stay-18\"")),
+			ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, front),
+		},
+	}})
+	expectConversions(t, srv, "in the end", 2)
+}
+
+func TestKeyThatWasLostIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode("common_code_key = \"stay-17\""))})
+	w.expect(true, "apply", "-auto-approve")
+	f.do(func() { _, code := f.only(); code.managed = false })
+	expectSaid(t, "the plan", w.plain("plan"), "Warning: Access code will be converted to managed", "Warning: The code shares no PIN", "0 to add, 1 to change, 0 to destroy")
+	w.expect(true, "apply", "-auto-approve")
+	if said := w.plain("plan"); !strings.Contains(said, "No changes.") {
+		t.Errorf("a plan of nothing says %s", said)
+	}
+	f.expectWrites(t, "in the end", "/access_codes/create", converting)
+}
+
 func onlineNow(t *testing.T, srv *apptest.Server, device string) bool {
 	t.Helper()
 	var out api.DeviceResponse
