@@ -11,6 +11,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
+// What servers take where nothing is configured.
+var (
+	schedulesNatively = countsAtCreation{types.BoolValue(true)}
+	roundsToTheHour   = countsAtCreation{types.StringValue("1h")}
+)
+
 // creationAttributes are what an access code is created with and cannot be given later on, and what follows from it.
 func creationAttributes() map[string]schema.Attribute {
 	const untold = " Another value makes a new code and deletes the old one. Servers do not tell it afterwards: after an import it is null, and setting it replaces nothing."
@@ -34,7 +40,7 @@ func creationAttributes() map[string]schema.Attribute {
 			Optional: true,
 			MarkdownDescription: "Whether the lock itself may keep the time frame, where it can. With `false` the server sets and deletes the code in time. " +
 				"By default `true`." + untold,
-			PlanModifiers: []planmodifier.Bool{countsAtCreation{types.BoolValue(true)}},
+			PlanModifiers: []planmodifier.Bool{schedulesNatively},
 		},
 		"attempt_for_offline_device": schema.BoolAttribute{
 			Optional: true,
@@ -73,7 +79,7 @@ func creationAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "How much the time frame of an offline code may be widened: `1h` (or `1hour`), or `1d` (or `1day`) for a code that lasts whole days. " +
 				"By default `1h`. The state keeps the time frame that is configured." + untold,
 			Validators:    []validator.String{stringvalidator.OneOf("1h", "1hour", "1d", "1day")},
-			PlanModifiers: []planmodifier.String{countsAtCreation{}},
+			PlanModifiers: []planmodifier.String{roundsAtCreation{}},
 		},
 	}
 }

@@ -1,14 +1,15 @@
 package provider
 
 import (
+	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -69,7 +70,7 @@ func (m *accessCodeModel) fillFrame(code *api.AccessCode) {
 // without, or without its end.
 func (m *accessCodeModel) roundedTo(other *accessCodeModel) bool {
 	step := time.Hour
-	if strings.HasPrefix(m.MaxTimeRounding.ValueString(), "1d") {
+	if rounding(m.MaxTimeRounding).ValueString() == "1d" {
 		step += 24 * time.Hour
 	}
 	once := other.IsOneTimeUse.ValueBool()
@@ -89,9 +90,36 @@ func (m *accessCodeModel) issued() bool {
 	return m.IsOfflineAccessCode.ValueBool() && !m.Code.IsNull() && !ended
 }
 
+// rounding is max_time_rounding in the shorter of its two spellings.
+func rounding(configured types.String) types.String {
+	switch configured.ValueString() {
+	case "1hour":
+		return types.StringValue("1h")
+	case "1day":
+		return types.StringValue("1d")
+	}
+	return configured
+}
+
+// roundsAtCreation is countsAtCreation for max_time_rounding: another spelling is no change.
+type roundsAtCreation struct{}
+
+func (roundsAtCreation) Description(c context.Context) string           { return roundsToTheHour.Description(c) }
+func (m roundsAtCreation) MarkdownDescription(c context.Context) string { return m.Description(c) }
+
+func (roundsAtCreation) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	plan, state := rounding(req.PlanValue), rounding(req.StateValue)
+	if plan.Equal(state) {
+		resp.PlanValue = req.StateValue
+		return
+	}
+	req.PlanValue, req.StateValue = plan, state
+	roundsToTheHour.PlanModifyString(ctx, req, resp)
+}
+
 // planOffline replaces an offline code that is to be changed, and refuses that for one that was issued: neither would
 // the server do it.
-func (m *accessCodeModel) planOffline(state *accessCodeModel, resp *resource.ModifyPlanResponse) {
+func (m *accessCodeModel) planOffline(ctx context.Context, state *accessCodeModel, private privateState, resp *resource.ModifyPlanResponse) {
 	if m.roundedTo(state) && !m.StartsAt.IsNull() && !m.EndsAt.IsNull() {
 		m.StartsAt, m.EndsAt = state.StartsAt, state.EndsAt
 	}
@@ -112,16 +140,20 @@ func (m *accessCodeModel) planOffline(state *accessCodeModel, resp *resource.Mod
 		}
 	}
 	resp.RequiresReplace = append(resp.RequiresReplace, changed...)
+	imported := wasImported(ctx, private, &resp.Diagnostics)
 	for _, part := range []struct { // which it is replaced for anyway
 		attribute   string
+		setting     countsAtCreation
 		plan, state attr.Value
 	}{
-		{"device_id", m.DeviceID, state.DeviceID},
-		{"is_offline_access_code", m.IsOfflineAccessCode, state.IsOfflineAccessCode},
-		{"is_one_time_use", m.IsOneTimeUse, state.IsOneTimeUse},
-		{"max_time_rounding", m.MaxTimeRounding, state.MaxTimeRounding},
+		{"device_id", countsAtCreation{}, m.DeviceID, state.DeviceID},
+		{"is_offline_access_code", countsAtCreation{}, m.IsOfflineAccessCode, state.IsOfflineAccessCode},
+		{"is_one_time_use", countsAtCreation{}, m.IsOneTimeUse, state.IsOneTimeUse},
+		{"max_time_rounding", roundsToTheHour, rounding(m.MaxTimeRounding), rounding(state.MaxTimeRounding)},
+		{"prefer_native_scheduling", schedulesNatively, m.PreferNativeScheduling, state.PreferNativeScheduling},
+		{"preferred_code_length", countsAtCreation{}, m.PreferredCodeLength, state.PreferredCodeLength},
 	} {
-		if !part.plan.Equal(part.state) && !part.state.IsNull() {
+		if part.setting.differs(part.state, part.plan) && (!imported || !part.state.IsNull()) {
 			changed = append(changed, path.Root(part.attribute))
 		}
 	}

@@ -90,7 +90,7 @@ func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.Modify
 		r.planConversion(ctx, req, resp, plan)
 	}
 	if state.IsOfflineAccessCode.ValueBool() {
-		plan.planOffline(state, resp)
+		plan.planOffline(ctx, state, req.Private, resp)
 	}
 	_, changes := plan.updateRequest(state)
 	if changes || plan.Name.IsUnknown() || plan.Code.IsUnknown() || plan.IsExternalModificationAllowed.IsUnknown() {
