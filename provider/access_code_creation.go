@@ -11,6 +11,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
+// What servers take where nothing is configured.
+var (
+	schedulesNatively = countsAtCreation{types.BoolValue(true)}
+	roundsToTheHour   = countsAtCreation{types.StringValue("1h")}
+)
+
 // creationAttributes are what an access code is created with and cannot be given later on, and what follows from it.
 func creationAttributes() map[string]schema.Attribute {
 	const untold = " Another value makes a new code and deletes the old one. Servers do not tell it afterwards: after an import it is null, and setting it replaces nothing."
@@ -25,15 +31,16 @@ func creationAttributes() map[string]schema.Attribute {
 		"common_code_key": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "A name of your own for a PIN that several codes share: a code that is created with it gets the PIN of those that have it. Not " +
-				"together with a PIN of your own. The resource `deviceaccess_access_code_set` does more: it puts one PIN on many locks, and changes it on all." + told,
+				"together with a PIN of your own. The resource `deviceaccess_access_code_set` does more: it puts one PIN on many locks, and changes it on all." + told +
+				" A code that is adopted gets none, and one that was unmanaged in between has lost it: the state shows the one that is configured, with a warning when it is converted.",
 			Validators:    []validator.String{isNotEmpty{"Give it a name, or leave it out."}},
-			PlanModifiers: []planmodifier.String{kept{}, stringplanmodifier.RequiresReplaceIfConfigured()},
+			PlanModifiers: []planmodifier.String{kept{}, sharesAtCreation{}},
 		},
 		"prefer_native_scheduling": schema.BoolAttribute{
 			Optional: true,
 			MarkdownDescription: "Whether the lock itself may keep the time frame, where it can. With `false` the server sets and deletes the code in time. " +
 				"By default `true`." + untold,
-			PlanModifiers: []planmodifier.Bool{countsAtCreation{types.BoolValue(true)}},
+			PlanModifiers: []planmodifier.Bool{schedulesNatively},
 		},
 		"attempt_for_offline_device": schema.BoolAttribute{
 			Optional: true,
@@ -72,7 +79,7 @@ func creationAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "How much the time frame of an offline code may be widened: `1h` (or `1hour`), or `1d` (or `1day`) for a code that lasts whole days. " +
 				"By default `1h`. The state keeps the time frame that is configured." + untold,
 			Validators:    []validator.String{stringvalidator.OneOf("1h", "1hour", "1d", "1day")},
-			PlanModifiers: []planmodifier.String{countsAtCreation{}},
+			PlanModifiers: []planmodifier.String{roundsAtCreation{}},
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/compare"
+	"github.com/hashicorp/terraform-plugin-testing/config"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -78,6 +79,15 @@ func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
 		},
 		{Config: config, ConfigPlanChecks: plansNothing()},
 		verifiesImport("starts_at", "ends_at", "status"),
+		{ // what is taken by default anyway
+			Config: offline("name = \"Guest\"\n  max_time_rounding = \"1h\"\n  prefer_native_scheduling = true\n" + time20), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
+		},
+		{Config: offline("name = \"Guest\"\n  max_time_rounding = \"1hour\"\n  prefer_native_scheduling = true\n" + time20), ConfigPlanChecks: plansNothing()},
+		{Config: offline("name = \"Guest\"\n  max_time_rounding = \"1day\"\n" + time20), ExpectError: says("max_time_rounding", "neither changed nor deleted")},
+		{Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front)},
+		{Config: offline("name = \"Guest\"\n  prefer_native_scheduling = false\n" + time20), ExpectError: says("prefer_native_scheduling", "neither changed nor deleted")},
+		{Config: offline("name = \"Guest\"\n  preferred_code_length = 6\n" + time20), ExpectError: says("preferred_code_length", "neither changed nor deleted")},
+		{Config: offline("name = \"Guest\"\n  max_time_rounding = \"1d\"\n" + time20), ExpectError: says("max_time_rounding", "neither changed nor deleted")},
 		{Config: offline("name = \"Friend\"\n" + time20), ExpectError: says("Error: Update access code", "has made the offline access code", "without being told", "neither changed nor deleted", "Put its configuration back", "destroy = false")},
 		{Config: offline("name = \"Guest\"\n" + frame(begins, 9*time.Hour)), ExpectError: says("with deviceaccess_access_code.front", "ends_at", "neither changed nor deleted")},
 		{Config: onServer(srv, accessCodeOn(device, "is_offline_access_code = false\n  name = \"Guest\"\n"+time20)), ExpectError: says("neither changed nor deleted")},
@@ -242,6 +252,71 @@ func TestServerCodesAreMadeAsAskedFor(t *testing.T) {
 	}
 }
 
+// A code has no key while nobody manages it, and none that it was not created with: that must not take its PIN off the door.
+func TestServerCodeThatLostItsKeyIsConvertedAndNotReplaced(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	device := srv.Device(t, "august")
+	settings := onServer(srv, accessCodeOn(device, "common_code_key = \"stay-17\""))
+	same := statecheck.CompareValue(compare.ValuesSame())
+	sameCode := func() []statecheck.StateCheck {
+		return []statecheck.StateCheck{
+			same.AddStateValue(front, tfjsonpath.New("access_code_id")), has("is_managed", knownvalue.Bool(true)), has("common_code_key", isText("stay-17")),
+		}
+	}
+	unmanage := func() {
+		id := managedOn(t, srv, device)[0].AccessCodeID
+		if status := srv.Post(t, "/access_codes/update", map[string]any{"access_code_id": id, "is_managed": false, "sync": true}, nil); status != http.StatusOK {
+			t.Fatalf("unmanage: %d", status)
+		}
+	}
+	var adopted string
+	play(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: settings, ConfigStateChecks: sameCode()},
+		{
+			PreConfig: func() { adopted = managedOn(t, srv, device)[0].AccessCodeID; unmanage() },
+			Config:    settings, ConfigPlanChecks: convertsInPlace(), ConfigStateChecks: sameCode(),
+		},
+		{Config: settings, ConfigPlanChecks: plansNothing()},
+		{Config: onServer(srv, forgotten)},
+		{
+			PreConfig: unmanage,
+			Config:    settings, ResourceName: front, ImportState: true, ImportStatePersist: true,
+			ImportStateIdFunc: func(*terraform.State) (string, error) { return device + "/" + adopted, nil },
+		},
+		{Config: settings, ConfigPlanChecks: convertsInPlace(), ConfigStateChecks: sameCode()},
+		{Config: settings, ConfigPlanChecks: plansNothing()},
+		{Config: onServer(srv, forgotten)},
+		importsAgain(t, srv, device, settings),
+		{Config: settings, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), ConfigStateChecks: sameCode()},
+		{Config: settings, ConfigPlanChecks: plansNothing()},
+		{ // which is asked for, and not a consequence of a key that was lost
+			PreConfig: func() {
+				if n := srv.Count("/access_codes/delete") + srv.Count("/access_codes/unmanaged/delete"); n != 0 {
+					t.Errorf("%d codes were deleted", n)
+				}
+			},
+			Config:           onServer(srv, accessCodeOn(device, "common_code_key = \"stay-18\"")),
+			ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, front),
+		},
+	}})
+	expectConversions(t, srv, "in the end", 2)
+}
+
+func TestKeyThatWasLostIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode("common_code_key = \"stay-17\""))})
+	w.expect(true, "apply", "-auto-approve")
+	f.do(func() { _, code := f.only(); code.managed = false })
+	expectSaid(t, "the plan", w.plain("plan"), "Warning: Access code will be converted to managed", "Warning: The code shares no PIN", "0 to add, 1 to change, 0 to destroy")
+	w.expect(true, "apply", "-auto-approve")
+	if said := w.plain("plan"); !strings.Contains(said, "No changes.") {
+		t.Errorf("a plan of nothing says %s", said)
+	}
+	f.expectWrites(t, "in the end", "/access_codes/create", converting)
+}
+
 func onlineNow(t *testing.T, srv *apptest.Server, device string) bool {
 	t.Helper()
 	var out api.DeviceResponse
@@ -271,6 +346,46 @@ func TestAccessCodeSettingsThatRuleEachOtherOutAreRefusedBeforeTheServerIsAsked(
 			}
 		})
 	}
+}
+
+// Terraform validates a configuration without knowing any variable, also where the plan knows all.
+func TestAccessCodeSettingsThatAreNotKnownYetRuleNothingOut(t *testing.T) {
+	const variable = "variable \"pin\" {\n  type = string\n  default = null\n}\n"
+	pin := config.Variables{"pin": config.StringVariable("2468")}
+	offline := "is_offline_access_code = true\n" + frame(time.Hour, time.Hour)
+	for name, c := range map[string]struct {
+		attributes string
+		problem    string // when the PIN is set
+	}{
+		"a length instead of a PIN": {"code = var.pin\n  preferred_code_length = var.pin == null ? 6 : null", ""},
+		"a length and a PIN":        {"code = var.pin\n  preferred_code_length = 6", "Leave `preferred_code_length` out"},
+		"a key instead of a PIN":    {"code = var.pin\n  common_code_key = var.pin == null ? \"stay\" : null", ""},
+		"a key and a PIN":           {"code = var.pin\n  common_code_key = \"stay\"", "Leave `code` and `code_wo` out, or the key"},
+		"a PIN of an offline code":  {offline + "  code = var.pin", "The lock's vendor makes the PIN of an offline code"},
+		"an offline code to share":  {offline + "  common_code_key = var.pin", "cannot be shared"},
+		"half a time frame":         {"starts_at = var.pin == null ? null : \"2030-01-01T15:00:00Z\"", "`starts_at` goes together with `ends_at`"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			settings := f.config(variable + accessCode(c.attributes))
+			withPIN := resource.TestStep{Config: settings, ConfigVariables: pin, PlanOnly: true, ExpectNonEmptyPlan: true}
+			if c.problem != "" {
+				withPIN = resource.TestStep{Config: settings, ConfigVariables: pin, PlanOnly: true, ExpectError: says(c.problem)}
+			}
+			run(t, resource.TestCase{Steps: []resource.TestStep{{Config: settings, PlanOnly: true, ExpectNonEmptyPlan: true}, withPIN}})
+			f.expectWrites(t, "in the end")
+		})
+	}
+}
+
+func TestAccessCodeSettingsThatTurnOutToRuleEachOtherOutAreRefusedByApply(t *testing.T) {
+	f := startFake(t)
+	settings := f.config("resource \"terraform_data\" \"pin\" {\n  input = \"2468\"\n}\n" + accessCode("code = terraform_data.pin.output\n  preferred_code_length = 6"))
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: settings, PlanOnly: true, ExpectNonEmptyPlan: true},
+		{Config: settings, ExpectError: says("Leave `preferred_code_length` out")},
+	}})
+	f.expectWrites(t, "in the end")
 }
 
 func TestServerDiagnosticsOfCodesSayWhatToDo(t *testing.T) {

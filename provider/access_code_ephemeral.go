@@ -71,10 +71,10 @@ func (e *ephemeralAccessCode) Schema(_ context.Context, _ ephemeral.SchemaReques
 		Attributes: map[string]schema.Attribute{
 			"access_code_id": schema.StringAttribute{
 				Required: true, MarkdownDescription: "The identifier of the access code.",
-				Validators: []validator.String{isNotEmpty{"Name an access code."}},
+				Validators: []validator.String{isIdentifier{"Name an access code."}},
 			},
 			"device_id": schema.StringAttribute{
-				Optional: true, Computed: true,
+				Optional: true, Computed: true, Validators: []validator.String{isIdentifier{"Name a lock, or leave it out."}},
 				MarkdownDescription: "The lock that the code is on. Only needed for an unmanaged code of a server that reads those lock by lock.",
 			},
 			"code": schema.StringAttribute{

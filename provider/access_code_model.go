@@ -47,7 +47,7 @@ func (m *accessCodeModel) fill(code *api.AccessCode) {
 	m.fillPIN(code.Code)
 	m.fillFrame(code)
 	m.IsExternalModificationAllowed = types.BoolValue(code.IsExternalModificationAllowed)
-	m.CommonCodeKey = types.StringPointerValue(code.CommonCodeKey)
+	m.fillKey(code.CommonCodeKey)
 	m.IsBackupAccessCodeAvailable = types.BoolValue(code.IsBackupAccessCodeAvailable)
 	m.PulledBackupAccessCodeID = types.StringPointerValue(code.PulledBackupAccessCodeID)
 	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(code.IsOfflineAccessCode), types.BoolValue(code.IsOneTimeUse)
@@ -65,7 +65,8 @@ func (m *accessCodeModel) fillUnmanaged(code *api.UnmanagedAccessCode) {
 	m.fillPIN(code.Code)
 	m.StartsAt, m.EndsAt = instantOf(code.StartsAt), instantOf(code.EndsAt)
 	m.IsExternalModificationAllowed = types.BoolNull()
-	m.CommonCodeKey, m.IsBackupAccessCodeAvailable, m.PulledBackupAccessCodeID = types.StringNull(), types.BoolValue(false), types.StringNull()
+	m.fillKey(nil)
+	m.IsBackupAccessCodeAvailable, m.PulledBackupAccessCodeID = types.BoolValue(false), types.StringNull()
 	m.IsOfflineAccessCode, m.IsOneTimeUse = types.BoolValue(false), types.BoolValue(false)
 	m.Type = types.StringValue(string(code.Type))
 	m.Status, m.Errors = types.StringValue(code.Status), textList(problemTexts(code.Errors, pinsOf(code.Code, m)...))
@@ -80,6 +81,14 @@ func (m *accessCodeModel) fillPIN(pin *string) {
 		m.Code = types.StringNull()
 	} else if pin != nil || m.Code.IsUnknown() {
 		m.Code = types.StringPointerValue(pin)
+	}
+}
+
+// fillKey keeps the key that is known where the server tells none. A code loses it when its management is given up, and no
+// conversion gives it back: that is no reason to take the PIN off the lock and make another.
+func (m *accessCodeModel) fillKey(key *string) {
+	if key != nil || m.CommonCodeKey.IsUnknown() {
+		m.CommonCodeKey = types.StringPointerValue(key)
 	}
 }
 
@@ -192,8 +201,10 @@ func (m *accessCodeModel) plannedType() api.AccessCodeType {
 
 // planned says whether the plan has a value of its own, other than the state's.
 func planned(plan, state attr.Value) bool {
-	return !plan.IsNull() && !plan.IsUnknown() && !plan.Equal(state)
+	return isSet(plan) && !plan.Equal(state)
 }
+
+func isSet(value attr.Value) bool { return !value.IsNull() && !value.IsUnknown() }
 
 func known(value types.Bool) *bool {
 	if value.IsUnknown() {

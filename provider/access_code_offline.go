@@ -1,14 +1,15 @@
 package provider
 
 import (
+	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -20,10 +21,11 @@ import (
 // cannotDeleteOffline is the type of the error by which a server says so.
 const cannotDeleteOffline = "cannot_delete_offline_access_code"
 
-// checkCreation refuses what no server would take: settings of which one rules the other out.
+// checkCreation refuses what no server would take: settings of which one rules the other out. What is not known yet may
+// turn out to be null, and rules nothing out.
 func (m *accessCodeModel) checkCreation(diags *diag.Diagnostics) {
 	const action = "Check the access code"
-	offline, hasPIN := m.IsOfflineAccessCode.ValueBool(), !m.Code.IsNull() || !m.CodeWO.IsNull()
+	offline, hasPIN, hasKey := m.IsOfflineAccessCode.ValueBool(), isSet(m.Code) || isSet(m.CodeWO), isSet(m.CommonCodeKey)
 	unframed := m.StartsAt.IsNull() && m.EndsAt.IsNull()
 	for _, rule := range []struct {
 		broken bool
@@ -40,13 +42,13 @@ func (m *accessCodeModel) checkCreation(diags *diag.Diagnostics) {
 			"Offline codes have no backup codes, and need none: the lock knows them without being told. Leave it out."},
 		{offline && m.IsExternalModificationAllowed.ValueBool(), "is_external_modification_allowed",
 			"An offline code cannot be changed at the lock. Leave it out."},
-		{offline && !m.CommonCodeKey.IsNull(), "common_code_key",
+		{offline && hasKey, "common_code_key",
 			"The lock's vendor makes the PIN of an offline code, so it cannot be shared. Leave `common_code_key` out."},
 		{m.UseBackupAccessCodePool.ValueBool() && unframed, "use_backup_access_code_pool",
 			"Only codes with a time frame have backup codes. Set `starts_at` and `ends_at`, or leave `use_backup_access_code_pool` out."},
-		{hasPIN && !m.PreferredCodeLength.IsNull(), "preferred_code_length",
+		{hasPIN && isSet(m.PreferredCodeLength), "preferred_code_length",
 			"The length of a PIN can be asked for only where the server makes it. Leave `preferred_code_length` out, or `code` and `code_wo`."},
-		{hasPIN && !m.CommonCodeKey.IsNull(), "common_code_key",
+		{hasPIN && hasKey, "common_code_key",
 			"A code with a `common_code_key` gets the PIN of the others that have it. Leave `code` and `code_wo` out, or the key: codes that are configured with the same PIN share it anyway."},
 	} {
 		if rule.broken {
@@ -68,7 +70,7 @@ func (m *accessCodeModel) fillFrame(code *api.AccessCode) {
 // without, or without its end.
 func (m *accessCodeModel) roundedTo(other *accessCodeModel) bool {
 	step := time.Hour
-	if strings.HasPrefix(m.MaxTimeRounding.ValueString(), "1d") {
+	if rounding(m.MaxTimeRounding).ValueString() == "1d" {
 		step += 24 * time.Hour
 	}
 	once := other.IsOneTimeUse.ValueBool()
@@ -88,9 +90,36 @@ func (m *accessCodeModel) issued() bool {
 	return m.IsOfflineAccessCode.ValueBool() && !m.Code.IsNull() && !ended
 }
 
+// rounding is max_time_rounding in the shorter of its two spellings.
+func rounding(configured types.String) types.String {
+	switch configured.ValueString() {
+	case "1hour":
+		return types.StringValue("1h")
+	case "1day":
+		return types.StringValue("1d")
+	}
+	return configured
+}
+
+// roundsAtCreation is countsAtCreation for max_time_rounding: another spelling is no change.
+type roundsAtCreation struct{}
+
+func (roundsAtCreation) Description(c context.Context) string           { return roundsToTheHour.Description(c) }
+func (m roundsAtCreation) MarkdownDescription(c context.Context) string { return m.Description(c) }
+
+func (roundsAtCreation) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	plan, state := rounding(req.PlanValue), rounding(req.StateValue)
+	if plan.Equal(state) {
+		resp.PlanValue = req.StateValue
+		return
+	}
+	req.PlanValue, req.StateValue = plan, state
+	roundsToTheHour.PlanModifyString(ctx, req, resp)
+}
+
 // planOffline replaces an offline code that is to be changed, and refuses that for one that was issued: neither would
 // the server do it.
-func (m *accessCodeModel) planOffline(state *accessCodeModel, resp *resource.ModifyPlanResponse) {
+func (m *accessCodeModel) planOffline(ctx context.Context, state *accessCodeModel, private privateState, resp *resource.ModifyPlanResponse) {
 	if m.roundedTo(state) && !m.StartsAt.IsNull() && !m.EndsAt.IsNull() {
 		m.StartsAt, m.EndsAt = state.StartsAt, state.EndsAt
 	}
@@ -111,16 +140,20 @@ func (m *accessCodeModel) planOffline(state *accessCodeModel, resp *resource.Mod
 		}
 	}
 	resp.RequiresReplace = append(resp.RequiresReplace, changed...)
+	imported := wasImported(ctx, private, &resp.Diagnostics)
 	for _, part := range []struct { // which it is replaced for anyway
 		attribute   string
+		setting     countsAtCreation
 		plan, state attr.Value
 	}{
-		{"device_id", m.DeviceID, state.DeviceID},
-		{"is_offline_access_code", m.IsOfflineAccessCode, state.IsOfflineAccessCode},
-		{"is_one_time_use", m.IsOneTimeUse, state.IsOneTimeUse},
-		{"max_time_rounding", m.MaxTimeRounding, state.MaxTimeRounding},
+		{"device_id", countsAtCreation{}, m.DeviceID, state.DeviceID},
+		{"is_offline_access_code", countsAtCreation{}, m.IsOfflineAccessCode, state.IsOfflineAccessCode},
+		{"is_one_time_use", countsAtCreation{}, m.IsOneTimeUse, state.IsOneTimeUse},
+		{"max_time_rounding", roundsToTheHour, rounding(m.MaxTimeRounding), rounding(state.MaxTimeRounding)},
+		{"prefer_native_scheduling", schedulesNatively, m.PreferNativeScheduling, state.PreferNativeScheduling},
+		{"preferred_code_length", countsAtCreation{}, m.PreferredCodeLength, state.PreferredCodeLength},
 	} {
-		if !part.plan.Equal(part.state) && !part.state.IsNull() {
+		if part.setting.differs(part.state, part.plan) && (!imported || !part.state.IsNull()) {
 			changed = append(changed, path.Root(part.attribute))
 		}
 	}

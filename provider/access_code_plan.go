@@ -90,7 +90,7 @@ func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.Modify
 		r.planConversion(ctx, req, resp, plan)
 	}
 	if state.IsOfflineAccessCode.ValueBool() {
-		plan.planOffline(state, resp)
+		plan.planOffline(ctx, state, req.Private, resp)
 	}
 	_, changes := plan.updateRequest(state)
 	if changes || plan.Name.IsUnknown() || plan.Code.IsUnknown() || plan.IsExternalModificationAllowed.IsUnknown() {
@@ -111,6 +111,9 @@ func (r *accessCodeResource) planConversion(ctx context.Context, req resource.Mo
 		warnAt(&resp.Diagnostics, path.Root("is_managed"), "Access code will be converted to managed",
 			"The code "+plan.AccessCodeID.ValueString()+" is on the lock already and is not managed by the workspace. Applying this plan converts it: "+
 				"from then on Terraform changes it, and destroying it takes the PIN off the lock.")
+		if isSet(plan.CommonCodeKey) {
+			warnAt(&resp.Diagnostics, path.Root("common_code_key"), sharesNoLonger, lostKey)
+		}
 	}
 	plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(types.StringType)
 	if plan.Name.IsNull() {

@@ -144,7 +144,8 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 			reportNext(&resp.Diagnostics, "Convert access code to managed", hiding(err, plan.pin(), state.Code.ValueString()), conversionAdvice(err))
 			return
 		}
-		// Should the rest fail, the next apply must not convert again.
+		// Should the rest fail, the next apply must not convert again, nor replace the code for the key that it has lost.
+		state.CommonCodeKey = plan.CommonCodeKey
 		state.fill(code)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}

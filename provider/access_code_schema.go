@@ -35,7 +35,7 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			"device_id": schema.StringAttribute{
 				Required:            true,
 				MarkdownDescription: "The lock that the code is on. Changing it makes a new code and deletes the old one.",
-				Validators:          []validator.String{isNotEmpty{"Name a lock; the data source deviceaccess_devices lists those there are."}},
+				Validators:          []validator.String{isIdentifier{"Name a lock; the data source deviceaccess_devices lists those there are."}},
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
 			"name": schema.StringAttribute{

@@ -26,7 +26,7 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 			"device_ids": schema.SetAttribute{
 				Required: true, ElementType: types.StringType,
 				MarkdownDescription: "The locks that the code is on.",
-				Validators:          []validator.Set{isNotEmpty{"Name the locks; without any, leave the resource out."}, setvalidator.ValueStringsAre(isNotEmpty{"Name a lock; the data source deviceaccess_devices lists those there are."})},
+				Validators:          []validator.Set{isNotEmpty{"Name the locks; without any, leave the resource out."}, setvalidator.ValueStringsAre(isIdentifier{"Name a lock; the data source deviceaccess_devices lists those there are."})},
 			},
 			"name": schema.StringAttribute{
 				Required:            true,

@@ -57,7 +57,7 @@ func (d *accessCodesDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 			"everybody's PIN into the state. For codes that the workspace does not manage see `deviceaccess_unmanaged_access_codes`.",
 		Attributes: map[string]schema.Attribute{
 			"device_id": schema.StringAttribute{
-				Required: true, MarkdownDescription: "The lock whose codes are listed.", Validators: []validator.String{isNotEmpty{"Name a lock; the data source deviceaccess_devices lists those there are."}},
+				Required: true, MarkdownDescription: "The lock whose codes are listed.", Validators: []validator.String{isIdentifier{"Name a lock; the data source deviceaccess_devices lists those there are."}},
 			},
 			"access_codes": schema.ListNestedAttribute{
 				Computed:            true,

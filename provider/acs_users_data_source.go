@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -68,8 +69,12 @@ func (d *acsUsersDataSource) Schema(_ context.Context, _ datasource.SchemaReques
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The users of access systems that the workspace manages: all of them, or those that match every condition given.",
 		Attributes: map[string]schema.Attribute{
-			"acs_system_id":               schema.StringAttribute{Optional: true, MarkdownDescription: "Only users of this access system."},
-			"user_identity_id":            schema.StringAttribute{Optional: true, MarkdownDescription: "Only users of this user identity."},
+			"acs_system_id": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{isIdentifier{"Name an access system, or leave it out."}}, MarkdownDescription: "Only users of this access system.",
+			},
+			"user_identity_id": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{isIdentifier{"Name a user identity, or leave it out."}}, MarkdownDescription: "Only users of this user identity.",
+			},
 			"user_identity_email_address": schema.StringAttribute{Optional: true, MarkdownDescription: "Only users of the user identity with this email address."},
 			"user_identity_phone_number":  schema.StringAttribute{Optional: true, MarkdownDescription: "Only users of the user identity with this phone number, in E.164 format."},
 			"search": schema.StringAttribute{

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
@@ -19,9 +20,15 @@ func (r *connectedResource) Configure(_ context.Context, req resource.ConfigureR
 	r.connection, _ = req.ProviderData.(*connection)
 }
 
-// cannotImport says that the server cannot be asked yet, so that there is nothing to import for now. A Terraform that
-// allows it comes back after apply.
+// cannotImport says that there is nothing to import: an identifier is misspelt, or the server cannot be asked yet. A
+// Terraform that allows it comes back after apply then.
 func (r *connectedResource) cannotImport(req resource.ImportStateRequest, resp *resource.ImportStateResponse) bool {
+	for _, id := range identifiersIn(req) {
+		if problem := misspelt(id); problem != "" {
+			refuse(&resp.Diagnostics, "Check the identifier", problem)
+			return true
+		}
+	}
 	switch {
 	case r.isConnected():
 		return false
@@ -32,6 +39,24 @@ func (r *connectedResource) cannotImport(req resource.ImportStateRequest, resp *
 		r.client(&resp.Diagnostics, "Or add the import block after that apply.")
 	}
 	return true
+}
+
+// identifiersIn are the identifiers that an import names, by its ID or its identity.
+func identifiersIn(req resource.ImportStateRequest) (ids []string) {
+	texts := []string{req.ID}
+	if req.ID == "" && req.Identity != nil {
+		_ = tftypes.Walk(req.Identity.Raw, func(_ *tftypes.AttributePath, value tftypes.Value) (bool, error) {
+			var text string
+			if value.Type().Is(tftypes.String) && value.As(&text) == nil {
+				texts = append(texts, text)
+			}
+			return true, nil
+		})
+	}
+	for _, text := range texts {
+		ids = append(ids, strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("/, ", r) })...)
+	}
+	return ids
 }
 
 // connectedEphemeralResource is embedded by every ephemeral resource and gives it the connection of the provider.

@@ -50,6 +50,13 @@ func (m *connectWebviewModel) fill(w *api.ConnectWebview) {
 	m.CreatedAt = types.StringValue(w.CreatedAt.UTC().Format(time.RFC3339))
 }
 
+// applied is fill after an apply: whether somebody has logged in stays as it was planned, and the next refresh shows it.
+func (m *connectWebviewModel) applied(w *api.ConnectWebview) {
+	planned := m.LoginSuccessful
+	m.fill(w)
+	m.LoginSuccessful = planned
+}
+
 // fillSettings takes over what was configured, for an import.
 func (m *connectWebviewModel) fillSettings(ctx context.Context, w *api.ConnectWebview) (diags diag.Diagnostics) {
 	m.AutomaticallyManageNewDevices = types.BoolValue(w.AutomaticallyManageNewDevices)

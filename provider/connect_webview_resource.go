@@ -97,7 +97,10 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 				Computed:            true,
 				MarkdownDescription: "`pending` until somebody logs in, `authorized` afterwards; `failed` after a login that was refused, which can be tried again. It changes with a refresh.",
 			},
-			"login_successful":     schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether somebody has logged in."},
+			"login_successful": schema.BoolAttribute{
+				Computed: true, PlanModifiers: []planmodifier.Bool{keptOr{false}},
+				MarkdownDescription: "Whether somebody has logged in, as of the last refresh. It is known in every plan, so that `count` can depend on it.",
+			},
 			"connected_account_id": schema.StringAttribute{Computed: true, MarkdownDescription: "The account that was logged in to; null until then."},
 			"selected_provider":    schema.StringAttribute{Computed: true, MarkdownDescription: "The vendor that the person has chosen; null until then."},
 			"authorized_at":        schema.StringAttribute{Computed: true, MarkdownDescription: "When somebody logged in, in RFC 3339; null until then."},
@@ -122,7 +125,7 @@ func (r *connectWebviewResource) Create(ctx context.Context, req resource.Create
 		return
 	}
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, answer.ConnectWebview.WorkspaceID)...)
-	model.fill(&answer.ConnectWebview)
+	model.applied(&answer.ConnectWebview)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 }
@@ -182,7 +185,7 @@ func (r *connectWebviewResource) Update(ctx context.Context, req resource.Update
 		report(&resp.Diagnostics, "Update connect webview", err)
 		return
 	}
-	model.fill(webview)
+	model.applied(webview)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 }

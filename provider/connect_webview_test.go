@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/compare"
@@ -109,6 +111,48 @@ func TestServerConnectWebviewInvitesSomebodyToLogIn(t *testing.T) {
 	if srv.Post(t, "/connected_accounts/list", map[string]any{"customer_key": "flat-7"}, &accounts); len(accounts.ConnectedAccounts) != 1 {
 		t.Errorf("%d accounts of the customer are left", len(accounts.ConnectedAccounts))
 	}
+}
+
+func TestServerConnectWebviewExampleIsAppliedAsItStands(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	const owner, devices = "deviceaccess_connect_webview.owner", "data.deviceaccess_devices.of_the_owner[0]"
+	w := newWorkspace(t, map[string]string{
+		"versions.tf": required, "provider.tf": onServer(srv, ""), "main.tf": read(t, "../examples/resources/deviceaccess_connect_webview/resource.tf"),
+	})
+	expectDevices := func(when string, want bool) {
+		t.Helper()
+		if got := slices.Contains(strings.Fields(w.read("state", "list")), devices); got != want {
+			t.Errorf("%s: the devices of the owner are listed: %t", when, got)
+		}
+	}
+	logIn := func() {
+		t.Helper()
+		client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		res, err := client.PostForm(invitations(t, srv)[0].URL+"/nuki", url.Values{"email": {"jane@example.com"}, "password": {"1234"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	w.expect(true, "apply", "-auto-approve")
+	expectDevices("before anybody logs in", false)
+	logIn()
+	w.expect(true, "apply", "-auto-approve")
+	expectDevices("after the login", true)
+	w.expect(true, "apply", "-auto-approve", "-replace="+owner)
+	expectDevices("with a new invitation", false)
+
+	id := invitations(t, srv)[0].ConnectWebviewID
+	w.expect(true, "state", "rm", owner)
+	w.write("import.tf", fmt.Sprintf("import {\n  to = %s\n  id = %q\n}\n", owner, id))
+	expectSaid(t, "the plan of an import", w.plain("plan", "-out=plan"), "1 to import, 0 to add, 1 to change, 0 to destroy")
+	logIn() // between the plan and the update
+	w.expect(true, "apply", "plan")
+	expectDevices("right after the import", false)
+	w.expect(true, "apply", "-auto-approve")
+	expectDevices("after the import and a login", true)
+	w.expect(true, "destroy", "-auto-approve")
 }
 
 // What servers do not tell is no reason to make another page, whose link nobody has.

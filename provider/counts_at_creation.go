@@ -55,7 +55,7 @@ func (m countsAtCreation) PlanModifySet(ctx context.Context, req planmodifier.Se
 }
 
 func (m countsAtCreation) replaces(ctx context.Context, at path.Path, all tfsdk.State, state, plan attr.Value, private privateState, diags *diag.Diagnostics) bool {
-	if all.Raw.IsNull() || m.or(plan).Equal(m.or(state)) {
+	if all.Raw.IsNull() || !m.differs(state, plan) {
 		return false
 	}
 	if imported := wasImported(ctx, private, diags); !imported || !state.IsNull() {
@@ -66,6 +66,8 @@ func (m countsAtCreation) replaces(ctx context.Context, at path.Path, all tfsdk.
 			"down in the state and changes nothing on the server. To have one that was created so for certain, use `terraform apply -replace`.", at))
 	return false
 }
+
+func (m countsAtCreation) differs(state, plan attr.Value) bool { return !m.or(plan).Equal(m.or(state)) }
 
 func (m countsAtCreation) or(value attr.Value) attr.Value {
 	if value.IsNull() && m.byDefault != nil {

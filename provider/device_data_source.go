@@ -33,7 +33,7 @@ func (d *deviceDataSource) Metadata(_ context.Context, req datasource.MetadataRe
 func (d *deviceDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := deviceAttributes()
 	attributes["device_id"] = schema.StringAttribute{
-		Optional: true, Computed: true, Validators: []validator.String{isNotEmpty{"Name a device, or leave it out and give its `name`."}},
+		Optional: true, Computed: true, Validators: []validator.String{isIdentifier{"Name a device, or leave it out and give its `name`."}},
 		MarkdownDescription: "The identifier of the device. Either this or `name` is needed.",
 	}
 	attributes["name"] = schema.StringAttribute{

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -23,9 +24,12 @@ func (d *devicesDataSource) Schema(_ context.Context, _ datasource.SchemaRequest
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The devices of the workspace: all of them, or those that match every condition given.",
 		Attributes: map[string]schema.Attribute{
-			"device_type":          schema.StringAttribute{Optional: true, MarkdownDescription: "Only devices of this type, such as `august_lock`."},
-			"connected_account_id": schema.StringAttribute{Optional: true, MarkdownDescription: "Only devices of this account at a vendor."},
-			"search":               schema.StringAttribute{Optional: true, MarkdownDescription: "Only devices whose name contains this text. Case does not matter."},
+			"device_type": schema.StringAttribute{Optional: true, MarkdownDescription: "Only devices of this type, such as `august_lock`."},
+			"connected_account_id": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{isIdentifier{"Name an account, or leave it out."}},
+				MarkdownDescription: "Only devices of this account at a vendor.",
+			},
+			"search": schema.StringAttribute{Optional: true, MarkdownDescription: "Only devices whose name contains this text. Case does not matter."},
 			"devices": schema.ListNestedAttribute{
 				Computed:            true,
 				MarkdownDescription: "The devices, first seen first.",

@@ -39,7 +39,8 @@ func (r *exclusiveAccessCodesResource) ModifyPlan(ctx context.Context, req resou
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// planDeletions plans to delete what the state knows to be on the lock and the plan does not allow.
+// planDeletions plans to delete what the state knows to be on the lock and the plan does not allow. While not all of that is
+// known, nothing is promised: during apply it may turn out that nothing changes at all.
 func planDeletions(ctx context.Context, plan, state *exclusiveAccessCodesModel, diags *diag.Diagnostics) {
 	foreign, allowed := state.foreign(ctx), plan.allowed()
 	maps.DeleteFunc(foreign, allowed.has)
@@ -50,15 +51,17 @@ func planDeletions(ctx context.Context, plan, state *exclusiveAccessCodesModel, 
 	}
 	ids, _ := plan.AccessCodeIDs.ToTerraformValue(ctx)
 	switch {
-	case len(deletable) > 0 && !ids.IsFullyKnown():
+	case !ids.IsFullyKnown():
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = types.MapUnknown(types.StringType), types.MapUnknown(foreignCodeType)
-		warnAt(diags, path.Root("deleted_access_codes"), "Access codes may be deleted",
-			"Not all of `access_code_ids` is known yet. Applying this plan deletes those of these codes that are not among them:"+listed(deletable))
+		if len(deletable) > 0 {
+			warnAt(diags, path.Root("deleted_access_codes"), "Access codes may be deleted",
+				"Not all of `access_code_ids` is known yet. Applying this plan deletes those of these codes that are not among them:"+listed(deletable))
+		}
 	case len(deletable) > 0:
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = names(deletable), types.MapUnknown(foreignCodeType)
 		warnAt(diags, path.Root("deleted_access_codes"), "Access codes will be deleted",
 			"Applying this plan takes these codes off the lock "+plan.DeviceID.ValueString()+":"+listed(deletable))
-	case plan.AccessCodeIDs.Equal(state.AccessCodeIDs):
+	case plan.AccessCodeIDs.Equal(state.AccessCodeIDs) && plan.Timeouts.Equal(state.Timeouts):
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = state.DeletedAccessCodes, state.ForeignAccessCodes
 	default:
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = names(nil), types.MapUnknown(foreignCodeType)

@@ -24,13 +24,13 @@ func (r *exclusiveAccessCodesResource) Schema(ctx context.Context, _ resource.Sc
 			"device_id": schema.StringAttribute{
 				Required:            true,
 				MarkdownDescription: "The lock. Changing it ends the watch over one lock and begins it over another, and deletes nothing.",
-				Validators:          []validator.String{isNotEmpty{"Name a lock; the data source deviceaccess_devices lists those there are."}},
+				Validators:          []validator.String{isIdentifier{"Name a lock; the data source deviceaccess_devices lists those there are."}},
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
 			"access_code_ids": schema.SetAttribute{
 				Required: true, ElementType: types.StringType,
 				MarkdownDescription: "The codes that may be on the lock, and with them the backup codes that were pulled in their place. With none, all codes are to go.",
-				Validators:          []validator.Set{setvalidator.ValueStringsAre(isNotEmpty{"Name an access code."})},
+				Validators:          []validator.Set{setvalidator.ValueStringsAre(isIdentifier{"Name an access code."})},
 			},
 			"foreign_access_codes": schema.MapNestedAttribute{
 				Computed:            true,

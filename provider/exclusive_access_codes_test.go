@@ -133,6 +133,37 @@ func TestExclusiveAccessCodesThatAreNotKnownYetAreKept(t *testing.T) {
 	}
 }
 
+// What is not known when it is planned may turn out to be what it was.
+func TestExclusiveAccessCodesThatTurnOutToBeTheSame(t *testing.T) {
+	f := startCrowdedFake(t)
+	codes := func(name string) string {
+		set := strings.Replace(codeSet("", lockA), "Nanny", name, 1)
+		return f.config(set + strings.Replace(exclusive(lockA), "[]", "[for c in deviceaccess_access_code_set.nanny.access_codes : c.access_code_id]", 1))
+	}
+	deleted := func(n int) []statecheck.StateCheck {
+		return []statecheck.StateCheck{statecheck.ExpectKnownValue(only, tfjsonpath.New("deleted_access_codes"), knownvalue.MapSizeExact(n))}
+	}
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: codes("Nanny"), ExpectNonEmptyPlan: true},
+		{Config: codes("Nanny"), ConfigStateChecks: deleted(3)},
+		{Config: codes("Anna"), ConfigStateChecks: deleted(3)},
+		{Config: codes("Anna"), ConfigPlanChecks: plansNothing()},
+	}})
+}
+
+func TestExclusiveAccessCodesMayFindMoreCodesWhenOnlyTheTimeoutsChange(t *testing.T) {
+	t.Parallel()
+	f := startCrowdedFake(t)
+	config := exclusive(lockA, `"`+keeper+`"`, `"`+first+`"`, `"`+second+`"`)
+	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(config)})
+	w.expect(true, "apply", "-auto-approve")
+	w.write("main.tf", f.config(strings.Replace(config, "\n}\n", "\n  timeouts {\n    update = \"2m\"\n  }\n}\n", 1)))
+	w.expect(true, "plan", "-out=plan")
+	f.do(func() { f.codes[late].device = lockA })
+	w.expect(true, "apply", "plan")
+	f.expectWrites(t, "in the end")
+}
+
 func TestServerExclusiveAccessCodesOnALockThatIsOffline(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Start(t, apptest.WithProfiles("august"))

@@ -22,6 +22,7 @@ type fakeCode struct {
 	cannotBeDeleted  bool
 	errors           []map[string]any
 	external         bool
+	key              any // of those that share a PIN; null while it is not managed
 }
 
 // fakeAttempt ends at the look after `looks` more.
@@ -83,7 +84,7 @@ func (f *fake) codeJSON(id string) map[string]any {
 	}
 	switch {
 	case c.managed:
-		code["is_external_modification_allowed"] = c.external
+		code["is_external_modification_allowed"], code["common_code_key"] = c.external, c.key
 	case c.cannotBeManaged:
 		code["cannot_be_managed"] = true
 	}
@@ -122,7 +123,7 @@ func (f *fake) onCode(w http.ResponseWriter, r *http.Request, body map[string]an
 func (f *fake) createCode(w http.ResponseWriter, r *http.Request, body map[string]any) {
 	id := f.newID()
 	c := &fakeCode{device: body["device_id"].(string), name: body["name"], code: body["code"], startsAt: body["starts_at"],
-		endsAt: body["ends_at"], managed: true, status: "setting"}
+		endsAt: body["ends_at"], key: body["common_code_key"], managed: true, status: "setting"}
 	c.external, _ = body["is_external_modification_allowed"].(bool)
 	if c.name == nil {
 		c.name = "New Access Code"
@@ -180,7 +181,7 @@ func (f *fake) convertCode(w http.ResponseWriter, r *http.Request, body map[stri
 	f.onCode(w, r, body, func(_ string, c *fakeCode) map[string]any {
 		c.external, _ = body["is_external_modification_allowed"].(bool)
 		done := map[string]any{}
-		f.attempt(done, "CONVERT_ACCESS_CODE_TO_MANAGED", func() { c.managed, c.status = true, "set" })
+		f.attempt(done, "CONVERT_ACCESS_CODE_TO_MANAGED", func() { c.managed, c.status, c.key = true, "set", nil })
 		return done
 	})
 }

@@ -61,7 +61,7 @@ func (d *unmanagedAccessCodesDataSource) Schema(_ context.Context, _ datasource.
 			"*Adopt existing codes* says why, and what to do instead.",
 		Attributes: map[string]schema.Attribute{
 			"device_id": schema.StringAttribute{
-				Required: true, MarkdownDescription: "The lock whose codes are listed.", Validators: []validator.String{isNotEmpty{"Name a lock; the data source deviceaccess_devices lists those there are."}},
+				Required: true, MarkdownDescription: "The lock whose codes are listed.", Validators: []validator.String{isIdentifier{"Name a lock; the data source deviceaccess_devices lists those there are."}},
 			},
 			"access_codes": schema.ListNestedAttribute{
 				Computed:            true,

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -142,7 +143,32 @@ func (v isNotEmpty) refuse(diags *diag.Diagnostics, attribute path.Path) {
 	refuseAt(diags, attribute, "Check the value", fmt.Sprintf("`%s` is empty. %s", attribute, v.instead))
 }
 
-// goesWith checks that another attribute is set beside this one; its error says what to do. While the other is not
+// isIdentifier checks that an identifier is there and is spelt as servers answer it. They take a UUID in capitals, too, but
+// whatever compares it with their answers would take it for another one: a code that may be on a lock for one that is to go.
+type isIdentifier struct{ instead string }
+
+func (isIdentifier) Description(context.Context) string {
+	return "a UUID in small letters, with hyphens"
+}
+func (v isIdentifier) MarkdownDescription(c context.Context) string { return v.Description(c) }
+
+func (v isIdentifier) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	isNotEmpty(v).ValidateString(ctx, req, resp)
+	if problem := misspelt(req.ConfigValue.ValueString()); problem != "" {
+		refuseAt(&resp.Diagnostics, req.Path, "Check the identifier", problem)
+	}
+}
+
+// misspelt says how to write an identifier that is a UUID in another spelling than that of servers, and "" of all others:
+// what else servers have for identifiers is their own affair.
+func misspelt(id string) string {
+	if uuid.Validate(id) != nil || uuid.MustParse(id).String() == id {
+		return ""
+	}
+	return fmt.Sprintf("%q is not how servers spell this identifier, so that it would be taken for another one than they answer. Write %q.", id, uuid.MustParse(id))
+}
+
+// goesWith checks that another attribute is set beside this one; its error says what to do. While one of them is not
 // known, nothing is said.
 type goesWith struct{ other, instead string }
 
@@ -164,13 +190,13 @@ func (v goesWith) Description(context.Context) string           { return "only t
 func (v goesWith) MarkdownDescription(c context.Context) string { return v.Description(c) }
 
 func (v goesWith) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if !req.ConfigValue.IsNull() {
+	if isSet(req.ConfigValue) {
 		v.check(ctx, req.Config, req.Path, &resp.Diagnostics)
 	}
 }
 
 func (v goesWith) ValidateInt64(ctx context.Context, req validator.Int64Request, resp *validator.Int64Response) {
-	if !req.ConfigValue.IsNull() {
+	if isSet(req.ConfigValue) {
 		v.check(ctx, req.Config, req.Path, &resp.Diagnostics)
 	}
 }
