@@ -72,12 +72,18 @@ func (s *Service) reached(ctx context.Context, tx store.Tx, r store.AcsSystem) e
 }
 
 // doubted says for how long what was found on a system is not to be believed (0: it is): all users are gone at once,
-// although some are to be there, or all groups, although somebody is in one. Systems are empty for a moment after a
-// restart, and believing them loses what was wanted.
+// although some are to be there, or a group that somebody is to be in. Systems are empty for a moment after a
+// restart, or name things otherwise, and believing them loses what was wanted.
 func (s *Service) doubted(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, users []FoundUser, groups []FoundGroup) (time.Duration, error) {
 	now := s.access.Now()
+	there := refs{}
+	for _, g := range groups {
+		there[g.Ref] = true
+	}
 	emptied := len(users) == 0 && slices.ContainsFunc(rows, func(u store.AcsUser) bool { return u.Applied != nil && u.DeletingAt == nil }) ||
-		len(groups) == 0 && slices.ContainsFunc(rows, func(u store.AcsUser) bool { return len(u.GroupRefs) > 0 && u.DeletingAt == nil })
+		slices.ContainsFunc(rows, func(u store.AcsUser) bool {
+			return u.DeletingAt == nil && (u.IsManaged || len(groups) == 0) && slices.ContainsFunc(u.GroupRefs, func(ref string) bool { return !there[ref] })
+		})
 	since := r.EmptiedAt
 	switch {
 	case !emptied && since == nil:

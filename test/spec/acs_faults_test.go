@@ -259,7 +259,7 @@ func TestAccessSystemThatIsAskedTooOftenIsLeftAlone(t *testing.T) {
 // A group may go just before somebody is put into it: without it the user is another one, which nobody has refused.
 func TestAcsUserIsTriedWithoutTheGroupThatIsGone(t *testing.T) {
 	t.Parallel()
-	l := newLiar(t)
+	l := newLiar(t, apptest.WithAccess(func(o *access.Options) { o.EmptyDoubt = time.Millisecond }))
 	var ref string
 	for _, g := range l.control(http.MethodGet, "/memory", nil)["groups"].([]any) {
 		if g := g.(map[string]any); g["name"] == "Everyone" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -259,7 +260,7 @@ func TestAcsUserSaysWhatGoesWrongAndIsTriedAgain(t *testing.T) {
 
 func TestWhatIsDoneAtTheAccessSystemIsNoticed(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.EmptyDoubt = time.Millisecond }))
 	y := s.AccessSystem(t)
 	found := func() (names []string) {
 		t.Helper()

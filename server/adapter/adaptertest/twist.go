@@ -10,7 +10,7 @@ import (
 )
 
 // absurd is what a gateway that is broken, or lies, may have in any place.
-var absurd = []string{`null`, `true`, `-1`, `0`, `9223372036854775807`, `1e300`, `0.5`, `""`, `"2"`, `"\u0000"`, `[]`, `[null]`, `[[]]`, `{}`, `{"":null}`, `{"1":null}`}
+var absurd = []string{`null`, `true`, `-1`, `0`, `9223372036854775807`, `1e300`, `0.5`, `""`, `"2"`, `"\u0000"`, `"."`, `"2026-01-01T00:00:00+24:00"`, `"99999-01-01T00:00:00Z"`, `"0000-01-01T00:00:00Z"`, `[]`, `[null]`, `[[]]`, `{}`, `{"":null}`, `{"1":null}`}
 
 // Twists are the texts that come of a JSON text by one change: something absurd in the place of a value, which may be all of it, or a
 // member that is missing. The name says what was changed.
