@@ -26,7 +26,7 @@ func (d *devicesDataSource) Schema(_ context.Context, _ datasource.SchemaRequest
 		Attributes: map[string]schema.Attribute{
 			"device_type": schema.StringAttribute{Optional: true, MarkdownDescription: "Only devices of this type, such as `august_lock`."},
 			"connected_account_id": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{isIdentifier{"Name an account, or leave it out."}},
+				Optional: true, Validators: []validator.String{isFilter{}},
 				MarkdownDescription: "Only devices of this account at a vendor.",
 			},
 			"search": schema.StringAttribute{Optional: true, MarkdownDescription: "Only devices whose name contains this text. Case does not matter."},

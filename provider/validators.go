@@ -159,6 +159,20 @@ func (v isIdentifier) ValidateString(ctx context.Context, req validator.StringRe
 	}
 }
 
+// isFilter is isIdentifier for a condition of a list: an empty one is none.
+type isFilter struct{}
+
+func (isFilter) Description(ctx context.Context) string { return isIdentifier{}.Description(ctx) }
+func (isFilter) MarkdownDescription(ctx context.Context) string {
+	return isIdentifier{}.Description(ctx)
+}
+
+func (isFilter) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.ValueString() != "" {
+		isIdentifier{}.ValidateString(ctx, req, resp)
+	}
+}
+
 // misspelt says how to write an identifier that is a UUID in another spelling than that of servers, and "" of all others:
 // what else servers have for identifiers is their own affair.
 func misspelt(id string) string {

@@ -179,11 +179,11 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Fa
 }
 
 // RecordUnreachable notes that the device could not be read or written: offline, as its vendor says, or for
-// a reason that says nothing about it. No attempt of a code is burnt by that. It returns how often in a row
+// a reason that says nothing about it; unread: it was not even read. No attempt of a code is burnt by that. It returns how often in a row
 // it has happened, and when something is to be told of it.
-func (s *Service) RecordUnreachable(ctx context.Context, h Holder, device uuid.UUID, offline bool) (failures int, tell *time.Time, err error) {
+func (s *Service) RecordUnreachable(ctx context.Context, h Holder, device uuid.UUID, offline, unread bool) (failures int, tell *time.Time, err error) {
 	err = s.onDevice(ctx, h, device, "record a failed read", func(t *deviceTx) error {
-		n, err := t.tx.SetDeviceFailed(ctx, device)
+		n, err := t.tx.SetDeviceFailed(ctx, store.SetDeviceFailedParams{DeviceID: device, Unread: unread})
 		failures = int(n)
 		if err != nil || !offline || !t.d.Online {
 			return err

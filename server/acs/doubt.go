@@ -96,7 +96,13 @@ func (s *Service) doubted(ctx context.Context, tx store.Tx, r store.AcsSystem, r
 			return 0, err
 		}
 	}
-	return max(since.Add(s.access.EmptyDoubt()).Sub(now), 0), nil
+	if wait := since.Add(s.access.EmptyDoubt()).Sub(now); wait > 0 {
+		return wait, nil
+	}
+	if len(groups) == 0 { // it may say of users that they are in groups that it does not have, for ever
+		return 0, nil
+	}
+	return 0, tx.SetAcsSystemEmptied(ctx, store.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID}) // the next time is another
 }
 
 // onItsWay is for how long a user that was sent to its system, and has not shown, may still arrive.

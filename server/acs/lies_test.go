@@ -122,6 +122,31 @@ func TestDoubtBeginsAnewWhenASystemWasAway(t *testing.T) {
 	}
 }
 
+// That one group is gone is believed after a while, which is no reason to believe that all users are the next time.
+func TestWhatIsBelievedAtLastEndsItsDoubt(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.groups = h.groups[1:]
+	look := func(users []acs.FoundUser) time.Duration {
+		t.Helper()
+		_, later, err := h.s.RecordContent(t.Context(), alone{}, h.system, users, h.groups, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return later
+	}
+	if wait := look(h.users); wait != 15*time.Second {
+		t.Errorf("that her group is gone is doubted for %s", wait)
+	}
+	h.now = h.now.Add(time.Minute)
+	if wait := look(h.users); wait != 0 {
+		t.Errorf("that her group is gone is still doubted for %s", wait)
+	}
+	if wait := look(nil); wait != 15*time.Second {
+		t.Errorf("that all users are gone is doubted for %s", wait)
+	}
+}
+
 // A person who was deleted while the system was gone passes when it is back, until somebody takes care.
 func TestDeletionsOutliveASystemThatIsGone(t *testing.T) {
 	t.Parallel()

@@ -61,6 +61,21 @@ func Aside(ctx context.Context, wait func() error) error {
 	return v.take(ctx)
 }
 
+// Again lets the request of ctx, whose answer has begun, work on more of it in a turn of its own, as what costs much. It fails as work
+// does, with ErrBusy, or as ctx.
+func Again(ctx context.Context, work func() error) error {
+	v, ok := ctx.Value(visitKey{}).(*visit)
+	if !ok || !v.inTurn {
+		return work()
+	}
+	v.resume()
+	defer v.done()
+	if err := v.take(ctx); err != nil {
+		return err
+	}
+	return work()
+}
+
 // body is what is being received.
 type body struct {
 	io.ReadCloser

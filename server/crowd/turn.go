@@ -220,6 +220,14 @@ func (v *visit) done() {
 	v.yield()
 }
 
+// resume lets a turn be taken once more, after done.
+func (v *visit) resume() {
+	v.crowd.mu.Lock()
+	defer v.crowd.mu.Unlock()
+	v.yield()
+	v.over, v.kind = false, heavy
+}
+
 // yield gives the turn to the next; with the lock held.
 func (v *visit) yield() {
 	if !v.turned {

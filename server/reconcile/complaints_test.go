@@ -189,13 +189,26 @@ func TestComplaints(t *testing.T) {
 			b.read(found("k1", "2580"), found("k2", "4711"))
 			clock.pass(time.Hour)
 			b.read()
-			_, _, err := b.access.RecordUnreachable(b.Context(), holder{}, b.id(), false)
+			_, _, err := b.access.RecordUnreachable(b.Context(), holder{}, b.id(), false, true)
 			b.must(err)
 			clock.pass(time.Hour)
 			b.read()
 			b.quiet(mine, clock, 0)
 			if got := b.unmanaged(); len(got) != 1 {
 				b.Errorf("the code of somebody else's was lost: %v", got)
+			}
+		},
+		"list stays empty while writes fail": func(b byHand, clock *testClock) {
+			b.on("2580", "k1")
+			b.read(found("k1", "2580"), found("k2", "4711"))
+			clock.pass(time.Hour)
+			b.read()
+			_, _, err := b.access.RecordUnreachable(b.Context(), holder{}, b.id(), false, false)
+			b.must(err)
+			clock.pass(time.Minute)
+			b.read()
+			if got := b.unmanaged(); len(got) != 0 {
+				b.Errorf("a lock that stays empty is not believed: %v", got)
 			}
 		},
 		"codes vanish seconds after they were set": func(b byHand, clock *testClock) {

@@ -23,6 +23,7 @@ type pass struct {
 	ref     adapter.DeviceRef
 	gap     time.Duration // the least time between two writes
 	written time.Time     // when the last one ended
+	unread  bool          // the read has failed
 }
 
 // drainDevice brings a device as far as it can be brought now, and says when to look again.
@@ -66,6 +67,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 	}
 	// No write before a good read: what is on the device decides what is to be written.
 	if err := p.read(ctx, w.Seq); err != nil {
+		p.unread = true
 		return p.unreachable(ctx, w, err)
 	}
 	seq := w.Seq
@@ -334,7 +336,7 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 			return 0, err
 		}
 	}
-	failures, tell, err := p.access.RecordUnreachable(ctx, p.lease, p.device.ID, offline)
+	failures, tell, err := p.access.RecordUnreachable(ctx, p.lease, p.device.ID, offline, p.unread)
 	if err != nil {
 		return 0, err
 	}

@@ -21,7 +21,7 @@ func (b byHand) goes(online bool) {
 		b.read()
 		return
 	}
-	_, _, err := b.access.RecordUnreachable(b.Context(), holder{}, b.id(), true)
+	_, _, err := b.access.RecordUnreachable(b.Context(), holder{}, b.id(), true, true)
 	b.must(err)
 }
 

@@ -75,7 +75,7 @@ func TestCodeIsTakenOffALockThatWasOfflineAtItsEnd(t *testing.T) {
 		t.Fatalf("there is %q to do", w.Action)
 	}
 	for range 10 {
-		if _, _, err := b.access.RecordUnreachable(t.Context(), holder{}, b.id(), true); err != nil {
+		if _, _, err := b.access.RecordUnreachable(t.Context(), holder{}, b.id(), true, true); err != nil {
 			t.Fatal(err)
 		}
 		clock.pass(10 * time.Minute)

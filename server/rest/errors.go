@@ -151,6 +151,9 @@ func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
 		e.logCause(x, err)
 	}
 	if x.status != 0 { // too late: the answer has begun
+		if x.failure = f.kind; f.status < http.StatusInternalServerError {
+			e.logCause(x, err)
+		}
 		x.torn = x.unread == nil // it must not look whole
 		return
 	}

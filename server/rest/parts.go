@@ -13,6 +13,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 )
 
 const (
@@ -84,7 +85,11 @@ func (r rows) rest(w io.Writer) (last part, err error) {
 	for left := r.limit - last.n; last.more && left > 0; left -= last.n {
 		text := bytes.NewBufferString(",")
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), answerWithin) // of this part: whoever reads slowly is served
-		next, err := r.read(ctx, text, last.last, left)
+		var next part
+		err := crowd.Again(ctx, func() (err error) {
+			next, err = r.read(ctx, text, last.last, left)
+			return err
+		})
 		cancel()
 		if err != nil {
 			return last, err

@@ -1048,12 +1048,18 @@ func (q *Queries) SetDeviceAutoLock(ctx context.Context, arg SetDeviceAutoLockPa
 }
 
 const setDeviceFailed = `-- name: SetDeviceFailed :one
-update devices set failures = failures + 1, read_needed = true, emptied_at = null where device_id = $1 returning failures
+update devices set failures = failures + 1, read_needed = true, emptied_at = case when not $1::boolean then emptied_at end
+where device_id = $2 returning failures
 `
 
-// What it says when it is back is doubted anew.
-func (q *Queries) SetDeviceFailed(ctx context.Context, deviceID uuid.UUID) (int32, error) {
-	row := q.db.QueryRow(ctx, setDeviceFailed, deviceID)
+type SetDeviceFailedParams struct {
+	Unread   bool
+	DeviceID uuid.UUID
+}
+
+// What it says once it can be read again is doubted anew; writes say nothing about that.
+func (q *Queries) SetDeviceFailed(ctx context.Context, arg SetDeviceFailedParams) (int32, error) {
+	row := q.db.QueryRow(ctx, setDeviceFailed, arg.Unread, arg.DeviceID)
 	var failures int32
 	err := row.Scan(&failures)
 	return failures, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -61,15 +60,13 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.Acc
 	if err != nil {
 		return 0, err
 	}
-	leave = sync.OnceFunc(leave)
-	defer leave()
+	leave() // it is kept with that of the answer
 	users, groups, entrances := describe(content)
 	todo, later, err := d.acs.RecordContent(ctx, lease, system.ID, users, groups, entrances)
 	if err != nil {
 		return 0, err
 	}
-	leave() // it is written down
-	release()
+	release() // it is written down
 	pause := jittered(d.opt.SystemEvery)
 	if later > 0 {
 		pause = min(pause, later)

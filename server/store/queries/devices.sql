@@ -160,8 +160,9 @@ update devices set last_good_read_at = now(), failures = 0, reread_at = @reread_
 where device_id = @device_id;
 
 -- name: SetDeviceFailed :one
--- What it says when it is back is doubted anew.
-update devices set failures = failures + 1, read_needed = true, emptied_at = null where device_id = @device_id returning failures;
+-- What it says once it can be read again is doubted anew; writes say nothing about that.
+update devices set failures = failures + 1, read_needed = true, emptied_at = case when not @unread::boolean then emptied_at end
+where device_id = @device_id returning failures;
 
 -- name: DeviceDue :one
 select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = @device_id;
