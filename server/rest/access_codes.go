@@ -3,7 +3,6 @@ package rest
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -62,20 +61,7 @@ func (h *handlers) ListAccessCodes(ctx context.Context, r ListAccessCodesRequest
 	list, err := inParts(ctx, page.Page, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
 		return h.access.ListCodes(ctx, p, filter, part)
 	}, codePosition, toAccessCode, "access_codes")
-	return codesPage{list, page}, err
-}
-
-type codesPage struct {
-	rows
-	page page
-}
-
-func (c codesPage) VisitListAccessCodesResponse(w http.ResponseWriter) error {
-	return c.answer(w, c.page.end)
-}
-
-func (c codesPage) VisitListUnmanagedAccessCodesResponse(w http.ResponseWriter) error {
-	return c.VisitListAccessCodesResponse(w)
+	return longPage{list, page}, err
 }
 
 func codePosition(c access.Code) (time.Time, uuid.UUID) { return c.CreatedAt, c.ID }

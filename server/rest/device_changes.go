@@ -57,7 +57,7 @@ func (h *handlers) ListUnmanagedDevices(ctx context.Context, r ListUnmanagedDevi
 		return h.access.ListDevices(ctx, p, filter, part)
 	},
 		devicePosition, toUnmanagedDevice, "devices")
-	return devicesPage{list, page}, err
+	return longPage{list, page}, err
 }
 
 func (h *handlers) GetUnmanagedDevice(ctx context.Context, r GetUnmanagedDeviceRequestObject) (GetUnmanagedDeviceResponseObject, error) {

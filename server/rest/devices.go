@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -25,24 +24,10 @@ func (h *handlers) ListDevices(ctx context.Context, r ListDevicesRequestObject) 
 	list, err := inParts(ctx, page.Page, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
 		return h.access.ListDevices(ctx, p, deviceFilter(*r.Body), part)
 	}, devicePosition, toDevice, "devices")
-	return devicesPage{list, page}, err
+	return longPage{list, page}, err
 }
 
 func devicePosition(d access.Device) (time.Time, uuid.UUID) { return d.CreatedAt, d.ID }
-
-// devicesPage and codesPage are the answers of lists that may be long.
-type devicesPage struct {
-	rows
-	page page
-}
-
-func (d devicesPage) VisitListDevicesResponse(w http.ResponseWriter) error {
-	return d.answer(w, d.page.end)
-}
-
-func (d devicesPage) VisitListUnmanagedDevicesResponse(w http.ResponseWriter) error {
-	return d.VisitListDevicesResponse(w)
-}
 
 func deviceFilter(r api.ListDevicesRequest) access.DeviceFilter {
 	return access.DeviceFilter{

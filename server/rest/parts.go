@@ -144,4 +144,19 @@ type paged struct {
 	Pagination api.Pagination `json:"pagination"`
 }
 
-func (p page) end(last part) any { return paged{true, p.pagination(last.more, last.last)} }
+// longPage is the answer of a list with pages that may be long.
+type longPage struct {
+	rows
+	page page
+}
+
+func (l longPage) write(w http.ResponseWriter) error {
+	return l.answer(w, func(last part) any { return paged{true, l.page.pagination(last.more, last.last)} })
+}
+
+func (l longPage) VisitListDevicesResponse(w http.ResponseWriter) error          { return l.write(w) }
+func (l longPage) VisitListUnmanagedDevicesResponse(w http.ResponseWriter) error { return l.write(w) }
+func (l longPage) VisitListAccessCodesResponse(w http.ResponseWriter) error      { return l.write(w) }
+func (l longPage) VisitListUnmanagedAccessCodesResponse(w http.ResponseWriter) error {
+	return l.write(w)
+}

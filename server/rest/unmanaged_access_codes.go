@@ -20,7 +20,7 @@ func (h *handlers) ListUnmanagedAccessCodes(ctx context.Context, r ListUnmanaged
 	list, err := inParts(ctx, page.Page, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
 		return h.access.ListCodes(ctx, p, access.CodeFilter{DeviceID: r.Body.DeviceID, Search: r.Body.Search}, part)
 	}, codePosition, toUnmanagedAccessCode, "access_codes")
-	return codesPage{list, page}, err
+	return longPage{list, page}, err
 }
 
 func (h *handlers) GetUnmanagedAccessCode(ctx context.Context, r GetUnmanagedAccessCodeRequestObject) (GetUnmanagedAccessCodeResponseObject, error) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -19,7 +18,7 @@ func TestGuessesAreLimitedUnlessSomebodySaysOtherwise(t *testing.T) {
 	}
 	refused := 0
 	for n := range tries {
-		res := p.guess(r.URL+"/devices/list", fmt.Sprint("seam_guess", n))
+		res, _ := p.send(r.URL+"/devices/list", fmt.Sprint("seam_guess", n), "{}")
 		switch wait, _ := strconv.Atoi(res.Header.Get("Retry-After")); {
 		case res.StatusCode == http.StatusTooManyRequests && wait > 0:
 			refused++
@@ -36,20 +35,4 @@ func TestGuessesAreLimitedUnlessSomebodySaysOtherwise(t *testing.T) {
 	if status := p.post(r, r.APIKey, "/workspaces/get", "{}", nil); status != http.StatusOK {
 		t.Errorf("a key that was good from there before is answered %d", status)
 	}
-}
-
-func (p *program) guess(url, key string) *http.Response {
-	p.Helper()
-	req, err := http.NewRequestWithContext(p.Context(), http.MethodPost, url, strings.NewReader("{}"))
-	if err != nil {
-		p.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		p.Fatal(err)
-	}
-	res.Body.Close()
-	return res
 }

@@ -145,7 +145,19 @@ func (p *program) until(what string, ok func() bool) {
 // post calls the API.
 func (p *program) post(r ready, key, path, body string, out any) int {
 	p.Helper()
-	req, err := http.NewRequestWithContext(p.Context(), http.MethodPost, r.URL+path, strings.NewReader(body))
+	res, raw := p.send(r.URL+path, key, body)
+	if out != nil {
+		if err := json.Unmarshal(raw, out); err != nil {
+			p.Fatalf("%s: %s", path, raw)
+		}
+	}
+	return res.StatusCode
+}
+
+// send is post of which all that came back counts.
+func (p *program) send(url, key, body string) (*http.Response, []byte) {
+	p.Helper()
+	req, err := http.NewRequestWithContext(p.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -160,12 +172,7 @@ func (p *program) post(r ready, key, path, body string, out any) int {
 	if err != nil {
 		p.Fatal(err)
 	}
-	if out != nil {
-		if err := json.Unmarshal(raw, out); err != nil {
-			p.Fatalf("%s: %s", path, raw)
-		}
-	}
-	return res.StatusCode
+	return res, raw
 }
 
 func (p *program) stop(cmd *exec.Cmd) {
