@@ -45,6 +45,7 @@ var parts = []part{
 	}},
 	{"terraform", true, measureTerraform},
 	{"imports", true, measureImports},
+	{"guesses", true, measureGuesses},
 	{"lists", false, func(ctx context.Context, o options) ([]figure, error) {
 		return measureLists(ctx, o.rounds, o.rows, o.only)
 	}},

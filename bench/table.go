@@ -15,11 +15,13 @@ type figure struct {
 	aim         aim
 }
 
-// aim is what a ratio is to be at least, or at most; zero is nothing in particular.
+// aim is what a ratio is to be at least, and at most; zero is nothing in particular.
 type aim struct{ atLeast, atMost float64 }
 
 func (a aim) String() string {
 	switch {
+	case a.atLeast > 0 && a.atMost > 0:
+		return fmt.Sprintf("%g to %g", a.atLeast, a.atMost)
 	case a.atLeast > 0:
 		return fmt.Sprintf("≥ %.1f", a.atLeast)
 	case a.atMost > 0:

@@ -16,6 +16,9 @@ func TestTableSaysWhatFallsShort(t *testing.T) {
 		"too slow":          {[]float64{0.5, 0.59, 0.9}, aim{atLeast: 0.6}, "SHORT"},
 		"short enough":      {[]float64{1.1, 1.2}, aim{atMost: 1.2}, "kept"},
 		"too long":          {[]float64{1.1, 1.2, 1.3, 1.4}, aim{atMost: 1.2}, "SHORT"},
+		"as long as it":     {[]float64{1.0, 0.95}, aim{0.95, 1.05}, "kept"},
+		"shorter than it":   {[]float64{0.94, 0.94}, aim{0.95, 1.05}, "SHORT"},
+		"longer than it":    {[]float64{1.06, 1.06}, aim{0.95, 1.05}, "SHORT"},
 		"nothing aimed at":  {[]float64{4}, aim{}, ""},
 		"of an even number": {[]float64{0.5, 0.7}, aim{atLeast: 0.6}, "kept"},
 	} {

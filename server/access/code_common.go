@@ -25,7 +25,12 @@ type NewCodes struct {
 type place struct {
 	device store.Device
 	taken  []store.TakenOnDeviceRow
+	unread bool // what is on it was not read
 }
+
+// mostTaken is how many codes that are on devices are kept for one request, some 2 MB. Of further devices they are read
+// when they are needed: five hundred of five thousand codes each are 250 MB.
+const mostTaken = 20_000
 
 // CreateCodes writes down a code for each of the devices, or for none. A PIN that is chosen here is one that all
 // take, and the codes share a key then.
@@ -56,7 +61,7 @@ func (s *Service) CreateCodes(ctx context.Context, p Principal, n NewCodes) (cod
 			if n.OwnPINs {
 				sharing = slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return capabilities(places[id].device).ProviderPIN })
 			}
-			one.PIN, err = s.sharedPIN(sharing, places, n.PreferredLength)
+			one.PIN, err = s.sharedPIN(ctx, tx, sharing, places, n.PreferredLength)
 			switch {
 			case err != nil && !n.OwnPINs:
 				return err
@@ -81,6 +86,10 @@ func (s *Service) CreateCodes(ctx context.Context, p Principal, n NewCodes) (cod
 
 // createShared creates a code on one of the devices: with the PIN that is shared or, if it may, with one of its own.
 func (s *Service) createShared(ctx context.Context, tx store.Tx, at place, n NewCode, mayDiffer bool) (Code, error) {
+	at, err := at.read(ctx, tx)
+	if err != nil {
+		return Code{}, err
+	}
 	row, err := s.newCode(at.device, at.taken, n)
 	if e, ok := asError(err); ok && mayDiffer && n.PIN != "" && aboutPIN(e) {
 		n.PIN, n.CommonCodeKey = "", ""
@@ -117,17 +126,33 @@ func onDeviceError(err error, device uuid.UUID) error {
 	return &named
 }
 
-// lockPlaces locks the devices, in the same order whoever asks, and reads what is on them.
+// lockPlaces locks the devices, in the same order whoever asks, and reads what is on the first of them.
 func lockPlaces(ctx context.Context, tx store.Tx, p Principal, ids []uuid.UUID) (map[uuid.UUID]place, error) {
-	places := map[uuid.UUID]place{}
+	places, taken := map[uuid.UUID]place{}, 0
 	for _, id := range slices.SortedFunc(slices.Values(ids), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
-		at, err := lockPlace(ctx, tx, p, id)
+		var at place
+		var err error
+		if taken < mostTaken {
+			at, err = lockPlace(ctx, tx, p, id)
+		} else {
+			at.unread = true
+			at.device, err = lockManagedDevice(ctx, tx, p, id)
+		}
 		if err != nil {
 			return nil, err
 		}
 		places[id] = at
+		taken += len(at.taken)
 	}
 	return places, nil
+}
+
+// read is the place with what is on it, which its lock keeps as it is.
+func (at place) read(ctx context.Context, tx store.Tx) (_ place, err error) {
+	if at.unread {
+		at.taken, err = tx.TakenOnDevice(ctx, at.device.DeviceID)
+	}
+	return at, err
 }
 
 // lockPlace is lockManagedDevice for a device that is to get a code.
@@ -161,7 +186,7 @@ func mayWorkOn(d store.Device, id uuid.UUID, p Principal, err error) error {
 
 // sharedPIN makes a PIN that all the devices take, of the preferred length if all take that, else of the shortest.
 // It fails with Invalid (code_cannot_be_shared).
-func (s *Service) sharedPIN(ids []uuid.UUID, places map[uuid.UUID]place, preferred int) (string, error) {
+func (s *Service) sharedPIN(ctx context.Context, tx store.Tx, ids []uuid.UUID, places map[uuid.UUID]place, preferred int) (string, error) {
 	refuse := func(format string, args ...any) error {
 		return &Error{Kind: Invalid, Type: "code_cannot_be_shared", Field: "device_ids", Message: fmt.Sprintf(format, args...) +
 			" Leave it out, or give each device a code of its own with behavior_when_code_cannot_be_shared create_random_code."}
@@ -190,27 +215,46 @@ func (s *Service) sharedPIN(ids []uuid.UUID, places map[uuid.UUID]place, preferr
 	if slices.Contains(lengths, preferred) {
 		length = preferred
 	}
-	all, there := make([]Capabilities, len(ids)), make([]map[string]bool, len(ids))
+	all := make([]Capabilities, len(ids))
 	for i, id := range ids {
-		all[i], there[i] = capabilities(places[id].device), pinsOf(places[id].taken)
+		all[i] = capabilities(places[id].device)
 	}
-	for range 1000 {
-		pin, err := randomPIN(length)
+	for _, many := range []int{1, 10, 100, 900} { // mostly one is enough
+		var pins []string
+		for range many {
+			pin, err := randomPIN(length)
+			if err != nil {
+				return "", err
+			}
+			if !slices.ContainsFunc(all, func(caps Capabilities) bool { return !fits(pin, caps) }) {
+				pins = append(pins, pin)
+			}
+		}
+		free, err := s.freeOnAll(ctx, tx, ids, places, pins)
 		if err != nil {
 			return "", err
 		}
-		if slices.ContainsFunc(all, func(caps Capabilities) bool { return !fits(pin, caps) }) { // which costs less to find out
-			continue
-		}
-		taken := false
-		for i := 0; i < len(ids) && !taken; i++ {
-			taken = there[i][s.pinOn(ids[i], pin)]
-		}
-		if !taken {
-			return pin, nil
+		if len(free) > 0 {
+			return free[0], nil
 		}
 	}
 	return "", refuse("No code was found that all the devices take.")
+}
+
+// freeOnAll are those of the PINs that none of the devices has.
+func (s *Service) freeOnAll(ctx context.Context, tx store.Tx, ids []uuid.UUID, places map[uuid.UUID]place, pins []string) ([]string, error) {
+	for _, id := range ids {
+		if len(pins) == 0 {
+			break
+		}
+		at, err := places[id].read(ctx, tx)
+		if err != nil {
+			return nil, err
+		}
+		there := pinsOf(at.taken)
+		pins = slices.DeleteFunc(pins, func(pin string) bool { return there[s.pinOn(id, pin)] })
+	}
+	return pins, nil
 }
 
 // joinKey gives a new code the PIN of those that have its key already. It fails with Invalid where another was asked

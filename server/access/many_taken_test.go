@@ -1,0 +1,105 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// What is on many full locks is not kept for a request that is about all of them, and counts all the same.
+func TestCodesForManyFullLocks(t *testing.T) {
+	t.Parallel()
+	const full = 5000
+	db, err := store.Open(t.Context(), storetest.New(t), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	keys, err := seal.New(seal.NewMaster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	waker, err := work.NewWaker(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(db, keys, waker, Options{})
+	w, err := s.CreateWorkspace(t.Context(), "Full", "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := uuid.New()
+	if _, err := db.Pool.Exec(t.Context(), `insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed)
+		values ($1, $2, 'devicecloud', '', 'Full', '')`, account, w.ID); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for range mostTaken/full + 3 {
+		ids = append(ids, uuid.NewString())
+	}
+	slices.Sort(ids) // as they are locked: the last are those of which nothing is kept
+	for n, text := range ids {
+		id := uuid.MustParse(text)
+		if _, err := db.Pool.Exec(t.Context(), `
+			insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, capabilities, flags)
+			values ($1, $2, $3, $4, 'august_lock', 'simulated', '', '', '', '', true, '{"online_codes": true, "code_lengths": [4]}', '{}')`, id, w.ID, account, text); err != nil {
+			t.Fatal(err)
+		}
+		pins := make([]string, full)
+		for i := range pins {
+			pins[i] = fmt.Sprintf("%04d", i) // one half of all
+			if n < len(ids)-1 {
+				pins[i] = fmt.Sprint("elsewhere ", i)
+			}
+		}
+		if _, err := db.Pool.CopyFrom(t.Context(), pgx.Identifier{"access_codes"}, []string{"access_code_id", "workspace_id", "device_id", "is_managed", "status", "pin_mac"},
+			pgx.CopyFromSlice(full, func(i int) ([]any, error) {
+				return []any{uuid.New(), w.ID, id, false, "set", keys.MAC(pinScope(id), []byte(pins[i]))}, nil
+			})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := Principal{WorkspaceID: w.ID}
+	if err := db.InTx(t.Context(), func(tx store.Tx) error {
+		parsed := make([]uuid.UUID, len(ids))
+		for i, id := range ids {
+			parsed[len(ids)-1-i] = uuid.MustParse(id)
+		}
+		places, err := lockPlaces(t.Context(), tx, p, parsed)
+		kept := 0
+		for _, at := range places {
+			kept += len(at.taken)
+		}
+		if kept > mostTaken+full {
+			t.Errorf("%d codes are kept, and there is to be room for %d", kept, mostTaken)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.CreateCodes(t.Context(), p, NewCodes{NewCode: NewCode{PIN: "1234"}, DeviceIDs: ids})
+	var refused *Error
+	if !errors.As(err, &refused) || refused.Type != "duplicate_access_code" || refused.Data["device_id"] != uuid.MustParse(ids[len(ids)-1]) {
+		t.Errorf("a PIN that the last one has: %v", err)
+	}
+	for range 3 {
+		codes, err := s.CreateCodes(t.Context(), p, NewCodes{DeviceIDs: ids})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range codes {
+			if *c.PIN != *codes[0].PIN || *c.PIN < "5000" {
+				t.Error("a PIN that is not the same for all, or that the last one has")
+			}
+		}
+	}
+}
