@@ -76,16 +76,11 @@ func (s *Service) FanOut(ctx context.Context, h Holder, workspace, after uuid.UU
 
 // wakeWebhooks returns those that are looked at now; one that is paused is looked at when the pause ends.
 func (s *Service) wakeWebhooks(ctx context.Context, tx store.Tx, ids []uuid.UUID) (woken []uuid.UUID, err error) {
-	rows, err := tx.WakeWebhooks(ctx, ids)
-	if err != nil {
+	if woken, err = tx.WakeWebhooks(ctx, ids); err != nil {
 		return nil, err
 	}
-	for _, r := range rows {
-		if !r.Due {
-			continue
-		}
-		woken = append(woken, r.WebhookID)
-		if err := s.waker.Wake(ctx, tx, EndpointLane, r.WebhookID); err != nil {
+	for _, id := range woken {
+		if err := s.waker.Wake(ctx, tx, EndpointLane, id); err != nil {
 			return nil, err
 		}
 	}
@@ -140,27 +135,40 @@ func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, erro
 
 // Delivery is an event that is due at a webhook.
 type Delivery struct {
-	Event Event
-	Step  int // attempts made since it was created or replayed
+	Event  Event
+	Step   int  // attempts made since it was created or replayed
+	Size   int  // bytes of what the event carries
+	Unread bool // of the event there is no more than its head: GetDue reads it
 }
 
-// DueDeliveries lists what is due at a webhook, the longest due first, without the events that are busy.
-func (s *Service) DueDeliveries(ctx context.Context, webhook uuid.UUID, busy []uuid.UUID, limit int) ([]Delivery, error) {
+// DueDeliveries lists what is due at a webhook, the longest due first, without the events that are busy. Together they carry so
+// many bytes at most; those beyond are Unread.
+func (s *Service) DueDeliveries(ctx context.Context, webhook uuid.UUID, busy []uuid.UUID, limit, bytes int) ([]Delivery, error) {
 	if busy == nil {
 		busy = []uuid.UUID{}
 	}
-	rows, err := s.db.DueDeliveries(ctx, store.DueDeliveriesParams{WebhookID: webhook, Busy: busy, MaxRows: int32(min(limit, 1<<30))})
+	rows, err := s.db.DueDeliveries(ctx, store.DueDeliveriesParams{WebhookID: webhook, Busy: busy, MaxRows: int32(min(limit, 1<<30)), MaxBytes: int32(min(bytes, 1<<30))})
 	if err != nil {
 		return nil, fmt.Errorf("list the deliveries of webhook %s: %w", webhook, err)
 	}
 	out := make([]Delivery, len(rows))
 	for i, r := range rows {
-		if out[i].Event, err = s.toEvent(r.Event); err != nil {
+		out[i] = Delivery{Step: int(r.Step), Size: int(r.Size), Unread: r.Unread}
+		if out[i].Event, err = s.toEvent(store.Event{EventID: r.EventID, EventType: r.EventType, WorkspaceID: r.WorkspaceID,
+			OccurredAt: r.OccurredAt, CreatedAt: r.CreatedAt, Payload: r.Payload, PinSealed: r.PinSealed}); err != nil {
 			return nil, err
 		}
-		out[i].Step = int(r.Step)
 	}
 	return out, nil
+}
+
+// GetDue reads the event of a delivery.
+func (s *Service) GetDue(ctx context.Context, event uuid.UUID) (Event, error) {
+	r, err := s.db.DueEvent(ctx, event)
+	if err != nil {
+		return Event{}, fmt.Errorf("read the event %s: %w", event, err)
+	}
+	return s.toEvent(r)
 }
 
 // ScheduleWebhook works out when the webhook is to be looked at next; nil: when something happens.

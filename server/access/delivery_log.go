@@ -50,6 +50,11 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 		arg.Errors = append(arg.Errors, storable(a.Error))
 		arg.Excerpts = append(arg.Excerpts, excerpt)
 	}
+	if health.Failures == 0 && health.Pause == 0 && health.Disable == "" {
+		if recorded, err := s.recordOfHealthy(ctx, h, arg); err != nil || recorded {
+			return err
+		}
+	}
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
@@ -61,9 +66,6 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 		if err := tx.RecordAttempts(ctx, arg); err != nil {
 			return err
 		}
-		if healthy := w.ConsecutiveFailures == 0 && w.FailingSince == nil && w.PausedUntil == nil; healthy && health.Failures == 0 && health.Pause == 0 && w.DisabledAt == nil {
-			return nil // as before
-		}
 		err = tx.SetEndpointHealth(ctx, store.SetEndpointHealthParams{WebhookID: webhook, Failures: int32(health.Failures),
 			Recovered: health.Recovered, Pause: health.Pause})
 		if err != nil {
@@ -71,7 +73,8 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 		}
 		switch {
 		case w.DisabledAt != nil: // meanwhile
-			return tx.HoldDeliveries(ctx, webhook)
+			_, err := tx.HoldDeliveries(ctx, store.HoldDeliveriesParams{WebhookID: webhook, MaxRows: holdBatch})
+			return err
 		case health.Disable != "":
 			return s.disable(ctx, tx, w, health.Disable)
 		}
@@ -86,12 +89,63 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 	return nil
 }
 
-// disable ends the sending to a webhook. The row must be locked.
+// recordOfHealthy is RecordDeliveries where nothing is new about the webhook: all was well, and is. It leaves the webhook to those who
+// have it locked to hand out more. false: it is to be locked, or deleted.
+func (s *Service) recordOfHealthy(ctx context.Context, h Holder, arg store.RecordAttemptsParams) (recorded bool, err error) {
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		recorded = false
+		if err := h.Check(ctx, tx); err != nil {
+			return err
+		}
+		w, err := tx.ShareWebhook(ctx, arg.WebhookID)
+		if err != nil || w.ConsecutiveFailures != 0 || w.FailingSince != nil || w.PausedUntil != nil || w.DisabledAt != nil {
+			return err
+		}
+		recorded = true
+		return tx.RecordAttempts(ctx, arg)
+	})
+	if store.IsNoRows(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("record deliveries to webhook %s: %w", arg.WebhookID, err)
+	}
+	return recorded, nil
+}
+
+// holdBatch is how many deliveries are held in one transaction. Nobody renews the lease that it has checked before it ends.
+const holdBatch = 5_000
+
+// HoldDeliveries holds what is pending at a webhook that is disabled, a batch of it, and says whether there may be more.
+func (s *Service) HoldDeliveries(ctx context.Context, h Holder, webhook uuid.UUID) (more bool, err error) {
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		more = false
+		if err := h.Check(ctx, tx); err != nil {
+			return err
+		}
+		w, err := tx.LockWebhook(ctx, webhook)
+		if err != nil || w.DisabledAt == nil {
+			return err
+		}
+		held, err := tx.HoldDeliveries(ctx, store.HoldDeliveriesParams{WebhookID: webhook, MaxRows: holdBatch})
+		more = held == holdBatch
+		return err
+	})
+	if store.IsNoRows(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("hold the deliveries to webhook %s: %w", webhook, err)
+	}
+	return more, nil
+}
+
+// disable ends the sending to a webhook. The row must be locked. What else is pending is left to HoldDeliveries.
 func (s *Service) disable(ctx context.Context, tx store.Tx, w store.Webhook, reason string) error {
 	if err := tx.DisableWebhook(ctx, store.DisableWebhookParams{WebhookID: w.WebhookID, Reason: &reason}); err != nil {
 		return err
 	}
-	if err := tx.HoldDeliveries(ctx, w.WebhookID); err != nil {
+	if _, err := tx.HoldDeliveries(ctx, store.HoldDeliveriesParams{WebhookID: w.WebhookID, MaxRows: holdBatch}); err != nil {
 		return err
 	}
 	fields := map[string]any{"webhook_id": w.WebhookID, "disabled_reason": reason}

@@ -33,11 +33,13 @@ func (q *Queries) CountOutbox(ctx context.Context, most int32) (int64, error) {
 }
 
 const countPending = `-- name: CountPending :one
-select count(*) filter (where p.failing)::bigint as failing, count(*) filter (where not p.failing)::bigint as healthy from (
-  select w.consecutive_failures > 0 as failing from webhooks w
-  join lateral (select 1 from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' limit $1::integer) d on true
-  where w.due_at is not null limit $1::integer
-) p
+select
+  (select count(*) from (select from webhooks w
+    join lateral (select from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' limit $1::integer) d on true
+    where w.due_at is not null and w.consecutive_failures > 0 limit $1::integer) p)::bigint as failing,
+  (select count(*) from (select from webhooks w
+    join lateral (select from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' limit $1::integer) d on true
+    where w.due_at is not null and w.consecutive_failures = 0 limit $1::integer) p)::bigint as healthy
 `
 
 type CountPendingRow struct {

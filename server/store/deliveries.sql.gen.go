@@ -13,7 +13,7 @@ import (
 )
 
 const disableWebhook = `-- name: DisableWebhook :exec
-update webhooks set disabled_at = now(), disabled_reason = $1, due_at = null, paused_until = null where webhook_id = $2
+update webhooks set disabled_at = now(), disabled_reason = $1, due_at = now(), paused_until = null where webhook_id = $2
 `
 
 type DisableWebhookParams struct {
@@ -21,30 +21,55 @@ type DisableWebhookParams struct {
 	WebhookID uuid.UUID
 }
 
+// It is due until all that was to be sent there is held.
 func (q *Queries) DisableWebhook(ctx context.Context, arg DisableWebhookParams) error {
 	_, err := q.db.Exec(ctx, disableWebhook, arg.Reason, arg.WebhookID)
 	return err
 }
 
 const dueDeliveries = `-- name: DueDeliveries :many
-select e.event_id, e.workspace_id, e.event_type, e.device_id, e.access_code_id, e.connected_account_id, e.payload, e.pin_sealed, e.occurred_at, e.created_at, e.fanned_out_at, d.step from deliveries d join events e on e.event_id = d.event_id
-where d.webhook_id = $1 and d.state = 'pending' and d.next_attempt_at <= now() and d.event_id <> all($2::uuid[])
-order by d.next_attempt_at limit $3::integer
+with due as materialized (
+  select d.event_id, d.step, d.next_attempt_at from deliveries d
+  where d.webhook_id = $2 and d.state = 'pending' and d.next_attempt_at <= now() and d.event_id <> all($3::uuid[])
+  order by d.next_attempt_at limit $4::integer
+), sized as (
+  select due.step, due.next_attempt_at, e.event_id, e.workspace_id, e.event_type, e.device_id, e.access_code_id, e.connected_account_id, e.payload, e.pin_sealed, e.occurred_at, e.created_at, e.fanned_out_at, octet_length(e.payload::text) as size from due join events e on e.event_id = due.event_id
+), summed as (
+  select s.step, s.next_attempt_at, s.event_id, s.workspace_id, s.event_type, s.device_id, s.access_code_id, s.connected_account_id, s.payload, s.pin_sealed, s.occurred_at, s.created_at, s.fanned_out_at, s.size, sum(s.size) over (order by s.next_attempt_at, s.event_id rows unbounded preceding) as total from sized s
+)
+select event_id, event_type, workspace_id, occurred_at, created_at, step, size::integer as size, (total > $1::integer)::boolean as unread,
+  (case when total <= $1::integer then payload end)::jsonb as payload, (case when total <= $1::integer then pin_sealed end)::bytea as pin_sealed
+from summed order by next_attempt_at, event_id
 `
 
 type DueDeliveriesParams struct {
+	MaxBytes  int32
 	WebhookID uuid.UUID
 	Busy      []uuid.UUID
 	MaxRows   int32
 }
 
 type DueDeliveriesRow struct {
-	Event Event
-	Step  int32
+	EventID     uuid.UUID
+	EventType   string
+	WorkspaceID uuid.UUID
+	OccurredAt  time.Time
+	CreatedAt   time.Time
+	Step        int32
+	Size        int32
+	Unread      bool
+	Payload     []byte
+	PinSealed   []byte
 }
 
+// What those carry that go beyond so many bytes, with the ones before, is left out, and size says how much that is.
 func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([]DueDeliveriesRow, error) {
-	rows, err := q.db.Query(ctx, dueDeliveries, arg.WebhookID, arg.Busy, arg.MaxRows)
+	rows, err := q.db.Query(ctx, dueDeliveries,
+		arg.MaxBytes,
+		arg.WebhookID,
+		arg.Busy,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -53,18 +78,16 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 	for rows.Next() {
 		var i DueDeliveriesRow
 		if err := rows.Scan(
-			&i.Event.EventID,
-			&i.Event.WorkspaceID,
-			&i.Event.EventType,
-			&i.Event.DeviceID,
-			&i.Event.AccessCodeID,
-			&i.Event.ConnectedAccountID,
-			&i.Event.Payload,
-			&i.Event.PinSealed,
-			&i.Event.OccurredAt,
-			&i.Event.CreatedAt,
-			&i.Event.FannedOutAt,
+			&i.EventID,
+			&i.EventType,
+			&i.WorkspaceID,
+			&i.OccurredAt,
+			&i.CreatedAt,
 			&i.Step,
+			&i.Size,
+			&i.Unread,
+			&i.Payload,
+			&i.PinSealed,
 		); err != nil {
 			return nil, err
 		}
@@ -74,6 +97,29 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 		return nil, err
 	}
 	return items, nil
+}
+
+const dueEvent = `-- name: DueEvent :one
+select event_id, workspace_id, event_type, device_id, access_code_id, connected_account_id, payload, pin_sealed, occurred_at, created_at, fanned_out_at from events where event_id = $1
+`
+
+func (q *Queries) DueEvent(ctx context.Context, eventID uuid.UUID) (Event, error) {
+	row := q.db.QueryRow(ctx, dueEvent, eventID)
+	var i Event
+	err := row.Scan(
+		&i.EventID,
+		&i.WorkspaceID,
+		&i.EventType,
+		&i.DeviceID,
+		&i.AccessCodeID,
+		&i.ConnectedAccountID,
+		&i.Payload,
+		&i.PinSealed,
+		&i.OccurredAt,
+		&i.CreatedAt,
+		&i.FannedOutAt,
+	)
+	return i, err
 }
 
 const dueOutboxes = `-- name: DueOutboxes :many
@@ -161,7 +207,6 @@ with told as materialized (
     case when w.disabled_at is null then now() end, case when w.disabled_at is not null then now() end
   from told t join webhooks w on w.webhook_id = any($2::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
     and t.disabled is distinct from w.webhook_id
-  on conflict do nothing
   returning webhook_id, state
 )
 select distinct m.webhook_id from made m where m.state = 'pending' order by m.webhook_id
@@ -233,13 +278,24 @@ func (q *Queries) GetEndpoint(ctx context.Context, webhookID uuid.UUID) (GetEndp
 	return i, err
 }
 
-const holdDeliveries = `-- name: HoldDeliveries :exec
-update deliveries set state = 'held', next_attempt_at = null, finished_at = now() where webhook_id = $1 and state = 'pending'
+const holdDeliveries = `-- name: HoldDeliveries :execrows
+update deliveries h set state = 'held', next_attempt_at = null, finished_at = now()
+where h.webhook_id = $1 and concat(h.state) = 'pending' and h.event_id = any(array(
+  select d.event_id from deliveries d where d.webhook_id = $1 and d.state = 'pending' order by d.next_attempt_at limit $2::integer))
 `
 
-func (q *Queries) HoldDeliveries(ctx context.Context, webhookID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, holdDeliveries, webhookID)
-	return err
+type HoldDeliveriesParams struct {
+	WebhookID uuid.UUID
+	MaxRows   int32
+}
+
+// The states are written so that what is to be held is not looked for among all that is pending, for each of them.
+func (q *Queries) HoldDeliveries(ctx context.Context, arg HoldDeliveriesParams) (int64, error) {
+	result, err := q.db.Exec(ctx, holdDeliveries, arg.WebhookID, arg.MaxRows)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const listDeliveries = `-- name: ListDeliveries :many
@@ -544,7 +600,7 @@ func (q *Queries) ScheduleWebhook(ctx context.Context, webhookID uuid.UUID) (*ti
 const setEndpointHealth = `-- name: SetEndpointHealth :exec
 update webhooks set consecutive_failures = $1::integer,
   failing_since = case when $1::integer = 0 then null when $2::boolean then now() else coalesce(failing_since, now()) end,
-  paused_until = now() + nullif($3::interval, interval '0')
+  paused_until = case when $1::integer > 0 then greatest(paused_until, now() + nullif($3::interval, interval '0')) end
 where webhook_id = $4
 `
 
@@ -563,6 +619,33 @@ func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthPa
 		arg.WebhookID,
 	)
 	return err
+}
+
+const shareWebhook = `-- name: ShareWebhook :one
+select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until from webhooks where webhook_id = $1 for key share
+`
+
+// It is not deleted before the end of the transaction. Others may have it locked, and change what no key refers to.
+func (q *Queries) ShareWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook, error) {
+	row := q.db.QueryRow(ctx, shareWebhook, webhookID)
+	var i Webhook
+	err := row.Scan(
+		&i.WebhookID,
+		&i.WorkspaceID,
+		&i.Url,
+		&i.EventTypes,
+		&i.SecretSealed,
+		&i.CreatedAt,
+		&i.DueAt,
+		&i.PausedUntil,
+		&i.FailingSince,
+		&i.ConsecutiveFailures,
+		&i.DisabledAt,
+		&i.DisabledReason,
+		&i.OldSecretSealed,
+		&i.OldSecretUntil,
+	)
+	return i, err
 }
 
 const takeEvents = `-- name: TakeEvents :many
@@ -594,7 +677,7 @@ with recursive outbox as not materialized (
     from oldest o join asked a on a.event_type = o.event_type
   ) d where d.before < $4::integer
 )
-update events e set fanned_out_at = now() where e.event_id = any(array(select event_id from taken))
+update events e set fanned_out_at = now() where e.event_id = any(array(select event_id from taken)) and coalesce(e.fanned_out_at, 'infinity') = 'infinity'
 returning e.event_id, e.event_type, (select t.account from taken t order by t.nth desc, t.turn desc limit 1)::uuid as last
 `
 
@@ -615,7 +698,7 @@ type TakeEventsRow struct {
 // much does not have others wait. What is of no account is as of one more. It goes from one account to the next, around, from
 // the one after that which had the last turn before: where there are more than it takes, all have their turn. It ends with the event whose
 // deliveries are the last that may be. Last is whose turn that was. The identifiers are an array, as the planner would take them for so
-// many that it reads an index as a whole.
+// many that it reads an index as a whole, and so it would for what is null: no event is given twice.
 func (q *Queries) TakeEvents(ctx context.Context, arg TakeEventsParams) ([]TakeEventsRow, error) {
 	rows, err := q.db.Query(ctx, takeEvents,
 		arg.WorkspaceID,
@@ -642,30 +725,30 @@ func (q *Queries) TakeEvents(ctx context.Context, arg TakeEventsParams) ([]TakeE
 }
 
 const wakeWebhooks = `-- name: WakeWebhooks :many
-update webhooks set due_at = least(due_at, greatest(now(), paused_until))
-where webhook_id = any($1::uuid[]) and disabled_at is null
-returning webhook_id, (due_at <= now())::boolean as due
+with woken as (
+  update webhooks set due_at = greatest(now(), paused_until)
+  where webhook_id = any($1::uuid[]) and disabled_at is null and (due_at is null or due_at > greatest(now(), paused_until))
+  returning webhook_id, due_at
+)
+select webhook_id from woken where due_at <= now()
+union all
+select w.webhook_id from webhooks w where w.webhook_id = any($1::uuid[]) and w.disabled_at is null and w.due_at <= now()
 `
 
-type WakeWebhooksRow struct {
-	WebhookID uuid.UUID
-	Due       bool
-}
-
-// Those that are paused wait for the end of it.
-func (q *Queries) WakeWebhooks(ctx context.Context, webhookIds []uuid.UUID) ([]WakeWebhooksRow, error) {
+// Those that are paused wait for the end of it. They are locked; what is due already is not written again.
+func (q *Queries) WakeWebhooks(ctx context.Context, webhookIds []uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, wakeWebhooks, webhookIds)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []WakeWebhooksRow{}
+	items := []uuid.UUID{}
 	for rows.Next() {
-		var i WakeWebhooksRow
-		if err := rows.Scan(&i.WebhookID, &i.Due); err != nil {
+		var webhook_id uuid.UUID
+		if err := rows.Scan(&webhook_id); err != nil {
 			return nil, err
 		}
-		items = append(items, i)
+		items = append(items, webhook_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -15,8 +15,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
-// readAhead is how many deliveries are kept at hand for one endpoint that answers, and sent ones that wait to be recorded.
-const readAhead = 4 * healthyWidth
+// readAhead is how many deliveries are kept at hand for one endpoint that answers, and sent ones that wait to be recorded; bytesAhead
+// is what each of them may carry on average, which is more than usual. What is beyond that is read when it is sent.
+const (
+	readAhead  = 4 * healthyWidth
+	bytesAhead = 512
+)
 
 // pass is the work on one endpoint by the holder of its lease.
 type pass struct {
@@ -27,16 +31,18 @@ type pass struct {
 	read     time.Time // when endpoint was
 
 	ready    []access.Delivery
-	flying   map[uuid.UUID]access.Delivery // sent and not recorded yet
-	air      int                           // of these, requests without an answer
+	flying   map[uuid.UUID]int // sent and not recorded yet, and the attempts before
+	air      int               // of these, requests without an answer
 	landed   chan answer
 	answers  []answer    // to be recorded next
 	records  chan record // one at a time
 	busy     bool        // one is being written
+	unread   error       // an event that could not be read
 	troubled bool        // an answer that is not recorded yet is a failure: nothing is sent until it is
 	news     chan struct{}
 	looked   bool // all that is due is ready or flying
 	stopped  bool // nothing more is sent in this pass
+	disabled bool // nor in any other
 	window   int  // requests at once, as far as its answers have earned them
 	begun    time.Time
 }
@@ -50,13 +56,18 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *work.Lease, id uui
 	if err != nil {
 		return 0, err
 	}
-	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), flying: map[uuid.UUID]access.Delivery{},
-		landed: make(chan answer, healthyWidth), records: make(chan record, 1), news: make(chan struct{}, 1), stopped: endpoint.Disabled || endpoint.Paused,
+	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), flying: map[uuid.UUID]int{},
+		landed: make(chan answer, healthyWidth), records: make(chan record, 1), news: make(chan struct{}, 1), stopped: endpoint.Disabled || endpoint.Paused, disabled: endpoint.Disabled,
 		window: firstWidth, begun: time.Now()}
 	d.news.Store(id, p.news)
 	defer d.news.CompareAndDelete(id, p.news)
 	if err := p.run(ctx); err != nil {
 		return 0, err
+	}
+	for more := p.disabled; more; {
+		if more, err = d.access.HoldDeliveries(ctx, lease, id); err != nil {
+			return 0, err
+		}
 	}
 	due, err := d.access.ScheduleWebhook(ctx, id)
 	if err != nil || due == nil {
@@ -89,8 +100,8 @@ func (p *pass) run(ctx context.Context) error {
 		for p.free() && len(p.ready) > 0 && p.up() {
 			next, endpoint := p.ready[0], p.endpoint // which may be read anew meanwhile
 			p.ready = p.ready[1:]
-			p.flying[next.Event.ID] = next
-			others.Go(func() { p.landed <- p.send(ctx, endpoint, next.Event) })
+			p.flying[next.Event.ID] = next.Step
+			others.Go(func() { p.landed <- p.deliver(ctx, endpoint, next) })
 		}
 		if len(p.answers) > 0 && !p.busy {
 			r := p.next()
@@ -98,6 +109,9 @@ func (p *pass) run(ctx context.Context) error {
 				r.err = p.access.RecordDeliveries(ctx, p.lease, r.webhook, r.attempts, r.health)
 				p.records <- r
 			})
+		}
+		if p.unread != nil {
+			return p.unread
 		}
 		if len(p.flying) == 0 {
 			return ctx.Err()
@@ -148,7 +162,7 @@ func (p *pass) refill(ctx context.Context) error {
 		return err
 	}
 	limit := p.ahead()
-	due, err := p.access.DueDeliveries(ctx, p.endpoint.ID, slices.Collect(maps.Keys(p.flying)), limit)
+	due, err := p.access.DueDeliveries(ctx, p.endpoint.ID, slices.Collect(maps.Keys(p.flying)), limit, limit*bytesAhead)
 	if err != nil {
 		return err
 	}
@@ -179,7 +193,7 @@ func (p *pass) lookAgain(ctx context.Context) error {
 		return err
 	default:
 		p.endpoint, p.since, p.read = endpoint, time.Now(), time.Now()
-		p.stopped = p.stopped || endpoint.Disabled || endpoint.Paused
+		p.stopped, p.disabled = p.stopped || endpoint.Disabled || endpoint.Paused, endpoint.Disabled
 	}
 	return nil
 }
@@ -210,6 +224,7 @@ func (p *pass) land(a answer) {
 	p.down()
 	switch {
 	case a.cut: // sent again by whoever comes next
+		p.unread = cmp.Or(p.unread, a.unread)
 	case a.ok():
 		p.window = min(p.window+1, healthyWidth)
 		p.answers = append(p.answers, a)
@@ -224,7 +239,8 @@ type record struct {
 	webhook  uuid.UUID
 	attempts []access.DeliveryAttempt
 	health   access.Health
-	problem  string // the last one
+	outcomes []string // of the attempts, for the metrics
+	problem  string   // the last one
 	err      error
 }
 
@@ -232,9 +248,9 @@ type record struct {
 func (p *pass) next() record {
 	r := record{webhook: p.endpoint.ID, attempts: make([]access.DeliveryAttempt, len(p.answers))}
 	for i, a := range p.answers {
-		r.attempts[i] = p.opt.next(a, p.flying[a.event].Step)
+		r.attempts[i] = p.opt.next(a, p.flying[a.event])
 		r.problem = cmp.Or(a.problem, r.problem)
-		p.opt.Observe(outcome(a, r.attempts[i].State), a.latency)
+		r.outcomes = append(r.outcomes, outcome(a, r.attempts[i].State))
 	}
 	r.health = p.opt.health(p.endpoint.Failures, p.endpoint.FailingFor+time.Since(p.since), p.answers)
 	p.answers, p.busy = nil, true
@@ -255,6 +271,10 @@ func (p *pass) recorded(r record) error {
 	if r.err != nil {
 		return r.err
 	}
+	for i, a := range r.attempts {
+		p.opt.Observe(r.outcomes[i], a.Latency)
+	}
+	p.disabled = p.disabled || r.health.Disable != ""
 	if p.endpoint.Failures = r.health.Failures; r.health.Recovered {
 		p.endpoint.FailingFor, p.since = 0, time.Now()
 	}

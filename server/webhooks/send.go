@@ -34,18 +34,36 @@ type answer struct {
 	latency    time.Duration
 	cause      error // why there was no answer
 	cut        bool  // this program has ended it: nothing was learnt
+	unread     error // nothing was sent: its event could not be read
 }
 
 func (a answer) ok() bool { return a.problem == "" }
 
+// deliver makes one attempt at a delivery. What carries much waits for its share of the memory first, and is read then.
+func (d *Deliverer) deliver(ctx context.Context, w access.Endpoint, next access.Delivery) answer {
+	if !next.Unread {
+		return d.send(ctx, w, next.Event)
+	}
+	free, err := d.loads.take(ctx, w.WorkspaceID, next.Size)
+	if err != nil {
+		return answer{event: next.Event.ID, cut: true, unread: err}
+	}
+	defer free()
+	event, err := d.access.GetDue(ctx, next.Event.ID)
+	if err != nil {
+		return answer{event: next.Event.ID, cut: true, unread: err}
+	}
+	return d.send(ctx, w, event)
+}
+
 // send makes one attempt.
 func (d *Deliverer) send(ctx context.Context, w access.Endpoint, e access.Event) (a answer) {
-	begin := time.Now()
+	begin, eventType := time.Now(), e.Type // what it carries is not kept while the endpoint thinks about it
 	a.event = e.ID
 	ctx, span := traces.Begin(ctx, "deliver")
 	defer func() {
 		a.latency = time.Since(begin)
-		a.tell(span, w, e)
+		a.tell(span, w, eventType)
 	}()
 	limited, cancel := context.WithTimeout(ctx, d.opt.Timeout)
 	defer cancel()
@@ -83,11 +101,11 @@ func (d *Deliverer) send(ctx context.Context, w access.Endpoint, e access.Event)
 }
 
 // tell ends the span of an attempt. The request itself carries none of it: the endpoint is somebody else's.
-func (a answer) tell(span traces.Span, w access.Endpoint, e access.Event) {
+func (a answer) tell(span traces.Span, w access.Endpoint, eventType string) {
 	if !span.On() {
 		return
 	}
-	span.Set(traces.Webhook(w.ID), traces.Event(e.ID), traces.EventType(e.Type), traces.Method(http.MethodPost), traces.Status(a.status))
+	span.Set(traces.Webhook(w.ID), traces.Event(a.event), traces.EventType(eventType), traces.Method(http.MethodPost), traces.Status(a.status))
 	span.Set(traces.At(w.URL)...)
 	switch {
 	case a.ok():

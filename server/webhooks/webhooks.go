@@ -45,6 +45,7 @@ type Deliverer struct {
 	client   *http.Client
 	opt      Options
 	stopping atomic.Bool
+	loads    *loads
 	more     atomic.Int64 // requests in the air beyond the first ones to each endpoint
 	turns    sync.Map     // workspace → uuid.UUID: the account that had the last turn, while there is more to hand out
 	news     sync.Map     // webhook → chan struct{}: something has become due while it is at work in this process
@@ -76,7 +77,7 @@ func New(a *access.Service, opt Options) *Deliverer {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Deliverer{access: a, client: newClient(opt.AllowPrefixes, nil), opt: opt}
+	return &Deliverer{access: a, client: newClient(opt.AllowPrefixes, nil), opt: opt, loads: newLoads()}
 }
 
 // Lanes are the kinds of work that an engine has to be given.

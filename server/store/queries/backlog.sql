@@ -18,11 +18,13 @@ select coalesce(extract(epoch from now() - min(created_at)), 0)::double precisio
 
 -- name: CountPending :one
 -- Deliveries that are to be made: where the last attempt at their endpoint failed, and elsewhere.
-select count(*) filter (where p.failing)::bigint as failing, count(*) filter (where not p.failing)::bigint as healthy from (
-  select w.consecutive_failures > 0 as failing from webhooks w
-  join lateral (select 1 from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' limit @most::integer) d on true
-  where w.due_at is not null limit @most::integer
-) p;
+select
+  (select count(*) from (select from webhooks w
+    join lateral (select from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' limit @most::integer) d on true
+    where w.due_at is not null and w.consecutive_failures > 0 limit @most::integer) p)::bigint as failing,
+  (select count(*) from (select from webhooks w
+    join lateral (select from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' limit @most::integer) d on true
+    where w.due_at is not null and w.consecutive_failures = 0 limit @most::integer) p)::bigint as healthy;
 
 -- name: OldestDue :one
 -- For how long the delivery waits that has been due for longest, in seconds, in the same two places.

@@ -3,7 +3,7 @@
 -- much does not have others wait. What is of no account is as of one more. It goes from one account to the next, around, from
 -- the one after that which had the last turn before: where there are more than it takes, all have their turn. It ends with the event whose
 -- deliveries are the last that may be. Last is whose turn that was. The identifiers are an array, as the planner would take them for so
--- many that it reads an index as a whole.
+-- many that it reads an index as a whole, and so it would for what is null: no event is given twice.
 with recursive outbox as not materialized (
   select e.event_id, e.event_type, e.created_at, coalesce(e.connected_account_id, '00000000-0000-0000-0000-000000000000') as account
   from events e where e.workspace_id = @workspace_id and e.fanned_out_at is null
@@ -32,7 +32,7 @@ with recursive outbox as not materialized (
     from oldest o join asked a on a.event_type = o.event_type
   ) d where d.before < @max_deliveries::integer
 )
-update events e set fanned_out_at = now() where e.event_id = any(array(select event_id from taken))
+update events e set fanned_out_at = now() where e.event_id = any(array(select event_id from taken)) and coalesce(e.fanned_out_at, 'infinity') = 'infinity'
 returning e.event_id, e.event_type, (select t.account from taken t order by t.nth desc, t.turn desc limit 1)::uuid as last;
 
 -- name: LockWebhooksFor :many
@@ -52,16 +52,20 @@ with told as materialized (
     case when w.disabled_at is null then now() end, case when w.disabled_at is not null then now() end
   from told t join webhooks w on w.webhook_id = any(@webhook_ids::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
     and t.disabled is distinct from w.webhook_id
-  on conflict do nothing
   returning webhook_id, state
 )
 select distinct m.webhook_id from made m where m.state = 'pending' order by m.webhook_id;
 
 -- name: WakeWebhooks :many
--- Those that are paused wait for the end of it.
-update webhooks set due_at = least(due_at, greatest(now(), paused_until))
-where webhook_id = any(@webhook_ids::uuid[]) and disabled_at is null
-returning webhook_id, (due_at <= now())::boolean as due;
+-- Those that are paused wait for the end of it. They are locked; what is due already is not written again.
+with woken as (
+  update webhooks set due_at = greatest(now(), paused_until)
+  where webhook_id = any(@webhook_ids::uuid[]) and disabled_at is null and (due_at is null or due_at > greatest(now(), paused_until))
+  returning webhook_id, due_at
+)
+select webhook_id from woken where due_at <= now()
+union all
+select w.webhook_id from webhooks w where w.webhook_id = any(@webhook_ids::uuid[]) and w.disabled_at is null and w.due_at <= now();
 
 -- name: OutboxDue :one
 select exists (select 1 from events where workspace_id = @workspace_id and fanned_out_at is null) as due;
@@ -86,12 +90,29 @@ select sqlc.embed(webhooks), coalesce(paused_until > now(), false)::boolean as p
 from webhooks where webhook_id = @webhook_id;
 
 -- name: DueDeliveries :many
-select sqlc.embed(e), d.step from deliveries d join events e on e.event_id = d.event_id
-where d.webhook_id = @webhook_id and d.state = 'pending' and d.next_attempt_at <= now() and d.event_id <> all(@busy::uuid[])
-order by d.next_attempt_at limit @max_rows::integer;
+-- What those carry that go beyond so many bytes, with the ones before, is left out, and size says how much that is.
+with due as materialized (
+  select d.event_id, d.step, d.next_attempt_at from deliveries d
+  where d.webhook_id = @webhook_id and d.state = 'pending' and d.next_attempt_at <= now() and d.event_id <> all(@busy::uuid[])
+  order by d.next_attempt_at limit @max_rows::integer
+), sized as (
+  select due.step, due.next_attempt_at, e.*, octet_length(e.payload::text) as size from due join events e on e.event_id = due.event_id
+), summed as (
+  select s.*, sum(s.size) over (order by s.next_attempt_at, s.event_id rows unbounded preceding) as total from sized s
+)
+select event_id, event_type, workspace_id, occurred_at, created_at, step, size::integer as size, (total > @max_bytes::integer)::boolean as unread,
+  (case when total <= @max_bytes::integer then payload end)::jsonb as payload, (case when total <= @max_bytes::integer then pin_sealed end)::bytea as pin_sealed
+from summed order by next_attempt_at, event_id;
+
+-- name: DueEvent :one
+select * from events where event_id = @event_id;
 
 -- name: LockWebhook :one
 select * from webhooks where webhook_id = @webhook_id for no key update;
+
+-- name: ShareWebhook :one
+-- It is not deleted before the end of the transaction. Others may have it locked, and change what no key refers to.
+select * from webhooks where webhook_id = @webhook_id for key share;
 
 -- name: RecordAttempts :exec
 -- What has been deleted meanwhile has no log.
@@ -114,18 +135,22 @@ from recorded r join o on o.event_id = r.event_id;
 -- name: SetEndpointHealth :exec
 update webhooks set consecutive_failures = @failures::integer,
   failing_since = case when @failures::integer = 0 then null when @recovered::boolean then now() else coalesce(failing_since, now()) end,
-  paused_until = now() + nullif(@pause::interval, interval '0')
+  paused_until = case when @failures::integer > 0 then greatest(paused_until, now() + nullif(@pause::interval, interval '0')) end
 where webhook_id = @webhook_id;
 
 -- name: DisableWebhook :exec
-update webhooks set disabled_at = now(), disabled_reason = @reason, due_at = null, paused_until = null where webhook_id = @webhook_id;
+-- It is due until all that was to be sent there is held.
+update webhooks set disabled_at = now(), disabled_reason = @reason, due_at = now(), paused_until = null where webhook_id = @webhook_id;
 
 -- name: EnableWebhook :exec
 update webhooks set disabled_at = null, disabled_reason = null, paused_until = null, failing_since = null, consecutive_failures = 0
 where webhook_id = @webhook_id;
 
--- name: HoldDeliveries :exec
-update deliveries set state = 'held', next_attempt_at = null, finished_at = now() where webhook_id = @webhook_id and state = 'pending';
+-- name: HoldDeliveries :execrows
+-- The states are written so that what is to be held is not looked for among all that is pending, for each of them.
+update deliveries h set state = 'held', next_attempt_at = null, finished_at = now()
+where h.webhook_id = @webhook_id and concat(h.state) = 'pending' and h.event_id = any(array(
+  select d.event_id from deliveries d where d.webhook_id = @webhook_id and d.state = 'pending' order by d.next_attempt_at limit @max_rows::integer));
 
 -- name: ReplayDeliveries :execrows
 -- The webhook is locked.

@@ -1,0 +1,167 @@
+package webhooks_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
+)
+
+// holder is the holder of every lease.
+type holder struct{}
+
+func (holder) Check(context.Context, store.Tx) error { return nil }
+
+// Whoever hands out events has their webhooks locked, for seconds where there are many. What was sent meanwhile is written down, or
+// all connections that deliveries have would wait.
+func TestAnswersAreRecordedWhileMoreIsHandedOut(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	s := newSink(t, nil)
+	w := b.hook(s.URL)
+	b.emit(b.p, "device.connected", "")
+	b.until("the first is delivered", b.is(w, 1, access.DeliveryDelivered))
+	b.emitAll(1, "device.connected")
+	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
+		if _, err := tx.LockWebhooksFor(t.Context(), store.LockWebhooksForParams{WorkspaceID: b.p.WorkspaceID, EventTypes: []string{"device.connected"}}); err != nil {
+			return err
+		}
+		var event uuid.UUID
+		if err := b.db.Pool.QueryRow(t.Context(), "select event_id from deliveries").Scan(&event); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		return b.access.RecordDeliveries(ctx, holder{}, w.ID, []access.DeliveryAttempt{{EventID: event, State: access.DeliveryDelivered, Status: 204}}, access.Health{Recovered: true})
+	}))
+}
+
+// What waits for an endpoint that is given up is held a part at a time: one transaction for a million deliveries would outlast the
+// lease under which it is made, and be made again and again.
+func TestAllThatWaitsForADisabledEndpointIsHeld(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	b.stop(10 * time.Second)
+	s := newSink(t, status(http.StatusGone))
+	w := b.hook(s.URL, "device.connected")
+	const many = 11_000
+	_, err := b.db.Pool.Exec(t.Context(), `with e as (
+		insert into events (event_id, workspace_id, event_type, payload, fanned_out_at) select gen_random_uuid(), $1, 'device.connected', '{}', now() from generate_series(1, $3::integer) returning event_id)
+		insert into deliveries (webhook_id, event_id, state, next_attempt_at) select $2, event_id, 'pending', now() from e`, b.p.WorkspaceID, w.ID, many)
+	b.must(err)
+	_, err = b.db.Pool.Exec(t.Context(), "update webhooks set due_at = now()")
+	b.must(err)
+	b.engine(quick())
+	b.until("all are held, and nothing is due", func() bool {
+		var held int
+		var due bool
+		b.must(b.db.Pool.QueryRow(t.Context(), "select (select count(*) from deliveries where state = 'held'), due_at is not null from webhooks").Scan(&held, &due))
+		return held == many && !due
+	})
+	if n := len(s.messages()); n > 2 {
+		t.Errorf("%d requests", n)
+	}
+	var most int
+	b.must(b.db.Pool.QueryRow(t.Context(), "select max(n) from (select count(*) as n from deliveries group by finished_at) t").Scan(&most))
+	if most > many/2 {
+		t.Errorf("%d were held in one transaction", most)
+	}
+}
+
+// Events that carry much are in memory for as long as endpoints think about them. Those of one workspace wait for one another, and keep
+// neither small ones waiting nor those of others.
+func TestLargeEventsWaitForRoom(t *testing.T) {
+	t.Parallel()
+	b := start(t, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Hour})
+	passed, open := gate(t)
+	defer open()
+	var at, most atomic.Int64
+	hanging := newSink(t, func(_ http.ResponseWriter, _ *http.Request, _ int) {
+		n := at.Add(1)
+		defer at.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		<-passed
+	})
+	large := func(p access.Principal, eventType string) {
+		_, err := b.db.Pool.Exec(t.Context(), `insert into events (event_id, workspace_id, event_type, payload) select gen_random_uuid(), $1, $2, jsonb_build_object('device_custom_metadata', $3::text)`,
+			p.WorkspaceID, eventType, strings.Repeat("x", 200_000))
+		b.must(err)
+	}
+	const many = 60
+	for range many {
+		b.hook(hanging.URL, "device.connected")
+	}
+	small := newSink(t, nil)
+	b.hook(small.URL, "device.disconnected")
+	large(b.p, "device.connected")
+	b.until("as many as there is room for are there", hanging.got(20))
+	b.emit(b.p, "device.disconnected", "")
+	b.until("a small one arrives", small.got(1))
+	b.p = b.workspace("others")
+	good := newSink(t, nil)
+	b.hook(good.URL, "device.connected")
+	large(b.p, "device.connected")
+	b.until("that of another workspace arrives", good.got(1))
+	if n := most.Load(); n > 30 {
+		t.Errorf("%d events of 200 kB are sent at once", n)
+	}
+	open()
+	b.until("all have it", hanging.got(many))
+	for _, m := range hanging.messages() {
+		if len(m.body) < 200_000 {
+			t.Fatalf("%d bytes arrive", len(m.body))
+		}
+	}
+}
+
+// An endpoint that asks for an hour has it, whatever is still answered of what was in the air.
+func TestPauseThatAnEndpointAsksForLasts(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	b.stop(10 * time.Second)
+	w := b.hook("http://127.0.0.1:1", "device.connected")
+	for _, health := range []access.Health{{Failures: 1, Pause: time.Hour}, {Failures: 2}} {
+		b.must(b.access.RecordDeliveries(t.Context(), holder{}, w.ID, nil, health))
+	}
+	paused := func() bool {
+		e, err := b.access.GetEndpoint(t.Context(), w.ID)
+		b.must(err)
+		return e.Paused
+	}
+	if !paused() {
+		t.Error("the pause is forgotten")
+	}
+	b.must(b.access.RecordDeliveries(t.Context(), holder{}, w.ID, nil, access.Health{Recovered: true}))
+	if paused() {
+		t.Error("it has answered, and the pause goes on")
+	}
+}
+
+// However much waits for endpoints that fail, what waits for those that work is counted.
+func TestWhatWaitsIsCountedByHowItsEndpointIs(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	b.stop(10 * time.Second)
+	for n, failures := range []int{1, 0} {
+		w := b.hook("http://127.0.0.1:1", "device.connected")
+		_, err := b.db.Pool.Exec(t.Context(), `with e as (
+			insert into events (event_id, workspace_id, event_type, payload, fanned_out_at) select gen_random_uuid(), $1, 'device.connected', '{}', now() from generate_series(1, 20 / (1 + 3 * $3::integer)) returning event_id),
+			w as (update webhooks set due_at = now(), consecutive_failures = $4 where webhook_id = $2)
+			insert into deliveries (webhook_id, event_id, state, next_attempt_at) select $2, event_id, 'pending', now() from e`, b.p.WorkspaceID, w.ID, n, failures)
+		b.must(err)
+	}
+	got, err := b.db.CountPending(t.Context(), 10)
+	b.must(err)
+	if got.Failing != 10 || got.Healthy != 5 {
+		t.Errorf("%d wait for one that fails, and %d for one that works, want 10 (of 20, counted to 10) and 5", got.Failing, got.Healthy)
+	}
+}
