@@ -2,6 +2,7 @@ package webhooks_test
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -76,51 +77,75 @@ func TestAllThatWaitsForADisabledEndpointIsHeld(t *testing.T) {
 	}
 }
 
-// Events that carry much are in memory for as long as endpoints think about them. Those of one workspace wait for one another, and keep
-// neither small ones waiting nor those of others.
+// Events that carry much are in memory until endpoints have read them. Those of one workspace wait for one another, and keep neither
+// small ones waiting, nor those to endpoints that answer, nor those of others.
 func TestLargeEventsWaitForRoom(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Hour})
-	passed, open := gate(t)
-	defer open()
-	var at, most atomic.Int64
-	hanging := newSink(t, func(_ http.ResponseWriter, _ *http.Request, _ int) {
-		n := at.Add(1)
-		defer at.Add(-1)
-		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-		}
-		<-passed
-	})
-	large := func(p access.Principal, eventType string) {
-		_, err := b.db.Pool.Exec(t.Context(), `insert into events (event_id, workspace_id, event_type, payload) select gen_random_uuid(), $1, $2, jsonb_build_object('device_custom_metadata', $3::text)`,
-			p.WorkspaceID, eventType, strings.Repeat("x", 200_000))
+	const size, many, room = 400_000, 40, 6
+	large := func() {
+		_, err := b.db.Pool.Exec(t.Context(), `insert into events (event_id, workspace_id, event_type, payload) select gen_random_uuid(), $1, 'device.connected', jsonb_build_object('device_custom_metadata', $2::text)`,
+			b.p.WorkspaceID, strings.Repeat("x", size))
 		b.must(err)
 	}
-	const many = 60
+	var at atomic.Int64
+	unread, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	b.must(err)
+	go func() {
+		for {
+			c, err := unread.Accept()
+			if err != nil {
+				return
+			}
+			at.Add(1)
+			defer c.Close()
+		}
+	}()
+	defer unread.Close()
 	for range many {
-		b.hook(hanging.URL, "device.connected")
+		b.hook("http://"+unread.Addr().String(), "device.connected")
 	}
-	small := newSink(t, nil)
+	small, steady := newSink(t, nil), newSink(t, nil)
 	b.hook(small.URL, "device.disconnected")
-	large(b.p, "device.connected")
-	b.until("as many as there is room for are there", hanging.got(20))
+	w := b.hook(steady.URL, "device.connected", "device.added")
+	b.emit(b.p, "device.added", "")
+	b.until("one has answered", b.is(w, 1, access.DeliveryDelivered))
+	large()
+	b.until("as many as there is room for are on their way", func() bool { return at.Load() >= room })
+	large()
+	b.until("one that has answered gets both", steady.got(3))
 	b.emit(b.p, "device.disconnected", "")
 	b.until("a small one arrives", small.got(1))
 	b.p = b.workspace("others")
 	good := newSink(t, nil)
 	b.hook(good.URL, "device.connected")
-	large(b.p, "device.connected")
+	large()
 	b.until("that of another workspace arrives", good.got(1))
-	if n := most.Load(); n > 30 {
-		t.Errorf("%d events of 200 kB are sent at once", n)
+	if n := at.Load(); n > room {
+		t.Errorf("%d events of %d bytes are on their way at once", n, size)
 	}
-	open()
-	b.until("all have it", hanging.got(many))
-	for _, m := range hanging.messages() {
-		if len(m.body) < 200_000 {
-			t.Fatalf("%d bytes arrive", len(m.body))
+	for _, m := range append(steady.messages()[1:], good.messages()...) {
+		if len(m.body) < size {
+			t.Errorf("%d bytes arrive", len(m.body))
 		}
 	}
+}
+
+// An endpoint that thinks about a large event keeps none of the room: it has read it.
+func TestLargeEventsThatAreReadLeaveRoom(t *testing.T) {
+	t.Parallel()
+	b := start(t, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Hour})
+	passed, open := gate(t)
+	defer open()
+	hanging := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-passed })
+	const many = 40
+	for range many {
+		b.hook(hanging.URL, "device.connected")
+	}
+	_, err := b.db.Pool.Exec(t.Context(), `insert into events (event_id, workspace_id, event_type, payload) select gen_random_uuid(), $1, 'device.connected', jsonb_build_object('device_custom_metadata', $2::text)`,
+		b.p.WorkspaceID, strings.Repeat("x", 400_000))
+	b.must(err)
+	b.until("all have it", hanging.got(many))
 }
 
 // An endpoint that asks for an hour has it, whatever is still answered of what was in the air.

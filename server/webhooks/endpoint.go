@@ -222,6 +222,9 @@ func (p *pass) wait(ctx context.Context) error {
 
 func (p *pass) land(a answer) {
 	p.down()
+	if !a.cut {
+		p.loads.answered(p.endpoint.ID, a.ok())
+	}
 	switch {
 	case a.cut: // sent again by whoever comes next
 		p.unread = cmp.Or(p.unread, a.unread)

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/netip"
@@ -8,6 +9,8 @@ import (
 
 	"code.dny.dev/ssrf"
 )
+
+const unsent = 64 << 10 // bytes that the system keeps of a request which its endpoint does not read
 
 // newGuard lets public addresses pass, and those of allow. What is not public is listed by IANA: loopback,
 // private, link-local with the metadata services of clouds, shared, NAT64, mapped, multicast, documentation.
@@ -39,8 +42,14 @@ func newClient(allow []netip.Prefix, resolver *net.Resolver) *http.Client {
 	dialer := &net.Dialer{Resolver: resolver, Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: newGuard(allow).Safe}
 	return &http.Client{
 		Transport: &http.Transport{
-			Proxy:                  nil, // it would dial in the guard's place
-			DialContext:            dialer.DialContext,
+			Proxy: nil, // it would dial in the guard's place
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				c, err := dialer.DialContext(ctx, network, address)
+				if tcp, ok := c.(*net.TCPConn); ok {
+					_ = tcp.SetWriteBuffer(unsent) // the system's choice is as good, until somebody does not read
+				}
+				return c, err
+			},
 			ForceAttemptHTTP2:      true,
 			DisableCompression:     true, // a short body stays short
 			MaxResponseHeaderBytes: 16 << 10,

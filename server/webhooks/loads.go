@@ -2,6 +2,8 @@ package webhooks
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"sync"
 
 	"github.com/google/uuid"
@@ -9,59 +11,79 @@ import (
 )
 
 // An event is 216 kB where its device and its account have as much metadata as they may, and is kept for as long as an endpoint
-// takes to answer, of which there may be two thousand.
+// takes to read it, of which there may be two thousand.
 const (
-	mostLoad   = 32 << 20     // bytes in memory of events that carry much, while they are sent
-	mostOfOne  = mostLoad / 2 // of these, those of one workspace
-	loadCopies = 3            // as it is read, as it is written, and what either leaves behind
+	mostLoad   = 32 << 20      // bytes in memory of events that carry much, while they are sent
+	mostOfOne  = mostLoad / 2  // of these, those of one workspace
+	mostAsked  = mostOfOne / 2 // of these, those to endpoints that have not answered well the last time
+	loadCopies = 3             // as it is read, as it is written, and what either leaves behind
 )
 
-// loads is the memory for events that carry much. Those of a workspace wait for one another first.
+// loads is the memory for events that carry much. Those of a workspace wait for one another first, and before that those
+// to endpoints that may hang.
 type loads struct {
 	all *semaphore.Weighted
 	mu  sync.Mutex
 	of  map[uuid.UUID]*load // by workspace
+	ok  map[uuid.UUID]bool  // webhooks whose endpoints have answered well the last time; of very many, some
 }
 
+const mostKnown = 20_000 // webhooks
+
 type load struct {
-	*semaphore.Weighted
-	users int
+	all, asked *semaphore.Weighted
+	users      int
 }
 
 func newLoads() *loads {
-	return &loads{all: semaphore.NewWeighted(mostLoad), of: map[uuid.UUID]*load{}}
+	return &loads{all: semaphore.NewWeighted(mostLoad), of: map[uuid.UUID]*load{}, ok: map[uuid.UUID]bool{}}
 }
 
-// take waits until there is room for an event of that size, until free is called. It fails when ctx ends.
-func (l *loads) take(ctx context.Context, workspace uuid.UUID, size int) (free func(), err error) {
-	weight := min(int64(size)*loadCopies, mostOfOne)
-	own := l.join(workspace)
-	if err := own.Acquire(ctx, weight); err != nil {
-		l.leave(workspace)
-		return nil, err
-	}
-	if err := l.all.Acquire(ctx, weight); err != nil {
-		own.Release(weight)
-		l.leave(workspace)
-		return nil, err
-	}
-	return func() {
-		l.all.Release(weight)
-		own.Release(weight)
-		l.leave(workspace)
-	}, nil
-}
-
-func (l *loads) join(workspace uuid.UUID) *load {
+// answered notes whether an endpoint has answered well.
+func (l *loads) answered(webhook uuid.UUID, well bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	own := l.of[workspace]
+	switch {
+	case !well:
+		delete(l.ok, webhook)
+	case !l.ok[webhook]:
+		if len(l.ok) >= mostKnown { // with those that have been deleted
+			clear(l.ok)
+		}
+		l.ok[webhook] = true
+	}
+}
+
+// take waits until there is room for an event of that size on its way to a webhook, until free is called. It fails when ctx ends.
+func (l *loads) take(ctx context.Context, workspace, webhook uuid.UUID, size int) (free func(), err error) {
+	weight := min(int64(size)*loadCopies, mostAsked)
+	own, well := l.join(workspace, webhook)
+	rooms := []*semaphore.Weighted{own.asked, own.all, l.all}
+	if well {
+		rooms = rooms[1:]
+	}
+	free = func() { l.leave(workspace) }
+	for _, room := range rooms {
+		if err := room.Acquire(ctx, weight); err != nil {
+			free()
+			return nil, err
+		}
+		before := free
+		free = func() { room.Release(weight); before() }
+	}
+	return free, nil
+}
+
+func (l *loads) join(workspace, webhook uuid.UUID) (own *load, well bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own = l.of[workspace]
 	if own == nil {
-		own = &load{Weighted: semaphore.NewWeighted(mostOfOne)}
+		own = &load{all: semaphore.NewWeighted(mostOfOne), asked: semaphore.NewWeighted(mostAsked)}
 		l.of[workspace] = own
 	}
 	own.users++
-	return own
+	return own, l.ok[webhook]
 }
 
 func (l *loads) leave(workspace uuid.UUID) {
@@ -73,3 +95,28 @@ func (l *loads) leave(workspace uuid.UUID) {
 		delete(l.of, workspace)
 	}
 }
+
+// lighten has a request keep what it sends only until that is written. It is not sent on another connection then; the delivery is,
+// later.
+func lighten(req *http.Request, written func()) {
+	req.Body = &outgoing{ReadCloser: req.Body, left: req.ContentLength, written: written}
+	req.GetBody = nil
+}
+
+// outgoing is a body that is let go of once it is read.
+type outgoing struct {
+	io.ReadCloser
+	left    int64
+	written func()
+}
+
+func (o *outgoing) Read(p []byte) (int, error) {
+	n, err := o.ReadCloser.Read(p)
+	if o.left -= int64(n); o.left <= 0 || err != nil {
+		o.ReadCloser = http.NoBody
+		o.written()
+	}
+	return n, err
+}
+
+func (*outgoing) Close() error { return nil } // maybe while it is read; there is nothing to be closed

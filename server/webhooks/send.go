@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -44,20 +45,26 @@ func (d *Deliverer) deliver(ctx context.Context, w access.Endpoint, next access.
 	if !next.Unread {
 		return d.send(ctx, w, next.Event)
 	}
-	free, err := d.loads.take(ctx, w.WorkspaceID, next.Size)
+	free, err := d.loads.take(ctx, w.WorkspaceID, w.ID, next.Size)
 	if err != nil {
 		return answer{event: next.Event.ID, cut: true, unread: err}
 	}
+	free = sync.OnceFunc(free)
 	defer free()
 	event, err := d.access.GetDue(ctx, next.Event.ID)
 	if err != nil {
 		return answer{event: next.Event.ID, cut: true, unread: err}
 	}
-	return d.send(ctx, w, event)
+	return d.attempt(ctx, w, event, free)
 }
 
 // send makes one attempt.
-func (d *Deliverer) send(ctx context.Context, w access.Endpoint, e access.Event) (a answer) {
+func (d *Deliverer) send(ctx context.Context, w access.Endpoint, e access.Event) answer {
+	return d.attempt(ctx, w, e, nil)
+}
+
+// attempt is send, and tells written once the endpoint has all of the event, which is not kept then.
+func (d *Deliverer) attempt(ctx context.Context, w access.Endpoint, e access.Event, written func()) (a answer) {
 	begin, eventType := time.Now(), e.Type // what it carries is not kept while the endpoint thinks about it
 	a.event = e.ID
 	ctx, span := traces.Begin(ctx, "deliver")
@@ -71,6 +78,9 @@ func (d *Deliverer) send(ctx context.Context, w access.Endpoint, e access.Event)
 	if err != nil {
 		a.problem = explain(err, secrets)
 		return a
+	}
+	if written != nil {
+		lighten(req, written)
 	}
 	if work.Held(ctx) != nil {
 		a.cut, a.problem = true, "Nothing was sent: another server may be at work on this endpoint by now."
