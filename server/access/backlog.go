@@ -15,6 +15,7 @@ type Backlog struct {
 	OldestOutbox time.Duration    // for how long the oldest waits
 	Healthy      EndpointBacklog  // where the last attempt succeeded, or there was none
 	Failing      EndpointBacklog  // elsewhere
+	Slow         time.Duration    // for how long the delivery waits that has been due for longest, where others are sent meanwhile
 	Disabled     int64            // webhooks
 	Jobs         map[string]int64 // wake-ups that wait to be taken, by lane
 }
@@ -22,7 +23,7 @@ type Backlog struct {
 // EndpointBacklog is what is to be delivered.
 type EndpointBacklog struct {
 	Pending   int64         // deliveries, due now or later
-	OldestDue time.Duration // for how long the one waits that has been due for longest
+	OldestDue time.Duration // for how long the one waits that has been due for longest; of healthy ones, where nobody is at work
 }
 
 // Backlog counts what waits.
@@ -46,6 +47,7 @@ func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	}
 	b.Failing = EndpointBacklog{Pending: pending.Failing, OldestDue: seconds(oldest.Failing)}
 	b.Healthy = EndpointBacklog{Pending: pending.Healthy, OldestDue: seconds(oldest.Healthy)}
+	b.Slow = seconds(oldest.Slow)
 	if b.Disabled, err = s.db.CountDisabledWebhooks(ctx); err != nil {
 		return b, fmt.Errorf("count the disabled webhooks: %w", err)
 	}

@@ -42,7 +42,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	pending   = describe("webhook_deliveries_pending", "Deliveries to be made, due now or later, by whether the last attempt at their endpoint succeeded. Counted to 100,000.", "endpoint")
-	oldestDue = describe("webhook_oldest_due_seconds", "For how long the delivery waits that has been due for longest, by the same.", "endpoint")
+	oldestDue = describe("webhook_oldest_due_seconds", "For how long the delivery waits that has been due for longest, by the same; slow are healthy ones that are sent others meanwhile.", "endpoint")
 	disabled  = describe("webhooks_disabled", "Webhooks that nothing is sent to any more.")
 	outbox    = describe("outbox_events", "Events that no webhook has been given yet. Counted to 100,000.")
 	oldest    = describe("outbox_oldest_seconds", "For how long the oldest of these events waits.")
@@ -84,6 +84,7 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 		gauge(pending, float64(e.Pending), endpoint)
 		gauge(oldestDue, e.OldestDue.Seconds(), endpoint)
 	}
+	gauge(oldestDue, now.Slow.Seconds(), "slow")
 	gauge(disabled, float64(now.Disabled))
 	gauge(outbox, float64(now.Outbox))
 	gauge(oldest, now.OldestOutbox.Seconds())

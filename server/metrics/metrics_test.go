@@ -55,7 +55,7 @@ func TestServerTellsHowItDoes(t *testing.T) {
 		`deviceaccess_webhook_attempts_total{outcome="retry"} 1`, `deviceaccess_webhook_attempts_total{outcome="given_up"} 0`,
 		`deviceaccess_webhook_attempt_seconds_count{result="success"} 1`, `deviceaccess_webhook_attempt_seconds_count{result="failure"} 2`,
 		`deviceaccess_webhook_deliveries_pending{endpoint="failing"} 1`, `deviceaccess_webhook_deliveries_pending{endpoint="healthy"} 0`,
-		`deviceaccess_webhook_oldest_due_seconds{endpoint="failing"} 0`, "deviceaccess_webhooks_disabled 1", "deviceaccess_outbox_events 0", "deviceaccess_outbox_oldest_seconds 0",
+		`deviceaccess_webhook_oldest_due_seconds{endpoint="failing"} 0`, `deviceaccess_webhook_oldest_due_seconds{endpoint="slow"} 0`, "deviceaccess_webhooks_disabled 1", "deviceaccess_outbox_events 0", "deviceaccess_outbox_oldest_seconds 0",
 		"deviceaccess_database_up 1", `deviceaccess_keys_busy{lane="endpoint"}`, `deviceaccess_keys_busy{lane="device"}`,
 		`deviceaccess_http_requests_total{operation="/webhooks/create",status="200"} 3`, `deviceaccess_http_requests_total{operation="/webhooks/get",status="404"} 1`,
 		`deviceaccess_http_requests_total{operation="unknown",status="404"} 1`, `deviceaccess_http_request_seconds_count{operation="/webhooks/create"} 3`, "go_goroutines",

@@ -66,7 +66,8 @@ select
       and not exists (select 1 from leases l where l.key = 'acs_system:' || s.acs_system_id::text and l.held_until > now()) order by s.due_at limit 1))), 0)::double precision as devices,
   coalesce((select max(extract(epoch from now() - d.next_attempt_at)) from webhooks w
     join lateral (select d.next_attempt_at from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' order by d.next_attempt_at limit 1) d on true
-    where w.due_at <= now() and w.consecutive_failures = 0 and d.next_attempt_at <= now()), 0)::double precision as deliveries
+    where w.due_at <= now() and w.consecutive_failures = 0 and d.next_attempt_at <= now()
+      and not exists (select 1 from leases l where l.key = 'endpoint:' || w.webhook_id::text and l.held_until > now())), 0)::double precision as deliveries
 `
 
 type LatenessRow struct {
@@ -84,22 +85,26 @@ func (q *Queries) Lateness(ctx context.Context) (LatenessRow, error) {
 
 const oldestDue = `-- name: OldestDue :one
 select coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures > 0), 0)::double precision as failing,
-  coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures = 0), 0)::double precision as healthy
+  coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures = 0 and l.key is null), 0)::double precision as healthy,
+  coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where w.consecutive_failures = 0 and l.key is not null), 0)::double precision as slow
 from webhooks w
 join lateral (select d.next_attempt_at from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' order by d.next_attempt_at limit 1) d on true
+left join leases l on l.key = 'endpoint:' || w.webhook_id::text and l.held_until > now()
 where w.due_at <= now() and d.next_attempt_at <= now()
 `
 
 type OldestDueRow struct {
 	Failing float64
 	Healthy float64
+	Slow    float64
 }
 
-// For how long the delivery waits that has been due for longest, in seconds, in the same two places.
+// For how long the delivery waits that has been due for longest, in seconds, in the same two places; what endpoints that work are sent
+// meanwhile by itself: how fast they answer is theirs.
 func (q *Queries) OldestDue(ctx context.Context) (OldestDueRow, error) {
 	row := q.db.QueryRow(ctx, oldestDue)
 	var i OldestDueRow
-	err := row.Scan(&i.Failing, &i.Healthy)
+	err := row.Scan(&i.Failing, &i.Healthy, &i.Slow)
 	return i, err
 }
 

@@ -171,6 +171,39 @@ func TestPauseThatAnEndpointAsksForLasts(t *testing.T) {
 	}
 }
 
+// How fast an endpoint answers is its own affair: what waits while it is sent other events makes nobody here late.
+func TestWhatASlowEndpointKeepsWaitingIsItsOwn(t *testing.T) {
+	t.Parallel()
+	b := start(t, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Hour})
+	passed, open := gate(t)
+	defer open()
+	s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-passed })
+	b.hook(s.URL, "device.connected")
+	b.emitAll(3, "device.connected")
+	b.until("two are on their way", s.got(2))
+	_, err := b.db.Pool.Exec(t.Context(), "update deliveries set next_attempt_at = now() - interval '10 min'")
+	b.must(err)
+	told := func(what string, slow, late time.Duration) {
+		t.Helper()
+		backlog, err := b.access.Backlog(t.Context())
+		b.must(err)
+		found, err := b.access.Lateness(t.Context())
+		b.must(err)
+		for _, at := range []struct {
+			what      string
+			got, want time.Duration
+		}{{"slow", backlog.Slow, slow}, {"healthy", backlog.Healthy.OldestDue, late}, {"late", found.Deliveries, late}} {
+			if at.got < at.want || at.got > at.want+5*time.Minute {
+				t.Errorf("%s: %s for %s, want %s", what, at.what, at.got, at.want)
+			}
+		}
+	}
+	told("while it is sent others", 10*time.Minute, 0)
+	_, err = b.db.Pool.Exec(t.Context(), "update leases set held_until = '-infinity'")
+	b.must(err)
+	told("while nobody is at work", 0, 10*time.Minute)
+}
+
 // However much waits for endpoints that fail, what waits for those that work is counted.
 func TestWhatWaitsIsCountedByHowItsEndpointIs(t *testing.T) {
 	t.Parallel()
