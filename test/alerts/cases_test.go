@@ -1,0 +1,104 @@
+package alerts
+
+// cases are what may happen to servers, one after another. Each alert has some in which it fires, and some that are nearly so in which it
+// does not. What is told of servers is what a real one tells, but for the address that Prometheus adds.
+var cases = []struct {
+	about  string // an alert
+	fires  bool   // whether it does, and all others do not
+	what   string
+	series string
+}{
+	{"DeviceAccessGone", true, "one of two servers is gone", `
+		up{job="deviceaccess", instance="a"} 1x120
+		up{job="deviceaccess", instance="b"} 1x10 0x110`},
+	{"DeviceAccessGone", true, "nobody has told Prometheus of the servers", `
+		up{job="node", instance="a"} 1x120`},
+	{"DeviceAccessGone", false, "a server is started again", `
+		up{job="deviceaccess", instance="a"} 1x10 0 1x110
+		deviceaccess_health{instance="a", part="server"} 0x9 2 stale 0x110`},
+
+	{"DeviceAccessDown", true, "a server has lost its database", `
+		deviceaccess_health{instance="a", part="database"} 0x10 2x2 0x110
+		deviceaccess_health{instance="a", part="work"} 0x120
+		deviceaccess_health{instance="b", part="database"} 0x120`},
+	{"DeviceAccessDown", false, "a server loses it for a moment", `
+		deviceaccess_health{instance="a", part="database"} 0x10 2 0x110`},
+	{"DeviceAccessDown", false, "deliveries are late", `
+		deviceaccess_health{instance="a", part="deliveries"} 1x120`},
+
+	{"DeviceAccessDatabaseDown", true, "no server reaches the database", `
+		deviceaccess_database_up{instance="a"} 1x10 0x5 1x100
+		deviceaccess_database_up{instance="b"} 1x9 0x5 1x100`},
+	{"DeviceAccessDatabaseDown", false, "one server does not", `
+		deviceaccess_database_up{instance="a"} 1x10 0x110
+		deviceaccess_database_up{instance="b"} 1x120`},
+
+	{"DeviceAccessDevicesLate", true, "devices wait", `
+		deviceaccess_health{instance="a", part="devices"} 0x10 1x6 0x100`},
+	{"DeviceAccessDevicesLate", false, "devices wait for four minutes", `
+		deviceaccess_health{instance="a", part="devices"} 0x10 1x4 0x100`},
+
+	{"DeviceAccessDeliveriesLate", true, "deliveries to a webhook that works are late", `
+		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="healthy"} 0x10 61+60x6 0x100`},
+	{"DeviceAccessDeliveriesLate", true, "nobody takes events", `
+		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="healthy"} 0x120
+		deviceaccess_outbox_oldest_seconds{instance="a"} 0x10 61+60x6 0x100`},
+	{"DeviceAccessDeliveriesLate", false, "both are a minute late, and one that fails is hours late", `
+		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="healthy"} 60x120
+		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="failing"} 0+60x120
+		deviceaccess_outbox_oldest_seconds{instance="a"} 60x120`},
+	{"DeviceAccessDeliveriesLate", false, "deliveries are late for four minutes", `
+		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="healthy"} 0x10 61x4 0x100`},
+
+	{"DeviceAccessErrors", true, "one request in fifty fails, all at one server", `
+		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="200"} 0+98x120
+		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="500"} 0x20 0+4x100
+		deviceaccess_http_requests_total{instance="b", operation="/devices/list", status="200"} 0+98x120`},
+	{"DeviceAccessErrors", false, "one in two hundred fails", `
+		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="200"} 0+199x120
+		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="500"} 0+1x120`},
+	{"DeviceAccessErrors", false, "some fail, and then no more", `
+		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="200"} 0+10x120
+		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="500"} 0x20 5x100`},
+	{"DeviceAccessErrors", false, "clients make mistakes", `
+		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="401"} 0+50x120`},
+	{"DeviceAccessErrors", false, "the balancer is told that a server is to be taken out", `
+		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="200"} 0+300x120
+		deviceaccess_http_requests_total{instance="a", operation="/health", status="200"} 0+30x120
+		deviceaccess_http_requests_total{instance="b", operation="/health", status="503"} 0+30x120`},
+
+	{"DeviceAccessThrottled", true, "somebody guesses credentials", `
+		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="429"} 0x10 0+66x100`},
+	{"DeviceAccessThrottled", false, "somebody does so slowly", `
+		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="429"} 0+59x120`},
+	{"DeviceAccessThrottled", false, "somebody does so for four minutes", `
+		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="429"} 0x10 0+600x4 2400x100`},
+
+	{"DeviceAccessSlow", true, "one read in fifty takes more than a second", `
+		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="1.0"} 0+98x120
+		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="5.0"} 0+100x120
+		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="+Inf"} 0+100x120`},
+	{"DeviceAccessSlow", false, "one read in two hundred does, and most writes do", `
+		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="1.0"} 0+199x120
+		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="5.0"} 0+200x120
+		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="+Inf"} 0+200x120
+		deviceaccess_http_request_seconds_bucket{instance="a", operation="/access_codes/create", le="1.0"} 0+10x120
+		deviceaccess_http_request_seconds_bucket{instance="a", operation="/access_codes/create", le="5.0"} 0+100x120
+		deviceaccess_http_request_seconds_bucket{instance="a", operation="/access_codes/create", le="+Inf"} 0+100x120`},
+	{"DeviceAccessSlow", false, "nobody reads any more", `
+		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="1.0"} 98x120
+		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="5.0"} 100x120
+		deviceaccess_http_request_seconds_bucket{instance="a", operation="/devices/list", le="+Inf"} 100x120`},
+
+	{"DeviceAccessWebhookDisabled", true, "a webhook is disabled", `
+		deviceaccess_webhooks_disabled{instance="a"} 0x10 1x3 0x100`},
+	{"DeviceAccessWebhookDisabled", false, "none is, and one is failing", `
+		deviceaccess_webhooks_disabled{instance="a"} 0x120
+		deviceaccess_webhook_attempts_total{instance="a", outcome="retry"} 0+1x120`},
+
+	{"DeviceAccessEventsGivenUp", true, "the first event is given up", `
+		deviceaccess_webhook_attempts_total{instance="a", outcome="given_up"} 0x10 1x110`},
+	{"DeviceAccessEventsGivenUp", false, "events were given up long ago, and the server is started again", `
+		deviceaccess_webhook_attempts_total{instance="a", outcome="given_up"} 3x100 stale 0x20
+		deviceaccess_webhook_attempts_total{instance="a", outcome="delivered"} 0+9x120`},
+}

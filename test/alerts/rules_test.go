@@ -1,0 +1,106 @@
+// Package alerts tries the alert rules of the runbook with the rule engine of Prometheus, on metrics as a server has them.
+package alerts
+
+import (
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/rules"
+)
+
+const (
+	runbook = "../../docs/guides/runbook.md"
+	// every is how often Prometheus scrapes and evaluates unless it is told otherwise.
+	every = time.Minute
+)
+
+var language = parser.NewParser(parser.Options{})
+
+// alert is one of the runbook's.
+type alert struct {
+	rulefmt.Rule
+	expr parser.Expr
+}
+
+// alerts are those of the runbook, read as Prometheus reads a file of rules.
+func alerts(t *testing.T) (all []alert, text string) {
+	t.Helper()
+	b, err := os.ReadFile(runbook)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(b), "\n## Alerts\n")
+	_, block, _ = strings.Cut(block, "```yaml\n")
+	block, _, closed := strings.Cut(block, "```")
+	groups, problems := rulefmt.Parse([]byte(block), false, model.UTF8Validation, language, slog.New(slog.DiscardHandler))
+	if len(problems) > 0 || !closed || len(groups.Groups) != 1 {
+		t.Fatalf("the rules of the runbook cannot be read: %v", problems)
+	}
+	for _, r := range groups.Groups[0].Rules {
+		expr, err := language.ParseExpr(r.Expr)
+		if err != nil || r.Alert == "" {
+			t.Fatalf("%q: %v", r.Alert, err)
+		}
+		all = append(all, alert{r, expr})
+	}
+	return all, string(b)
+}
+
+// fired are the alerts that fire at any time while metrics go the way that is written in lines of the notation of promtool, one value a
+// minute.
+func fired(t *testing.T, series string) []string {
+	t.Helper()
+	const length = 2 * time.Hour
+	stored := promqltest.LoadedStorage(t, "load "+model.Duration(every).String()+"\n"+strings.TrimSpace(series))
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1_000_000, Timeout: time.Minute, Parser: language})
+	t.Cleanup(func() { _ = engine.Close() })
+	query := rules.EngineQueryFunc(engine, stored)
+	found := map[string]bool{}
+	all, _ := alerts(t)
+	for _, a := range all {
+		rule := rules.NewAlertingRule(a.Alert, a.expr, time.Duration(a.For), time.Duration(a.KeepFiringFor), labels.FromMap(a.Labels), labels.FromMap(a.Annotations),
+			labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler))
+		for at := time.Unix(0, 0); at.Sub(time.Unix(0, 0)) <= length; at = at.Add(every) {
+			if _, err := rule.Eval(t.Context(), 0, at, query, nil, 0); err != nil {
+				t.Fatalf("%s: %v", a.Alert, err)
+			}
+			for _, active := range rule.ActiveAlerts() {
+				if active.State == rules.StateFiring {
+					found[a.Alert] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// Each rule says how bad it is, and leads to a part of the runbook.
+func TestAlertsLeadToTheRunbook(t *testing.T) {
+	t.Parallel()
+	all, text := alerts(t)
+	if len(all) < 5 {
+		t.Fatalf("only %d alerts are found", len(all))
+	}
+	for _, a := range all {
+		if s := a.Labels["severity"]; s != "page" && s != "ticket" {
+			t.Errorf("%s: severity %q", a.Alert, s)
+		}
+		if part := a.Annotations["runbook"]; part == "" || !strings.Contains(text, "\n## "+part) {
+			t.Errorf("%s refers to %q, which is no part of the runbook", a.Alert, part)
+		}
+		if a.Annotations["summary"] == "" {
+			t.Errorf("%s does not say what it is", a.Alert)
+		}
+	}
+}
