@@ -50,6 +50,12 @@ var cases = []struct {
 	{"DeviceAccessDeliveriesLate", false, "deliveries are late for four minutes", `
 		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="healthy"} 0x10 61x4 0x100`},
 
+	{"DeviceAccessReceiverSlow", true, "an endpoint falls behind", `
+		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="healthy"} 0x120
+		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="slow"} 0+60x120`},
+	{"DeviceAccessReceiverSlow", false, "an endpoint falls behind for ten minutes", `
+		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="slow"} 0x10 901x10 0x100`},
+
 	{"DeviceAccessErrors", true, "one request in fifty fails, all at one server", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="200"} 0+98x120
 		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="500"} 0x20 0+4x100
