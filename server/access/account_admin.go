@@ -73,6 +73,23 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChan
 	return nil
 }
 
+// RenameAccount gives an account another name, and leaves how it is reached as it is. It fails with NotFound.
+func (s *Service) RenameAccount(ctx context.Context, id uuid.UUID, name string) error {
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		a, err := lockAccount(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		tx.Concerns(a.WorkspaceID)
+		return tx.DescribeAccount(ctx, store.DescribeAccountParams{ConnectedAccountID: id, DisplayName: name, CustomMetadata: a.CustomMetadata,
+			CustomerKey: a.CustomerKey, ManageNewDevices: a.ManageNewDevices, AcceptedCapabilities: a.AcceptedCapabilities})
+	})
+	if err != nil {
+		return fmt.Errorf("rename the account %s: %w", id, err)
+	}
+	return nil
+}
+
 // DisconnectAccount ends an account: its credentials are deleted, its devices are removed, what waits for them ends.
 // On the devices themselves nothing is touched: the codes on them go on opening doors. So do those of backup pools, which
 // are taken off when the device is connected again. It fails with NotFound.

@@ -24,8 +24,9 @@ const checkWithin = 30 * time.Second
 func accountsCommand() *cli.Command {
 	connect := &cli.Command{Name: "connect", Usage: "connect a gateway or a vendor's cloud; its locks appear by themselves"}
 	change := &cli.Command{Name: "update", Usage: "give an account another address, name or credential; its devices stay what they are", ArgsUsage: "ID",
-		Description: "What is not given stays as it is.",
-		Flags:       append([]cli.Flag{&cli.StringFlag{Name: "name", Usage: "`TEXT` to know it by"}}, databaseFlags()...), Action: onAccount(changeAccount)}
+		Description: "What is not given stays as it is. An account that somebody has entered on a connect page is dialled where serve allows it, until an\n" +
+			"address is given here.",
+		Flags: append([]cli.Flag{&cli.StringFlag{Name: "name", Usage: "`TEXT` to know it by"}, allowGatewayFlag()}, databaseFlags()...), Action: onAccount(changeAccount)}
 	for _, kind := range accountKinds() {
 		connect.Commands = append(connect.Commands, &cli.Command{
 			Name: kind.adapter, Usage: kind.usage,
@@ -167,6 +168,17 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 		return fmt.Errorf("account %s is simulated: there is nothing to change", account.ID)
 	}
 	if err := foreignFlags(c, kinds, kinds[i]); err != nil {
+		return err
+	}
+	if c.IsSet("name") && !kinds[i].given(c) {
+		if err := a.Access.RenameAccount(ctx, account.ID, c.String("name")); err != nil {
+			return err
+		}
+		fmt.Println("Changed", account.ID)
+		return nil
+	}
+	var err error
+	if a.Entered.AllowPrefixes, err = prefixes("allow-gateway-prefix", c.StringSlice("allow-gateway-prefix")); err != nil {
 		return err
 	}
 	if err := kinds[i].read(c, account.Connection); err != nil {
