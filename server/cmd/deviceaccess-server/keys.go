@@ -61,7 +61,7 @@ func keysCommand() *cli.Command {
 }
 
 func toCome(lifetime time.Duration) error {
-	if lifetime < 0 {
+	if lifetime <= 0 {
 		return fmt.Errorf("%v is not a time to come", lifetime)
 	}
 	return nil
