@@ -106,7 +106,7 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, kind acco
 	if err != nil {
 		return notConnected(err)
 	}
-	fmt.Fprintf(os.Stderr, "Connected %s. Its locks appear while the server runs; `deviceaccess-server accounts list` counts them.\n", to.Address())
+	fmt.Fprintf(os.Stderr, "Connected %s. Its locks appear while the server runs; `deviceaccess-server accounts list` counts them.\n", cell(to.Address()))
 	fmt.Println(id)
 	return nil
 }
@@ -136,7 +136,7 @@ func workspaceForLocks(id string, all []access.Workspace) (uuid.UUID, error) {
 // notConnected says why, in words for people.
 func notConnected(err error) error {
 	if e := adapter.AsError(err); e != nil {
-		return fmt.Errorf("nothing was changed: %s", e.Message)
+		return fmt.Errorf("nothing was changed: %s", cell(e.Message))
 	}
 	return err
 }
@@ -156,7 +156,7 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 		if one.Problem != "" {
 			state = one.Problem
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", one.ID, one.Adapter, one.DisplayName, one.WorkspaceID, address, one.Devices, state)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", one.ID, one.Adapter, cell(one.DisplayName), one.WorkspaceID, cell(address), one.Devices, cell(state))
 	}
 	return t.Flush()
 }
@@ -219,7 +219,7 @@ func disconnectAccount(ctx context.Context, c *cli.Command, a *app.Admin, accoun
 	}
 	if !c.Bool("yes") {
 		fmt.Fprintf(os.Stderr, "Account %s, %s: its credential is deleted, its %d devices and their codes are no longer looked after.\n"+
-			"Nothing on the locks is touched: codes that are on them go on opening doors.\nType yes to go on: ", account.ID, account.DisplayName, account.Devices)
+			"Nothing on the locks is touched: codes that are on them go on opening doors.\nType yes to go on: ", account.ID, cell(account.DisplayName), account.Devices)
 		answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 		if strings.TrimSpace(answer) != "yes" {
 			return fmt.Errorf("nothing was changed; --yes goes on without asking")
