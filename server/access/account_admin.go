@@ -45,12 +45,17 @@ type AccountChange struct {
 }
 
 // ChangeAccount changes the name, the address or the credentials of an account. Its devices stay what they are.
-// It fails with NotFound, and with Conflict when another account has the address.
+// It fails with NotFound, with Invalid, and with Conflict when another account has the address.
 func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChange) error {
 	var a store.ConnectedAccount
 	err := s.db.InTx(ctx, func(tx store.Tx) (err error) {
 		if a, err = lockAccount(ctx, tx, id); err != nil {
 			return err
+		}
+		if c.DisplayName != a.DisplayName { // what is there stays good, such as the name of a long address
+			if err := checkLabel("display_name", c.DisplayName); err != nil {
+				return err
+			}
 		}
 		user := toConnectedAccount(a).User
 		if c.Address != "" {
@@ -69,6 +74,26 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChan
 	}
 	if err != nil {
 		return fmt.Errorf("change the account %s: %w", id, err)
+	}
+	return nil
+}
+
+// RenameAccount gives an account another name, and leaves how it is reached as it is. It fails with NotFound, and with Invalid.
+func (s *Service) RenameAccount(ctx context.Context, id uuid.UUID, name string) error {
+	if err := checkLabel("display_name", name); err != nil {
+		return err
+	}
+	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		a, err := lockAccount(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		tx.Concerns(a.WorkspaceID)
+		return tx.DescribeAccount(ctx, store.DescribeAccountParams{ConnectedAccountID: id, DisplayName: name, CustomMetadata: a.CustomMetadata,
+			CustomerKey: a.CustomerKey, ManageNewDevices: a.ManageNewDevices, AcceptedCapabilities: a.AcceptedCapabilities})
+	})
+	if err != nil {
+		return fmt.Errorf("rename the account %s: %w", id, err)
 	}
 	return nil
 }

@@ -46,9 +46,12 @@ type NewAccount struct {
 	Unproven    bool     // nothing that was entered says that it is that person's: an account that is there already is left alone
 }
 
-// ConnectAccount adds an account; its devices appear by themselves. It fails with Conflict when the address is
+// ConnectAccount adds an account; its devices appear by themselves. It fails with Invalid, and with Conflict when the address is
 // connected.
 func (s *Service) ConnectAccount(ctx context.Context, n NewAccount) (uuid.UUID, error) {
+	if err := checkText("display_name", n.DisplayName); err != nil {
+		return uuid.Nil, err
+	}
 	id := newID()
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if _, err := tx.HoldWorkspace(ctx, n.WorkspaceID); err != nil {

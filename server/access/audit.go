@@ -86,7 +86,7 @@ var (
 	never   = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// Audit walks through the audit log, a page at a time. For administration only.
+// Audit walks through the audit log, a page at a time. It fails with Invalid. For administration only.
 func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry, error] {
 	if f.Since.IsZero() {
 		f.Since = longAgo
@@ -100,6 +100,10 @@ func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry
 		at.ID = uuid.Max
 	}
 	return func(yield func(AuditEntry, error) bool) {
+		if err := all(checkText("actor", f.Actor), checkText("operation", f.Operation)); err != nil {
+			yield(AuditEntry{}, err)
+			return
+		}
 		for {
 			rows, err := s.auditPage(ctx, f, at)
 			if err != nil {

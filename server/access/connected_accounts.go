@@ -148,10 +148,13 @@ type AccountUpdate struct {
 }
 
 // UpdateConnectedAccount changes what the workspace keeps about an account. It fails with NotFound, and with Invalid
-// where metadata breaks a rule.
+// where the name or metadata breaks a rule.
 func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id string, u AccountUpdate) (a ConnectedAccount, err error) {
 	err = s.onAccount(ctx, p, id, func(tx store.Tx, r store.ConnectedAccount) error {
 		if u.DisplayName != "" {
+			if err := checkLabel("display_name", u.DisplayName); err != nil {
+				return err
+			}
 			r.DisplayName = u.DisplayName
 		}
 		if u.CustomerKey != "" {

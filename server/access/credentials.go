@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,7 +69,13 @@ const sessionLifetime = 24 * time.Hour
 // IssueCredential makes a credential. Its token is returned this once and kept as a hash only.
 // It fails with Invalid, and with NotFound for an unknown workspace.
 func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token string, c Credential, err error) {
+	if err := checkText("name", n.Name); err != nil {
+		return "", c, err
+	}
+	n.WorkspaceIDs = distinct(n.WorkspaceIDs)
 	switch {
+	case n.Lifetime < 0:
+		return "", c, invalid("lifetime", "A credential does not end before it is made. Give it a time to come.")
 	case (n.Kind == APIKey || n.Kind == PublishableKey) && len(n.WorkspaceIDs) != 1:
 		return "", c, invalid("workspace_ids", "A key belongs to exactly one workspace.")
 	case len(n.WorkspaceIDs) == 0:
@@ -101,17 +106,31 @@ func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token s
 		if n.Kind == PublishableKey {
 			public = &token
 		}
-		err := tx.InsertCredential(ctx, store.InsertCredentialParams{CredentialID: c.ID, Kind: string(c.Kind), Name: c.Name,
-			Hint: c.Hint, TokenHash: hash[:], ExpiresAt: c.ExpiresAt, PublicToken: public})
-		for _, id := range n.WorkspaceIDs {
-			err = errors.Join(err, tx.InsertCredentialWorkspace(ctx, store.InsertCredentialWorkspaceParams{CredentialID: c.ID, WorkspaceID: id}))
+		if err := tx.InsertCredential(ctx, store.InsertCredentialParams{CredentialID: c.ID, Kind: string(c.Kind), Name: c.Name,
+			Hint: c.Hint, TokenHash: hash[:], ExpiresAt: c.ExpiresAt, PublicToken: public}); err != nil {
+			return err
 		}
-		return err
+		for _, id := range n.WorkspaceIDs {
+			if err := tx.InsertCredentialWorkspace(ctx, store.InsertCredentialWorkspaceParams{CredentialID: c.ID, WorkspaceID: id}); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return "", c, fmt.Errorf("issue a credential: %w", err)
 	}
 	return token, c, nil
+}
+
+// distinct are the identifiers, each of them one time and in the same order.
+func distinct(ids []uuid.UUID) (out []uuid.UUID) {
+	for _, id := range ids {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 func (s *Service) newToken(ctx context.Context, n NewCredential, c Credential) (string, error) {

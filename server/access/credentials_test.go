@@ -109,6 +109,18 @@ func newKeyring(t testing.TB) *keyring {
 	return k
 }
 
+// A credential that has ended before it begins is none that lasts until it is revoked.
+func TestCredentialEndsInTimeToCome(t *testing.T) {
+	t.Parallel()
+	k := newKeyring(t)
+	for _, kind := range []access.CredentialKind{access.APIKey, access.PAT, access.ConsoleSession, access.PublishableKey} {
+		_, c, err := k.IssueCredential(t.Context(), access.NewCredential{Kind: kind, WorkspaceIDs: []uuid.UUID{k.workspace}, Lifetime: -1})
+		if e, ok := errors.AsType[*access.Error](err); !ok || e.Kind != access.Invalid {
+			t.Errorf("%s: %v, which ends %v", kind, err, c.ExpiresAt)
+		}
+	}
+}
+
 // wrong are tokens that are not good, by how wrong they are. The beginning of a token tells its kind, and is no secret.
 func wrong(good, revoked string) map[string]string {
 	other := func(i int) string {

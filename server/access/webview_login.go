@@ -87,11 +87,15 @@ func (s *Service) BeginLogin(ctx context.Context, webview uuid.UUID) error {
 	return fmt.Errorf("begin the login: %w", err)
 }
 
-// FailLogin notes that a login was refused. It fails with NotFound for a webview that has come to its end.
+// FailLogin notes that a login was refused, unless there was one before whose devices are waited for: that one stands. It
+// fails with NotFound for a webview that has come to its end.
 func (s *Service) FailLogin(ctx context.Context, webview uuid.UUID, provider string) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		r, err := lockWebview(ctx, tx, webview)
 		if err != nil {
+			return err
+		}
+		if waits, err := waitsForDevices(ctx, tx, r); waits || err != nil {
 			return err
 		}
 		if err := tx.SetLogin(ctx, store.SetLoginParams{ConnectWebviewID: webview, Status: string(WebviewFailed), SelectedProvider: &provider}); err != nil {
@@ -114,6 +118,26 @@ func lockWebview(ctx context.Context, tx store.Tx, id uuid.UUID) (store.ConnectW
 	return r, err
 }
 
+// waitsForDevices says whether a webview has had its login, and waits for the devices of an account that nothing is wrong with.
+func waitsForDevices(ctx context.Context, tx store.Tx, r store.ConnectWebview) (bool, error) {
+	if r.ConnectedAccountID == nil {
+		return false, nil
+	}
+	a, err := tx.GetAccount(ctx, *r.ConnectedAccountID)
+	return err == nil && a.DeletedAt == nil && a.ErrorCode == nil, err
+}
+
+// admits fails with Conflict where a webview waits for the devices of another account than that: one of the two would be
+// connected, and reached by nobody whom the webview is of.
+func admits(ctx context.Context, tx store.Tx, r store.ConnectWebview, account uuid.UUID) error {
+	waits, err := waitsForDevices(ctx, tx, r)
+	if err != nil || !waits || *r.ConnectedAccountID == account {
+		return err
+	}
+	return &Error{Kind: Conflict, Type: "connect_webview_has_login",
+		Message: "Somebody has logged in with this link already, and it is good for one account. Ask whoever has sent it to you for another link."}
+}
+
 func aboutWebview(r store.ConnectWebview) about {
 	a := about{workspace: r.WorkspaceID}.with("connect_webview_id", r.ConnectWebviewID)
 	if r.CustomerKey != nil {
@@ -128,7 +152,7 @@ var errAgain = errors.New("the account was connected or ended meanwhile")
 // LogIn connects the account that somebody has logged in to, or connects it anew where the workspace has it: it stays
 // what it is then, with its devices, and is reached as n says from now on. What the webview keeps for it is copied.
 // It fails with NotFound for a webview that has come to its end, and with Conflict where the account is in another
-// workspace.
+// workspace, or the devices of another one are waited for.
 func (s *Service) LogIn(ctx context.Context, webview uuid.UUID, provider string, n NewAccount) (w Webview, err error) {
 	for range 3 {
 		w, err = s.logIn(ctx, webview, provider, n)
@@ -161,6 +185,9 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 		}
 		if r.WorkspaceID != n.WorkspaceID {
 			return fmt.Errorf("the webview %s is of another workspace", webview)
+		}
+		if err := admits(ctx, tx, r, a.ConnectedAccountID); err != nil {
+			return err
 		}
 		if known {
 			err = s.connectAnew(ctx, tx, a, n)

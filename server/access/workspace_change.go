@@ -19,8 +19,11 @@ type NewWorkspace struct {
 }
 
 // AddWorkspace makes a workspace that the credential of p may enter from then on; the server itself, which has none, makes
-// one that nobody may enter yet.
+// one that nobody may enter yet. It fails with Invalid.
 func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace) (w Workspace, err error) {
+	if err := all(checkLabel("name", n.Name), checkText("company_name", n.CompanyName), checkText("connect_partner_name", n.ConnectPartnerName)); err != nil {
+		return w, err
+	}
 	id := newID()
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := tx.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: id, Name: n.Name, CompanyName: cmp.Or(n.CompanyName, n.ConnectPartnerName),
@@ -57,8 +60,13 @@ type WorkspaceChange struct {
 	Suspended          *bool
 }
 
-// UpdateWorkspace changes the workspace of p.
+// UpdateWorkspace changes the workspace of p. It fails with Invalid.
 func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceChange) error {
+	if c.Name != "" {
+		if err := checkLabel("name", c.Name); err != nil {
+			return err
+		}
+	}
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		r, err := tx.LockWorkspace(ctx, p.WorkspaceID)
 		if err != nil {

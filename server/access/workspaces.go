@@ -38,8 +38,11 @@ func toWorkspace(r store.Workspace, publishable *string) Workspace {
 	return w
 }
 
-// CreateWorkspace makes a workspace that nobody may enter yet. For administration only.
+// CreateWorkspace makes a workspace that nobody may enter yet. It fails with Invalid. For administration only.
 func (s *Service) CreateWorkspace(ctx context.Context, name, company string, sandbox bool) (Workspace, error) {
+	if err := all(checkLabel("name", name), checkText("company_name", company)); err != nil {
+		return Workspace{}, err
+	}
 	w := Workspace{ID: newID(), Name: name, CompanyName: company, IsSandbox: sandbox}
 	err := s.db.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: w.ID, Name: name, CompanyName: company, IsSandbox: sandbox})
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 
 	"github.com/google/uuid"
 
@@ -84,10 +86,24 @@ func (c AccessCloud) Check(ctx context.Context) (string, error) {
 	return "", err
 }
 
+// control judges an address before it is dialled, as of net.Dialer.
+type control = func(network, address string, c syscall.RawConn) error
+
 // ZWaveJS is a zwave-js-server.
-type ZWaveJS struct{ zwavejs.Config }
+type ZWaveJS struct {
+	zwavejs.Config
+	guarded
+}
 
 func (ZWaveJS) Adapter() string { return "zwavejs" }
+
+// dialWithin has guard judge the addresses of what somebody has entered on a page, and says whether that is so.
+func (c *ZWaveJS) dialWithin(guard control) (entered bool) {
+	if c.FromWebview {
+		c.Control = guard
+	}
+	return c.FromWebview
+}
 
 func (c ZWaveJS) Check(ctx context.Context) (gateway string, err error) {
 	c.Met = noted(&gateway)
@@ -120,10 +136,20 @@ func (c ZWaveJS) Address() string {
 }
 
 // Zigbee2MQTT is a Zigbee2MQTT behind an MQTT broker.
-type Zigbee2MQTT struct{ zigbee2mqtt.Config }
+type Zigbee2MQTT struct {
+	zigbee2mqtt.Config
+	guarded
+}
 
 func (Zigbee2MQTT) Adapter() string   { return "zigbee2mqtt" }
 func (c Zigbee2MQTT) Address() string { return c.Config.Address() }
+
+func (c *Zigbee2MQTT) dialWithin(guard control) (entered bool) {
+	if c.FromWebview {
+		c.Control = guard
+	}
+	return c.FromWebview
+}
 
 func (c Zigbee2MQTT) Check(ctx context.Context) (gateway string, err error) {
 	c.Met = noted(&gateway)
@@ -205,14 +231,32 @@ func (a *Admin) ConnectSandboxAccess(ctx context.Context, name string, systems i
 		Takes: []string{access.AccessControl}, User: access.UserIdentifier{Email: sandbox.People[0]}, Config: config})
 }
 
-// Reconnect checks a connection and has the account be reached by it from now on. It fails like Connect.
+// Reconnect checks a connection and has the account be reached by it from now on. It fails like Connect, and where somebody
+// has entered the address on a page and it leads elsewhere than Entered allows, or to the gateway of another account.
 func (a *Admin) Reconnect(ctx context.Context, account uuid.UUID, name string, c Connection) error {
 	if err := a.Access.AddressConnected(ctx, c.Adapter(), c.Address(), account); err != nil {
 		return err
 	}
+	var outside atomic.Bool
+	entered := false
+	if c, ok := c.(interface{ dialWithin(control) bool }); ok {
+		entered = c.dialWithin(func(network, address string, conn syscall.RawConn) error {
+			err := a.Entered.guard(network, address, conn)
+			outside.Store(outside.Load() || err != nil)
+			return err
+		})
+	}
 	gateway, err := c.Check(ctx)
-	if err != nil {
+	switch {
+	case err != nil && outside.Load():
+		return adapter.Errorf(adapter.Invalid, "somebody has entered %s on a connect page, and it leads to a network where such gateways may not be: "+
+			"name that with --allow-gateway-prefix, as serve does, or give an address of your own with --url or --broker", c.Address())
+	case err != nil:
 		return err
+	case entered:
+		if err := a.Access.MeetGateway(access.Unasked(ctx), account, gateway, true); err != nil {
+			return err
+		}
 	}
 	config, err := json.Marshal(c)
 	if err != nil {

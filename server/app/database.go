@@ -180,8 +180,9 @@ func (db *openDatabase) close(ctx context.Context) error {
 
 // Admin is what a command works with, whether the server runs or not.
 type Admin struct {
-	Access *access.Service
-	db     *openDatabase
+	Access  *access.Service
+	Entered Connecting // where gateways may be that somebody has entered on a page
+	db      *openDatabase
 }
 
 // OpenAdmin opens the data for a command. It makes none where there is none: that directory is the wrong one.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -198,6 +199,15 @@ func TestAddressThatLeadsToAnothersGatewayLaterIsLeftAlone(t *testing.T) {
 	apptest.Until(t, "it is left alone", func() bool { return decoy.greeted.Load() >= 3 })
 	if n := decoy.listened.Load(); n != listened {
 		t.Errorf("the gateway of another account is listened to %d times", n-listened)
+	}
+	admin.Entered.AllowPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	all, err := admin.Accounts(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(a app.ConnectedAccount) bool { return a.ID == mine })
+	if err := admin.Reconnect(ctx, mine, "Mine", all[i].Connection); err == nil || !strings.Contains(err.Error(), "connected as another account") {
+		t.Errorf("a change by the operator that gives no address: %v", err)
 	}
 	decoy.home.Store(0x7e570031)
 	apptest.Until(t, "it is listened to again once it is what it was", func() bool { return decoy.listened.Load() > listened })

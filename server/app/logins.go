@@ -116,14 +116,14 @@ func (l *logins) LogIn(ctx context.Context, in access.Workspace, vendor string, 
 	case !l.Gateways:
 		return access.NewAccount{}, fmt.Errorf("nobody can log in to %s here", vendor)
 	case vendor == "zwave_js":
-		c := &ZWaveJS{Config: zwavejs.Config{URL: withUser(entered["url"], entered["username"], entered["password"]), Control: l.guard}}
+		c := &ZWaveJS{Config: zwavejs.Config{URL: withUser(entered["url"], entered["username"], entered["password"]), Control: l.guard}, guarded: byWebview}
 		var stranger Connection
 		if _, password, _ := userOf(c.URL); password != "" {
 			stranger = &ZWaveJS{Config: zwavejs.Config{URL: withStranger(c.URL), Control: l.guard}}
 		}
 		return l.logInToGateway(ctx, in, "url", c, stranger)
 	default:
-		c := &Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: entered["broker"], Topic: entered["topic"], Username: entered["username"], Password: entered["password"], Control: l.guard}}
+		c := &Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: entered["broker"], Topic: entered["topic"], Username: entered["username"], Password: entered["password"], Control: l.guard}, guarded: byWebview}
 		var stranger Connection
 		if c.Password != "" {
 			other := &Zigbee2MQTT{Config: c.Config}
@@ -184,10 +184,13 @@ func (l *logins) logInToSandbox(ctx context.Context, in access.Workspace, vendor
 	return n, nil
 }
 
-// guarded marks what is dialled with Connecting.guard only. What an operator changes is not, any more.
+// guarded marks what somebody has entered on a page. It is dialled with Connecting.guard only, until whoever runs the server
+// gives an address for it.
 type guarded struct {
 	FromWebview bool `json:"from_webview,omitempty"`
 }
+
+var byWebview = guarded{FromWebview: true}
 
 // logInToGateway reaches the gateway once. field is where its address was entered; stranger reaches it as somebody who
 // does not know the password, and is the same but for that: where he is let in, too, whoever has entered one has proven
@@ -205,9 +208,9 @@ func (l *logins) logInToGateway(ctx context.Context, in access.Workspace, field 
 	default: // more would tell what else is there
 		return n, &connect.Refusal{Field: field, Message: "The gateway cannot be reached at this address, or what answers there is none. See to the address, and whether it is reachable from outside."}
 	}
-	config, err := marked(c)
+	config, err := json.Marshal(c)
 	if err != nil {
-		return n, err
+		return n, fmt.Errorf("write how the account is reached: %w", err)
 	}
 	return access.NewAccount{WorkspaceID: in.ID, Adapter: c.Adapter(), DisplayName: c.Adapter() + " at " + c.Address(), Address: c.Address(), Gateway: gateway, Config: config,
 		Unproven: stranger == nil || !refuses(ctx, stranger)}, nil
@@ -217,23 +220,6 @@ func refuses(ctx context.Context, c Connection) bool {
 	_, err := c.Check(ctx)
 	e := adapter.AsError(err)
 	return e != nil && e.Class == adapter.AuthRevoked
-}
-
-// marked is a connection as an account keeps it, as one that somebody has entered on a page.
-func marked(c Connection) (json.RawMessage, error) {
-	b, err := json.Marshal(c)
-	var kept map[string]any
-	if err == nil {
-		err = json.Unmarshal(b, &kept)
-	}
-	if err == nil {
-		kept["from_webview"] = true
-		b, err = json.Marshal(kept)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("write how the account is reached: %w", err)
-	}
-	return b, nil
 }
 
 // withUser is a URL with a user in it, as a zwave-js-server is reached. What is no URL stays, to be refused.

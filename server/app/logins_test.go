@@ -19,7 +19,7 @@ import (
 )
 
 // An account that somebody has entered on a page is dialled where the operator allows it, whenever that is; one that
-// the operator has connected, or changed since, anywhere.
+// the operator has connected, or given an address since, anywhere.
 func TestEnteredGatewaysStayGuarded(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -30,28 +30,28 @@ func TestEnteredGatewaysStayGuarded(t *testing.T) {
 	t.Cleanup(gateway.Close)
 	at := strings.Replace(gateway.URL, "http", "ws", 1)
 	loopback := Connecting{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	written := func(c Connection) []byte {
+		t.Helper()
+		b, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	zwave, zigbee := zwavejs.Config{URL: at}, zigbee2mqtt.Config{Broker: at, Topic: "z"}
 	for name, c := range map[string]struct {
-		Connection
-		open func(*vendors) func(context.Context, access.Account) (adapter.Adapter, error)
+		entered, connected Connection
+		open               func(*vendors) func(context.Context, access.Account) (adapter.Adapter, error)
 	}{
-		"zwavejs": {&ZWaveJS{Config: zwavejs.Config{URL: at}}, func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) { return v.openZWaveJS }},
-		"zigbee2mqtt": {&Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: at, Topic: "z"}}, func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) {
+		"zwavejs": {&ZWaveJS{Config: zwave, guarded: byWebview}, &ZWaveJS{Config: zwave}, func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) {
+			return v.openZWaveJS
+		}},
+		"zigbee2mqtt": {&Zigbee2MQTT{Config: zigbee, guarded: byWebview}, &Zigbee2MQTT{Config: zigbee}, func(v *vendors) func(context.Context, access.Account) (adapter.Adapter, error) {
 			return v.openZigbee2MQTT
 		}},
 	} {
-		entered, err := marked(c.Connection)
-		if err != nil {
-			t.Fatal(err)
-		}
-		connected, err := json.Marshal(c.Connection)
-		if err != nil {
-			t.Fatal(err)
-		}
-		changed, err := connection(access.Account{Adapter: name, Config: entered})
-		if err != nil {
-			t.Fatal(err)
-		}
-		unmarked, err := json.Marshal(changed)
+		entered, connected := written(c.entered), written(c.connected)
+		read, err := connection(access.Account{Adapter: name, Config: entered})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,10 +60,11 @@ func TestEnteredGatewaysStayGuarded(t *testing.T) {
 			in     Connecting
 			dials  bool
 		}{
-			"entered, in a network that is not allowed": {entered, Connecting{}, false},
-			"entered, in one that is":                   {entered, loopback, true},
-			"connected by the operator":                 {connected, Connecting{}, true},
-			"changed by the operator":                   {unmarked, Connecting{}, true},
+			"entered, in a network that is not allowed":  {entered, Connecting{}, false},
+			"entered, in one that is":                    {entered, loopback, true},
+			"connected by the operator":                  {connected, Connecting{}, true},
+			"entered, and written anew by the operator":  {written(read), Connecting{}, false},
+			"written anew, in a network that is allowed": {written(read), loopback, true},
 		} {
 			before := asked.Load()
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -101,33 +101,23 @@ func (v *vendors) openDeviceCloud(_ context.Context, account access.Account) (ad
 }
 
 func (v *vendors) openZWaveJS(_ context.Context, account access.Account) (adapter.Adapter, error) {
-	c, err := opened[struct {
-		zwavejs.Config
-		guarded
-	}](account)
+	c, err := opened[ZWaveJS](account)
 	if err != nil {
 		return nil, err
 	}
 	c.Log = v.log.With("account", account.ID)
-	if c.FromWebview {
-		c.Control = v.entered.guard
-	}
+	c.dialWithin(v.entered.guard)
 	c.Met = v.met(account.ID, c.FromWebview)
 	return zwavejs.New(c.Config)
 }
 
 func (v *vendors) openZigbee2MQTT(_ context.Context, account access.Account) (adapter.Adapter, error) {
-	c, err := opened[struct {
-		zigbee2mqtt.Config
-		guarded
-	}](account)
+	c, err := opened[Zigbee2MQTT](account)
 	if err != nil {
 		return nil, err
 	}
 	c.Log = v.log.With("account", account.ID)
-	if c.FromWebview {
-		c.Control = v.entered.guard
-	}
+	c.dialWithin(v.entered.guard)
 	c.Met = v.met(account.ID, c.FromWebview)
 	return zigbee2mqtt.New(c.Config)
 }

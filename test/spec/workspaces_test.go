@@ -118,6 +118,13 @@ func TestWorkspacesAreCreatedAndChanged(t *testing.T) {
 		res := s.Send(t, http.MethodPost, path, header, body, &f)
 		return fmt.Sprintf("%d %s", res.StatusCode, f.Error.Type)
 	}
+	var blank failure
+	if status := s.PostAs(t, pat, "/workspaces/create", params{"name": " \t"}, &blank); status != http.StatusBadRequest || blank.Error.ValidationErrors["name"] == nil {
+		t.Errorf("create one with a blank name: %d %+v", status, blank.Error)
+	}
+	if got := send("/workspaces/update", `{"name":"  "}`); got != "400 invalid_input" {
+		t.Errorf("give it a blank name: %s", got)
+	}
 	if got := send("/workspaces/update", `{"name":"Lake house","connect_webview_customization":{"success_message":"Thank you"},"is_suspended":true}`); got != "200 " {
 		t.Errorf("update: %s", got)
 	}

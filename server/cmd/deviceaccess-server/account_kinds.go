@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -36,6 +37,15 @@ func accountKinds() []accountKind {
 	}
 }
 
+// given says whether anything is given of how such an account is reached, be it in the environment.
+func (k accountKind) given(c *cli.Command) bool {
+	return slices.ContainsFunc(k.flags(false), func(f cli.Flag) bool {
+		name := f.Names()[0]
+		_, set := os.LookupEnv(secretVariables[name])
+		return set || c.IsSet(name)
+	})
+}
+
 func zwaveJSFlags(connect bool) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "url", Required: connect, Usage: "`URL` of the other end, such as ws://host:3000"},
@@ -49,9 +59,10 @@ func zwaveJSFlags(connect bool) []cli.Flag {
 const caUsage = "`FILE` with the certificate in PEM that the other end's is signed with, where this machine does not trust it; an empty name forgets it"
 
 func readZWaveJS(c *cli.Command, to app.Connection) error {
-	z := &to.(*app.ZWaveJS).Config
+	z := to.(*app.ZWaveJS)
 	u, err := url.Parse(z.URL)
 	if c.IsSet("url") {
+		z.FromWebview = false
 		u, err = url.Parse(c.String("url"))
 	}
 	if err != nil {
@@ -96,8 +107,11 @@ func zigbee2MQTTFlags(connect bool) []cli.Flag {
 }
 
 func readZigbee2MQTT(c *cli.Command, to app.Connection) (err error) {
-	z := &to.(*app.Zigbee2MQTT).Config
+	z := to.(*app.Zigbee2MQTT)
 	setText(c, "broker", &z.Broker)
+	if c.IsSet("broker") {
+		z.FromWebview = false
+	}
 	setText(c, "topic", &z.Topic)
 	setText(c, "username", &z.Username)
 	if err := readSecret(c, "password-file", &z.Password); err != nil {

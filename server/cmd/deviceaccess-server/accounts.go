@@ -24,8 +24,9 @@ const checkWithin = 30 * time.Second
 func accountsCommand() *cli.Command {
 	connect := &cli.Command{Name: "connect", Usage: "connect a gateway or a vendor's cloud; its locks appear by themselves"}
 	change := &cli.Command{Name: "update", Usage: "give an account another address, name or credential; its devices stay what they are", ArgsUsage: "ID",
-		Description: "What is not given stays as it is.",
-		Flags:       append([]cli.Flag{&cli.StringFlag{Name: "name", Usage: "`TEXT` to know it by"}}, databaseFlags()...), Action: onAccount(changeAccount)}
+		Description: "What is not given stays as it is. An account that somebody has entered on a connect page is dialled where serve allows it, until an\n" +
+			"address is given here.",
+		Flags: append([]cli.Flag{&cli.StringFlag{Name: "name", Usage: "`TEXT` to know it by"}, allowGatewayFlag()}, databaseFlags()...), Action: onAccount(changeAccount)}
 	for _, kind := range accountKinds() {
 		connect.Commands = append(connect.Commands, &cli.Command{
 			Name: kind.adapter, Usage: kind.usage,
@@ -105,7 +106,7 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, kind acco
 	if err != nil {
 		return notConnected(err)
 	}
-	fmt.Fprintf(os.Stderr, "Connected %s. Its locks appear while the server runs; `deviceaccess-server accounts list` counts them.\n", to.Address())
+	fmt.Fprintf(os.Stderr, "Connected %s. Its locks appear while the server runs; `deviceaccess-server accounts list` counts them.\n", cell(to.Address()))
 	fmt.Println(id)
 	return nil
 }
@@ -135,7 +136,7 @@ func workspaceForLocks(id string, all []access.Workspace) (uuid.UUID, error) {
 // notConnected says why, in words for people.
 func notConnected(err error) error {
 	if e := adapter.AsError(err); e != nil {
-		return fmt.Errorf("nothing was changed: %s", e.Message)
+		return fmt.Errorf("nothing was changed: %s", cell(e.Message))
 	}
 	return err
 }
@@ -155,7 +156,7 @@ func listAccounts(ctx context.Context, a *app.Admin) error {
 		if one.Problem != "" {
 			state = one.Problem
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", one.ID, one.Adapter, one.DisplayName, one.WorkspaceID, address, one.Devices, state)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", one.ID, one.Adapter, cell(one.DisplayName), one.WorkspaceID, cell(address), one.Devices, cell(state))
 	}
 	return t.Flush()
 }
@@ -167,6 +168,17 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 		return fmt.Errorf("account %s is simulated: there is nothing to change", account.ID)
 	}
 	if err := foreignFlags(c, kinds, kinds[i]); err != nil {
+		return err
+	}
+	if c.IsSet("name") && !kinds[i].given(c) {
+		if err := a.Access.RenameAccount(ctx, account.ID, c.String("name")); err != nil {
+			return err
+		}
+		fmt.Println("Changed", account.ID)
+		return nil
+	}
+	var err error
+	if a.Entered.AllowPrefixes, err = prefixes("allow-gateway-prefix", c.StringSlice("allow-gateway-prefix")); err != nil {
 		return err
 	}
 	if err := kinds[i].read(c, account.Connection); err != nil {
@@ -207,7 +219,7 @@ func disconnectAccount(ctx context.Context, c *cli.Command, a *app.Admin, accoun
 	}
 	if !c.Bool("yes") {
 		fmt.Fprintf(os.Stderr, "Account %s, %s: its credential is deleted, its %d devices and their codes are no longer looked after.\n"+
-			"Nothing on the locks is touched: codes that are on them go on opening doors.\nType yes to go on: ", account.ID, account.DisplayName, account.Devices)
+			"Nothing on the locks is touched: codes that are on them go on opening doors.\nType yes to go on: ", account.ID, cell(account.DisplayName), account.Devices)
 		answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 		if strings.TrimSpace(answer) != "yes" {
 			return fmt.Errorf("nothing was changed; --yes goes on without asking")

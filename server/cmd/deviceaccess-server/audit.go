@@ -108,7 +108,7 @@ func showAudit(ctx context.Context, c *cli.Command, a *app.Admin, f access.Audit
 		for _, s := range e.Subjects {
 			subjects = append(subjects, s.Kind+"="+s.ID.String())
 		}
-		_, err := fmt.Fprintf(out, columns, e.At.UTC().Format("2006-01-02T15:04:05.000000Z"), shown(e.WorkspaceID), who, e.Operation, e.Outcome, shown(e.RequestID), strings.Join(subjects, " "))
+		_, err := fmt.Fprintf(out, columns, e.At.UTC().Format("2006-01-02T15:04:05.000000Z"), shown(e.WorkspaceID), cell(who), cell(e.Operation), e.Outcome, shown(e.RequestID), strings.Join(subjects, " "))
 		return err
 	}
 	if c.String("format") == "json" {

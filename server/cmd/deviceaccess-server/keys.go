@@ -61,7 +61,7 @@ func keysCommand() *cli.Command {
 }
 
 func toCome(lifetime time.Duration) error {
-	if lifetime < 0 {
+	if lifetime <= 0 {
 		return fmt.Errorf("%v is not a time to come", lifetime)
 	}
 	return nil
@@ -113,7 +113,7 @@ func listKeys(ctx context.Context, a *app.Admin) error {
 		for _, id := range c.WorkspaceIDs {
 			ids = append(ids, id.String())
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Kind, c.Name, c.Hint, strings.Join(ids, ","), c.CreatedAt.Format(time.DateTime), state(c))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Kind, cell(c.Name), c.Hint, strings.Join(ids, ","), c.CreatedAt.Format(time.DateTime), state(c))
 	}
 	return t.Flush()
 }
@@ -162,7 +162,7 @@ func workspacesCommand() *cli.Command {
 						t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 						fmt.Fprintln(t, "ID\tNAME\tCOMPANY\tSANDBOX")
 						for _, w := range all {
-							fmt.Fprintf(t, "%s\t%s\t%s\t%v\n", w.ID, w.Name, w.CompanyName, w.IsSandbox)
+							fmt.Fprintf(t, "%s\t%s\t%s\t%v\n", w.ID, cell(w.Name), cell(w.CompanyName), w.IsSandbox)
 						}
 						return t.Flush()
 					})

@@ -25,7 +25,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := command().Run(ctx, os.Args); err != nil {
-		fmt.Fprintln(os.Stderr, "deviceaccess-server:", err)
+		fmt.Fprintln(os.Stderr, "deviceaccess-server:", lines(err.Error()))
 		os.Exit(1)
 	}
 }

@@ -51,7 +51,7 @@ func sandboxCommand() *cli.Command {
 					}
 					t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 					for _, code := range codes {
-						fmt.Fprintf(t, "%s\t%s\n", code.PIN, code.Name)
+						fmt.Fprintf(t, "%s\t%s\n", cell(code.PIN), cell(code.Name))
 					}
 					return t.Flush()
 				})

@@ -54,8 +54,7 @@ func serveCommand() *cli.Command {
 			allowFlag(),
 			&cli.BoolFlag{Name: "connect-gateways", Sources: env("DEVICEACCESS_CONNECT_GATEWAYS"), Category: "Server",
 				Usage: "let whoever is sent a connect webview of a workspace with real locks connect a gateway of theirs; without it only accounts connect does"},
-			&cli.StringSliceFlag{Name: "allow-gateway-prefix", Sources: env("DEVICEACCESS_ALLOW_GATEWAY_PREFIX"), Category: "Server",
-				Usage: "`NETWORK` such as 10.0.0.0/8 in which gateways may be that are connected so, besides public addresses; can be given several times"},
+			allowGatewayFlag(),
 			&spanFlag{Name: "delivery-retention", Sources: env("DEVICEACCESS_DELIVERY_RETENTION"), Value: 30 * day, Category: "Server", Validator: notNegative[time.Duration],
 				Usage: "`TIME` for which events are kept, and deliveries that ended or are held; what is still to be sent stays. 0 keeps all for ever"},
 			&spanFlag{Name: "audit-retention", Sources: env("DEVICEACCESS_AUDIT_RETENTION"), Value: 400 * day, Category: "Server", Validator: notNegative[time.Duration],
@@ -76,6 +75,11 @@ func serveCommand() *cli.Command {
 		}, databaseFlags()...),
 		Action: serve,
 	}
+}
+
+func allowGatewayFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "allow-gateway-prefix", Sources: env("DEVICEACCESS_ALLOW_GATEWAY_PREFIX"), Category: "Server",
+		Usage: "`NETWORK` such as 10.0.0.0/8 in which gateways may be that are connected on connect pages, besides public addresses; can be given several times"}
 }
 
 func sandboxSpeedFlag() cli.Flag {

@@ -145,7 +145,7 @@ func listAttempts(ctx context.Context, a *app.Admin, e access.Endpoint, event uu
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "ATTEMPT\tSTATUS\tLATENCY\tPROBLEM\tRESPONSE")
 	for i, d := range all {
-		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%.80q\n", i+1, d.Status, d.Latency.Round(time.Millisecond), d.Error, d.Excerpt)
+		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%.80q\n", i+1, d.Status, d.Latency.Round(time.Millisecond), cell(d.Error), d.Excerpt)
 	}
 	return t.Flush()
 }
@@ -267,7 +267,7 @@ func replayOne(ctx context.Context, a *app.Admin, b batch, f access.DeliveryFilt
 	for more := true; more; {
 		r, err := a.Access.ReplayDeliveries(ctx, in(b.Endpoint), b.ID, f, at.event)
 		if e, ok := errors.AsType[*access.Error](err); ok && e.Type == "webhook_disabled" {
-			return leftOut{fmt.Errorf("%s is disabled again: %s Mend the endpoint (`deviceaccess-server webhooks test %s` tries it) and replay once more", b.ID, e.Message, b.ID)}
+			return leftOut{fmt.Errorf("%s is disabled again: %s Mend the endpoint (`deviceaccess-server webhooks test %s` tries it) and replay once more", b.ID, cell(e.Message), b.ID)}
 		}
 		if isNotFound(err) {
 			return deleted

@@ -92,18 +92,18 @@ func listWebhooks(ctx context.Context, a *app.Admin) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "WEBHOOK\tWORKSPACE\tURL\tEVENT TYPES\tSTATE")
 	for _, e := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.ID, e.WorkspaceID, withoutQuery(e.URL), strings.Join(e.EventTypes, ","), health(e))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.ID, e.WorkspaceID, withoutQuery(e.URL), cell(strings.Join(e.EventTypes, ",")), cell(health(e)))
 	}
 	return t.Flush()
 }
 
-// withoutQuery leaves out what may be a token.
+// withoutQuery is a URL as a cell, without what may be a token.
 func withoutQuery(url string) string {
 	plain, _, found := strings.Cut(url, "?")
 	if found {
 		plain += "?…"
 	}
-	return plain
+	return cell(plain)
 }
 
 func health(e access.Endpoint) string {
@@ -168,10 +168,10 @@ func try(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint) e
 		fmt.Printf("Answer   %.200q\n", got.Excerpt)
 	}
 	if e.Disabled {
-		fmt.Printf("The webhook is disabled: %s `deviceaccess-server webhooks enable %s` ends that.\n", e.DisabledReason, e.ID)
+		fmt.Printf("The webhook is disabled: %s `deviceaccess-server webhooks enable %s` ends that.\n", cell(e.DisabledReason), e.ID)
 	}
 	if got.Problem != "" {
-		return fmt.Errorf("the webhook does not work: %s\n%s", got.Problem, got.Advice)
+		return fmt.Errorf("the webhook does not work: %s\n%s", cell(got.Problem), cell(got.Advice))
 	}
 	fmt.Println("The webhook works.")
 	return nil
