@@ -198,7 +198,7 @@ type given struct {
 // ask is asked as a client does that has to know: while the key is in use, it comes again when it is told to.
 func (k *keyed) ask(t *testing.T, r *keyedRequest, body string) given {
 	t.Helper()
-	for {
+	for deadline := time.Now().Add(time.Minute); ; {
 		a, err := ask(t.Context(), k.URL, r.token, r.path, r.key, body)
 		if err != nil {
 			t.Fatal(err)
@@ -207,8 +207,8 @@ func (k *keyed) ask(t *testing.T, r *keyedRequest, body string) given {
 			return a
 		}
 		seconds, err := strconv.Atoi(a.after)
-		if err != nil {
-			t.Fatalf("%s: in use, and Retry-After is %q", r, a.after)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("%s: its key is in use still, and Retry-After is %q", r, a.after)
 		}
 		k.passes(t, r)
 		select {
