@@ -152,12 +152,26 @@ func newPIN() string { return fmt.Sprint(210_000 + pins.Add(1)) }
 func (m *making) code(more params) params {
 	in := params{"device_id": m.lock(), "code": newPIN(), "name": "Before", "sync": true}
 	maps.Copy(in, more)
-	return params{"access_code_id": m.made("/access_codes/create", "access_code", in)["access_code_id"]}
+	code := params{"access_code_id": m.made("/access_codes/create", "access_code", in)["access_code_id"]}
+	apptest.Until(m.T, "the code is set", func() bool { return m.made("/access_codes/get", "access_code", code)["status"] == "set" })
+	return code
 }
 
 // found is a code that somebody has made at a lock.
 func (m *making) found() params {
-	return params{"access_code_id": m.made("/access_codes/simulate/create_unmanaged_access_code", "access_code", params{"device_id": m.lock(), "code": newPIN(), "name": "Found"})["access_code_id"]}
+	lock := m.lock()
+	status := m.k.Post(m.T, "/access_codes/simulate/create_unmanaged_access_code", params{"device_id": lock, "code": newPIN(), "name": "Found"}, nil)
+	if status != http.StatusOK && status != http.StatusServiceUnavailable { // it has not been noticed yet
+		m.Fatalf("enter a code: %d", status)
+	}
+	var id string
+	apptest.Until(m.T, "the code is noticed", func() bool {
+		for _, c := range m.k.UnmanagedCodes(m.T, lock) {
+			id = c.AccessCodeID
+		}
+		return id != ""
+	})
+	return params{"access_code_id": id}
 }
 
 // backed is a code with a backup that can be pulled.

@@ -27,7 +27,7 @@ func (k *keyed) askAndKill(t *testing.T, requests []*keyedRequest) {
 		trips[i] = trip
 		going.Go(func() {
 			defer close(answered)
-			if a, err := ask(ctx, v.url, r.token, r.path, r.key, r.body); err == nil {
+			if a, err := ask(ctx, v.url, r.token, r.path, r.key, r.body); err == nil && a.status != http.StatusServiceUnavailable { // which says that it is not done yet
 				r.given = &a
 			}
 		})
@@ -45,14 +45,14 @@ func (k *keyed) askAndKill(t *testing.T, requests []*keyedRequest) {
 	w.end()
 	going.Wait()
 	for i, r := range requests {
-		switch trip := trips[i]; {
+		switch trip := w.look(trips[i]); {
 		case !r.stopped && r.at.patience() == within && !r.at.isAnswer():
 			t.Errorf("%s: it was not stopped, after %d statements and %d commits", r, trip.statements, trip.commits)
 		case r.given != nil && r.given.status != http.StatusOK, r.given == nil && r.at.isAnswer():
-			t.Errorf("%s: the answer is %+v", r, r.given)
+			t.Errorf("%s: the answer is %v", r, r.given)
 		case r.at.isAnswer():
 			k.mu.Lock()
-			k.seen[r.kind] = *trip
+			k.seen[r.kind] = trip
 			k.mu.Unlock()
 		}
 	}

@@ -90,6 +90,13 @@ func (w *wire) expect(credential uuid.UUID, at moment) *trip {
 	return t
 }
 
+// look is how far a trip has come.
+func (w *wire) look(t *trip) trip {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return *t
+}
+
 // talk is one connection.
 type talk struct {
 	*wire
