@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -225,7 +226,8 @@ func (s *Sandbox) RenewKey(ctx context.Context, name string) (string, error) {
 	}
 	for _, c := range all {
 		if c.Name == name && c.RevokedAt == nil && slices.Equal(c.WorkspaceIDs, []uuid.UUID{s.WorkspaceID}) {
-			if err := s.access.RevokeCredential(ctx, c.ID); err != nil {
+			err := s.access.RevokeCredential(ctx, c.ID)
+			if e, ok := errors.AsType[*access.Error](err); err != nil && (!ok || e.Kind != access.NotFound) { // another server was quicker
 				return "", err
 			}
 		}

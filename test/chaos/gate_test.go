@@ -16,7 +16,7 @@ type gate struct {
 	cut  atomic.Bool
 	gone atomic.Int64 // connections that a cut has ended or turned away
 	dial func(context.Context) (net.Conn, error)
-	told func(from, on net.Conn)
+	both func(from, on net.Conn) // passes on what comes, until one of them ends
 
 	mu   sync.Mutex
 	open map[net.Conn]bool
@@ -24,17 +24,26 @@ type gate struct {
 
 func newGate(t testing.TB, dial func(context.Context) (net.Conn, error)) *gate {
 	t.Helper()
-	return newToldGate(t, dial, func(net.Conn, net.Conn) {})
+	return newPassingGate(t, dial, passAll)
 }
 
 // newToldGate tells of each connection that has come, and of the one that it goes on by, before anything passes.
 func newToldGate(t testing.TB, dial func(context.Context) (net.Conn, error), told func(from, on net.Conn)) *gate {
 	t.Helper()
+	return newPassingGate(t, dial, func(from, on net.Conn) {
+		told(from, on)
+		passAll(from, on)
+	})
+}
+
+// newPassingGate has both pass on what comes by each connection.
+func newPassingGate(t testing.TB, dial func(context.Context) (net.Conn, error), both func(from, on net.Conn)) *gate {
+	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gate{addr: l.Addr().String(), dial: dial, told: told, open: map[net.Conn]bool{}}
+	g := &gate{addr: l.Addr().String(), dial: dial, both: both, open: map[net.Conn]bool{}}
 	ctx := t.Context()
 	var passing sync.WaitGroup
 	passing.Go(func() {
@@ -102,7 +111,6 @@ func (g *gate) pass(ctx context.Context, c net.Conn) {
 		return
 	}
 	defer d.Close()
-	g.told(c, d)
 	g.mu.Lock()
 	g.open[c], g.open[d] = true, true
 	g.mu.Unlock()
@@ -115,6 +123,10 @@ func (g *gate) pass(ctx context.Context, c net.Conn) {
 	if ctx.Err() != nil || g.cut.Load() {
 		return
 	}
+	g.both(c, d)
+}
+
+func passAll(c, d net.Conn) {
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{c, d}, {d, c}} {
 		both.Go(func() {

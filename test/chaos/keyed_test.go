@@ -1,0 +1,304 @@
+package chaos_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+)
+
+// keyed is a server that lives, and what others are started with that are killed.
+type keyed struct {
+	*apptest.Server
+	program, dsn, data string
+	pool               *pgxpool.Pool
+	system             *apptest.AccessSystem
+	turns              chan struct{} // of servers that are to be killed
+
+	mu   sync.Mutex
+	want map[string]*keyedRequest // those that nothing happens to
+	seen map[string]trip          // how they are answered
+	all  []*keyedRequest
+}
+
+const (
+	atOnce = 8               // requests to one server: of one address it works on one more
+	within = time.Minute     // a request comes to its first commit, on a machine that is busy otherwise
+	waits  = 3 * time.Second // a request that waits may do so for what is stopped as another one's
+)
+
+// shot is a kind of requests, and when the server of one is killed.
+type shot struct {
+	kind string
+	at   moment
+}
+
+// Each operation that takes an Idempotency-Key is asked of a server that is killed (-9): before it does anything, in the middle, before
+// and after each commit, and when it has answered. Another one, asked with the same key, answers as that has, if it has; all comes about that comes of a
+// request that nothing happens to, and nothing twice.
+func TestKeyedRequestIsDoneOnceWhenItsServerIsKilled(t *testing.T) {
+	t.Parallel()
+	k := newKeyed(t)
+	kinds := k.kinds(t)
+	k.undisturbed(t, kinds)
+	var plan []shot
+	for _, kind := range kinds {
+		plan = append(plan, shot{kind: kind, at: moment{name: "answered"}})
+	}
+	k.killed(t, plan)
+	plan = nil
+	for _, kind := range kinds {
+		for _, m := range k.seen[kind].moments(number(t, "CHAOS_STATEMENTS", 1)) {
+			plan = append(plan, shot{kind, m})
+		}
+	}
+	slices.SortStableFunc(plan, func(a, b shot) int { return cmp.Compare(a.at.name, b.at.name) }) // those of one kind may wait for each other
+	k.killed(t, plan)
+	stops := 0
+	for _, r := range k.all { // by now, whatever was to follow has
+		if got, want := k.outcome(t, r), k.outcome(t, k.want[r.kind]); !r.isRight(got, want) {
+			t.Errorf("in the end, of %s there is%s", r, difference(got, want))
+		}
+		if r.stopped {
+			stops++
+		}
+	}
+	t.Logf("%d requests of %d kinds, of which %d were stopped in the middle", len(k.all), len(kinds), stops)
+}
+
+// moments are those at which a request like this one is stopped: before it does anything, before some statements in between, and
+// before and after each commit.
+func (t trip) moments(between int) (all []moment) {
+	all = append(all, moment{name: "before its key is claimed", statement: 1})
+	between = min(between, t.statements-1)
+	for n := range between {
+		at := 2 + (t.statements-1)*(2*n+1)/(2*between)
+		all = append(all, moment{name: fmt.Sprintf("before statement %d", at), statement: at})
+	}
+	for n := range t.commits {
+		all = append(all, moment{name: fmt.Sprintf("before commit %d", n+1), commit: n + 1}, moment{name: fmt.Sprintf("after commit %d", n+1), commit: n + 1, after: true})
+	}
+	return all
+}
+
+func (m moment) isAnswer() bool { return m.statement == 0 && m.commit == 0 }
+
+func (m moment) patience() time.Duration {
+	if m.commit > 1 || m.statement > 1 {
+		return waits
+	}
+	return within
+}
+
+func newKeyed(t *testing.T) *keyed {
+	t.Helper()
+	k := &keyed{program: build(t), turns: make(chan struct{}, 2), want: map[string]*keyedRequest{}, seen: map[string]trip{}}
+	k.Server = apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
+		c.MaxConns = 40
+		k.dsn, k.data = c.DatabaseURL, c.DataDir
+	})
+	var err error
+	if k.pool, err = pgxpool.New(t.Context(), k.dsn); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(k.pool.Close)
+	k.system = k.AccessSystem(t)
+	return k
+}
+
+// killed has requests stopped at their moments, and their servers killed.
+func (k *keyed) killed(t *testing.T, plan []shot) {
+	t.Helper()
+	var all sync.WaitGroup
+	for lot := range slices.Chunk(plan, atOnce) {
+		all.Go(func() { t.Run(lot[0].at.name, func(t *testing.T) { k.lot(t, lot) }) })
+	}
+	all.Wait()
+}
+
+// lot is requests to one server.
+func (k *keyed) lot(t *testing.T, shots []shot) {
+	requests := k.make(t, shots)
+	k.turns <- struct{}{}
+	func() {
+		defer func() { <-k.turns }()
+		k.askAndKill(t, requests)
+	}()
+	var all sync.WaitGroup
+	for _, r := range requests {
+		all.Go(func() { t.Run(r.String()[1:], func(t *testing.T) { k.isDoneOnce(t, r) }) })
+	}
+	all.Wait()
+}
+
+// isDoneOnce asks the server that lives what another one was asked, which is dead.
+func (k *keyed) isDoneOnce(t *testing.T, r *keyedRequest) {
+	first := k.ask(t, r, r.body)
+	switch {
+	case first.status != http.StatusOK:
+		t.Fatalf("%s again: %v", r, first)
+	case r.given != nil && (!first.replayed || first.body != r.given.body):
+		t.Errorf("%s again: %v, want %v", r, first, *r.given)
+	}
+	if second := k.ask(t, r, r.body); second.body != first.body || !second.replayed {
+		t.Errorf("%s a third time: %v, want %v", r, second, first)
+	}
+	if a := k.ask(t, r, r.otherBody); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, `"idempotency_key_reused"`) {
+		t.Errorf("%s with another body: %v", r, a)
+	}
+	k.comesAbout(t, r)
+}
+
+// comesAbout waits for all that is to come of a request.
+func (k *keyed) comesAbout(t *testing.T, r *keyedRequest) {
+	t.Helper()
+	k.mu.Lock()
+	other := k.want[r.kind]
+	k.mu.Unlock()
+	var got, want []string
+	for _, account := range r.accounts { // the vendor has told the one that was killed, if any
+		k.Post(t, "/connected_accounts/sync", params{"connected_account_id": account}, nil)
+	}
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
+		if got, want = k.outcome(t, r), k.outcome(t, other); r.isRight(got, want) {
+			return
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-t.Context().Done():
+			return
+		}
+	}
+	t.Errorf("of %s there is%s", r, difference(got, want))
+}
+
+// given is an answer.
+type given struct {
+	status   int
+	body     string
+	replayed bool
+	after    string // Retry-After
+}
+
+// String tells no PIN and no token.
+func (g given) String() string {
+	if g.status != http.StatusOK {
+		return fmt.Sprintf("%d %s", g.status, g.body)
+	}
+	return fmt.Sprintf("200, with %d bytes of the checksum %x, given again: %t", len(g.body), crc32.ChecksumIEEE([]byte(g.body)), g.replayed)
+}
+
+// ask asks as a client does that has to know: while the key is in use, or the server busy, it comes again.
+func (k *keyed) ask(t *testing.T, r *keyedRequest, body string) given {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		a, err := ask(t.Context(), k.URL, r.token, r.path, r.key, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inUse := a.status == http.StatusConflict && strings.Contains(a.body, `"idempotency_key_in_use"`)
+		if !inUse && a.status != http.StatusServiceUnavailable {
+			return a
+		}
+		seconds, err := strconv.Atoi(cmp.Or(a.after, "1"))
+		if err != nil || time.Now().After(deadline) || inUse && a.after == "" {
+			t.Fatalf("%s: %v still, and Retry-After is %q", r, a, a.after)
+		}
+		k.passes(t, r)
+		select {
+		case <-time.After(time.Duration(seconds) * time.Second):
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		}
+	}
+}
+
+// passes is the time for which a key is held for what is not done in the database, which is as long as this test.
+func (k *keyed) passes(t *testing.T, r *keyedRequest) {
+	t.Helper()
+	var longest bool
+	err := k.pool.QueryRow(t.Context(), `with held as (select * from idempotency_keys where credential_id = $1 and answer_sealed is null and held_until is not null)
+		update idempotency_keys k set held_until = clock_timestamp() from held where held.idempotency_key_id = k.idempotency_key_id
+		returning held.held_until > clock_timestamp() + interval '90 seconds'`, r.credential).Scan(&longest)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		t.Fatal(err)
+	}
+	if longest {
+		t.Errorf("the key of %s is held for more than a minute and a half", r)
+	}
+}
+
+func ask(ctx context.Context, url, token, path, key, body string) (a given, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+path, strings.NewReader(body))
+	if err != nil {
+		return a, err
+	}
+	r.GetBody = nil // nor is it sent again by the client itself
+	r.Header = apptest.Bearer(token)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", key)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return a, err
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	return given{res.StatusCode, string(raw), res.Header.Get("Idempotency-Replayed") == "true", res.Header.Get("Retry-After")}, err
+}
+
+// undisturbed has one request of each kind be answered by the server that lives, and remembers what has come of it.
+func (k *keyed) undisturbed(t *testing.T, kinds []string) {
+	t.Helper()
+	var all sync.WaitGroup
+	var plan []shot
+	for _, kind := range kinds {
+		plan = append(plan, shot{kind, moment{name: "undisturbed"}})
+	}
+	for _, r := range k.make(t, plan) {
+		all.Go(func() {
+			if a := k.ask(t, r, r.body); a.status != http.StatusOK {
+				t.Errorf("%s: %v", r, a)
+			}
+			apptest.Until(t, r.kind+" has come about", func() bool { return k.settled(t, r) })
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.want[r.kind] = r
+		})
+	}
+	all.Wait()
+}
+
+func (r *keyedRequest) String() string { return fmt.Sprintf("%s, %s", r.kind, r.at.name) }
+
+// difference is told line by line.
+func difference(got, want []string) (text string) {
+	count := map[string]int{}
+	for _, line := range want {
+		count[line]--
+	}
+	for _, line := range got {
+		count[line]++
+	}
+	for _, line := range slices.Sorted(maps.Keys(count)) {
+		if n := count[line]; n != 0 {
+			text += fmt.Sprintf("\n%+d  %s", n, line)
+		}
+	}
+	return text
+}
