@@ -42,6 +42,9 @@ func Backup(ctx context.Context, c Database, to io.Writer, withoutKey bool, prog
 	if err := c.wantedDatabase(); err != nil {
 		return m, err
 	}
+	if err := c.notRestoring(); err != nil {
+		return m, err
+	}
 	h, err := pglocal.Open(ctx, c.cluster(log))
 	if err != nil {
 		return m, err

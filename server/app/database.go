@@ -29,7 +29,8 @@ type Database struct {
 	Progress     io.Writer // for what takes a while, such as fetching PostgreSQL; may be nil
 	FastAndLoose bool      // tests only: a private PostgreSQL that does not survive a power cut
 
-	traced bool // statements are told of in traces
+	traced bool   // statements are told of in traces
+	proven func() // tests only: called by a restore before it puts anything in its place
 }
 
 // DefaultDataDir is where data is kept unless told otherwise: for root a directory that the user which runs
@@ -69,6 +70,9 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 	}()
 	dsn := c.DatabaseURL
 	if dsn == "" {
+		if err := c.notRestoring(); err != nil {
+			return nil, err
+		}
 		opt := c.cluster(log)
 		if serve {
 			if db.own, err = pglocal.Start(ctx, opt); errors.Is(err, pglocal.ErrInUse) {
