@@ -42,11 +42,13 @@ type restore struct {
 	log     *slog.Logger
 	staging string
 	staged  Database // the data directory as it will be, in staging
+	owner   pglocal.Owner
 }
 
 // Restore puts a data directory together from a backup. It wants one that is not there or has no database in it, proves
 // that the database recovers and that the master key opens it, and only then puts all in its place. Killed at whatever
-// moment, it leaves no database there or the whole one, and can be started again.
+// moment, it leaves no database there or the whole one, and can be started again. As root it leaves all to the owner of
+// the directory.
 //
 // It fails with backup.ErrDamaged.
 func Restore(ctx context.Context, c Database, from io.Reader, log *slog.Logger) (backup.Manifest, error) {
@@ -91,7 +93,13 @@ func restored(ctx context.Context, c Database, from io.Reader, log *slog.Logger)
 	if err != nil {
 		return b.Manifest, false, fmt.Errorf("restore to %s: %w", dir, err)
 	}
-	if err = r.prepare(ctx, b); err == nil {
+	if r.owner, err = pglocal.OwnerOf(dir); err == nil {
+		err = r.owner.Give(dir, restoreLock) // should it be left behind
+	}
+	if err == nil {
+		err = r.prepare(ctx, b)
+	}
+	if err == nil {
 		placing, err = r.place()
 	}
 	if err != nil && !placing { // what there is of it is of no use to anybody
@@ -185,7 +193,7 @@ func (r *restore) wantKey(m backup.Manifest) error {
 
 func (r *restore) unpack(ctx context.Context, b *backup.Reader) error {
 	opt := r.staged.cluster(r.log)
-	db, err := pglocal.NewRebuild(ctx, opt, b.Manifest.PostgresMajor)
+	db, err := pglocal.NewRebuild(ctx, opt, b.Manifest.PostgresMajor, r.owner)
 	var other *pglocal.MajorError
 	if errors.As(err, &other) {
 		return fmt.Errorf("the backup was made by PostgreSQL %d, which alone can open it, and %s: install PostgreSQL %[1]d",

@@ -23,11 +23,19 @@ func (r *restore) place() (begun bool, err error) {
 	if err := writeSynced(filepath.Join(r.staging, placingName), strings.NewReader("")); err != nil {
 		return false, err
 	}
+	if err := r.owner.Give(r.DataDir, stagingName); err != nil {
+		return false, err
+	}
 	if err := r.syncStaged(); err != nil {
 		return false, err
 	}
 	if err := r.placeKey(); err != nil {
 		return false, err
+	}
+	if r.has(keyName) { // somebody may have put it there for a backup without it
+		if err := r.owner.Give(r.DataDir, keyName); err != nil {
+			return true, err
+		}
 	}
 	for _, name := range []string{sandboxName, postgresName} {
 		from, to := filepath.Join(r.staging, name), filepath.Join(r.DataDir, name)

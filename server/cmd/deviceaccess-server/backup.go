@@ -133,10 +133,23 @@ func restoreCommand() *cli.Command {
 			if err != nil {
 				return noSpace(err)
 			}
-			fmt.Printf("Restored to %s what was backed up at %s.\n", c.String("data-dir"), m.CreatedAt.Format("2006-01-02 15:04:05 MST"))
-			return nil
+			return tellRestore(os.Stdout, c.String("data-dir"), m)
 		},
 	}
+}
+
+func tellRestore(out io.Writer, dir string, m backup.Manifest) error {
+	fmt.Fprintf(out, "Restored to %s what was backed up at %s.\n", dir, m.CreatedAt.Format("2006-01-02 15:04:05 MST"))
+	owner, err := pglocal.OwnerOf(dir)
+	switch {
+	case err != nil:
+		return err
+	case owner.Name() != "":
+		fmt.Fprintf(out, "It belongs to user %s, who runs the server.\n", owner.Name())
+	case os.Geteuid() == 0:
+		fmt.Fprintf(out, "It belongs to root, and the database to whom root runs it as. If another user is to run the server, give that user all of it: chown -R USER: %s\n", dir)
+	}
+	return nil
 }
 
 // counted shows how much has been read, once anything is.
