@@ -88,10 +88,7 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 			dsn = db.lent.DSN("postgres")
 		}
 	}
-	if db.keys, err = openKeys(c); err != nil {
-		return nil, err
-	}
-	if err := store.Migrate(ctx, dsn); err != nil {
+	if db.keys, err = c.migrated(ctx, dsn); err != nil {
 		return nil, err
 	}
 	var options []store.Option
@@ -109,20 +106,6 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 		return nil, err
 	}
 	return db, nil
-}
-
-func openKeys(c Database) (*seal.Keys, error) {
-	var masters [][]byte
-	var err error
-	if c.MasterKey != "" {
-		masters, err = seal.Parse(c.MasterKey)
-	} else {
-		masters, err = seal.File(filepath.Join(c.DataDir, keyName))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return seal.New(masters...)
 }
 
 // services are the rooms of the domain, put together.

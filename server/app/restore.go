@@ -65,7 +65,7 @@ func restored(ctx context.Context, c Database, from io.Reader, log *slog.Logger)
 		return backup.Manifest{}, false, errNotOurs
 	}
 	if c.MasterKey != "" { // one that is none is better told of before all the work
-		if _, err := openKeys(c); err != nil {
+		if _, err := c.readKeys(); err != nil {
 			return backup.Manifest{}, false, err
 		}
 	}
