@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/durable"
 )
 
 // Parse reads master keys in base64 with commas or white space between them, the one to use first.
@@ -82,8 +84,8 @@ func create(path string) error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := durable.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return nil
+	return durable.SyncDir(filepath.Dir(filepath.Dir(path))) // the directory may be as new
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"github.com/urfave/cli/v3"
@@ -52,33 +51,6 @@ func backupCommand() *cli.Command {
 			return nil
 		},
 	}
-}
-
-// writeNew makes a file that nobody but its owner reads. It has its name when it is whole and on the disk; until then, and
-// when it fails, no file of that name is there.
-func writeNew(path string, write func(io.Writer) error) error {
-	taken := fmt.Errorf("%s is there already, and is not overwritten: name another file, or remove it", path)
-	if _, err := os.Lstat(path); err == nil {
-		return taken
-	}
-	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("there is no directory %s: make it first", filepath.Dir(path))
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".incomplete-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("write the backup: %w", err)
-	}
-	defer os.Remove(f.Name()) //nolint:errcheck // it has its own name by then, or is of no use
-	err = write(f)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Link(f.Name(), path); errors.Is(err, os.ErrExist) {
-		return taken
-	} else if err != nil && os.Rename(f.Name(), path) != nil { // some file systems know no links
-		return fmt.Errorf("write the backup: %w", err)
-	}
-	return nil
 }
 
 // noSpace says what to do when a disk is full.
