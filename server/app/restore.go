@@ -221,15 +221,16 @@ func (r *restore) unpack(ctx context.Context, b *backup.Reader) error {
 
 func (r *restore) put(db *pglocal.Rebuild, h *tar.Header, content io.Reader) error {
 	first, rest, _ := strings.Cut(h.Name, "/")
-	switch first {
-	case postgresName:
+	if first == postgresName {
+		rest = strings.TrimPrefix(rest, "./") // the server itself names some directories so
+	}
+	switch plain := fs.ValidPath(strings.TrimSuffix(rest, "/")) && rest != "."; { // neither out of its place nor into another's
+	case first == postgresName && plain:
 		inside := *h
 		inside.Name = rest
 		return db.Put(&inside, content)
-	case keyName, sandboxName:
-		if path := filepath.FromSlash(h.Name); h.Typeflag == tar.TypeReg && filepath.IsLocal(path) {
-			return writeSynced(filepath.Join(r.staging, path), content)
-		}
+	case h.Typeflag == tar.TypeReg && (h.Name == keyName || first == sandboxName && plain):
+		return writeSynced(filepath.Join(r.staging, filepath.FromSlash(h.Name)), content)
 	}
 	return fmt.Errorf("%w (%s is not known)", backup.ErrDamaged, h.Name)
 }

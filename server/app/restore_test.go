@@ -3,12 +3,14 @@ package app
 import (
 	"bytes"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/backup"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
@@ -113,4 +115,39 @@ func TestARestoreTakesNothingFromAServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A name that leads somewhere else is none of a backup's.
+func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
+	t.Parallel()
+	file, to := backedUp(t)
+	for _, name := range []string{"sandbox/../postgres/15/data/planted", "sandbox/../lock", "sandbox/./lock", "sandbox//lock", "./sandbox/lock", "sandbox",
+		"/sandbox/lock", "../sandbox/lock", "postgres/../sandbox/lock", "postgres/15/../../lock", "postgres", "master.key/lock", "elsewhere/lock", ""} {
+		r, err := backup.NewReader(bytes.NewReader(file))
+		must(t, err)
+		var out bytes.Buffer
+		w, err := backup.NewWriter(&out, r.Manifest)
+		must(t, err)
+		for {
+			h, content, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			must(t, err)
+			if h.Name == "sandbox/lock" {
+				h.Name = name
+			}
+			must(t, w.Put(h, content))
+		}
+		must(t, w.Close())
+		if _, err := Restore(t.Context(), to, &out, discard); !errors.Is(err, backup.ErrDamaged) {
+			t.Errorf("%q: %v", name, err)
+		}
+		if _, err := os.Lstat(to.DataDir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%q: something is left (%v)", name, err)
+			must(t, os.RemoveAll(to.DataDir))
+		}
+	}
+	_, err := Restore(t.Context(), to, bytes.NewReader(file), discard)
+	must(t, err)
 }

@@ -79,7 +79,9 @@ func restoreCommand() *cli.Command {
 			"- is standard input. A backup without its master key needs it, by --master-key or as master.key in the data\n" +
 			"directory.\n\n" +
 			"The next serve brings locks to what the backup says: codes of later than the backup are found as unmanaged ones,\n" +
-			"codes that were deleted since are set again.",
+			"codes that were deleted since are set again. Webhooks have the secrets that they had.\n\n" +
+			"Restore only a file that you trust: whoever has made it can have this machine do anything that the user can who\n" +
+			"runs the database, already while it is checked.",
 		Flags: databaseFlags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			path := c.Args().First()
@@ -112,6 +114,10 @@ func restoreCommand() *cli.Command {
 
 func tellRestore(out io.Writer, dir string, m backup.Manifest) error {
 	fmt.Fprintf(out, "Restored to %s what was backed up at %s.\n", dir, m.CreatedAt.Format("2006-01-02 15:04:05 MST"))
+	fmt.Fprintln(out, "All is as it was then; before you start the server, think of what has changed since. Access codes that were deleted are set again,\n"+
+		"and API keys that were revoked are valid (keys list). Webhooks sign with their secrets of then: receivers that know only a newer one\n"+
+		"refuse everything, and one that was replaced because it had leaked signs again. Give each of those a new one with\n"+
+		"webhooks rotate-secret, and with --overlap 0 where the old one has leaked.")
 	owner, err := pglocal.OwnerOf(dir)
 	switch {
 	case err != nil:
