@@ -139,7 +139,7 @@ func (c *cluster) copied(ctx context.Context) (to *cluster, size int64, err erro
 		return to, 0, err
 	}
 	defer base.Close(ctx) //nolint:errcheck // it is complete, or failed
-	files, err := pglocal.NewRebuild(ctx, pglocal.Options{Dir: to.postgres()}, base.Major)
+	files, err := pglocal.NewRebuild(ctx, pglocal.Options{Dir: to.postgres()}, base.Major, pglocal.Owner{})
 	if err != nil {
 		return to, 0, err
 	}

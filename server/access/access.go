@@ -161,10 +161,9 @@ func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 }
 
 func serverKey(ctx context.Context, db *store.Queries, keys *seal.Keys, name string, fresh func() []byte) ([]byte, error) {
-	place := "server_keys.sealed/" + name
 	sealed, err := db.GetServerKey(ctx, name)
 	if store.IsNoRows(err) {
-		if err := db.InsertServerKey(ctx, store.InsertServerKeyParams{Name: name, Sealed: keys.Seal(place, fresh())}); err != nil {
+		if err := db.InsertServerKey(ctx, store.InsertServerKeyParams{Name: name, Sealed: keys.Seal(serverKeyPlace(name), fresh())}); err != nil {
 			return nil, fmt.Errorf("keep the key %s: %w", name, err)
 		}
 		sealed, err = db.GetServerKey(ctx, name) // another instance may have been quicker
@@ -172,7 +171,13 @@ func serverKey(ctx context.Context, db *store.Queries, keys *seal.Keys, name str
 	if err != nil {
 		return nil, fmt.Errorf("read the key %s: %w", name, err)
 	}
-	key, err := keys.Open(place, sealed)
+	return openServerKey(keys, name, sealed)
+}
+
+func serverKeyPlace(name string) string { return "server_keys.sealed/" + name }
+
+func openServerKey(keys *seal.Keys, name string, sealed []byte) ([]byte, error) {
+	key, err := keys.Open(serverKeyPlace(name), sealed)
 	if err != nil {
 		return nil, fmt.Errorf("open the key %s: %w; is the master key the one this database was made with?", name, err)
 	}

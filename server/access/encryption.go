@@ -28,6 +28,23 @@ func FollowKeys(ctx context.Context, db *store.DB, keys *seal.Keys) error {
 	return nil
 }
 
+// CheckKeys fails when the keys are not those of a database, whose schema may be an older one.
+func CheckKeys(ctx context.Context, kept store.KeptKeys, keys *seal.Keys) error {
+	data := make([]seal.DataKey, len(kept.Data))
+	for i, d := range kept.Data {
+		data[i] = seal.DataKey{ID: byte(d.KeyID), Wrapped: d.Wrapped, Current: d.IsCurrent}
+	}
+	if err := keys.Follow(ctx, func(context.Context) ([]seal.DataKey, error) { return data, nil }); err != nil {
+		return err
+	}
+	for name, sealed := range kept.Server {
+		if _, err := openServerKey(keys, name, sealed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func dataKeys(ctx context.Context, db *store.Queries) ([]seal.DataKey, error) {
 	rows, err := db.ListDataKeys(ctx)
 	out := make([]seal.DataKey, len(rows))

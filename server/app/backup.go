@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/backup"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -40,6 +39,9 @@ func Backup(ctx context.Context, c Database, to io.Writer, withoutKey bool, prog
 		return m, errNotOurs
 	}
 	if err := c.wantedDatabase(); err != nil {
+		return m, err
+	}
+	if err := c.notRestoring(); err != nil {
 		return m, err
 	}
 	h, err := pglocal.Open(ctx, c.cluster(log))
@@ -117,18 +119,13 @@ func keptKey(c Database) ([]byte, error) {
 	return key, nil
 }
 
-// checkKey fails when the master key is not the one that secrets are sealed with.
+// checkKey fails when the master key is not the one that secrets are sealed with, or is missing.
 func checkKey(ctx context.Context, c Database, dsn string) error {
-	keys, err := openKeys(c)
-	if err != nil {
-		return err
+	keys, err := c.keysOf(ctx, dsn)
+	if err == nil && keys == nil {
+		err = fmt.Errorf("there is no master key in %s", filepath.Join(c.DataDir, keyName))
 	}
-	db, err := store.Open(ctx, dsn, 1)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	return access.FollowKeys(ctx, db, keys)
+	return err
 }
 
 // putLocks adds what is on the simulated locks. A lock's file is replaced as a whole when it changes.

@@ -29,7 +29,8 @@ type Database struct {
 	Progress     io.Writer // for what takes a while, such as fetching PostgreSQL; may be nil
 	FastAndLoose bool      // tests only: a private PostgreSQL that does not survive a power cut
 
-	traced bool // statements are told of in traces
+	traced bool   // statements are told of in traces
+	proven func() // tests only: called by a restore before it puts anything in its place
 }
 
 // DefaultDataDir is where data is kept unless told otherwise: for root a directory that the user which runs
@@ -69,6 +70,9 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 	}()
 	dsn := c.DatabaseURL
 	if dsn == "" {
+		if err := c.notRestoring(); err != nil {
+			return nil, err
+		}
 		opt := c.cluster(log)
 		if serve {
 			if db.own, err = pglocal.Start(ctx, opt); errors.Is(err, pglocal.ErrInUse) {
@@ -84,10 +88,7 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 			dsn = db.lent.DSN("postgres")
 		}
 	}
-	if db.keys, err = openKeys(c); err != nil {
-		return nil, err
-	}
-	if err := store.Migrate(ctx, dsn); err != nil {
+	if db.keys, err = c.migrated(ctx, dsn); err != nil {
 		return nil, err
 	}
 	var options []store.Option
@@ -105,20 +106,6 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 		return nil, err
 	}
 	return db, nil
-}
-
-func openKeys(c Database) (*seal.Keys, error) {
-	var masters [][]byte
-	var err error
-	if c.MasterKey != "" {
-		masters, err = seal.Parse(c.MasterKey)
-	} else {
-		masters, err = seal.File(filepath.Join(c.DataDir, keyName))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return seal.New(masters...)
 }
 
 // services are the rooms of the domain, put together.

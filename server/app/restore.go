@@ -2,7 +2,6 @@ package app
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +23,18 @@ const (
 	restoreLock = "restore.lock" // of the restore that is under way
 )
 
+// notRestoring fails while a restore to the data directory is under way, which would find a database in its way.
+func (c Database) notRestoring() error {
+	held, err := pglocal.Held(filepath.Join(c.DataDir, restoreLock))
+	if errors.Is(err, fs.ErrPermission) { // whoever opens the database is told whose it is
+		return nil
+	}
+	if err == nil && held {
+		err = fmt.Errorf("%s is being restored: wait until the restore has ended, or choose another directory with --data-dir", c.DataDir)
+	}
+	return err
+}
+
 // restore is one under way. Until its last rename, of the database, a server starts on the data directory as if there
 // had been none.
 type restore struct {
@@ -31,11 +42,13 @@ type restore struct {
 	log     *slog.Logger
 	staging string
 	staged  Database // the data directory as it will be, in staging
+	owner   pglocal.Owner
 }
 
 // Restore puts a data directory together from a backup. It wants one that is not there or has no database in it, proves
 // that the database recovers and that the master key opens it, and only then puts all in its place. Killed at whatever
-// moment, it leaves no database there or the whole one, and can be started again.
+// moment, it leaves no database there or the whole one, and can be started again. As root it leaves all to the owner of
+// the directory.
 //
 // It fails with backup.ErrDamaged.
 func Restore(ctx context.Context, c Database, from io.Reader, log *slog.Logger) (backup.Manifest, error) {
@@ -52,7 +65,7 @@ func restored(ctx context.Context, c Database, from io.Reader, log *slog.Logger)
 		return backup.Manifest{}, false, errNotOurs
 	}
 	if c.MasterKey != "" { // one that is none is better told of before all the work
-		if _, err := openKeys(c); err != nil {
+		if _, err := c.readKeys(); err != nil {
 			return backup.Manifest{}, false, err
 		}
 	}
@@ -80,8 +93,17 @@ func restored(ctx context.Context, c Database, from io.Reader, log *slog.Logger)
 	if err != nil {
 		return b.Manifest, false, fmt.Errorf("restore to %s: %w", dir, err)
 	}
-	if err = r.prepare(ctx, b); err == nil {
-		placing, err = true, r.place()
+	if r.owner, err = pglocal.OwnerOf(dir); err == nil {
+		err = r.owner.Give(dir, restoreLock) // should it be left behind
+	}
+	if err == nil {
+		err = r.prepare(ctx, b)
+	}
+	if err == nil {
+		placing, err = r.place()
+	}
+	if err != nil && !placing { // what there is of it is of no use to anybody
+		err = errors.Join(err, os.RemoveAll(r.staging))
 	}
 	err = errors.Join(err, os.Remove(path), lock.Release())
 	if err != nil && made && !placing {
@@ -106,12 +128,14 @@ func (r *restore) prepare(ctx context.Context, b *backup.Reader) error {
 	if err := r.clear(ctx); err != nil {
 		return err
 	}
-	err := r.unpack(ctx, b)
-	if err == nil {
-		err = r.prove(ctx, b.Manifest)
+	if err := r.unpack(ctx, b); err != nil {
+		return err
 	}
-	if err != nil { // what there is of it is of no use to anybody
-		return errors.Join(err, os.RemoveAll(r.staging))
+	if err := r.prove(ctx, b.Manifest); err != nil {
+		return err
+	}
+	if r.proven != nil {
+		r.proven()
 	}
 	return nil
 }
@@ -169,7 +193,7 @@ func (r *restore) wantKey(m backup.Manifest) error {
 
 func (r *restore) unpack(ctx context.Context, b *backup.Reader) error {
 	opt := r.staged.cluster(r.log)
-	db, err := pglocal.NewRebuild(ctx, opt, b.Manifest.PostgresMajor)
+	db, err := pglocal.NewRebuild(ctx, opt, b.Manifest.PostgresMajor, r.owner)
 	var other *pglocal.MajorError
 	if errors.As(err, &other) {
 		return fmt.Errorf("the backup was made by PostgreSQL %d, which alone can open it, and %s: install PostgreSQL %[1]d",
@@ -197,15 +221,16 @@ func (r *restore) unpack(ctx context.Context, b *backup.Reader) error {
 
 func (r *restore) put(db *pglocal.Rebuild, h *tar.Header, content io.Reader) error {
 	first, rest, _ := strings.Cut(h.Name, "/")
-	switch first {
-	case postgresName:
+	if first == postgresName {
+		rest = strings.TrimPrefix(rest, "./") // the server itself names some directories so
+	}
+	switch plain := fs.ValidPath(strings.TrimSuffix(rest, "/")) && rest != "."; { // neither out of its place nor into another's
+	case first == postgresName && plain:
 		inside := *h
 		inside.Name = rest
 		return db.Put(&inside, content)
-	case keyName, sandboxName:
-		if path := filepath.FromSlash(h.Name); h.Typeflag == tar.TypeReg && filepath.IsLocal(path) {
-			return writeSynced(filepath.Join(r.staging, path), content)
-		}
+	case h.Typeflag == tar.TypeReg && (h.Name == keyName || first == sandboxName && plain):
+		return writeSynced(filepath.Join(r.staging, filepath.FromSlash(h.Name)), content)
 	}
 	return fmt.Errorf("%w (%s is not known)", backup.ErrDamaged, h.Name)
 }
@@ -249,53 +274,4 @@ func (r *restore) prove(ctx context.Context, m backup.Manifest) (err error) {
 		return fmt.Errorf("%w (the schema has version %d, and its manifest says %d)", backup.ErrDamaged, schema, m.Schema)
 	}
 	return checkKey(ctx, key, own.DSN("postgres"))
-}
-
-// sameKey refuses to replace another key than the backup's.
-func (r *restore) sameKey() error {
-	path := filepath.Join(r.DataDir, keyName)
-	here, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read the master key: %w", err)
-	}
-	restored, err := os.ReadFile(filepath.Join(r.staging, keyName))
-	if err != nil {
-		return fmt.Errorf("read the master key: %w", err)
-	}
-	if !bytes.Equal(bytes.TrimSpace(here), bytes.TrimSpace(restored)) {
-		return fmt.Errorf("%s is another master key than the backup's, and is never overwritten: move it away", path)
-	}
-	return nil
-}
-
-// place puts what is staged in its place, the database last: with that one rename the data is there.
-func (r *restore) place() error {
-	if err := writeSynced(filepath.Join(r.staging, placingName), strings.NewReader("")); err != nil {
-		return err
-	}
-	for _, name := range []string{keyName, sandboxName, postgresName} {
-		from, to := filepath.Join(r.staging, name), filepath.Join(r.DataDir, name)
-		err := errors.Join(syncDir(r.staging), syncDir(r.DataDir))
-		if err == nil {
-			err = os.Rename(from, to)
-		}
-		if errors.Is(err, fs.ErrNotExist) && name != postgresName { // not in every backup
-			err = nil
-		}
-		if err != nil {
-			return fmt.Errorf("put %s in its place (was a server started there meanwhile?): %w", to, err)
-		}
-	}
-	return errors.Join(syncDir(r.DataDir), os.RemoveAll(r.staging))
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

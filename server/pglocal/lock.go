@@ -29,6 +29,26 @@ func WaitSharedLock(ctx context.Context, path string) (*Lock, error) {
 	return waitLock(ctx, path, syscall.LOCK_SH)
 }
 
+// Held is whether somebody has the lock on the file at path. It makes no file.
+func Held(path string) (bool, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("open lock: %w", err)
+	}
+	defer file.Close()
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return false, nil
+}
+
 // Release lets others have the lock. The file stays, unless its holder has removed it before.
 func (l *Lock) Release() error {
 	if err := l.file.Close(); err != nil {

@@ -15,12 +15,14 @@ type Rebuild struct {
 	cluster *Cluster
 }
 
-// NewRebuild begins one in opt.Dir, which must not be there. It fails with a *MajorError when this machine does not have
-// the version of PostgreSQL that the backup is of, and like Start.
-func NewRebuild(ctx context.Context, opt Options, major int) (*Rebuild, error) {
-	acct, err := serverAccount("")
-	if err != nil {
-		return nil, err
+// NewRebuild begins one in opt.Dir, which must not be there; the server is to run as its owner, if there is one. It fails with
+// a *MajorError when this machine does not have the version of PostgreSQL that the backup is of, and like Start.
+func NewRebuild(ctx context.Context, opt Options, major int, owner Owner) (_ *Rebuild, err error) {
+	acct := owner.account
+	if acct.cred == nil {
+		if acct, err = serverAccount(""); err != nil {
+			return nil, err
+		}
 	}
 	dir, err := filepath.Abs(opt.Dir)
 	if err != nil {

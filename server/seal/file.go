@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/durable"
 )
 
 // Parse reads master keys in base64 with commas or white space between them, the one to use first.
@@ -38,24 +40,30 @@ func NewMaster() []byte {
 	return b
 }
 
-// File reads the master keys in path, the one to use first, making one readable by its owner only if there is none.
-// Two programs that start at once end up with the same key.
-func File(path string) ([][]byte, error) {
+// ReadFile reads the master keys in path, the one to use first. It fails with fs.ErrNotExist.
+func ReadFile(path string) ([][]byte, error) {
 	b, err := os.ReadFile(path)
-	if err == nil {
-		k, err := Parse(string(b))
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", path, err)
-		}
-		return k, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, fmt.Errorf("read the master key: %w", err)
+	}
+	k, err := Parse(string(b))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return k, nil
+}
+
+// File is ReadFile that makes a key readable by its owner only if there is none. Two programs that start at once end up with
+// the same key.
+func File(path string) ([][]byte, error) {
+	k, err := ReadFile(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return k, err
 	}
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("write the master key: %w", err)
 	}
-	return File(path)
+	return ReadFile(path)
 }
 
 // create writes a new key beside its place and links it there, so that nobody ever reads half a key or
@@ -76,8 +84,8 @@ func create(path string) error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := durable.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return nil
+	return durable.SyncDir(filepath.Dir(filepath.Dir(path))) // the directory may be as new
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"github.com/urfave/cli/v3"
@@ -54,33 +53,6 @@ func backupCommand() *cli.Command {
 	}
 }
 
-// writeNew makes a file that nobody but its owner reads. It has its name when it is whole and on the disk; until then, and
-// when it fails, no file of that name is there.
-func writeNew(path string, write func(io.Writer) error) error {
-	taken := fmt.Errorf("%s is there already, and is not overwritten: name another file, or remove it", path)
-	if _, err := os.Lstat(path); err == nil {
-		return taken
-	}
-	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("there is no directory %s: make it first", filepath.Dir(path))
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".incomplete-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("write the backup: %w", err)
-	}
-	defer os.Remove(f.Name()) //nolint:errcheck // it has its own name by then, or is of no use
-	err = write(f)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Link(f.Name(), path); errors.Is(err, os.ErrExist) {
-		return taken
-	} else if err != nil && os.Rename(f.Name(), path) != nil { // some file systems know no links
-		return fmt.Errorf("write the backup: %w", err)
-	}
-	return nil
-}
-
 // noSpace says what to do when a disk is full.
 func noSpace(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
@@ -107,7 +79,9 @@ func restoreCommand() *cli.Command {
 			"- is standard input. A backup without its master key needs it, by --master-key or as master.key in the data\n" +
 			"directory.\n\n" +
 			"The next serve brings locks to what the backup says: codes of later than the backup are found as unmanaged ones,\n" +
-			"codes that were deleted since are set again.",
+			"codes that were deleted since are set again. Webhooks have the secrets that they had.\n\n" +
+			"Restore only a file that you trust: whoever has made it can have this machine do anything that the user can who\n" +
+			"runs the database, already while it is checked.",
 		Flags: databaseFlags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			path := c.Args().First()
@@ -133,10 +107,27 @@ func restoreCommand() *cli.Command {
 			if err != nil {
 				return noSpace(err)
 			}
-			fmt.Printf("Restored to %s what was backed up at %s.\n", c.String("data-dir"), m.CreatedAt.Format("2006-01-02 15:04:05 MST"))
-			return nil
+			return tellRestore(os.Stdout, c.String("data-dir"), m)
 		},
 	}
+}
+
+func tellRestore(out io.Writer, dir string, m backup.Manifest) error {
+	fmt.Fprintf(out, "Restored to %s what was backed up at %s.\n", dir, m.CreatedAt.Format("2006-01-02 15:04:05 MST"))
+	fmt.Fprintln(out, "All is as it was then; before you start the server, think of what has changed since. Access codes that were deleted are set again,\n"+
+		"and API keys that were revoked are valid (keys list). Webhooks sign with their secrets of then: receivers that know only a newer one\n"+
+		"refuse everything, and one that was replaced because it had leaked signs again. Give each of those a new one with\n"+
+		"webhooks rotate-secret, and with --overlap 0 where the old one has leaked.")
+	owner, err := pglocal.OwnerOf(dir)
+	switch {
+	case err != nil:
+		return err
+	case owner.Name() != "":
+		fmt.Fprintf(out, "It belongs to user %s, who runs the server.\n", owner.Name())
+	case os.Geteuid() == 0:
+		fmt.Fprintf(out, "It belongs to root, and the database to whom root runs it as. If another user is to run the server, give that user all of it: chown -R USER: %s\n", dir)
+	}
+	return nil
 }
 
 // counted shows how much has been read, once anything is.

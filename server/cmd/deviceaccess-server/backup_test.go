@@ -277,7 +277,12 @@ func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 	if err := full.Run(); err == nil || !strings.Contains(said.String(), "the disk is full") {
 		t.Errorf("to a full disk: %v %s", err, said.String())
 	}
-	p.ok("restore", "--data-dir", at("new"), at("good.tar.gz"))
+	out := p.ok("restore", "--data-dir", at("new"), at("good.tar.gz"))
+	for _, want := range []string{"Restored to " + at("new"), "were deleted", "revoked", "webhooks rotate-secret", "--overlap 0"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no word of %q in what a restore says: %s", want, out)
+		}
+	}
 }
 
 // A restore that is killed leaves no database, which can be restored then, or the whole one.

@@ -44,6 +44,11 @@ func TestCommandsMakeNoInstallation(t *testing.T) {
 	if said := p.said("keys", "list"); !strings.Contains(said, "there is no master key in "+p.dir+"/data/master.key") {
 		t.Errorf("without the key: %s", said)
 	}
+	for _, args := range [][]string{{"migrate"}, {"workspaces", "create", "Other"}, {"serve", "--listen", "127.0.0.1:0"}} {
+		if said := p.said(args...); !strings.Contains(said, "there is no master key in "+p.dir+"/data/master.key") || !strings.Contains(said, "nothing has been changed") {
+			t.Errorf("%v without the key: %s", args, said)
+		}
+	}
 	if _, err := os.Stat(filepath.Join(p.dir, "data", "master.key")); !os.IsNotExist(err) {
 		t.Errorf("another key has been made: %v", err)
 	}

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// readKeys reads the master key. It fails with fs.ErrNotExist when that is to be in a file and there is none.
+func (c Database) readKeys() (*seal.Keys, error) {
+	return c.keysFrom(seal.ReadFile)
+}
+
+// makeKeys reads the master key, which it makes when there is none.
+func (c Database) makeKeys() (*seal.Keys, error) {
+	return c.keysFrom(seal.File)
+}
+
+func (c Database) keysFrom(file func(path string) ([][]byte, error)) (*seal.Keys, error) {
+	var masters [][]byte
+	var err error
+	if c.MasterKey != "" {
+		masters, err = seal.Parse(c.MasterKey)
+	} else {
+		masters, err = file(filepath.Join(c.DataDir, keyName))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return seal.New(masters...)
+}
+
+// keysOf reads the master key and fails when it is not the one that a database of whatever schema was made with, in which it
+// changes nothing. While nothing is sealed there may be no key, which is nil then.
+func (c Database) keysOf(ctx context.Context, dsn string) (*seal.Keys, error) {
+	keys, err := c.readKeys()
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
+		return nil, err
+	}
+	kept, err := store.ReadKeptKeys(ctx, dsn)
+	switch {
+	case err != nil:
+		return nil, err
+	case missing && kept.None():
+		return nil, nil //nolint:nilnil // there is none, and need not be
+	case missing:
+		return nil, fmt.Errorf("there is no master key in %s, and what is in the database cannot be read without it: put it there, or give it with DEVICEACCESS_MASTER_KEY; nothing has been changed",
+			filepath.Join(c.DataDir, keyName))
+	}
+	return keys, access.CheckKeys(ctx, kept, keys)
+}
+
+// migrated brings the schema of a database up to this program, unless that has another master key. The first one makes a key.
+func (c Database) migrated(ctx context.Context, dsn string) (*seal.Keys, error) {
+	keys, err := c.keysOf(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Migrate(ctx, dsn); err != nil || keys != nil {
+		return keys, err
+	}
+	// Another server, with a key of its own, may have been quicker.
+	if keys, err = c.keysOf(ctx, dsn); err != nil || keys != nil {
+		return keys, err
+	}
+	return c.makeKeys()
+}

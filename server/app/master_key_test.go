@@ -1,0 +1,108 @@
+package app_test
+
+import (
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+// sealedAt is a database of an earlier schema with something that its master key has sealed: a key of the server, and a data key
+// if that schema has any.
+func sealedAt(t *testing.T, version int64) *old {
+	t.Helper()
+	o := &old{T: t, dsn: storetest.New(t), master: seal.NewMaster()}
+	o.exec("drop schema public cascade; create schema public")
+	db, err := sql.Open("pgx", o.dsn)
+	o.must(err)
+	defer db.Close()
+	steps, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("../store/migrations"))
+	o.must(err)
+	_, err = steps.UpTo(t.Context(), version)
+	o.must(err)
+	keys, err := seal.New(o.master)
+	o.must(err)
+	if version >= 20 {
+		fresh, err := keys.NewDataKey(nil)
+		o.must(err)
+		_, err = db.ExecContext(t.Context(), "insert into data_keys (key_id, wrapped, is_current) values ($1, $2, true)", fresh.ID, fresh.Wrapped)
+		o.must(err)
+		return o
+	}
+	_, err = db.ExecContext(t.Context(), "insert into server_keys (name, sealed) values ('page_cursors', $1)", keys.Seal("server_keys.sealed/page_cursors", seal.NewMaster()))
+	o.must(err)
+	return o
+}
+
+// opened are the ways to a database that may begin one.
+func opened(c app.Database, t *testing.T) map[string]func() error {
+	discard := slog.New(slog.DiscardHandler)
+	return map[string]func() error{
+		"migrate": func() error { return app.Migrate(t.Context(), c, discard) },
+		"serve": func() error {
+			_, err := app.Start(t.Context(), app.Config{Database: c, Listen: "127.0.0.1:0", Log: discard})
+			return err
+		},
+	}
+}
+
+// A newer program with another master key, or with none, leaves a database as it is, which its own version goes on with.
+func TestNothingIsMigratedWithAnotherMasterKey(t *testing.T) {
+	t.Parallel()
+	for _, version := range []int64{1, 19, 20, 42} {
+		o := sealedAt(t, version)
+		c := app.Database{DatabaseURL: o.dsn, DataDir: t.TempDir()}
+		for want, key := range map[string]string{"is the master key the one": base64.StdEncoding.EncodeToString(another(o.master)), "there is no master key in": ""} {
+			c.MasterKey = key
+			for name, open := range opened(c, t) {
+				if err := open(); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("schema %d, %s: %v; expected a word on %q", version, name, err, want)
+				}
+			}
+		}
+		if now, err := store.SchemaVersion(t.Context(), o.dsn); err != nil || now != version {
+			t.Errorf("schema %d is now %d, %v", version, now, err)
+		}
+		if _, err := os.Stat(filepath.Join(c.DataDir, "master.key")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("schema %d: a key has been made: %v", version, err)
+		}
+		c.MasterKey = base64.StdEncoding.EncodeToString(o.master)
+		o.must(opened(c, t)["migrate"]())
+		if now, err := store.SchemaVersion(t.Context(), o.dsn); err != nil || now != store.NewestSchema() {
+			t.Errorf("with the key schema %d has come to %d, %v", version, now, err)
+		}
+	}
+}
+
+// Servers that begin on an empty database at once, with one data directory, end up with one key.
+func TestTheFirstStartMakesAKey(t *testing.T) {
+	t.Parallel()
+	o := &old{T: t, dsn: storetest.New(t)}
+	o.exec("drop schema public cascade; create schema public")
+	c := app.Database{DatabaseURL: o.dsn, DataDir: filepath.Join(t.TempDir(), "data")}
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			if err := opened(c, t)["migrate"](); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if _, err := seal.File(filepath.Join(c.DataDir, "master.key")); err != nil {
+		t.Error(err)
+	}
+}

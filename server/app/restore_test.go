@@ -1,0 +1,153 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/backup"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+// backedUp is a backup of a new installation with a simulated lock, and a data directory to restore it to.
+func backedUp(t *testing.T) (file []byte, to Database) {
+	t.Helper()
+	if _, err := pglocal.Locate(t.Context(), pglocal.Options{}); err != nil {
+		storetest.Missing(t, "%v", err)
+	}
+	root, err := os.MkdirTemp("", "deviceaccess-test-") //nolint:usetesting // the private database may run as another user
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(root)) })
+	must(t, os.Chmod(root, 0o755))
+	from := Database{DataDir: filepath.Join(root, "from"), FastAndLoose: true}
+	must(t, Migrate(t.Context(), from, discard))
+	must(t, os.Mkdir(filepath.Join(from.DataDir, sandboxName), 0o700))
+	must(t, os.WriteFile(filepath.Join(from.DataDir, sandboxName, "lock"), []byte("{}"), 0o600))
+	var out bytes.Buffer
+	_, err = Backup(t.Context(), from, &out, false, "test", discard)
+	must(t, err)
+	return out.Bytes(), Database{DataDir: filepath.Join(root, "to"), FastAndLoose: true}
+}
+
+var discard = slog.New(slog.DiscardHandler)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holds fails unless a data directory holds just these.
+func holds(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("%s holds %q, want %q", dir, got, want)
+	}
+}
+
+// While a restore is under way, no server begins in the same directory.
+func TestNothingStartsDuringARestore(t *testing.T) {
+	t.Parallel()
+	file, to := backedUp(t)
+	c := to
+	c.proven = func() {
+		for name, open := range map[string]func() error{
+			"serve":   func() error { _, err := Start(t.Context(), Config{Database: to, Listen: "127.0.0.1:0"}); return err },
+			"migrate": func() error { return Migrate(t.Context(), to, discard) },
+		} {
+			if err := open(); err == nil || !strings.Contains(err.Error(), "is being restored") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		holds(t, to.DataDir, restoreLock, stagingName)
+	}
+	_, err := Restore(t.Context(), c, bytes.NewReader(file), discard)
+	must(t, err)
+	holds(t, to.DataDir, keyName, postgresName, sandboxName)
+	must(t, Migrate(t.Context(), to, discard))
+}
+
+// A server that has begun all the same, since it looked before the restore did, loses neither its key nor anything else.
+func TestARestoreTakesNothingFromAServer(t *testing.T) {
+	t.Parallel()
+	file, to := backedUp(t)
+	for name, begun := range map[string]func(dir string) []string{
+		"a key": func(dir string) []string {
+			must(t, os.WriteFile(filepath.Join(dir, keyName), []byte("another\n"), 0o600))
+			return []string{keyName}
+		},
+		"a database": func(dir string) []string {
+			must(t, os.MkdirAll(filepath.Join(dir, postgresName, "15"), 0o755))
+			return []string{postgresName}
+		},
+		"locks": func(dir string) []string {
+			must(t, os.Mkdir(filepath.Join(dir, sandboxName), 0o755))
+			return []string{sandboxName}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := to
+			c.DataDir = filepath.Join(filepath.Dir(to.DataDir), strings.ReplaceAll(name, " ", "-"))
+			var made []string
+			c.proven = func() { made = begun(c.DataDir) }
+			_, err := Restore(t.Context(), c, bytes.NewReader(file), discard)
+			if err == nil || !strings.Contains(err.Error(), "never overwritten") || !strings.Contains(err.Error(), "nothing was changed") {
+				t.Errorf("it is restored all the same: %v", err)
+			}
+			holds(t, c.DataDir, made...)
+			key, err := os.ReadFile(filepath.Join(c.DataDir, keyName))
+			if err != nil && !errors.Is(err, os.ErrNotExist) || len(key) > 0 && string(key) != "another\n" {
+				t.Errorf("the key has been replaced (%v)", err)
+			}
+		})
+	}
+}
+
+// A name that leads somewhere else is none of a backup's.
+func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
+	t.Parallel()
+	file, to := backedUp(t)
+	for _, name := range []string{"sandbox/../postgres/15/data/planted", "sandbox/../lock", "sandbox/./lock", "sandbox//lock", "./sandbox/lock", "sandbox",
+		"/sandbox/lock", "../sandbox/lock", "postgres/../sandbox/lock", "postgres/15/../../lock", "postgres", "master.key/lock", "elsewhere/lock", ""} {
+		r, err := backup.NewReader(bytes.NewReader(file))
+		must(t, err)
+		var out bytes.Buffer
+		w, err := backup.NewWriter(&out, r.Manifest)
+		must(t, err)
+		for {
+			h, content, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			must(t, err)
+			if h.Name == "sandbox/lock" {
+				h.Name = name
+			}
+			must(t, w.Put(h, content))
+		}
+		must(t, w.Close())
+		if _, err := Restore(t.Context(), to, &out, discard); !errors.Is(err, backup.ErrDamaged) {
+			t.Errorf("%q: %v", name, err)
+		}
+		if _, err := os.Lstat(to.DataDir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%q: something is left (%v)", name, err)
+			must(t, os.RemoveAll(to.DataDir))
+		}
+	}
+	_, err := Restore(t.Context(), to, bytes.NewReader(file), discard)
+	must(t, err)
+}

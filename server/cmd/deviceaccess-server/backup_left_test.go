@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+)
+
+// begun is a backup to a file that is under way: it waits for the database, which is held.
+func (p *program) begun(path string, wrap ...string) (cmd *exec.Cmd, said *bytes.Buffer) {
+	p.Helper()
+	cmd, said = p.command("backup", path), &bytes.Buffer{}
+	if len(wrap) > 0 {
+		shell, err := exec.LookPath(wrap[0])
+		if err != nil {
+			p.Fatal(err)
+		}
+		cmd.Args = append(append(wrap, cmd.Path), cmd.Args[1:]...)
+		cmd.Path = shell
+	}
+	cmd.Stdout, cmd.Stderr = said, said
+	before := p.incomplete(path)
+	if err := cmd.Start(); err != nil {
+		p.Fatal(err)
+	}
+	p.until("the file is begun", func() bool {
+		return slices.ContainsFunc(p.incomplete(path), func(one string) bool { return !slices.Contains(before, one) })
+	})
+	return cmd, said
+}
+
+func (p *program) incomplete(path string) []string {
+	p.Helper()
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".incomplete-*"))
+	if err != nil {
+		p.Fatal(err)
+	}
+	return found
+}
+
+// Whoever hangs up while a backup is written leaves no part of it, which may hold the master key; whoever has said nohup gets all of it.
+func TestABackupThatIsHungUpOnLeavesNothing(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.ok("migrate")
+	path := filepath.Join(p.dir, "b.tar.gz")
+	lock, err := pglocal.TryLock(filepath.Join(p.dir, "data", "postgres", "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd, said := p.begun(path)
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	var exited *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exited) || !exited.Exited() {
+		t.Errorf("it ends with %v: %s", err, said)
+	}
+	if left := p.incomplete(path); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	cmd, said = p.begun(path, "sh", "-c", `trap "" HUP; exec "$0" "$@"`)
+	if err := errors.Join(cmd.Process.Signal(syscall.SIGHUP), lock.Release()); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("nohup does not help: %v: %s", err, said)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a backup that was killed has left is removed by the next one of that name, and what is being written is not.
+func TestTheNextBackupRemovesWhatAKilledOneHasLeft(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.ok("migrate")
+	path := filepath.Join(p.dir, "b.tar.gz")
+	lock, err := pglocal.TryLock(filepath.Join(p.dir, "data", "postgres", "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed, _ := p.begun(path)
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.Wait()
+	left := p.incomplete(path)
+	if len(left) != 1 {
+		t.Fatalf("it has left %v", left)
+	}
+	other := p.file(".b.tar.gz.old.incomplete-1", "of another name")
+	two := [2]*exec.Cmd{}
+	for i := range two {
+		two[i], _ = p.begun(path)
+		if now := p.incomplete(path); slices.Contains(now, left[0]) || len(now) != i+1 {
+			t.Errorf("with %d that write there is %v", i+1, now)
+		}
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if one, other := two[0].Wait(), two[1].Wait(); (one == nil) == (other == nil) {
+		t.Errorf("of two at once, not one is made: %v, %v", one, other)
+	}
+	if now := p.incomplete(path); len(now) > 0 {
+		t.Errorf("left behind: %v", now)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a command has said is there is on the disk, and its name as well: a backup, and the only copy of a master key.
+func TestNamesAreOnTheDisk(t *testing.T) {
+	t.Parallel()
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace shows what is synced")
+	}
+	p := newProgram(t)
+	for _, c := range []struct {
+		file string
+		args []string
+	}{{filepath.Join(p.dir, "data", "master.key"), []string{"migrate"}}, {filepath.Join(p.dir, "b.tar.gz"), []string{"backup", filepath.Join(p.dir, "b.tar.gz")}}} {
+		trace := filepath.Join(p.dir, "trace")
+		cmd := p.command(c.args...)
+		cmd.Args = append([]string{strace, "--follow-forks", "--trace=link,linkat,fsync", "--decode-fds=path", "--output=" + trace, cmd.Path}, cmd.Args[1:]...)
+		cmd.Path = strace
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Skipf("strace cannot trace here: %v: %s", err, out)
+		}
+		b, err := os.ReadFile(trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, named, there := strings.Cut(string(b), `"`+c.file+`"`)
+		if synced := regexp.MustCompile(`fsync\(\d+<` + regexp.QuoteMeta(filepath.Dir(c.file)) + `>`); !there || !synced.MatchString(named) {
+			t.Errorf("%v: the name of the file may be lost with the power: after it has one, there is only\n%.300s", c.args, named)
+		}
+	}
+}
