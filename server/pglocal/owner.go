@@ -33,7 +33,7 @@ func (o Owner) Give(dir, name string) error {
 	}
 	root, err := os.OpenRoot(dir)
 	if err == nil {
-		defer root.Close()
+		defer root.Close() //nolint:errcheck // a handle of a directory
 		err = fs.WalkDir(root.FS(), name, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil {
 				return err

@@ -133,15 +133,15 @@ func (m *making) lock() string {
 	return id
 }
 
-// made asks the server that lives for something, which is what stands under name in the answer.
-func (m *making) made(path, name string, in params) params {
+// made asks the server that lives for something, which is the code in the answer.
+func (m *making) made(path string, in params) params {
 	m.Helper()
 	var out params
 	if status := m.k.Post(m.T, path, in, &out); status != http.StatusOK {
 		m.Fatalf("%s %v: %d %v", path, in, status, out["error"])
 	}
-	thing, _ := out[name].(params)
-	return thing
+	code, _ := out["access_code"].(params)
+	return code
 }
 
 var pins atomic.Int64
@@ -152,8 +152,8 @@ func newPIN() string { return fmt.Sprint(210_000 + pins.Add(1)) }
 func (m *making) code(more params) params {
 	in := params{"device_id": m.lock(), "code": newPIN(), "name": "Before", "sync": true}
 	maps.Copy(in, more)
-	code := params{"access_code_id": m.made("/access_codes/create", "access_code", in)["access_code_id"]}
-	apptest.Until(m.T, "the code is set", func() bool { return m.made("/access_codes/get", "access_code", code)["status"] == "set" })
+	code := params{"access_code_id": m.made("/access_codes/create", in)["access_code_id"]}
+	apptest.Until(m.T, "the code is set", func() bool { return m.made("/access_codes/get", code)["status"] == "set" })
 	return code
 }
 
@@ -176,10 +176,10 @@ func (m *making) found() params {
 
 // backed is a code with a backup that can be pulled.
 func (m *making) backed() params {
-	code := params{"access_code_id": m.made("/access_codes/create", "access_code", params{"device_id": m.lock(), "use_backup_access_code_pool": true, "sync": true,
+	code := params{"access_code_id": m.made("/access_codes/create", params{"device_id": m.lock(), "use_backup_access_code_pool": true, "sync": true,
 		"starts_at": time.Now(), "ends_at": time.Now().Add(time.Hour)})["access_code_id"]}
 	apptest.Until(m.T, "a backup can be pulled", func() bool {
-		return m.made("/access_codes/get", "access_code", code)["is_backup_access_code_available"] == true
+		return m.made("/access_codes/get", code)["is_backup_access_code_available"] == true
 	})
 	return code
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -144,7 +145,7 @@ func frame(r *bufio.Reader, first bool) (kind byte, all []byte, err error) {
 	}
 	body := make([]byte, binary.BigEndian.Uint32(head[len(head)-4:])-4)
 	_, err = io.ReadFull(r, body)
-	return head[0], append(head, body...), err
+	return head[0], slices.Concat(head, body), err
 }
 
 // ask passes on what the server asks, as far as it comes.
