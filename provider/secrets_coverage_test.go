@@ -90,3 +90,44 @@ func TestWhatAJourneyLeavesOutIsNoticed(t *testing.T) {
 		t.Errorf("left out: %q, want %q", got, want)
 	}
 }
+
+// sensitive are the names of the attributes that are, also of those inside others.
+func sensitive(attributes []*tfprotov6.SchemaAttribute) (names []string) {
+	for _, a := range attributes {
+		if a.Sensitive {
+			names = append(names, a.Name)
+		}
+		if a.NestedType != nil {
+			names = append(names, sensitive(a.NestedType.Attributes)...)
+		}
+	}
+	return names
+}
+
+// What is sensitive is in the table that says where it is kept.
+func TestTableOfSecretsIsWhole(t *testing.T) {
+	t.Parallel()
+	_, page, _ := strings.Cut(read(t, "../docs/index.md"), "## Secrets\n")
+	page, _, _ = strings.Cut(page, "\n## ")
+	rows := slices.DeleteFunc(strings.Split(page, "\n"), func(line string) bool { return !strings.HasPrefix(line, "| `") })
+	schemas, err := NewServer("test")().GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, kind := range []map[string]*tfprotov6.Schema{schemas.ResourceSchemas, schemas.DataSourceSchemas, schemas.EphemeralResourceSchemas, {"api_key": schemas.Provider}} {
+		for typeName, schema := range kind {
+			for _, name := range sensitive(schema.Block.Attributes) {
+				n++
+				if !slices.ContainsFunc(rows, func(row string) bool {
+					return strings.Contains(row, "`"+name+"`") && strings.Contains(row, "`"+typeName+"`")
+				}) {
+					t.Errorf("%s of %s is sensitive, and the table of secrets in docs/index.md does not say so", name, typeName)
+				}
+			}
+		}
+	}
+	if n < 8 {
+		t.Errorf("%d attributes are sensitive, so this test looks at the wrong thing", n)
+	}
+}
