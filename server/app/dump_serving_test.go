@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,10 +131,12 @@ func newBusiness(t *testing.T) *business {
 	b.receiver = receiver.URL
 	srv := apptest.Start(t, apptest.WithProfiles("yale"), apptest.WithLocks(3), func(c *app.Config) {
 		b.dsn = c.DatabaseURL
-		cloud, err := app.StartCloud(t.Context(), app.CloudConfig{Database: c.Database, Listen: "127.0.0.1:0", Sandboxing: c.Sandboxing, Wrap: c.Wrap, Log: c.Log})
-		b.must(err)
-		stopAtEnd(t, cloud.Stop)
-		b.cloud, c.Sandboxing.URL = cloud.URL, cloud.URL
+		if os.Getenv("INSTANCES") == "" { // several have a cloud of their own
+			cloud, err := app.StartCloud(t.Context(), app.CloudConfig{Database: c.Database, Listen: "127.0.0.1:0", Sandboxing: c.Sandboxing, Wrap: c.Wrap, Log: c.Log})
+			b.must(err)
+			stopAtEnd(t, cloud.Stop)
+			c.Sandboxing.URL = cloud.URL
+		}
 		inner := c.Wrap
 		c.Wrap = func(next http.Handler) http.Handler { return b.secrets.Watch(inner(next)) }
 		key, err := seal.File(filepath.Join(c.DataDir, "master.key")) // which the server takes
@@ -141,7 +144,7 @@ func newBusiness(t *testing.T) *business {
 		b.master = key[0]
 	})
 	b.secrets.Learn("master key", string(b.master))
-	b.url, b.token, b.stop = srv.URL, srv.APIKey, srv.App.Stop
+	b.url, b.cloud, b.token, b.stop = srv.URL, strings.TrimSuffix(srv.CloudURL(), "/sandbox/cloud"), srv.APIKey, srv.Stop
 	var devices struct {
 		Devices []struct {
 			ID string `json:"device_id"`
