@@ -1,6 +1,7 @@
 package leaks
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -41,14 +42,29 @@ func (l *Ledger) Find(in []byte) (found []string) {
 			}
 		}
 	}
+	var told []string // the longest first, as one may be a part of another
+	for secret, h := range best {
+		told = append(told, secret, h.text)
+	}
+	slices.SortFunc(told, func(a, b string) int { return len(b) - len(a) })
 	for secret, h := range best {
 		what := l.secrets[secret]
-		around := strings.ReplaceAll(string(in[max(0, h.at-100):min(len(in), h.at+len(h.text)+60)]), h.text, "<the "+what+">")
-		found = append(found, fmt.Sprintf("a %s of %d characters, %s: …%s…", what, len(secret), h.name, around))
+		end := h.at + len(h.text)
+		before, behind := in[max(0, h.at-2*around):h.at], in[end:min(len(in), end+2*around)]
+		for _, other := range told { // whoever reads of one is told no other that stands beside it
+			before, behind = bytes.ReplaceAll(before, []byte(other), hidden), bytes.ReplaceAll(behind, []byte(other), hidden)
+		}
+		before, behind = before[max(0, len(before)-around):], behind[:min(len(behind), around)]
+		found = append(found, fmt.Sprintf("a %s of %d characters, %s: …%s<the %s>%s…", what, len(secret), h.name, before, what, behind))
 	}
 	slices.Sort(found)
 	return found
 }
+
+// around is how many bytes before and behind a secret are told.
+const around = 80
+
+var hidden = []byte("<another>")
 
 // needle is a secret in one of its forms, of which those that are told best are the first.
 type needle struct {

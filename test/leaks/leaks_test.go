@@ -150,4 +150,12 @@ func TestWhatIsFoundIsNotTold(t *testing.T) {
 			t.Errorf("the finding is %s", found)
 		}
 	}
+	beside := strings.Repeat("x", 94) + secret + "48151623" + strings.Repeat(" '1628' 48151623", 20) + token
+	for _, found := range asked(t).Find([]byte(beside)) {
+		for _, other := range []string{secret[:12], "48151623", "1628", "1623", token[:12]} {
+			if strings.Contains(found, other) {
+				t.Errorf("the finding tells another secret: %s", found)
+			}
+		}
+	}
 }
