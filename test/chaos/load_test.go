@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -164,10 +165,18 @@ func (g *guests) live(ctx, loading context.Context) {
 	}
 }
 
+// shortPIN is the length of PINs that are found by chance wherever there are numbers.
+const shortPIN = 5
+
+// unlikeNumbers is a PIN that nothing else is: no number begins with a 0. So it is found wherever it is told.
+func (g *guests) unlikeNumbers(digits int) string {
+	return fmt.Sprintf("0%0*d", digits-1, g.random.Int64N(int64(math.Pow10(digits-1))))
+}
+
 func (g *guests) create(ctx context.Context, device string, n int) {
 	name := fmt.Sprintf("%s %d", device[len(device)-4:], n) // some locks have room for 12 characters
 	g.made[name]++
-	a, ok := g.ask(ctx, "/access_codes/create", map[string]any{"device_id": device, "name": name})
+	a, ok := g.ask(ctx, "/access_codes/create", map[string]any{"device_id": device, "name": name, "preferred_code_length": 8})
 	if ok && a.status == http.StatusOK {
 		g.did["create"]++
 		g.codes[a.text("access_code", "access_code_id")] = &owned{id: a.text("access_code", "access_code_id"), device: device, name: name, pin: a.text("access_code", "code")}
@@ -190,6 +199,9 @@ func (g *guests) change(ctx context.Context, c *owned, n int) {
 	if g.random.IntN(2) == 0 {
 		name = fmt.Sprintf("changed %d", n%1000)
 		in["name"] = name
+	} else if len(pin) > shortPIN {
+		pin = g.unlikeNumbers(len(pin))
+		in["code"] = pin
 	} else {
 		free, ok := g.ask(ctx, "/access_codes/generate_code", map[string]any{"device_id": c.device})
 		if !ok || free.status != http.StatusOK {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
 )
 
 // frozen is longer than a lease lasts, so that others take over what the frozen server has in hand.
@@ -48,6 +50,8 @@ type storm struct {
 	worst          time.Duration     // until all that a killed or frozen server held was worked on again
 	slowest        string            // what that was, and after which faults
 	found          map[string][]slot // what was on each lock before, by device
+	programs       []*instance       // all, also the cloud
+	secrets        leaks.Ledger
 }
 
 // Three servers are killed, frozen and stopped while guests make, change, adopt and delete codes, and staff users of access systems; the
@@ -104,13 +108,14 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 	living.Wait()
 	s.settle()
 	s.audit(seed, faults, time.Since(begun))
+	s.tellsNoSecret()
 }
 
 // newStorm starts three servers of a program, which need not be of today: it makes the schema itself.
 func newStorm(t testing.TB, program string) *storm {
 	t.Helper()
 	s := &storm{TB: t, program: program, data: t.TempDir(), database: newDatabase(t), witness: &witness{}, webhooks: map[string]string{}, counts: map[string]int{},
-		cuts: map[string][]cutOff{}, offline: map[string]int{}}
+		cuts: map[string][]cutOff{}, offline: map[string]int{}, secrets: leaks.Ledger{Random: true}}
 	dsn := s.database.dsn()
 	common := []string{"--data-dir", s.data, "--database-url", dsn}
 	out, err := exec.CommandContext(t.Context(), s.program, append([]string{"migrate"}, common...)...).CombinedOutput()
@@ -125,7 +130,7 @@ func newStorm(t testing.TB, program string) *storm {
 		t.Fatal(err)
 	}
 	cloud := newInstance(t, "the cloud", append([]string{s.program, "sandbox", "serve", "--sandbox-speed", "20"}, common...)...)
-	s.vendor = cloud.addr
+	s.vendor, s.programs = cloud.addr, []*instance{cloud}
 	var asking, sending openers
 	watched := s.witness.watchCloud(t, s.vendor, asking.whose)
 	s.balancer = newBalancer(t)
@@ -135,7 +140,7 @@ func newStorm(t testing.TB, program string) *storm {
 		s.cloud = append(s.cloud, cloud)
 		args := []string{s.program, "serve", "--sandbox", "--sandbox-locks", "2", "--sandbox-url", "http://" + cloud.addr, "--data-dir", s.data,
 			"--database-url", dsn + "&application_name=" + url.PathEscape(name), "--public-url", "http://" + s.balancer.addr,
-			"--allow-webhook-prefix", "127.0.0.0/8", "--log-level", "warn", "--shutdown-delay", "1s", "--offline-debounce", debounce.String()}
+			"--allow-webhook-prefix", "127.0.0.0/8", "--log-level", logLevels[n], "--shutdown-delay", "1s", "--offline-debounce", debounce.String()}
 		if n == 0 { // it makes the sandbox, and the key
 			args = append(args, "--ready-file", filepath.Join(s.data, "ready.json"))
 		}
@@ -144,7 +149,7 @@ func newStorm(t testing.TB, program string) *storm {
 			i.ready = filepath.Join(s.data, "ready.json")
 			s.key, s.workspace = i.credentials()
 		}
-		s.instances = append(s.instances, i)
+		s.instances, s.programs = append(s.instances, i), append(s.programs, i)
 		s.balancer.add(t.Context(), i.addr)
 	}
 	s.receiver = newReceiver(t, func(path, from string) (done func()) { return s.witness.delivery(sending.whose(from), path) })
@@ -176,7 +181,7 @@ func to(addr string) func(context.Context) (net.Conn, error) {
 func (s *storm) people() {
 	s.Helper()
 	c := &client{url: "http://" + s.balancer.addr, key: s.key, refused: map[string]int{},
-		http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}} // each request to another server
+		http: &http.Client{Transport: s.secrets.Hear(&http.Transport{DisableKeepAlives: true})}} // each request to another server
 	for _, path := range []string{"/fast/", "/slow/"} {
 		a, ok := c.ask(s.Context(), "/webhooks/create", map[string]any{"url": "http://" + s.endpoints.addr + path})
 		if !ok || a.status != http.StatusOK {
@@ -310,6 +315,7 @@ func (s *storm) memory(device string) (slots []slot) {
 	for line := range strings.Lines(string(out)) {
 		pin, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		slots = append(slots, slot{pin, strings.TrimSpace(name)})
+		s.secrets.Learn("code", pin)
 	}
 	return slots
 }

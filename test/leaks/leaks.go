@@ -4,8 +4,6 @@ package leaks
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,6 +30,10 @@ const shortest = 4
 
 // Ledger has the secrets of a run, and the refusals that it has seen. Its zero value has none.
 type Ledger struct {
+	// Random says that the PINs are many, and that nobody has chosen them. Some such digits are a duration or a number of rows
+	// by chance, so they are looked for as values of their own only, unless they begin with a 0, as numbers do not.
+	Random bool
+
 	mu       sync.Mutex
 	secrets  map[string]string // and what each is
 	refusals bytes.Buffer
@@ -186,72 +188,6 @@ func (l *Ledger) form(encoded string) {
 			l.walk(name, v)
 		}
 	}
-}
-
-// Find looks for all secrets, as they are and encoded, and says which kinds were found where, without telling them.
-func (l *Ledger) Find(in []byte) (found []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for secret, what := range l.secrets {
-		for _, form := range forms(secret) {
-			if at := form.in(in); at >= 0 {
-				around := strings.ReplaceAll(string(in[max(0, at-100):min(len(in), at+len(form.text)+60)]), form.text, "<the "+what+">")
-				found = append(found, fmt.Sprintf("a %s of %d characters, %s: …%s…", what, len(secret), form.name, around))
-				break
-			}
-		}
-	}
-	slices.Sort(found)
-	return found
-}
-
-// form is how a secret may be written.
-type form struct {
-	name, text string
-	number     bool // digits only: part of a longer number is something else
-}
-
-func forms(secret string) []form {
-	digits := strings.Trim(secret, "0123456789") == ""
-	hexadecimal := hex.EncodeToString([]byte(secret))
-	if digits && len(secret) < 6 { // as a value of its own only
-		short := []form{{"in quotes", `"` + secret + `"`, false}, {"in quotes", `'` + secret + `'`, false}, {"in escaped quotes", `\"` + secret + `\"`, false}, {"as bytes", `'\x` + hexadecimal + `'`, false}}
-		for _, name := range []string{"code", "Code", "pin", "PIN"} {
-			for _, between := range []string{"=", ":", ": ", " "} {
-				short = append(short, form{"behind its name", name + between + secret, true})
-			}
-		}
-		return short
-	}
-	return []form{
-		{"as it is", secret, digits}, {"in hexadecimal", hexadecimal, false},
-		{"in base64", base64.RawStdEncoding.EncodeToString([]byte(secret)), false}, {"in base64", base64.RawURLEncoding.EncodeToString([]byte(secret)), false},
-	}
-}
-
-// in is where the form stands, or -1.
-func (f form) in(text []byte) int {
-	for from := 0; ; {
-		at := bytes.Index(text[from:], []byte(f.text))
-		if at < 0 {
-			return -1
-		}
-		at += from
-		end := at + len(f.text)
-		if !f.number || !continues(text, at-1) && !continues(text, end) {
-			return at
-		}
-		from = end
-	}
-}
-
-// continues says whether the byte there makes a number a part of something longer: of an identifier, a time, a duration.
-func continues(text []byte, at int) bool {
-	if at < 0 || at >= len(text) {
-		return false
-	}
-	c := text[at]
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '.' || c == '-' || c >= 0x80
 }
 
 type recorder struct {

@@ -86,6 +86,53 @@ func TestWhatIsTold(t *testing.T) {
 	}
 }
 
+// Of thousands of PINs some are a number that stands there by chance.
+func TestRandomPINsAreValuesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	l := &Ledger{Random: true}
+	for _, pin := range []string{"48151623", "061523"} {
+		l.Learn("code", pin)
+	}
+	for told, n := range map[string]int{"took=48151623": 0, "values (48151623, 2)": 0, "values ('48151623', 2)": 1, "code=48151623": 1, "took=061523": 1, `"PIN 061523"`: 1} {
+		if found := l.Find([]byte(told)); len(found) != n {
+			t.Errorf("%q tells %q, expected %d", told, found, n)
+		}
+	}
+}
+
+func TestWhatAClientSendsAndIsToldIsLearned(t *testing.T) {
+	t.Parallel()
+	var got string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = string(body)
+		if r.URL.Path == "/refused" {
+			w.WriteHeader(http.StatusConflict)
+		}
+		io.WriteString(w, `{"secret":"`+secret+r.URL.Path[1:]+`"}`)
+	}))
+	t.Cleanup(s.Close)
+	l := &Ledger{}
+	client := &http.Client{Transport: l.Hear(http.DefaultTransport)}
+	for path, pin := range map[string]string{"/made": "48151623", "/refused": "90909090"} {
+		res, err := client.Post(s.URL+path, "application/json", strings.NewReader(`{"code":"`+pin+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		told, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || got != `{"code":"`+pin+`"}` || string(told) != `{"secret":"`+secret+path[1:]+`"}` {
+			t.Errorf("%s: sent as %q, told as %q, %v", path, got, told, err)
+		}
+		if len(l.Find([]byte("so "+pin))) != 1 {
+			t.Errorf("%s: the PIN that was sent is not learned", path)
+		}
+	}
+	if len(l.Find([]byte(secret+"made"))) != 1 || len(l.Find([]byte(secret+"refused"))) != 0 {
+		t.Error("not what was granted is learned, or more")
+	}
+}
+
 func TestNamesOfSecrets(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{"code": true, "pin": true, "Password": true, "client_session_token": true, "X-Api-Key": true, "webhook_secret": true,
@@ -101,6 +148,14 @@ func TestWhatIsFoundIsNotTold(t *testing.T) {
 	for _, found := range asked(t).Find([]byte("so " + secret + " is")) {
 		if strings.Contains(found, secret) || !strings.Contains(found, "so <the secret> is") {
 			t.Errorf("the finding is %s", found)
+		}
+	}
+	beside := strings.Repeat("x", 94) + secret + "48151623" + strings.Repeat(" '1628' 48151623", 20) + token
+	for _, found := range asked(t).Find([]byte(beside)) {
+		for _, other := range []string{secret[:12], "48151623", "1628", "1623", token[:12]} {
+			if strings.Contains(found, other) {
+				t.Errorf("the finding tells another secret: %s", found)
+			}
 		}
 	}
 }

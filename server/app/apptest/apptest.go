@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -43,6 +44,7 @@ type Server struct {
 	App         *app.App
 
 	t        testing.TB
+	all      []*app.App // the instances
 	config   app.Config
 	cloud    string // the URL of the server that has the simulated cloud
 	mu       sync.Mutex
@@ -141,6 +143,15 @@ func (s *Server) run(t testing.TB, c app.Config) {
 		}
 	})
 	s.App, s.URL, s.config, s.cloud = a, a.URL, c, cmp.Or(c.Sandboxing.URL, a.URL)
+	s.all = append(s.all, a)
+}
+
+// Stop stops the server, with all its instances. A simulated cloud that is by itself goes on.
+func (s *Server) Stop(ctx context.Context) (err error) {
+	for _, a := range s.all {
+		err = errors.Join(err, a.Stop(ctx))
+	}
+	return err
 }
 
 // await waits until n devices are there and the codes on each have been read.

@@ -1,0 +1,267 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
+)
+
+// business is clients at work on a server, each on a lock, who remember what they were answered.
+type business struct {
+	*old
+	secrets    leaks.Ledger
+	endpoint   *endpoint
+	receiver   string
+	url, cloud string
+	devices    []string
+	main       string // webhook that is told of everything
+	stop       func(context.Context) error
+	end        func() // has the clients leave, and the server stop
+
+	mu      sync.Mutex
+	answers int
+	codes   map[string]kept
+	hooks   map[string]string // secret by identifier
+	paths   map[string]string // of the same
+	gone    map[string]bool   // codes that were deleted
+}
+
+// kept is a code as it was acknowledged last. Its name tells which it is, and its PIN follows from that.
+type kept struct{ client, code, version int }
+
+func (k kept) name() string { return fmt.Sprintf("%d.%d.%d", k.client, k.code, k.version) }
+
+// pin is one that nothing else is: no number begins with a 0.
+func (k kept) pin() string { return fmt.Sprintf("0%d%03d%03d", k.client+1, k.code, k.version) }
+
+func (b *business) answered() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.answers
+}
+
+// acknowledged is what clients were told so far.
+func (b *business) acknowledged() *business {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return &business{codes: maps.Clone(b.codes), hooks: maps.Clone(b.hooks), paths: maps.Clone(b.paths), gone: maps.Clone(b.gone)}
+}
+
+// ask asks, and has note remember what is answered at the moment it is.
+func (b *business) ask(path string, in map[string]any, note func(id string)) (id string) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		panic(err)
+	}
+	req, err := http.NewRequestWithContext(context.WithoutCancel(b.Context()), http.MethodPost, b.url+path, bytes.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+b.token)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		b.Errorf("%s: %v", path, err)
+		return ""
+	}
+	defer res.Body.Close()
+	var out struct {
+		Code struct {
+			ID string `json:"access_code_id"`
+		} `json:"access_code"`
+		Webhook struct {
+			ID     string `json:"webhook_id"`
+			URL    string `json:"url"`
+			Secret string `json:"secret"`
+		} `json:"webhook"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil || res.StatusCode != http.StatusOK {
+		b.Errorf("%s is answered %d, %v", path, res.StatusCode, err)
+		return ""
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answers++
+	if out.Webhook.Secret != "" {
+		b.hooks[out.Webhook.ID], b.paths[out.Webhook.ID] = out.Webhook.Secret, strings.TrimPrefix(out.Webhook.URL, b.receiver)
+		return out.Webhook.ID
+	}
+	note(out.Code.ID)
+	return out.Code.ID
+}
+
+func (b *business) webhook(path, eventType string) string {
+	return b.ask("/webhooks/create", map[string]any{"url": b.receiver + path, "event_types": []string{eventType}}, nil)
+}
+
+// begin has a client work on each lock until end is called: some codes are made and changed, some are taken away.
+func (b *business) begin() {
+	working, leave := context.WithCancel(b.Context())
+	var clients sync.WaitGroup
+	for client, device := range b.devices {
+		clients.Go(func() {
+			for n := 0; working.Err() == nil && n < 1000; n++ {
+				k := kept{client, n, 0}
+				id := b.ask("/access_codes/create", map[string]any{"device_id": device, "name": k.name(), "code": k.pin()}, func(id string) { b.codes[id] = k })
+				for id != "" && k.version < 2 {
+					k.version++
+					b.ask("/access_codes/update", map[string]any{"access_code_id": id, "name": k.name(), "code": k.pin()}, func(string) { b.codes[id] = k })
+				}
+				if n%30 == 0 {
+					b.webhook(fmt.Sprintf("/%d/%d", client, n), "access_code.deleted")
+				}
+				if id != "" && n%20 != 0 { // the others stay
+					b.mu.Lock()
+					delete(b.codes, id) // whether it is there is not known from now on
+					b.mu.Unlock()
+					b.ask("/access_codes/delete", map[string]any{"access_code_id": id}, func(string) { b.gone[id] = true })
+				}
+			}
+		})
+	}
+	b.end = sync.OnceFunc(func() {
+		leave()
+		clients.Wait()
+		b.must(b.stop(context.WithoutCancel(b.Context())))
+	})
+	b.Cleanup(func() { leave(); clients.Wait() })
+}
+
+// judge compares the server, which was started from the dump, with what was acknowledged before.
+func (b *business) judge(before *business, due []string) {
+	b.Helper()
+	type code struct {
+		ID     string `json:"access_code_id"`
+		Name   string `json:"name"`
+		PIN    string `json:"code"`
+		Status string `json:"status"`
+	}
+	var there map[string]code
+	b.until("all codes are on their locks", func() bool {
+		there = map[string]code{}
+		for _, device := range b.devices {
+			var list struct {
+				Codes []code `json:"access_codes"`
+			}
+			b.post(b.url, "/access_codes/list", fmt.Sprintf(`{"device_id":%q}`, device), &list)
+			for _, c := range list.Codes {
+				there[c.ID] = c
+			}
+		}
+		return !slices.ContainsFunc(slices.Collect(maps.Values(there)), func(c code) bool { return c.Status != "set" })
+	})
+	for id, was := range before.codes {
+		var now kept
+		c := there[id]
+		if _, err := fmt.Sscanf(c.Name, "%d.%d.%d", &now.client, &now.code, &now.version); b.after(id) {
+			continue // it was deleted while the dump was made, which may know it or not
+		} else if err != nil || now.client != was.client || now.code != was.code || now.version < was.version {
+			b.Errorf("code %s was acknowledged as %q, and is %q", id, was.name(), c.Name)
+		}
+	}
+	for id, c := range there {
+		var now kept
+		if _, err := fmt.Sscanf(c.Name, "%d.%d.%d", &now.client, &now.code, &now.version); err != nil || c.PIN != now.pin() {
+			b.Errorf("code %s, %q, has the PIN of another version", id, c.Name)
+		}
+		if before.gone[id] {
+			b.Errorf("code %s, %q, was deleted and is there", id, c.Name)
+		}
+	}
+	var hooks struct {
+		Hooks []struct {
+			ID     string `json:"webhook_id"`
+			Secret string `json:"secret"`
+		} `json:"webhooks"`
+	}
+	b.post(b.url, "/webhooks/list", "{}", &hooks)
+	secrets := map[string]string{}
+	for _, h := range hooks.Hooks {
+		secrets[h.ID] = h.Secret
+	}
+	for id, secret := range before.hooks {
+		if secrets[id] != secret {
+			b.Errorf("webhook %s is not there, or has another secret", id)
+		}
+	}
+	if len(before.codes) < 3 || len(before.gone) < 10 || len(before.hooks) < 3 {
+		b.Errorf("%d codes, %d deleted ones and %d webhooks were acknowledged before the dump: that is no business", len(before.codes), len(before.gone), len(before.hooks))
+	}
+	b.until("what was due has arrived", func() bool {
+		got := b.endpoint.got(b.hooks[b.main], "/main")
+		return !slices.ContainsFunc(due, func(event string) bool { return !got[event] })
+	})
+	var first string
+	for id := range there {
+		first = id
+	}
+	b.goesOn(before, first)
+}
+
+// goesOn looks whether the server does new work: a deletion is carried out and told to every webhook, each with its signature, and
+// what it does not know of is found on the lock.
+func (b *business) goesOn(before *business, code string) {
+	b.Helper()
+	b.endpoint.forget()
+	b.ask("/access_codes/delete", map[string]any{"access_code_id": code, "sync": true}, func(string) {})
+	b.ask("/access_codes/create", map[string]any{"device_id": b.devices[0], "name": "New", "code": "07777777", "sync": true}, func(string) {})
+	b.until("every webhook is told, with its signature", func() bool {
+		for id, path := range before.paths {
+			if len(b.endpoint.got(before.hooks[id], path)) == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	b.until("what was made after the dump is found on its lock", func() bool {
+		var unmanaged struct {
+			Codes []struct {
+				PIN string `json:"code"`
+			} `json:"access_codes"`
+		}
+		b.post(b.url, "/access_codes/unmanaged/list", fmt.Sprintf(`{"device_id":%q}`, b.devices[0]), &unmanaged)
+		return slices.ContainsFunc(unmanaged.Codes, func(c struct {
+			PIN string `json:"code"`
+		}) bool {
+			return c.PIN == late.pin()
+		})
+	})
+}
+
+// late is a code that is made after the dump.
+var late = kept{8, 0, 0}
+
+// comesLate makes a code that a dump of before does not have.
+func (b *business) comesLate() {
+	b.ask("/access_codes/create", map[string]any{"device_id": b.devices[0], "name": "Late", "code": late.pin(), "sync": true}, func(string) {})
+}
+
+// stopAtEnd stops a server, or a cloud, when the test ends.
+func stopAtEnd(t *testing.T, stop func(context.Context) error) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// after says whether a code was deleted, or was to be, by the end.
+func (b *business) after(id string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, there := b.codes[id]
+	return !there
+}

@@ -1,0 +1,52 @@
+package chaos_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
+)
+
+// logLevels are of each server: one tells all it can, the others what users read.
+var logLevels = [...]string{"warn", "info", "debug"}
+
+// tellsNoSecret looks for all PINs, secrets and credentials of the storm in what all programs have logged and in a dump of the
+// database.
+func (s *storm) tellsNoSecret() {
+	s.Helper()
+	s.witness.mu.Lock()
+	for _, r := range s.witness.seen {
+		if account, of := strings.CutPrefix(r.of, "account:"); of {
+			s.secrets.Learn("token", strings.TrimPrefix(account, "Bearer "))
+		}
+	}
+	s.witness.mu.Unlock()
+	master, err := os.ReadFile(filepath.Join(s.data, "master.key"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(master)))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.secrets.Learn("master key", string(raw))
+	for kind, least := range map[string]int{"code": 50, "secret": 2, "credential": 1, "token": 2, "master key": 1} {
+		if n := s.secrets.Count(kind); n < least {
+			s.Errorf("%d of kind %s were learned, expected %d", n, kind, least)
+		}
+	}
+	places := map[string][]byte{"a dump of the database": leaks.Dump(s, s.database.dsn())}
+	for _, i := range s.programs {
+		log, err := os.ReadFile(i.log.Name())
+		if err != nil {
+			s.Fatal(err)
+		}
+		places["the logs"] = append(places["the logs"], log...)
+	}
+	announced := []byte("shown this once:\n" + s.key) // by the server that has made the sandbox, on its standard output
+	places["the logs"] = bytes.Replace(places["the logs"], announced, []byte("shown this once"), 1)
+	s.secrets.Search(s, places)
+}
