@@ -22,7 +22,7 @@ func (h *hearing) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer copied.Close() //nolint:errcheck // it is in memory
+		defer copied.Close() // it is in memory
 		if body, err = io.ReadAll(copied); err != nil {
 			return nil, err
 		}
