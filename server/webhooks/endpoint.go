@@ -110,11 +110,8 @@ func (p *pass) run(ctx context.Context) error {
 				p.records <- r
 			})
 		}
-		if p.unread != nil {
-			return p.unread
-		}
 		if len(p.flying) == 0 {
-			return ctx.Err()
+			return cmp.Or(p.unread, ctx.Err())
 		}
 		if err := p.wait(ctx); err != nil {
 			return err
@@ -227,7 +224,10 @@ func (p *pass) land(a answer) {
 	}
 	switch {
 	case a.cut: // sent again by whoever comes next
-		p.unread = cmp.Or(p.unread, a.unread)
+		if a.unread != nil { // what else is in the air is answered and recorded first
+			delete(p.flying, a.event)
+			p.unread, p.stopped = cmp.Or(p.unread, a.unread), true
+		}
 	case a.ok():
 		p.window = min(p.window+1, healthyWidth)
 		p.answers = append(p.answers, a)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
 // begun is a backup to a file that is under way: it waits for the database, which is held.
@@ -126,7 +127,7 @@ func TestNamesAreOnTheDisk(t *testing.T) {
 	t.Parallel()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
-		t.Skip("strace shows what is synced")
+		storetest.Missing(t, "strace, which shows what is synced")
 	}
 	p := newProgram(t)
 	for _, c := range []struct {
@@ -138,7 +139,7 @@ func TestNamesAreOnTheDisk(t *testing.T) {
 		cmd.Args = append([]string{strace, "--follow-forks", "--trace=link,linkat,fsync", "--decode-fds=path", "--output=" + trace, cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = strace
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Skipf("strace cannot trace here: %v: %s", err, out)
+			storetest.Missing(t, "a strace that can trace here: %v: %s", err, out)
 		}
 		b, err := os.ReadFile(trace)
 		if err != nil {
