@@ -104,25 +104,18 @@ func (c *Crowd) forget(n *conn) {
 	}
 }
 
-type listener struct {
-	net.Listener
-	crowd *Crowd
-}
-
-func (l *listener) Accept() (net.Conn, error) {
-	for {
-		n, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if n := l.crowd.enter(n); n != nil {
-			return n, nil
-		}
+// left says that a connection has ended, or has given way.
+func (n *conn) left() bool {
+	select {
+	case <-n.gone:
+		return true
+	default:
+		return false
 	}
 }
 
 // enter takes a connection in. Where there are too many others give way to it; nil: nobody could.
-func (c *Crowd) enter(inner net.Conn) net.Conn {
+func (c *Crowd) enter(inner net.Conn) *conn {
 	n := &conn{Conn: inner, crowd: c, place: addressOf(inner.RemoteAddr().String()), gone: make(chan struct{})}
 	n.end = sync.OnceFunc(func() { close(n.gone) })
 	n.becomes(waiting)

@@ -18,24 +18,28 @@ const (
 	Connections = 1024     // of all clients together
 	Held        = 16 << 20 // bytes of bodies that are being received and of answers that are not read yet
 	Turns       = 12       // requests that are worked on at once
+	arrivals    = 500      // connections that are let in each second, for each processor
 )
 
 const (
 	// StalledAfter is how long a client may take to read the next part of an answer.
-	StalledAfter = 15 * time.Second
-	part         = 64 << 10  // of an answer that is sent
-	unsent       = 128 << 10 // of an answer that the system keeps until it is read
-	ignored      = 4 << 10   // bytes that every connection has room for anyway
-	large        = 64 << 10  // of a body or an answer: what is beyond costs much
-	mostLong     = 32        // answers of which is remembered that they are long, of one caller
-	batch        = 128       // connections that give way at once: to choose them costs as much as there are
+	StalledAfter   = 15 * time.Second
+	part           = 64 << 10  // of an answer that is sent
+	unsent         = 128 << 10 // of an answer that the system keeps until it is read
+	ignored        = 4 << 10   // bytes that every connection has room for anyway
+	large          = 64 << 10  // of a body or an answer: what is beyond costs much
+	arrivalsAtOnce = 20        // connections that are let in as they come
+	mostLong       = 32        // answers of which is remembered that they are long, of one caller
+	batch          = 128       // connections that give way at once: to choose them costs as much as there are
 )
 
-// Limits of a Crowd. A zero field is the constant of its name.
+// Limits of a Crowd. A zero field is the constant of its name, but where it says otherwise.
 type Limits struct {
 	Connections int
 	Held        int
 	Turns       int
+	// Arrivals are the connections that are let in each second; zero: 500 for each processor.
+	Arrivals int
 	// Proxied says that connections are those of proxies of ours: then no address has too many.
 	Proxied bool
 	// Address says whose a request is; nil: the other end of its connection.
@@ -73,6 +77,9 @@ func New(l Limits) *Crowd {
 	if l.Turns == 0 {
 		l.Turns = Turns
 	}
+	if l.Arrivals == 0 {
+		l.Arrivals = arrivals * processors()
+	}
 	if l.Address == nil {
 		l.Address = func(r *http.Request) string { return addressOf(r.RemoteAddr) }
 	}
@@ -87,7 +94,7 @@ func (c *Crowd) Serve(s *http.Server, l net.Listener) error {
 		}
 	}
 	s.ConnContext = func(ctx context.Context, n net.Conn) context.Context { return context.WithValue(ctx, connKey{}, n) }
-	return s.Serve(&listener{l, c})
+	return s.Serve(c.listen(l))
 }
 
 // Shed counts the connections that had to give way.
