@@ -46,6 +46,8 @@ type Options struct {
 	UnclaimedSessions int              // how many client sessions of a workspace may be made with a publishable key and reach nothing; 0: 10,000
 	MostFound         int              // devices of an account, with those that have left; 0: 50,000
 	MostSystems       int              // access systems of an account, with those that have left; 0: 1000
+	NewsPerSecond     float64          // events about an account, beyond which what its vendor lists is taken in later; 0: 100
+	NewsAtOnce        int              // of these, before that; 0: 200,000
 	Now               func() time.Time // the clock; nil: the system's
 	Log               *slog.Logger
 
@@ -66,6 +68,7 @@ type Service struct {
 	waiting   waiting
 	underWay  underWay
 	unclaimed unclaimed
+	news      *news
 
 	serverKeys   sync.Map // name → []byte; they never change
 	endOfAccount []EndOfAccount
@@ -109,6 +112,12 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 	if opt.MostSystems == 0 {
 		opt.MostSystems = 1000
 	}
+	if opt.NewsPerSecond == 0 {
+		opt.NewsPerSecond = 100
+	}
+	if opt.NewsAtOnce == 0 {
+		opt.NewsAtOnce = 200_000
+	}
 	if opt.KeyPatience == 0 {
 		opt.KeyPatience = 15 * time.Second
 	}
@@ -121,7 +130,7 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{db: db, keys: keys, waker: waker, opt: opt}
+	return &Service{db: db, keys: keys, waker: waker, opt: opt, news: newNews(opt.NewsPerSecond, opt.NewsAtOnce)}
 }
 
 // Now is the time by the clock that the rules go by.

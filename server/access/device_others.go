@@ -31,6 +31,14 @@ func (r *reading) add(c *store.AccessCode) {
 
 // keepOthers writes down what other has found: where nobody has read the device yet that is all there is.
 func (r *reading) keepOthers(ctx context.Context) error {
+	if room := r.room(); len(r.others) > room {
+		later := map[*store.AccessCode]bool{}
+		for _, c := range r.others[room:] {
+			later[c] = true
+		}
+		r.codes = slices.DeleteFunc(slices.Clone(r.codes), func(c *store.AccessCode) bool { return later[c] })
+		r.others, r.rest = r.others[:room], r.rest+len(later)
+	}
 	err := store.Each(ctx, r.tx, r.others, func(tx store.Tx, c *store.AccessCode) error {
 		row, err := tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: c.AccessCodeID, WorkspaceID: c.WorkspaceID, DeviceID: c.DeviceID, Name: c.Name,
 			PinSealed: c.PinSealed, PinMac: c.PinMac, StartsAt: c.StartsAt, EndsAt: c.EndsAt, Status: c.Status, PreferNativeScheduling: true, VendorRef: c.VendorRef, WantedAt: c.WantedAt})
@@ -64,8 +72,14 @@ func (r *reading) othersLeft(ctx context.Context) error {
 	}
 	var gone []uuid.UUID
 	var told []happening
+	room := r.room()
 	r.codes = slices.DeleteFunc(slices.Clone(r.codes), func(c *store.AccessCode) bool {
 		if c.IsManaged || c.IsBackup || offline(*c) || r.seen[c.AccessCodeID] || awaited[c.AccessCodeID] {
+			return false
+		}
+		if len(gone) == room {
+			r.seen[c.AccessCodeID] = true // as far as anybody is to know
+			r.rest++
 			return false
 		}
 		gone, told = append(gone, c.AccessCodeID), append(told, happening{"access_code.unmanaged.removed", aboutCode(r.d, *c)})
@@ -79,6 +93,25 @@ func (r *reading) othersLeft(ctx context.Context) error {
 		return fmt.Errorf("delete codes that have left: %w", err)
 	}
 	return r.s.emitAll(ctx, r.tx, told)
+}
+
+// room is how many codes of others may still come or leave.
+func (r *reading) room() int { return r.s.news.room(r.d.ConnectedAccountID, r.now) }
+
+// restLater has the device be read again for what there was no room for. Codes of ours do not wait for that.
+func (r *reading) restLater() {
+	if r.rest == 0 {
+		return
+	}
+	if again := r.d.RereadAt; again != nil && again.After(r.now) { // that is its turn
+		r.again = earlier(r.again, *again)
+		return
+	}
+	account := r.d.ConnectedAccountID
+	r.again = earlier(r.again, r.now.Add(r.s.news.later(account, r.now, r.rest)))
+	r.s.news.about(account).hurried.Do(func() {
+		r.s.opt.Log.Warn("there is more coming and going on an account's locks than is told of at once; the rest of their unmanaged codes is taken in later", "account", account)
+	})
 }
 
 // leftInPool takes a code off the device that was in the pool of a device that was given up: of this one, before it has

@@ -44,14 +44,16 @@ func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, se
 				return err
 			}
 		}
-		if err := read.keepOthers(ctx); err != nil {
-			return err
-		}
 		doubted := read.doubted(found)
-		if doubted == nil {
+		if doubted == nil { // what has left makes room for what has come
 			if err := read.othersLeft(ctx); err != nil {
 				return err
 			}
+		}
+		if err := read.keepOthers(ctx); err != nil {
+			return err
+		}
+		if doubted == nil {
 			for _, c := range slices.Clone(t.codes) {
 				if !read.seen[c.AccessCodeID] && !offline(*c) {
 					if err := read.missing(ctx, c); err != nil {
@@ -60,6 +62,7 @@ func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, se
 				}
 			}
 		}
+		read.restLater()
 		if read.changed {
 			t.unblock()
 		}
@@ -87,6 +90,7 @@ type reading struct {
 	byRef   map[string]*store.AccessCode // who had that reference last
 	managed []*store.AccessCode
 	others  []*store.AccessCode // of somebody else, and new: keepOthers writes them down
+	rest    int                 // of others that have come or left: there has been too much to tell of the account
 	left    *[]store.AccessCode // what leftInPool looks among; nil: not read yet
 	again   *time.Time          // when to read once more before believing it
 	changed bool                // something left the device or became another: what was refused may fit now

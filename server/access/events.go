@@ -145,6 +145,7 @@ func (s *Service) eventOf(eventType string, a about) (arg store.InsertEventParam
 	fields := map[string]any{}
 	var account *uuid.UUID
 	if a.account != uuid.Nil {
+		s.news.add(a.account, s.opt.Now())
 		account, fields["connected_account_id"] = &a.account, a.account // and what is kept about it, which the query adds
 	}
 	if a.device != nil {

@@ -173,6 +173,9 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *work.Lease, account ac
 		d.mu.Unlock()
 		return 0, nil
 	}
+	if wait := d.access.Owing(account.ID); wait > 0 {
+		return wait, d.access.ScheduleAccount(ctx, account.ID, account.Seq, wait)
+	}
 	a, err := d.get(ctx, account)
 	if err != nil {
 		return 0, err

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs/drive"
@@ -34,11 +36,15 @@ func (alone) Check(context.Context, store.Tx) error { return nil }
 // bed is an account at a vendor that has a system, which nobody looks after before start.
 type bed struct {
 	*testing.T
-	db    *store.DB
-	start func(accesscloud.Config)
+	db      *store.DB
+	access  *access.Service
+	account uuid.UUID
+	start   func(accesscloud.Config) *drive.Driver
 }
 
-func newBed(t *testing.T) *bed {
+func newBed(t *testing.T) *bed { t.Helper(); return newBedWith(t, access.Options{}) }
+
+func newBedWith(t *testing.T, o access.Options) *bed {
 	t.Helper()
 	b := &bed{T: t}
 	var err error
@@ -49,14 +55,15 @@ func newBed(t *testing.T) *bed {
 	b.must(err)
 	waker, err := work.NewWaker(b.db)
 	b.must(err)
-	a := access.New(b.db, keys, waker, access.Options{})
+	a := access.New(b.db, keys, waker, o)
 	s := acs.New(b.db, a, waker)
 	w, err := a.CreateWorkspace(t.Context(), "A workspace", "A company", true)
 	b.must(err)
-	account, err := a.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: w.ID, Adapter: "vendor", DisplayName: "A vendor", Takes: []string{access.AccessControl}, Config: []byte(`{}`)})
+	b.access = a
+	b.account, err = a.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: w.ID, Adapter: "vendor", DisplayName: "A vendor", Takes: []string{access.AccessControl}, Config: []byte(`{}`)})
 	b.must(err)
-	b.must(s.RecordSystems(t.Context(), alone{}, account, []acs.FoundSystem{{Ref: "a", Name: "A", Online: true}}))
-	b.start = func(c accesscloud.Config) {
+	b.must(s.RecordSystems(t.Context(), alone{}, b.account, []acs.FoundSystem{{Ref: "a", Name: "A", Online: true}}))
+	b.start = func(c accesscloud.Config) *drive.Driver {
 		d := drive.New(a, s, map[string]drive.Opener{"vendor": func(context.Context, access.Account) (adapter.AccessSystems, error) { return accesscloud.New(c), nil }}, drive.Options{DownAfter: time.Nanosecond})
 		t.Cleanup(d.Close)
 		engine, err := work.NewEngine(waker, work.Options{}, d.Lane())
@@ -67,6 +74,7 @@ func newBed(t *testing.T) *bed {
 			defer cancel()
 			b.must(engine.Stop(ctx))
 		})
+		return d
 	}
 	return b
 }

@@ -40,6 +40,7 @@ func (d *Driver) drainSystem(ctx context.Context, lease *work.Lease, id uuid.UUI
 	if err != nil {
 		return 0, err
 	}
+	pause = max(pause, d.access.Owing(account.ID))
 	return pause, d.acs.ScheduleSystem(ctx, id, system.Seq, pause)
 }
 

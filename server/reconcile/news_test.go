@@ -1,0 +1,110 @@
+package reconcile_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// halted is a clock that stands still until it is put forward.
+type halted struct {
+	at    time.Time
+	ahead atomic.Int64
+}
+
+func (c *halted) now() time.Time           { return c.at.Add(time.Duration(c.ahead.Load())) }
+func (c *halted) forward(by time.Duration) { c.ahead.Add(int64(by)) }
+
+func some(name string, n int) (all []access.Found) {
+	for i := range n {
+		all = append(all, found(fmt.Sprint(name, i), fmt.Sprint(100_000+len(name)*1000+i)))
+	}
+	return all
+}
+
+// A vendor that never lists the same codes twice has its account's told at a pace. What has left goes first, and what is
+// ours waits for nothing.
+func TestCodesOfOthersThatComeWithoutAnEndAreTakenInAtAPace(t *testing.T) {
+	t.Parallel()
+	c := &halted{at: time.Now()}
+	b := hand(t, options{profile: "august", access: access.Options{Now: c.now, NewsPerSecond: 10, NewsAtOnce: 150}})
+	c.forward(time.Minute) // what the bed has told of is forgotten
+	ours := b.on("7531", "ours")
+	again := func() time.Duration {
+		t.Helper()
+		due := b.look().Due
+		if due == nil {
+			t.Fatal("the device is not read again")
+		}
+		return due.Sub(c.now())
+	}
+
+	c.forward(time.Minute)
+	first := append(some("k", 400), found("ours", "7531"))
+	b.read(first...)
+	if n := len(b.unmanaged()); n != 150 {
+		t.Fatalf("%d codes were taken in, want the 150 that may be at once", n)
+	}
+	if wait := again(); wait < 900*time.Millisecond || wait > 10*time.Second {
+		t.Errorf("the rest is read in %s", wait)
+	}
+	c.forward(10 * time.Second)
+	if w := b.look(); !w.ReadNeeded {
+		t.Error("after ten seconds the rest is not read")
+	}
+	b.read(first...)
+	if n := len(b.unmanaged()); n != 250 {
+		t.Errorf("%d codes were taken in, want the 100 of ten seconds more", n)
+	}
+
+	c.forward(time.Minute) // room for 150 again
+	before := len(b.told("access_code.unmanaged.removed"))
+	b.read(some("other", 400)...)
+	if left, n := len(b.told("access_code.unmanaged.removed"))-before, len(b.unmanaged()); left != 150 || n != 100 {
+		t.Errorf("%d were told of as gone, and %d are kept", left, n)
+	}
+	if trouble := b.told("access_code.deleted_external_to_seam"); len(trouble) != 1 {
+		t.Errorf("a code of ours that has left: %v", trouble)
+	}
+	if got := b.code(ours.ID); got.Status != access.StatusSetting {
+		t.Errorf("it is %s, want it to be put back", got.Status)
+	}
+	c.forward(time.Hour)
+	b.read(some("other", 20)...)
+	if n := len(b.unmanaged()); n != 20 {
+		t.Errorf("in the end %d codes are kept of 20", n)
+	}
+	if w := b.look(); w.ReadNeeded {
+		t.Error("there is nothing left, and yet the device is read again")
+	}
+}
+
+// An account of which there has been too much to tell is not listed again until that is paid for.
+func TestAccountsThatOweAreNotListed(t *testing.T) {
+	t.Parallel()
+	c := &halted{at: time.Now()}
+	b := start(t, options{profile: "august", access: access.Options{Now: c.now, NewsPerSecond: 1, NewsAtOnce: 150}})
+	if owing := b.access.Owing(b.account); owing > 0 {
+		t.Errorf("it owes %s", owing)
+	}
+	var locks []access.FoundDevice
+	for i := range 1000 {
+		locks = append(locks, access.FoundDevice{Ref: fmt.Sprint("x", i), Name: "A door", Online: true})
+	}
+	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, locks)) // each is added and connected
+	owing := b.access.Owing(b.account)
+	if owing < 1850*time.Second || owing > 2000*time.Second {
+		t.Fatalf("after 2000 events of 150 it owes %s", owing)
+	}
+	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.until("it is put off", func() (off bool) {
+		b.must(b.db.Pool.QueryRow(t.Context(), "select due_at > now() + interval '20 minutes' from connected_accounts where connected_account_id = $1", b.account).Scan(&off))
+		return off
+	})
+	if c.forward(owing + time.Second); b.access.Owing(b.account) > 0 {
+		t.Error("it is never paid")
+	}
+}
