@@ -50,6 +50,14 @@ func ActingByCommand(ctx context.Context, user, command string) context.Context 
 	return store.Acting(ctx, &store.Act{ActorKind: ByCommandLine, ActorName: user, Operation: command})
 }
 
+// SameAct says what a request with a key has made outside of the database, or has found there as it had made it before it was cut
+// off: each time that it comes to the same, it tells in the same entry. For requests without a key nothing is done.
+func SameAct(ctx context.Context, made string) {
+	if name := RequestName(ctx); name != "" {
+		store.SameAct(ctx, name+"/"+made)
+	}
+}
+
 // Unasked is the context for what nobody has asked for.
 func Unasked(ctx context.Context) context.Context { return store.Acting(ctx, nil) }
 

@@ -2,10 +2,13 @@ package reconcile_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
@@ -46,6 +49,58 @@ func TestCommandWhoseAnswerIsLostIsNotSentAgain(t *testing.T) {
 	var l lost
 	b := start(t, options{profile: "august", access: access.Options{BoltPatience: time.Hour}, vendor: l.at("/actions")})
 	l.isGivenUp(b, b.door(false))
+}
+
+// ends are the types of the events that tell how an attempt has ended.
+func (b *bed) ends(a access.Attempt) (types []string) {
+	b.Helper()
+	for _, e := range b.tales() {
+		if strings.HasPrefix(e.Type, "action_attempt.") && b.fields(e)["action_attempt_id"] == a.ID.String() {
+			types = append(types, e.Type)
+		}
+	}
+	return types
+}
+
+// Whoever waits for events hears of an attempt that is given up, as of any other that fails.
+func TestCommandOfAServerThatHasDiedIsToldOfOnceWhenItIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for event, lock := range map[string]bool{"action_attempt.lock_door.failed": true, "action_attempt.unlock_door.failed": false} {
+		t.Run(event, func(t *testing.T) {
+			t.Parallel()
+			var l lost
+			b := start(t, options{profile: "august", access: access.Options{BoltPatience: time.Hour}, vendor: l.at("/actions")})
+			if lock && !b.opens(b.memory()[0].Code) {
+				t.Fatal("the door does not open by hand")
+			}
+			a := b.door(lock)
+			b.until("the command is sent", func() bool { return l.sent.Load() == 1 })
+			b.stopEngine()
+			b.startEngine()
+			l.isGivenUp(b, a)
+			b.must(b.rec.SetOnline(t.Context(), b.p, b.device, true)) // the device is looked at once more
+			if got := b.ends(a); !slices.Equal(got, []string{event}) {
+				t.Errorf("of the attempt is told %q", got)
+			}
+		})
+	}
+}
+
+// The server that has begun it may be slow, and not dead: what it says after that comes too late.
+func TestSimulationThatIsCutOffIsToldOfOnceWhenItIsGivenUp(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august", access: access.Options{BoltPatience: time.Millisecond}})
+	for action, event := range map[string]string{access.SimulateKeypadCodeEntry: "action_attempt.simulate_keypad_code_entry.failed",
+		access.SimulateManualLock: "action_attempt.simulate_manual_lock_via_keypad.failed"} {
+		begun, err := b.access.BeginSimulation(t.Context(), uuid.MustParse(b.device), action)
+		b.must(err)
+		a := b.ended(begun)
+		_, err = b.access.EndSimulation(t.Context(), uuid.MustParse(b.device), begun, "")
+		b.must(err)
+		if got := b.ends(a); a.ErrorType != "action_attempt_expired" || b.attempt(a) != a || !slices.Equal(got, []string{event}) {
+			t.Errorf("%s: %s, then %s; told %q", action, a.ErrorType, b.attempt(a).Status, got)
+		}
+	}
 }
 
 func TestAutoLockWhoseAnswerIsLostIsSentOnce(t *testing.T) {

@@ -3,6 +3,8 @@ package reconcile_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"reflect"
 	"testing"
 	"time"
 
@@ -78,5 +80,66 @@ func TestKeysOfAServerAreReadByThoseWhoHoldAllConnections(t *testing.T) {
 	}, nil)
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// What is done at a simulated device is in no transaction: a request that is cut off and comes again does it again, and finds
+// the code that it has typed in. That is one act.
+func TestCodeThatIsTypedInByARequestThatComesAgainHasOneEntry(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	p := b.p
+	p.CredentialID = uuid.New()
+	type cut struct{}
+	ask := func(key, pin string, dies bool) (code string) {
+		t.Helper()
+		defer func() {
+			if r := recover(); r != nil && r != (cut{}) {
+				panic(r)
+			}
+		}()
+		ctx := access.Acting(t.Context(), access.Act{Principal: p, RequestID: uuid.New(), Operation: "/x"})
+		answer, _, err := b.access.Once(ctx, p, access.KeyedRequest{Operation: "/x", Key: key, Content: []byte(pin)}, func(ctx context.Context) ([]byte, error) {
+			c, err := b.rec.AddUnmanagedCode(ctx, p, b.device, "Found", pin)
+			if dies {
+				panic(cut{})
+			}
+			return []byte(c.ID.String()), err
+		}, nil)
+		b.must(err)
+		return string(answer)
+	}
+	entries := func() (all []access.AuditEntry) {
+		t.Helper()
+		for e, err := range b.access.Audit(t.Context(), access.AuditFilter{Actor: p.CredentialID.String(), OldestFirst: true}) {
+			b.must(err)
+			all = append(all, e)
+		}
+		return all
+	}
+	ask("k", "987123", true)
+	before := entries()
+	_, err := b.db.Pool.Exec(t.Context(), "update idempotency_keys set held_until = now() - interval '1 s'") // nobody comes back to it
+	b.must(err)
+	first := ask("k", "987123", false)
+	if after := entries(); len(before) != 1 || !reflect.DeepEqual(after, before) {
+		t.Errorf("the entries: %+v, and once it has come again: %+v", before, after)
+	}
+	if second := ask("another", "987124", false); second == first || len(entries()) != 2 {
+		t.Errorf("another request, for the code %s: %+v", second, entries())
+	}
+
+	// Once the code is gone, the same request is another act.
+	_, err = b.db.Pool.Exec(t.Context(), "delete from idempotency_keys")
+	b.must(err)
+	for _, c := range b.memory() {
+		if c.Code == "987123" {
+			b.control(http.MethodDelete, "keypad/codes/"+c.ID, nil)
+		}
+	}
+	b.must(b.access.Hint(t.Context(), b.account, b.lock))
+	b.until("the code is gone", func() bool { return len(b.unmanaged()) == len(b.memory()) })
+	if third := ask("k", "987123", false); third == first || len(entries()) != 3 {
+		t.Errorf("for the code %s, once that is gone, %s: %+v", first, third, entries())
 	}
 }

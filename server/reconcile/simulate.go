@@ -153,6 +153,7 @@ func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, d
 	if err != nil {
 		return c, simulation(err)
 	}
+	access.SameAct(ctx, string(ref)) // a request that comes again finds the code that it has typed in
 	err = r.seen(ctx, d, d.Ref, func(ctx context.Context) (found bool, err error) {
 		c, found, err = r.access.CodeByRef(ctx, d.ID, string(ref))
 		return found, err

@@ -26,6 +26,7 @@ type Act struct {
 	Named       func() []Subject // what the request names; nil: nothing
 
 	mu       sync.Mutex
+	same     string // the name of those that are one act; empty: it is one by itself
 	entries  []entryOf
 	subjects []Subject // of what is committed
 	begun    bool
@@ -41,9 +42,13 @@ func (a *Act) entry(workspace uuid.UUID) (id uuid.UUID, again bool) {
 			return e.id, true
 		}
 	}
-	id = uuid.Must(uuid.NewV7())
+	if again = a.same != ""; again {
+		id = uuid.NewSHA1(workspace, []byte(a.same))
+	} else {
+		id = uuid.Must(uuid.NewV7())
+	}
 	a.entries = append(a.entries, entryOf{workspace, id})
-	return id, false
+	return id, again
 }
 
 // Subject is something that was changed.
@@ -59,6 +64,16 @@ type actKey struct{}
 
 // Acting is the context for what an act does; nil: for what nobody has asked for.
 func Acting(ctx context.Context, a *Act) context.Context { return context.WithValue(ctx, actKey{}, a) }
+
+// SameAct says that the act, which has no entry yet, is one with those of that name that were cut off before: it adds to their entry,
+// if they have one. Only they know the name.
+func SameAct(ctx context.Context, name string) {
+	if a := actOf(ctx); a != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.same = name
+	}
+}
 
 func actOf(ctx context.Context) *Act {
 	a, _ := ctx.Value(actKey{}).(*Act)
