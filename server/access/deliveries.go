@@ -136,9 +136,10 @@ func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, erro
 // Delivery is an event that is due at a webhook.
 type Delivery struct {
 	Event  Event
-	Step   int  // attempts made since it was created or replayed
-	Size   int  // bytes of what the event carries
-	Unread bool // of the event there is no more than its head: GetDue reads it
+	Step   int       // attempts made since it was created or replayed
+	Due    time.Time // since when; another time once it has been tried or replayed
+	Size   int       // bytes of what the event carries
+	Unread bool      // of the event there is no more than its head: GetDue reads it
 }
 
 // DueDeliveries lists what is due at a webhook, the longest due first, without the events that are busy. Together they carry so
@@ -153,7 +154,7 @@ func (s *Service) DueDeliveries(ctx context.Context, webhook uuid.UUID, busy []u
 	}
 	out := make([]Delivery, len(rows))
 	for i, r := range rows {
-		out[i] = Delivery{Step: int(r.Step), Size: int(r.Size), Unread: r.Unread}
+		out[i] = Delivery{Step: int(r.Step), Due: r.DueAt, Size: int(r.Size), Unread: r.Unread}
 		if out[i].Event, err = s.toEvent(store.Event{EventID: r.EventID, EventType: r.EventType, WorkspaceID: r.WorkspaceID,
 			OccurredAt: r.OccurredAt, CreatedAt: r.CreatedAt, Payload: r.Payload, PinSealed: r.PinSealed}); err != nil {
 			return nil, err

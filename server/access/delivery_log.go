@@ -13,6 +13,7 @@ import (
 // DeliveryAttempt is one request to a webhook and what has come of it.
 type DeliveryAttempt struct {
 	EventID uuid.UUID
+	Due     time.Time     // of the delivery as it was sent: if it has been replayed since, a failure is none of that
 	State   DeliveryState // of the delivery from now on: delivered, pending or failed
 	Pause   time.Duration // pending: until the next attempt
 	Latency time.Duration
@@ -27,6 +28,7 @@ type Health struct {
 	Recovered bool          // one of these succeeded
 	Pause     time.Duration // nothing is sent for so long
 	Disable   string        // why nothing is to be sent any more; empty: go on
+	Past      bool          // it has been disabled since these were sent: once it is enabled again they show nothing
 }
 
 func excerptPlace(webhook, event uuid.UUID) string {
@@ -43,6 +45,7 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 			excerpt = s.keys.Seal(excerptPlace(webhook, a.EventID), []byte(a.Excerpt))
 		}
 		arg.EventIds = append(arg.EventIds, a.EventID)
+		arg.Dues = append(arg.Dues, a.Due)
 		arg.States = append(arg.States, string(a.State))
 		arg.PausesUs = append(arg.PausesUs, a.Pause.Microseconds())
 		arg.LatenciesUs = append(arg.LatenciesUs, a.Latency.Microseconds())
@@ -65,6 +68,9 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 		}
 		if err := tx.RecordAttempts(ctx, arg); err != nil {
 			return err
+		}
+		if health.Past && w.DisabledAt == nil { // enabled again meanwhile
+			return nil
 		}
 		err = tx.SetEndpointHealth(ctx, store.SetEndpointHealthParams{WebhookID: webhook, Failures: int32(health.Failures),
 			Recovered: health.Recovered, Pause: health.Pause})

@@ -37,7 +37,7 @@ with due as materialized (
 ), summed as (
   select s.step, s.next_attempt_at, s.event_id, s.workspace_id, s.event_type, s.device_id, s.access_code_id, s.connected_account_id, s.payload, s.pin_sealed, s.occurred_at, s.created_at, s.fanned_out_at, s.size, sum(s.size) over (order by s.next_attempt_at, s.event_id rows unbounded preceding) as total from sized s
 )
-select event_id, event_type, workspace_id, occurred_at, created_at, step, size::integer as size, (total > $1::integer)::boolean as unread,
+select event_id, event_type, workspace_id, occurred_at, created_at, step, next_attempt_at::timestamptz as due_at, size::integer as size, (total > $1::integer)::boolean as unread,
   (case when total <= $1::integer then payload end)::jsonb as payload, (case when total <= $1::integer then pin_sealed end)::bytea as pin_sealed
 from summed order by next_attempt_at, event_id
 `
@@ -56,6 +56,7 @@ type DueDeliveriesRow struct {
 	OccurredAt  time.Time
 	CreatedAt   time.Time
 	Step        int32
+	DueAt       time.Time
 	Size        int32
 	Unread      bool
 	Payload     []byte
@@ -84,6 +85,7 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 			&i.OccurredAt,
 			&i.CreatedAt,
 			&i.Step,
+			&i.DueAt,
 			&i.Size,
 			&i.Unread,
 			&i.Payload,
@@ -520,13 +522,17 @@ func (q *Queries) OutboxDue(ctx context.Context, workspaceID uuid.UUID) (bool, e
 
 const recordAttempts = `-- name: RecordAttempts :exec
 with o as (
-  select unnest($2::uuid[]) as event_id, unnest($3::text[]) as state, unnest($4::bigint[]) as pause_us,
-    unnest($5::bigint[]) as latency_us, unnest($6::integer[]) as status, unnest($7::text[]) as error,
-    unnest($8::bytea[]) as excerpt
+  select unnest($2::uuid[]) as event_id, unnest($3::timestamptz[]) as due_at, unnest($4::text[]) as state, unnest($5::bigint[]) as pause_us,
+    unnest($6::bigint[]) as latency_us, unnest($7::integer[]) as status, unnest($8::text[]) as error,
+    unnest($9::bytea[]) as excerpt
 ), recorded as (
-  update deliveries d set state = o.state, attempts = d.attempts + 1, step = d.step + 1,
-    next_attempt_at = case when o.state = 'pending' then now() + o.pause_us * interval '1 microsecond' end,
-    finished_at = case when o.state <> 'pending' then now() end
+  update deliveries d set attempts = d.attempts + 1,
+    state = case when o.state = 'delivered' or d.next_attempt_at = o.due_at then o.state else d.state end,
+    step = case when o.state = 'delivered' or d.next_attempt_at = o.due_at then d.step + 1 else d.step end,
+    next_attempt_at = case when o.state = 'delivered' then null when d.next_attempt_at = o.due_at
+      then case when o.state = 'pending' then now() + o.pause_us * interval '1 microsecond' end else d.next_attempt_at end,
+    finished_at = case when o.state = 'delivered' then now() when d.next_attempt_at = o.due_at
+      then case when o.state <> 'pending' then now() end else d.finished_at end
   from o where d.webhook_id = $1 and d.event_id = any($2::uuid[]) and d.event_id = o.event_id
   returning d.event_id, d.attempts
 )
@@ -539,6 +545,7 @@ from recorded r join o on o.event_id = r.event_id
 type RecordAttemptsParams struct {
 	WebhookID   uuid.UUID
 	EventIds    []uuid.UUID
+	Dues        []time.Time
 	States      []string
 	PausesUs    []int64
 	LatenciesUs []int64
@@ -547,11 +554,13 @@ type RecordAttemptsParams struct {
 	Excerpts    [][]byte
 }
 
-// What has been deleted meanwhile has no log.
+// What has been deleted meanwhile has no log. A delivery that is no longer due when it was as it was sent has been held or replayed
+// meanwhile: a failure is logged there and leaves it as it is; a success ends it too, as the endpoint has the event.
 func (q *Queries) RecordAttempts(ctx context.Context, arg RecordAttemptsParams) error {
 	_, err := q.db.Exec(ctx, recordAttempts,
 		arg.WebhookID,
 		arg.EventIds,
+		arg.Dues,
 		arg.States,
 		arg.PausesUs,
 		arg.LatenciesUs,

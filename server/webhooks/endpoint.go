@@ -31,8 +31,8 @@ type pass struct {
 	read     time.Time // when endpoint was
 
 	ready    []access.Delivery
-	flying   map[uuid.UUID]int // sent and not recorded yet, and the attempts before
-	air      int               // of these, requests without an answer
+	flying   map[uuid.UUID]flight // sent and not recorded yet
+	air      int                  // of these, requests without an answer
 	landed   chan answer
 	answers  []answer    // to be recorded next
 	records  chan record // one at a time
@@ -47,6 +47,12 @@ type pass struct {
 	begun    time.Time
 }
 
+// flight is a delivery as it was sent, without what its event carries.
+type flight struct {
+	step int       // attempts before
+	due  time.Time // what tells it from one that has been replayed meanwhile
+}
+
 // drainEndpoint sends what is due at an endpoint, and says when to look again.
 func (d *Deliverer) drainEndpoint(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
 	endpoint, err := d.access.GetEndpoint(ctx, id)
@@ -56,7 +62,7 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *work.Lease, id uui
 	if err != nil {
 		return 0, err
 	}
-	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), flying: map[uuid.UUID]int{},
+	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), flying: map[uuid.UUID]flight{},
 		landed: make(chan answer, healthyWidth), records: make(chan record, 1), news: make(chan struct{}, 1), stopped: endpoint.Disabled || endpoint.Paused, disabled: endpoint.Disabled,
 		window: firstWidth, begun: time.Now()}
 	d.news.Store(id, p.news)
@@ -100,7 +106,7 @@ func (p *pass) run(ctx context.Context) error {
 		for p.free() && len(p.ready) > 0 && p.up() {
 			next, endpoint := p.ready[0], p.endpoint // which may be read anew meanwhile
 			p.ready = p.ready[1:]
-			p.flying[next.Event.ID] = next.Step
+			p.flying[next.Event.ID] = flight{next.Step, next.Due}
 			others.Go(func() { p.landed <- p.deliver(ctx, endpoint, next) })
 		}
 		if len(p.answers) > 0 && !p.busy {
@@ -251,11 +257,16 @@ type record struct {
 func (p *pass) next() record {
 	r := record{webhook: p.endpoint.ID, attempts: make([]access.DeliveryAttempt, len(p.answers))}
 	for i, a := range p.answers {
-		r.attempts[i] = p.opt.next(a, p.flying[a.event])
+		sent := p.flying[a.event]
+		r.attempts[i] = p.opt.next(a, sent.step)
+		r.attempts[i].Due = sent.due
 		r.problem = cmp.Or(a.problem, r.problem)
 		r.outcomes = append(r.outcomes, outcome(a, r.attempts[i].State))
 	}
 	r.health = p.opt.health(p.endpoint.Failures, p.endpoint.FailingFor+time.Since(p.since), p.answers)
+	if p.disabled { // all of these were sent before: they do not disable it again, should it be enabled by now
+		r.health.Past, r.health.Disable = true, ""
+	}
 	p.answers, p.busy = nil, true
 	return r
 }

@@ -100,7 +100,7 @@ with due as materialized (
 ), summed as (
   select s.*, sum(s.size) over (order by s.next_attempt_at, s.event_id rows unbounded preceding) as total from sized s
 )
-select event_id, event_type, workspace_id, occurred_at, created_at, step, size::integer as size, (total > @max_bytes::integer)::boolean as unread,
+select event_id, event_type, workspace_id, occurred_at, created_at, step, next_attempt_at::timestamptz as due_at, size::integer as size, (total > @max_bytes::integer)::boolean as unread,
   (case when total <= @max_bytes::integer then payload end)::jsonb as payload, (case when total <= @max_bytes::integer then pin_sealed end)::bytea as pin_sealed
 from summed order by next_attempt_at, event_id;
 
@@ -115,15 +115,20 @@ select * from webhooks where webhook_id = @webhook_id for no key update;
 select * from webhooks where webhook_id = @webhook_id for key share;
 
 -- name: RecordAttempts :exec
--- What has been deleted meanwhile has no log.
+-- What has been deleted meanwhile has no log. A delivery that is no longer due when it was as it was sent has been held or replayed
+-- meanwhile: a failure is logged there and leaves it as it is; a success ends it too, as the endpoint has the event.
 with o as (
-  select unnest(@event_ids::uuid[]) as event_id, unnest(@states::text[]) as state, unnest(@pauses_us::bigint[]) as pause_us,
+  select unnest(@event_ids::uuid[]) as event_id, unnest(@dues::timestamptz[]) as due_at, unnest(@states::text[]) as state, unnest(@pauses_us::bigint[]) as pause_us,
     unnest(@latencies_us::bigint[]) as latency_us, unnest(@statuses::integer[]) as status, unnest(@errors::text[]) as error,
     unnest(@excerpts::bytea[]) as excerpt
 ), recorded as (
-  update deliveries d set state = o.state, attempts = d.attempts + 1, step = d.step + 1,
-    next_attempt_at = case when o.state = 'pending' then now() + o.pause_us * interval '1 microsecond' end,
-    finished_at = case when o.state <> 'pending' then now() end
+  update deliveries d set attempts = d.attempts + 1,
+    state = case when o.state = 'delivered' or d.next_attempt_at = o.due_at then o.state else d.state end,
+    step = case when o.state = 'delivered' or d.next_attempt_at = o.due_at then d.step + 1 else d.step end,
+    next_attempt_at = case when o.state = 'delivered' then null when d.next_attempt_at = o.due_at
+      then case when o.state = 'pending' then now() + o.pause_us * interval '1 microsecond' end else d.next_attempt_at end,
+    finished_at = case when o.state = 'delivered' then now() when d.next_attempt_at = o.due_at
+      then case when o.state <> 'pending' then now() end else d.finished_at end
   from o where d.webhook_id = @webhook_id and d.event_id = any(@event_ids::uuid[]) and d.event_id = o.event_id
   returning d.event_id, d.attempts
 )
