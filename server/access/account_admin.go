@@ -178,5 +178,6 @@ func (s *Service) addressMAC(adapter, address string) []byte {
 
 // AccountRests notes that nothing is left to do for an account that was disconnected.
 func (s *Service) AccountRests(ctx context.Context, id uuid.UUID) error {
+	s.news.forget(id)
 	return s.db.AccountRests(ctx, id)
 }

@@ -169,6 +169,7 @@ func problems(field string, list []Problem) []map[string]any {
 // RecordDevice takes in one device as its vendor describes it now. What is then still different from what was
 // last told of its bolt was done by somebody of whom the vendor does not tell.
 func (s *Service) RecordDevice(ctx context.Context, h Holder, device uuid.UUID, f FoundDevice) error {
+	ctx = Listed(ctx)
 	return s.onDevice(ctx, h, device, "record the state", func(t *deviceTx) error {
 		if t.d.RemovedAt != nil || replaced(t.d, f) { // its account's list tells of it
 			return nil

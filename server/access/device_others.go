@@ -31,7 +31,7 @@ func (r *reading) add(c *store.AccessCode) {
 
 // keepOthers writes down what other has found: where nobody has read the device yet that is all there is.
 func (r *reading) keepOthers(ctx context.Context) error {
-	if room := r.room(); len(r.others) > room {
+	if room := r.admit(len(r.others)); room < len(r.others) {
 		later := map[*store.AccessCode]bool{}
 		for _, c := range r.others[room:] {
 			later[c] = true
@@ -69,19 +69,32 @@ func (r *reading) othersLeft(ctx context.Context) error {
 	}
 	for _, c := range r.codes {
 		awaited[idOf(c.PulledBackupCodeID)] = true
+		if c.RemovingSince != nil { // also where nobody waits any more: others do, until it has left
+			awaited[c.AccessCodeID] = true
+		}
 	}
+	departed := func(c *store.AccessCode) bool {
+		return !c.IsManaged && !c.IsBackup && !offline(*c) && !r.seen[c.AccessCodeID] && !awaited[c.AccessCodeID]
+	}
+	count := 0
+	for _, c := range r.codes {
+		if departed(c) {
+			count++
+		}
+	}
+	room := r.admit(count)
+	r.rest += count - room
 	var gone []uuid.UUID
 	var told []happening
-	room := r.room()
 	r.codes = slices.DeleteFunc(slices.Clone(r.codes), func(c *store.AccessCode) bool {
-		if c.IsManaged || c.IsBackup || offline(*c) || r.seen[c.AccessCodeID] || awaited[c.AccessCodeID] {
+		switch {
+		case !departed(c):
 			return false
-		}
-		if len(gone) == room {
+		case room == 0:
 			r.seen[c.AccessCodeID] = true // as far as anybody is to know
-			r.rest++
 			return false
 		}
+		room--
 		gone, told = append(gone, c.AccessCodeID), append(told, happening{"access_code.unmanaged.removed", aboutCode(r.d, *c)})
 		return true
 	})
@@ -95,23 +108,22 @@ func (r *reading) othersLeft(ctx context.Context) error {
 	return r.s.emitAll(ctx, r.tx, told)
 }
 
-// room is how many codes of others may still come or leave.
-func (r *reading) room() int { return r.s.news.room(r.d.ConnectedAccountID, r.now) }
+// admit is how many of so many codes of others may come or leave now.
+func (r *reading) admit(n int) int { return r.s.news.take(r.d.ConnectedAccountID, r.s.opt.Now(), n) }
 
 // restLater has the device be read again for what there was no room for. Codes of ours do not wait for that.
 func (r *reading) restLater() {
 	if r.rest == 0 {
 		return
 	}
-	if again := r.d.RereadAt; again != nil && again.After(r.now) { // that is its turn
+	now, account := r.s.opt.Now(), r.d.ConnectedAccountID
+	if again := r.d.RereadAt; again != nil && again.After(now) { // that is its turn
 		r.again = earlier(r.again, *again)
 		return
 	}
-	account := r.d.ConnectedAccountID
-	r.again = earlier(r.again, r.now.Add(r.s.news.later(account, r.now, r.rest)))
-	r.s.news.about(account).hurried.Do(func() {
+	r.again = earlier(r.again, now.Add(r.s.news.later(account, now, r.rest, func() {
 		r.s.opt.Log.Warn("there is more coming and going on an account's locks than is told of at once; the rest of their unmanaged codes is taken in later", "account", account)
-	})
+	})))
 }
 
 // leftInPool takes a code off the device that was in the pool of a device that was given up: of this one, before it has

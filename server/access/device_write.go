@@ -41,6 +41,11 @@ func (s *Service) RecordPlace(ctx context.Context, h Holder, device uuid.UUID, w
 			if text(other.WriteRef) == ref {
 				other.WriteRef = nil
 			}
+			if !other.IsManaged && text(other.VendorRef) == ref { // it has left, and there was no room yet to say so
+				if err := t.gone(ctx, other); err != nil {
+					return err
+				}
+			}
 		}
 		c.WriteRef = &ref
 		return nil

@@ -99,6 +99,7 @@ func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a abo
 	if err != nil || a.untold {
 		return err
 	}
+	s.count(ctx, a.account, 1)
 	return s.writeEvent(ctx, tx, arg)
 }
 
@@ -111,6 +112,9 @@ type happening struct {
 // emitAll is emit for many events, which are of one workspace.
 func (s *Service) emitAll(ctx context.Context, tx store.Tx, all []happening) error {
 	waits := false
+	if len(all) > 0 {
+		s.count(ctx, all[0].account, len(all))
+	}
 	for some := range slices.Chunk(all, 100) { // whose payloads may have 100 kB of metadata each
 		var rows []store.InsertEventParams
 		for _, h := range some {
@@ -145,7 +149,6 @@ func (s *Service) eventOf(eventType string, a about) (arg store.InsertEventParam
 	fields := map[string]any{}
 	var account *uuid.UUID
 	if a.account != uuid.Nil {
-		s.news.add(a.account, s.opt.Now())
 		account, fields["connected_account_id"] = &a.account, a.account // and what is kept about it, which the query adds
 	}
 	if a.device != nil {

@@ -27,6 +27,7 @@ type FoundDevice struct {
 // up to date, with an event for each transition. A device that is missing is not taken away for that (a list
 // can be empty for a moment) but looked at by itself.
 func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID, found []FoundDevice) error {
+	ctx = Listed(ctx)
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -8,9 +9,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// news is how much there may be to tell of each account: everything that a vendor lists otherwise is a row and an event,
-// and one that never lists the same twice is not to fill the database faster than that is told and forgotten again. What
-// is beyond is taken in later. It is of this process, as is what it counts.
+// news is how much there may be to tell of each account's lists: everything that a vendor lists otherwise is a row and an
+// event, and one that never lists the same twice is not to fill the database faster than that is told and forgotten again.
+// What is beyond is taken in later. What is asked for by requests, or comes of it, does not count. All of it is of this
+// process.
 type news struct {
 	perSecond float64
 	atOnce    int
@@ -28,36 +30,80 @@ func newNews(perSecond float64, atOnce int) *news {
 	return &news{perSecond: perSecond, atOnce: atOnce, of: map[uuid.UUID]*accountNews{}}
 }
 
+// about is what is known of an account; with n.mu held.
 func (n *news) about(account uuid.UUID) *accountNews {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	t := n.of[account]
-	if t == nil {
+	a := n.of[account]
+	if a == nil {
 		limit := rate.Limit(n.perSecond)
-		t = &accountNews{pace: rate.NewLimiter(limit, n.atOnce), turns: rate.NewLimiter(limit, n.share()), hurried: rate.Sometimes{Interval: time.Hour}}
-		n.of[account] = t
+		a = &accountNews{pace: rate.NewLimiter(limit, n.atOnce), turns: rate.NewLimiter(limit, n.share()), hurried: rate.Sometimes{Interval: time.Hour}}
+		n.of[account] = a
 	}
-	return t
+	return a
 }
 
 // share is what one device at most is read again for: ten seconds' worth.
 func (n *news) share() int { return max(1, int(10*n.perSecond)) }
 
-// add counts one event.
-func (n *news) add(account uuid.UUID, now time.Time) { n.about(account).pace.ReserveN(now, 1) }
-
-// room is how many more there may be at once.
-func (n *news) room(account uuid.UUID, now time.Time) int {
-	return max(0, int(n.about(account).pace.TokensAt(now)))
+// add counts so many events.
+func (n *news) add(account uuid.UUID, now time.Time, events int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for pace := n.about(account).pace; events > 0; events -= n.atOnce {
+		pace.ReserveN(now, min(events, n.atOnce))
+	}
 }
 
-// later is how long a device has to wait that has so many left to tell of.
-func (n *news) later(account uuid.UUID, now time.Time, rest int) time.Duration {
-	return max(time.Second, n.about(account).turns.ReserveN(now, min(rest, n.share())).DelayFrom(now))
+// take counts as many of so many events as there is room for.
+func (n *news) take(account uuid.UUID, now time.Time, events int) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	pace := n.about(account).pace
+	if events = max(0, min(events, int(pace.TokensAt(now)))); events > 0 {
+		pace.ReserveN(now, events)
+	}
+	return events
 }
 
-// Owing is how long nothing is to be read of an account, as there has been more to tell of it than there may be.
+// later is how long a device has to wait that has so many left to tell of, and calls first once in a while.
+func (n *news) later(account uuid.UUID, now time.Time, rest int, first func()) time.Duration {
+	n.mu.Lock()
+	a := n.about(account)
+	wait := max(time.Second, n.owing(a, now), a.turns.ReserveN(now, min(rest, n.share())).DelayFrom(now))
+	n.mu.Unlock()
+	a.hurried.Do(first)
+	return wait
+}
+
+// owing is how long there is no room.
+func (n *news) owing(a *accountNews, now time.Time) time.Duration {
+	return max(0, time.Duration(-a.pace.TokensAt(now)/n.perSecond*float64(time.Second)))
+}
+
+// forget is for accounts that have ended.
+func (n *news) forget(account uuid.UUID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.of, account)
+}
+
+// Owing is how long an account is not to be listed, as there has been more to tell of its lists than there may be: mostly 0.
 func (s *Service) Owing(account uuid.UUID) time.Duration {
-	owed := -s.news.about(account).pace.TokensAt(s.opt.Now())
-	return max(0, time.Duration(owed/s.news.perSecond*float64(time.Second)))
+	s.news.mu.Lock()
+	defer s.news.mu.Unlock()
+	if a := s.news.of[account]; a != nil {
+		return s.news.owing(a, s.opt.Now())
+	}
+	return 0
+}
+
+type listed struct{}
+
+// Listed has the events that are written with the context count as what a vendor lists.
+func Listed(ctx context.Context) context.Context { return context.WithValue(ctx, listed{}, true) }
+
+// count counts what is told of an account's lists.
+func (s *Service) count(ctx context.Context, account uuid.UUID, events int) {
+	if ctx.Value(listed{}) != nil && account != uuid.Nil {
+		s.news.add(account, s.opt.Now(), events)
+	}
 }

@@ -25,6 +25,7 @@ type FoundSystem struct {
 // RecordSystems takes in the complete list of an account's systems, and has each be looked at, also those that are
 // missing: what was wanted on a system is lost with it, so that more than a list has to say that it is gone.
 func (s *Service) RecordSystems(ctx context.Context, h access.Holder, account uuid.UUID, found []FoundSystem) error {
+	ctx = access.Listed(ctx)
 	err := s.access.OnAnswer(ctx, h, account, func(tx store.Tx, a store.ConnectedAccount) error {
 		rows, err := tx.ListAcsSystemsOfAccount(ctx, account)
 		if err != nil {

@@ -29,9 +29,10 @@ type conn struct {
 }
 
 const (
-	waiting int32 = iota // for a request, or for the rest of its header
-	asking               // its body is being received
-	reading              // its answer is being sent
+	arriving int32 = iota // has not been let in yet
+	waiting               // for a request, or for the rest of its header
+	asking                // its body is being received
+	reading               // its answer is being sent
 	working
 )
 
@@ -118,7 +119,7 @@ func (n *conn) left() bool {
 func (c *Crowd) enter(inner net.Conn) *conn {
 	n := &conn{Conn: inner, crowd: c, place: addressOf(inner.RemoteAddr().String()), gone: make(chan struct{})}
 	n.end = sync.OnceFunc(func() { close(n.gone) })
-	n.becomes(waiting)
+	n.becomes(arriving)
 	if tcp, ok := inner.(*net.TCPConn); ok {
 		_ = tcp.SetWriteBuffer(unsent) // the system's choice is as good, until somebody does not read
 	}
@@ -163,22 +164,36 @@ func (c *Crowd) close(out []*conn) {
 	}
 }
 
-// largest is the place that has most connections; with c.mu held.
+// largest is the place that has most connections, of those that have as many one that has been let in; with c.mu held.
 func (c *Crowd) largest() (most *place) {
+	inside := false
 	for _, p := range c.places {
-		if most == nil || len(p.conns) > len(most.conns) {
-			most = p
+		if most == nil || len(p.conns) > len(most.conns) || len(p.conns) == len(most.conns) && !inside {
+			most, inside = p, p.inside()
 		}
 	}
 	return most
 }
 
+// inside says whether a connection of the place has been let in.
+func (p *place) inside() bool {
+	for n := range p.conns {
+		if n.state.Load() != arriving {
+			return true
+		}
+	}
+	return false
+}
+
 // yield chooses which of a place's connections give way: those that have waited longest for a request, else those that
-// take longest over sending one or over reading an answer. What is worked on stays.
+// take longest over sending one or over reading an answer, else those that came last and have not been let in. What is
+// worked on stays.
 func (p *place) yield() []*conn {
-	var idle, slow []*conn
+	var idle, slow, outside []*conn
 	for n := range p.conns {
 		switch n.state.Load() {
+		case arriving:
+			outside = append(outside, n)
 		case waiting:
 			idle = append(idle, n)
 		case asking, reading:
@@ -190,5 +205,9 @@ func (p *place) yield() []*conn {
 		out = slow
 	}
 	slices.SortFunc(out, func(a, b *conn) int { return int(a.since.Load() - b.since.Load()) })
+	if len(out) == 0 {
+		out = outside
+		slices.SortFunc(out, func(a, b *conn) int { return int(b.since.Load() - a.since.Load()) })
+	}
 	return out[:min(len(out), max(1, min(len(p.conns)/16, batch)))]
 }

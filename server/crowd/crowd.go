@@ -18,19 +18,20 @@ const (
 	Connections = 1024     // of all clients together
 	Held        = 16 << 20 // bytes of bodies that are being received and of answers that are not read yet
 	Turns       = 12       // requests that are worked on at once
-	arrivals    = 500      // connections that are let in each second, for each processor
+	arrivals    = 500      // connections that are let in each second, for each processor, while few wait
 )
 
 const (
 	// StalledAfter is how long a client may take to read the next part of an answer.
 	StalledAfter   = 15 * time.Second
-	part           = 64 << 10  // of an answer that is sent
-	unsent         = 128 << 10 // of an answer that the system keeps until it is read
-	ignored        = 4 << 10   // bytes that every connection has room for anyway
-	large          = 64 << 10  // of a body or an answer: what is beyond costs much
-	arrivalsAtOnce = 20        // connections that are let in as they come
-	mostLong       = 32        // answers of which is remembered that they are long, of one caller
-	batch          = 128       // connections that give way at once: to choose them costs as much as there are
+	part           = 64 << 10               // of an answer that is sent
+	unsent         = 128 << 10              // of an answer that the system keeps until it is read
+	ignored        = 4 << 10                // bytes that every connection has room for anyway
+	large          = 64 << 10               // of a body or an answer: what is beyond costs much
+	arrivalsAtOnce = 20                     // connections that are let in as they come
+	spread         = 400 * time.Millisecond // for how long what comes at once is let in, about
+	mostLong       = 32                     // answers of which is remembered that they are long, of one caller
+	batch          = 128                    // connections that give way at once: to choose them costs as much as there are
 )
 
 // Limits of a Crowd. A zero field is the constant of its name, but where it says otherwise.
@@ -38,9 +39,9 @@ type Limits struct {
 	Connections int
 	Held        int
 	Turns       int
-	// Arrivals are the connections that are let in each second; zero: 500 for each processor.
+	// Arrivals are the connections that are let in each second while few wait; zero: 500 for each processor.
 	Arrivals int
-	// Proxied says that connections are those of proxies of ours: then no address has too many.
+	// Proxied says that connections are those of proxies of ours: then no address has too many, and none waits to be let in.
 	Proxied bool
 	// Address says whose a request is; nil: the other end of its connection.
 	Address func(*http.Request) string
@@ -94,7 +95,9 @@ func (c *Crowd) Serve(s *http.Server, l net.Listener) error {
 		}
 	}
 	s.ConnContext = func(ctx context.Context, n net.Conn) context.Context { return context.WithValue(ctx, connKey{}, n) }
-	return s.Serve(c.listen(l))
+	d := c.listen(l)
+	defer d.clear()
+	return s.Serve(d)
 }
 
 // Shed counts the connections that had to give way.

@@ -1,41 +1,40 @@
 package crowd
 
 import (
-	"errors"
 	"net"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
-// door is a listener that lets in so many connections a second, after the first few. What hundreds cost that come at once,
-// from however many addresses, would otherwise be in the way of every request that is worked on. Addresses take turns, so
-// that one from which few come does not wait for the many of another.
+// door is a listener that spreads what comes at once: hundreds of connections in one moment, from however many addresses,
+// would otherwise be in the way of every request that is worked on. Addresses take turns, so that one from which few come
+// does not wait for the many of another. It turns nobody away: the more wait, the faster they are let in.
 type door struct {
 	net.Listener
 	crowd  *Crowd
-	pace   *rate.Limiter
 	came   chan struct{} // room for one: somebody waits
 	failed chan error    // what the listener says
 	closed chan struct{}
+	ended  chan struct{} // nobody comes any more
+	free   time.Time     // when the next one may come in; of Accept, which one goroutine calls
 
 	mu    sync.Mutex
 	shut  bool
+	count int                // of those who wait, with those that have given way meanwhile
 	wait  map[string][]*conn // by place, those that came first first
 	turns []string           // the places that somebody waits from, the next one first
 }
 
 // listen has connections of l come in through a door.
-func (c *Crowd) listen(l net.Listener) net.Listener {
-	d := &door{Listener: l, crowd: c, pace: rate.NewLimiter(rate.Limit(c.limits.Arrivals), arrivalsAtOnce),
-		came: make(chan struct{}, 1), failed: make(chan error), closed: make(chan struct{}), wait: map[string][]*conn{}}
+func (c *Crowd) listen(l net.Listener) *door {
+	d := &door{Listener: l, crowd: c, came: make(chan struct{}, 1), failed: make(chan error), closed: make(chan struct{}), ended: make(chan struct{}), wait: map[string][]*conn{}}
 	go d.receive()
 	return d
 }
 
 // receive takes in who comes until the door is shut.
 func (d *door) receive() {
+	defer close(d.ended)
 	for {
 		inner, err := d.Listener.Accept()
 		if err == nil {
@@ -54,61 +53,71 @@ func (d *door) receive() {
 
 func (d *door) queue(n *conn) {
 	d.mu.Lock()
-	shut := d.shut
-	if !shut {
-		if len(d.wait[n.place]) == 0 {
-			d.turns = append(d.turns, n.place)
-		}
-		d.wait[n.place] = append(d.wait[n.place], n)
+	if len(d.wait[n.place]) == 0 {
+		d.turns = append(d.turns, n.place)
 	}
+	d.wait[n.place] = append(d.wait[n.place], n)
+	d.count++
 	d.mu.Unlock()
-	if shut {
-		n.Close() //nolint:errcheck // nothing was said
-		return
-	}
 	select {
 	case d.came <- struct{}{}:
 	default: // it is known
 	}
 }
 
-// Accept waits for the next connection, and until there have not been too many.
+// Accept waits for the next connection, and until it may come in. Those that wait when the door is shut are let in at once,
+// as the server ends what it has begun.
 func (d *door) Accept() (net.Conn, error) {
 	for {
-		if !d.somebody() {
-			select {
-			case <-d.came:
-				continue
-			case err := <-d.failed:
-				return nil, err
-			case <-d.closed:
+		if d.waiting() > 0 {
+			d.pause()
+			if n := d.next(); n != nil {
+				return n, nil
+			}
+			continue // all have left meanwhile
+		}
+		select {
+		case <-d.came:
+		case err := <-d.failed:
+			return nil, err
+		case <-d.ended:
+			if d.waiting() == 0 {
 				return nil, net.ErrClosed
 			}
-		}
-		enough := time.NewTimer(d.pace.Reserve().Delay())
-		select {
-		case <-enough.C:
-		case <-d.closed:
-			enough.Stop()
-			return nil, net.ErrClosed
-		}
-		if n := d.next(); n != nil { // nil: all have left meanwhile
-			return n, nil
 		}
 	}
 }
 
-// somebody says whether a connection waits, and forgets those before it that have given way.
-func (d *door) somebody() bool {
+// pause is what keeps those apart that come at once.
+func (d *door) pause() {
+	if d.crowd.limits.Proxied {
+		return
+	}
+	usual := time.Second / time.Duration(d.crowd.limits.Arrivals)
+	if first := time.Now().Add(-arrivalsAtOnce * usual); d.free.Before(first) {
+		d.free = first
+	}
+	if left := time.Until(d.free); left > 0 {
+		enough := time.NewTimer(left)
+		defer enough.Stop()
+		select {
+		case <-enough.C:
+		case <-d.closed:
+		}
+	}
+	if n := d.waiting(); n > 0 {
+		d.free = d.free.Add(min(usual, spread/time.Duration(n)))
+	}
+}
+
+// waiting is how many wait, and forgets those whose turn it would be and that have given way.
+func (d *door) waiting() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for len(d.turns) > 0 {
-		if place := d.turns[0]; d.present(place) {
-			return true
-		}
+	for len(d.turns) > 0 && !d.present(d.turns[0]) {
 		d.turns = d.turns[1:]
 	}
-	return false
+	return d.count
 }
 
 // present forgets those of a place that have given way, and says whether there is one left; with d.mu held.
@@ -116,6 +125,7 @@ func (d *door) present(place string) bool {
 	queue := d.wait[place]
 	for len(queue) > 0 && queue[0].left() {
 		queue = queue[1:]
+		d.count--
 	}
 	if d.wait[place] = queue; len(queue) == 0 {
 		delete(d.wait, place)
@@ -134,6 +144,7 @@ func (d *door) next() *conn {
 			continue
 		}
 		n := d.wait[place][0]
+		d.count--
 		if d.wait[place] = d.wait[place][1:]; d.present(place) {
 			d.turns = append(d.turns, place)
 		}
@@ -142,22 +153,21 @@ func (d *door) next() *conn {
 	return nil
 }
 
-// Close shuts the door. Who waits before it is sent away, and so is who comes later.
+// Close shuts the door.
 func (d *door) Close() error {
 	d.mu.Lock()
-	var out []*conn
 	if !d.shut {
 		d.shut = true
 		close(d.closed)
-		for _, queue := range d.wait {
-			out = append(out, queue...)
-		}
-		d.wait, d.turns = nil, nil
 	}
 	d.mu.Unlock()
-	err := d.Listener.Close()
-	for _, n := range out {
-		err = errors.Join(err, n.Close())
+	return d.Listener.Close()
+}
+
+// clear sends away who waits at a door whose server has ended.
+func (d *door) clear() {
+	<-d.ended
+	for n := d.next(); n != nil; n = d.next() {
+		n.Close() //nolint:errcheck // nothing was said
 	}
-	return err
 }

@@ -1,7 +1,9 @@
 package crowd
 
 import (
+	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -48,48 +50,68 @@ func (s *street) arrive(t *testing.T, from string, n int) {
 	synctest.Wait()
 }
 
-func opened(t *testing.T, l Limits) (*street, net.Listener) {
+func opened(t *testing.T, l Limits) (*street, *door) {
 	t.Helper()
 	s := &street{come: make(chan net.Conn), closed: make(chan struct{})}
-	door := New(l).listen(s)
-	t.Cleanup(func() { door.Close() })
-	return s, door
+	d := New(l).listen(s)
+	t.Cleanup(func() {
+		if !d.shut {
+			d.Close()
+		}
+		d.clear()
+	})
+	return s, d
 }
 
-func entered(t *testing.T, l net.Listener) string {
+// enters is the next one that is let in.
+func enters(t *testing.T, d *door) *conn {
 	t.Helper()
-	n, err := l.Accept()
+	n, err := d.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { n.Close() })
-	return n.(*conn).place
+	n.(*conn).is(http.StateNew)
+	return n.(*conn)
 }
 
 func TestConnectionsThatComeAtOnceAreLetInOneAfterAnother(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, door := opened(t, Limits{Arrivals: 100})
-		s.arrive(t, "192.0.2.1", 220)
-		begin := time.Now()
-		for range 220 {
-			entered(t, door)
-		}
-		if took := time.Since(begin); took < 2*time.Second-50*time.Millisecond || took > 2*time.Second+50*time.Millisecond {
-			t.Errorf("220 connections were let in within %s, want 20 at once and 100 a second", took)
-		}
-	})
+	for _, c := range []struct {
+		what     string
+		limits   Limits
+		from, to time.Duration
+	}{
+		{"few", Limits{Arrivals: 1000}, 75 * time.Millisecond, 85 * time.Millisecond}, // 20 at once, 80 at their pace
+		{"more than that lets in soon", Limits{Arrivals: 100}, 300 * time.Millisecond, 600 * time.Millisecond},
+		{"those of a proxy", Limits{Arrivals: 100, Proxied: true}, 0, 0},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, d := opened(t, c.limits)
+				s.arrive(t, "192.0.2.1", 100)
+				begin := time.Now()
+				for range 100 {
+					enters(t, d)
+				}
+				if took := time.Since(begin); took < c.from || took > c.to {
+					t.Errorf("100 connections were let in within %s, want %s to %s", took, c.from, c.to)
+				}
+			})
+		})
+	}
 }
 
 func TestWhoComesSeldomDoesNotWaitForManyOfAnotherAddress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, door := opened(t, Limits{Arrivals: 100})
+		s, d := opened(t, Limits{Arrivals: 100})
 		s.arrive(t, "192.0.2.1", 200)
 		s.arrive(t, "192.0.2.2", 200)
 		s.arrive(t, "192.0.2.3", 1)
 		for range 3 {
-			if entered(t, door) == "192.0.2.3" {
+			if enters(t, d).place == "192.0.2.3" {
 				return
 			}
 		}
@@ -100,40 +122,73 @@ func TestWhoComesSeldomDoesNotWaitForManyOfAnotherAddress(t *testing.T) {
 func TestConnectionsThatGaveWayAtTheDoorAreNotLetIn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, door := opened(t, Limits{Arrivals: 100, Connections: 10})
+		s, d := opened(t, Limits{Arrivals: 100, Connections: 10})
 		s.arrive(t, "192.0.2.1", 100)
 		s.arrive(t, "192.0.2.2", 1)
 		begin := time.Now()
 		for range 6 {
-			n, err := door.Accept()
-			if err != nil {
-				t.Fatal(err)
+			if n := enters(t, d); n.left() {
+				t.Errorf("a connection of %s was let in that had given way", n.place)
 			}
-			if n.(*conn).left() {
-				t.Error("a connection was let in that had given way")
-			}
-			defer n.Close()
 		}
 		if took := time.Since(begin); took > 0 {
 			t.Errorf("what had given way was waited for, for %s", took)
 		}
+		if n := d.waiting(); n != 0 {
+			t.Errorf("%d more wait", n)
+		}
 	})
 }
 
-func TestADoorThatShutsSendsAwayWhoWaits(t *testing.T) {
+// Where everybody has come once, those give way that have been let in and ask for nothing: who waits has not had the time to.
+func TestWhoWaitsAtTheDoorGivesWayLast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &street{come: make(chan net.Conn), closed: make(chan struct{})}
-		c := New(Limits{})
-		door := c.listen(s)
-		s.arrive(t, "192.0.2.1", 3)
-		if err := door.Close(); err != nil {
+		s, d := opened(t, Limits{Arrivals: 100, Connections: 20})
+		for i := range 10 {
+			s.arrive(t, fmt.Sprint("192.0.2.", i), 1)
+			enters(t, d)
+		}
+		for i := range 20 {
+			s.arrive(t, fmt.Sprint("198.51.100.", i), 1)
+		}
+		if n := d.waiting(); n != 20 {
+			t.Errorf("%d of 20 are still waiting", n)
+		}
+	})
+}
+
+func TestADoorThatShutsLetsInWhoWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, d := opened(t, Limits{Arrivals: 100})
+		s.arrive(t, "192.0.2.1", 60)
+		begin := time.Now()
+		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := door.Accept(); err == nil {
-			t.Errorf("%v was let in", n)
+		for range 60 {
+			enters(t, d)
 		}
-		if left := len(c.conns); left > 0 {
+		if n, err := d.Accept(); err == nil {
+			t.Errorf("then %v was let in", n)
+		}
+		if took := time.Since(begin); took > 0 {
+			t.Errorf("that took %s", took)
+		}
+	})
+}
+
+func TestADoorWhoseServerHasEndedSendsAwayWhoWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, d := opened(t, Limits{})
+		s.arrive(t, "192.0.2.1", 3)
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		d.clear()
+		if left := len(d.crowd.conns); left > 0 {
 			t.Errorf("%d connections are still there", left)
 		}
 	})

@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -82,11 +83,55 @@ func TestCodesOfOthersThatComeWithoutAnEndAreTakenInAtAPace(t *testing.T) {
 	}
 }
 
+// What we are asked for, and do, waits for no room and takes none.
+func TestWhatIsOursNeitherWaitsForRoomNorTakesIt(t *testing.T) {
+	t.Parallel()
+	c := &halted{at: time.Now()}
+	b := hand(t, options{profile: "august", access: access.Options{Now: c.now, NewsPerSecond: 0.001, NewsAtOnce: 20}})
+	c.forward(100_000 * time.Second)
+	for i := range 4 {
+		ours, _ := b.create(fmt.Sprint(7530 + i))
+		_, err := b.access.DeleteCode(t.Context(), b.p, ours.ID.String(), "")
+		b.must(err)
+	}
+	b.look()
+	b.read(some("k", 25)...)
+	codes := b.unmanaged()
+	if len(codes) != 20 {
+		t.Fatalf("%d codes were taken in, want the 20 there is room for", len(codes))
+	}
+	_, err := b.access.DeleteUnmanagedCode(t.Context(), b.p, codes[0].ID.String())
+	b.must(err)
+	_, err = b.db.Pool.Exec(t.Context(), "update action_attempts set deadline_at = now() - interval '1 minute' where status = 'pending'")
+	b.must(err)
+	b.look() // nobody waits for that any more
+	b.read()
+	c.forward(time.Minute)
+	b.read() // an empty list is believed the second time
+	kept := b.unmanaged()
+	if len(kept) != 19 {
+		t.Errorf("%d codes are kept: all of 20 but the one that was to leave", len(kept))
+	}
+	ours, _ := b.create("7539")
+	w := b.work(ours)
+	b.begin(w)
+	b.must(b.access.RecordPlace(t.Context(), holder{}, b.id(), w, "k4"))
+	if n := len(b.unmanaged()); n != 18 {
+		t.Errorf("%d codes are kept: one is said to be where ours is put", n)
+	}
+}
+
 // An account of which there has been too much to tell is not listed again until that is paid for.
 func TestAccountsThatOweAreNotListed(t *testing.T) {
 	t.Parallel()
 	c := &halted{at: time.Now()}
-	b := start(t, options{profile: "august", access: access.Options{Now: c.now, NewsPerSecond: 1, NewsAtOnce: 150}})
+	var lists atomic.Int32
+	b := start(t, options{profile: "august", access: access.Options{Now: c.now, NewsPerSecond: 1, NewsAtOnce: 150}, vendor: func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet && r.URL.Path == "/locks" {
+			lists.Add(1)
+		}
+		return false
+	}})
 	if owing := b.access.Owing(b.account); owing > 0 {
 		t.Errorf("it owes %s", owing)
 	}
@@ -99,11 +144,18 @@ func TestAccountsThatOweAreNotListed(t *testing.T) {
 	if owing < 1850*time.Second || owing > 2000*time.Second {
 		t.Fatalf("after 2000 events of 150 it owes %s", owing)
 	}
+	if lists.Load() == 0 {
+		t.Fatal("it has never been listed")
+	}
+	before := lists.Load()
 	b.must(b.access.Hint(t.Context(), b.account, ""))
 	b.until("it is put off", func() (off bool) {
-		b.must(b.db.Pool.QueryRow(t.Context(), "select due_at > now() + interval '20 minutes' from connected_accounts where connected_account_id = $1", b.account).Scan(&off))
+		b.must(b.db.Pool.QueryRow(t.Context(), "select due_at > now() + interval '30 seconds' from connected_accounts where connected_account_id = $1", b.account).Scan(&off))
 		return off
 	})
+	if n := lists.Load() - before; n > 0 {
+		t.Errorf("it was listed %d times", n)
+	}
 	if c.forward(owing + time.Second); b.access.Owing(b.account) > 0 {
 		t.Error("it is never paid")
 	}

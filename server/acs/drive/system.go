@@ -19,6 +19,9 @@ const soon = 100 * time.Millisecond
 // crowded is how long what could not be read for lack of room is put off.
 const crowded = 3 * time.Second
 
+// mostOwing is how long a system waits at most of whose account there has been too much to tell.
+const mostOwing = 6 * time.Hour
+
 // userSize is about what a user takes in memory, in bytes, while a system is compared with what is known of it.
 const userSize = 2000
 
@@ -40,7 +43,6 @@ func (d *Driver) drainSystem(ctx context.Context, lease *work.Lease, id uuid.UUI
 	if err != nil {
 		return 0, err
 	}
-	pause = max(pause, d.access.Owing(account.ID))
 	return pause, d.acs.ScheduleSystem(ctx, id, system.Seq, pause)
 }
 
@@ -68,7 +70,7 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.Acc
 		return 0, err
 	}
 	release() // it is written down
-	pause := jittered(d.opt.SystemEvery)
+	pause := max(jittered(d.opt.SystemEvery), min(d.access.Owing(system.AccountID), mostOwing))
 	if later > 0 {
 		pause = min(pause, later)
 	}
