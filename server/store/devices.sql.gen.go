@@ -610,7 +610,7 @@ select device_id, workspace_id, connected_account_id, vendor_ref, device_type, p
 where workspace_id = $1 and removed_at is null and is_managed
   and (created_at, device_id) > ($2::timestamptz, $3::uuid)
 order by created_at, device_id
-limit $4::integer
+limit (select $4::integer)
 `
 
 type ListDevicesParams struct {

@@ -318,11 +318,9 @@ func TestWrongAddressIsToldWithoutThePassword(t *testing.T) {
 	}
 }
 
-// The plans of lists must be flat in the size of the table: an index gives the order, nothing is sorted, and
-// the page's beginning is found in the index.
-func TestListsWalkAnIndex(t *testing.T) {
-	t.Parallel()
-	db := open(t, storetest.New(t))
+// withRows fills a database with three workspaces of 3,000 rows of each kind, and names one of each.
+func withRows(t *testing.T, db *store.DB) (workspace, device, account uuid.UUID) {
+	t.Helper()
 	ctx := t.Context()
 	partition(t, db, 0)
 	if _, err := db.Pool.Exec(ctx, `
@@ -351,10 +349,19 @@ func TestListsWalkAnIndex(t *testing.T) {
 		analyze`); err != nil {
 		t.Fatal(err)
 	}
-	var workspace, device, account uuid.UUID
 	if err := db.Pool.QueryRow(ctx, "select workspace_id, device_id, connected_account_id from devices limit 1").Scan(&workspace, &device, &account); err != nil {
 		t.Fatal(err)
 	}
+	return workspace, device, account
+}
+
+// The plans of lists must be flat in the size of the table: an index gives the order, nothing is sorted, and
+// the page's beginning is found in the index.
+func TestListsWalkAnIndex(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	ctx := t.Context()
+	workspace, device, account := withRows(t, db)
 	for name, list := range map[string]func(q *store.Queries) error{
 		"devices": func(q *store.Queries) error {
 			_, err := q.ListDevices(ctx, store.ListDevicesParams{WorkspaceID: workspace, MaxRows: 100})

@@ -41,7 +41,7 @@ select * from told_devices
 where workspace_id = @workspace_id and removed_at is null and is_managed
   and (created_at, device_id) > (@after_at::timestamptz, @after_id::uuid)
 order by created_at, device_id
-limit @max_rows::integer;
+limit (select @max_rows::integer);
 
 -- name: FindDevices :many
 -- ListDevices with conditions. To be planned anew, which costs more than to run a list without any.

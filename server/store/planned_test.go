@@ -1,0 +1,61 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+// What is asked for all the time is planned a few times and not each time again, which takes as long as to run it: PostgreSQL
+// keeps a plan that costs no more than those it makes anew.
+func TestWhatIsAskedForAllTheTimeIsNotPlannedEachTime(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	workspace, device, account := withRows(t, db)
+	conn, err := db.Pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	q := store.New(conn)
+	for name, ask := range map[string]func(ctx context.Context) error{
+		"ListDevices": func(ctx context.Context) error {
+			_, err := q.ListDevices(ctx, store.ListDevicesParams{WorkspaceID: workspace, MaxRows: 21})
+			return err
+		},
+		"ListAccessCodesOfDevice": func(ctx context.Context) error {
+			_, err := q.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: workspace, DeviceID: device, IsManaged: true, MaxRows: 21})
+			return err
+		},
+		"ListEvents": func(ctx context.Context) error {
+			_, err := q.ListEvents(ctx, store.ListEventsParams{WorkspaceID: workspace, Until: time.Now().Add(time.Hour), UntilID: uuid.Max, Reach: []uuid.UUID{account}, MaxRows: 21})
+			return err
+		},
+	} {
+		for range 20 {
+			if err := ask(t.Context()); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+	rows, err := conn.Query(t.Context(), "select substring(statement from 'name: (\\w+)'), custom_plans, generic_plans from pg_prepared_statements")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name *string
+		var custom, generic int
+		if err := rows.Scan(&name, &custom, &generic); err != nil {
+			t.Fatal(err)
+		}
+		if name != nil {
+			t.Logf("%s: planned %d times, run %d times as planned before", *name, custom, generic)
+		}
+	}
+}
