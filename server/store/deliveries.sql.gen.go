@@ -736,15 +736,16 @@ func (q *Queries) TakeEvents(ctx context.Context, arg TakeEventsParams) ([]TakeE
 const wakeWebhooks = `-- name: WakeWebhooks :many
 with woken as (
   update webhooks set due_at = greatest(now(), paused_until)
-  where webhook_id = any($1::uuid[]) and disabled_at is null and (due_at is null or due_at > greatest(now(), paused_until))
+  where webhook_id = any((select $1::uuid[])::uuid[]) and disabled_at is null and (due_at is null or due_at > greatest(now(), paused_until))
   returning webhook_id, due_at
 )
 select webhook_id from woken where due_at <= now()
 union all
-select w.webhook_id from webhooks w where w.webhook_id = any($1::uuid[]) and w.disabled_at is null and w.due_at <= now()
+select w.webhook_id from webhooks w where w.webhook_id = any((select $1::uuid[])::uuid[]) and w.disabled_at is null and w.due_at <= now()
 `
 
-// Those that are paused wait for the end of it. They are locked; what is due already is not written again.
+// Those that are paused wait for the end of it. They are locked; what is due already is not written again. How many there are is hidden
+// from PostgreSQL, which would plan it each time for that.
 func (q *Queries) WakeWebhooks(ctx context.Context, webhookIds []uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, wakeWebhooks, webhookIds)
 	if err != nil {

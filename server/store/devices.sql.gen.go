@@ -620,6 +620,7 @@ type ListDevicesParams struct {
 	MaxRows     int32
 }
 
+// How many there are to be is hidden from PostgreSQL, which would plan it each time for that.
 func (q *Queries) ListDevices(ctx context.Context, arg ListDevicesParams) ([]ToldDevice, error) {
 	rows, err := q.db.Query(ctx, listDevices,
 		arg.WorkspaceID,

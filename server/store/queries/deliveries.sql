@@ -57,15 +57,16 @@ with told as materialized (
 select distinct m.webhook_id from made m where m.state = 'pending' order by m.webhook_id;
 
 -- name: WakeWebhooks :many
--- Those that are paused wait for the end of it. They are locked; what is due already is not written again.
+-- Those that are paused wait for the end of it. They are locked; what is due already is not written again. How many there are is hidden
+-- from PostgreSQL, which would plan it each time for that.
 with woken as (
   update webhooks set due_at = greatest(now(), paused_until)
-  where webhook_id = any(@webhook_ids::uuid[]) and disabled_at is null and (due_at is null or due_at > greatest(now(), paused_until))
+  where webhook_id = any((select @webhook_ids::uuid[])::uuid[]) and disabled_at is null and (due_at is null or due_at > greatest(now(), paused_until))
   returning webhook_id, due_at
 )
 select webhook_id from woken where due_at <= now()
 union all
-select w.webhook_id from webhooks w where w.webhook_id = any(@webhook_ids::uuid[]) and w.disabled_at is null and w.due_at <= now();
+select w.webhook_id from webhooks w where w.webhook_id = any((select @webhook_ids::uuid[])::uuid[]) and w.disabled_at is null and w.due_at <= now();
 
 -- name: OutboxDue :one
 select exists (select 1 from events where workspace_id = @workspace_id and fanned_out_at is null) as due;

@@ -37,6 +37,7 @@ update devices set vendor_ref = 'left/' || device_id::text where device_id = @de
 select * from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null for no key update;
 
 -- name: ListDevices :many
+-- How many there are to be is hidden from PostgreSQL, which would plan it each time for that.
 select * from told_devices
 where workspace_id = @workspace_id and removed_at is null and is_managed
   and (created_at, device_id) > (@after_at::timestamptz, @after_id::uuid)
