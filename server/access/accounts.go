@@ -27,6 +27,7 @@ type Account struct {
 	DisplayName string
 	Config      json.RawMessage // address and credentials, as the adapter understands them: a secret
 	Deleted     bool            // it was disconnected; Config is empty
+	Failing     bool            // it had an error the last time
 	Seq         int64
 }
 
@@ -149,5 +150,5 @@ func (s *Service) toAccount(r store.ConnectedAccount) (Account, error) {
 		return Account{}, fmt.Errorf("open the credentials of account %s: %w", r.ConnectedAccountID, err)
 	}
 	return Account{ID: r.ConnectedAccountID, WorkspaceID: r.WorkspaceID, Adapter: r.Adapter, DisplayName: r.DisplayName, Config: config,
-		Deleted: r.DeletedAt != nil, Seq: r.WakeSeq}, nil
+		Deleted: r.DeletedAt != nil, Failing: r.ErrorCode != nil, Seq: r.WakeSeq}, nil
 }

@@ -82,6 +82,7 @@ func (r *reading) othersLeft(ctx context.Context) error {
 			count++
 		}
 	}
+	r.changed = r.changed || count > 0 // there is room on it, whatever may be told
 	room := r.admit(count)
 	r.rest += count - room
 	var gone []uuid.UUID
@@ -101,7 +102,6 @@ func (r *reading) othersLeft(ctx context.Context) error {
 	if gone == nil {
 		return nil
 	}
-	r.changed = true
 	if err := r.tx.DeleteAccessCodes(ctx, gone); err != nil {
 		return fmt.Errorf("delete codes that have left: %w", err)
 	}

@@ -99,7 +99,7 @@ func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a abo
 	if err != nil || a.untold {
 		return err
 	}
-	s.count(ctx, a.account, 1)
+	s.count(ctx, tx, a.account, 1)
 	return s.writeEvent(ctx, tx, arg)
 }
 
@@ -113,7 +113,7 @@ type happening struct {
 func (s *Service) emitAll(ctx context.Context, tx store.Tx, all []happening) error {
 	waits := false
 	if len(all) > 0 {
-		s.count(ctx, all[0].account, len(all))
+		s.count(ctx, tx, all[0].account, len(all))
 	}
 	for some := range slices.Chunk(all, 100) { // whose payloads may have 100 kB of metadata each
 		var rows []store.InsertEventParams

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/time/rate"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
 // news is how much there may be to tell of each account's lists: everything that a vendor lists otherwise is a row and an
@@ -55,6 +57,9 @@ func (n *news) add(account uuid.UUID, now time.Time, events int) {
 
 // take counts as many of so many events as there is room for.
 func (n *news) take(account uuid.UUID, now time.Time, events int) int {
+	if events == 0 {
+		return 0
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	pace := n.about(account).pace
@@ -101,9 +106,9 @@ type listed struct{}
 // Listed has the events that are written with the context count as what a vendor lists.
 func Listed(ctx context.Context) context.Context { return context.WithValue(ctx, listed{}, true) }
 
-// count counts what is told of an account's lists.
-func (s *Service) count(ctx context.Context, account uuid.UUID, events int) {
+// count counts what is told of an account's lists, once it is.
+func (s *Service) count(ctx context.Context, tx store.Tx, account uuid.UUID, events int) {
 	if ctx.Value(listed{}) != nil && account != uuid.Nil {
-		s.news.add(account, s.opt.Now(), events)
+		tx.Then(func() { s.news.add(account, s.opt.Now(), events) })
 	}
 }

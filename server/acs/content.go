@@ -37,7 +37,6 @@ func (f *FoundUser) tidy() {
 // RecordContent takes in all that is on a system, and says what there is to do, and in how long there will be more
 // (0: nothing that is known of).
 func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UUID, users []FoundUser, groups []FoundGroup, entrances []FoundEntrance) (todo []Write, later time.Duration, err error) {
-	ctx = access.Listed(ctx)
 	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r store.AcsSystem) error {
 		todo, later = nil, 0
 		users := slices.DeleteFunc(slices.Clone(users), func(f FoundUser) bool { return !keepable(f.Ref) }) // nobody could be spoken to so
@@ -49,7 +48,7 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 		if later, err = s.doubted(ctx, tx, r, rows, users, groups); err != nil || later > 0 {
 			return err
 		}
-		if err := s.recordParts(ctx, tx, r, groups, entrances); err != nil {
+		if err := s.recordParts(access.Listed(ctx), tx, r, groups, entrances); err != nil {
 			return err
 		}
 		there, others, err := match(ctx, tx, rows, users)

@@ -29,7 +29,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 		r.adapters.drop(id, whichever)
 		return 0, r.access.AccountRests(ctx, id)
 	}
-	if wait := min(r.access.Owing(id), r.opt.AccountEvery); wait > 0 {
+	if wait := min(r.access.Owing(id), r.opt.AccountEvery); wait > 0 && !account.Failing {
 		return wait, r.access.ScheduleAccount(ctx, id, account.Seq, wait)
 	}
 	a, err := r.adapters.Get(ctx, id)

@@ -100,6 +100,17 @@ func TestWhatIsOursNeitherWaitsForRoomNorTakesIt(t *testing.T) {
 	if len(codes) != 20 {
 		t.Fatalf("%d codes were taken in, want the 20 there is room for", len(codes))
 	}
+	full, _ := b.create("7538")
+	put := b.work(full)
+	b.begin(put)
+	b.end(put, access.PutOutcome{Failure: &access.Failure{Class: access.FailedFull, Message: "There is no room."}})
+	if got := b.code(full.ID); got.Status == access.StatusSetting || len(got.Errors) == 0 {
+		t.Fatalf("it is %s, with %v", got.Status, got.Errors)
+	}
+	b.read(some("k", 10)...)
+	if got := b.code(full.ID); got.Status != access.StatusSetting || len(b.unmanaged()) != 20 {
+		t.Errorf("what has left has made room for ours, whether that is told yet or not: it is %s", got.Status)
+	}
 	_, err := b.access.DeleteUnmanagedCode(t.Context(), b.p, codes[0].ID.String())
 	b.must(err)
 	_, err = b.db.Pool.Exec(t.Context(), "update action_attempts set deadline_at = now() - interval '1 minute' where status = 'pending'")
@@ -156,7 +167,11 @@ func TestAccountsThatOweAreNotListed(t *testing.T) {
 	if n := lists.Load() - before; n > 0 {
 		t.Errorf("it was listed %d times", n)
 	}
-	if c.forward(owing + time.Second); b.access.Owing(b.account) > 0 {
+	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set error_code = 'account_disconnected', error_message = '', error_at = now()")
+	b.must(err)
+	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.until("whether it works again is looked at all the same", func() bool { return lists.Load() > before })
+	if c.forward(owing + time.Hour); b.access.Owing(b.account) > 0 {
 		t.Error("it is never paid")
 	}
 }

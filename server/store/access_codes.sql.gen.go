@@ -666,7 +666,7 @@ func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]Acces
 const listAccessCodes = `-- name: ListAccessCodes :many
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
-  and c.access_code_id = any((select $4::uuid[])::uuid[])
+  and c.access_code_id = any($4::uuid[])
   and ($5::uuid[] is null or d.connected_account_id = any($5::uuid[]))
   and ($6::text is null or strpos(lower(c.name), lower($6::text)) > 0)
 order by c.created_at, c.access_code_id
@@ -688,7 +688,7 @@ type ListAccessCodesRow struct {
 	CodeDevice CodeDevice
 }
 
-// How many there are is hidden from PostgreSQL, which would plan it each time for that.
+// To be planned each time: how many there are decides whether they are found by their key or among all of the workspace.
 func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams) ([]ListAccessCodesRow, error) {
 	rows, err := q.db.Query(ctx, listAccessCodes,
 		arg.WorkspaceID,

@@ -249,7 +249,7 @@ func (q *Queries) Interrupted(ctx context.Context, deviceID uuid.UUID) (Interrup
 const listActionAttempts = `-- name: ListActionAttempts :many
 select action_attempt_id, workspace_id, device_id, access_code_id, action_type, gen, options, status, error_type, error_message, created_at, deadline_at, finished_at, started_at, told_at from action_attempts where workspace_id = $1
   and (created_at, action_attempt_id) > ($2::timestamptz, $3::uuid)
-  and action_attempt_id = any((select $4::uuid[])::uuid[])
+  and action_attempt_id = any($4::uuid[])
   and ($5::uuid is null or device_id = $5::uuid)
 order by created_at, action_attempt_id limit $6::integer
 `
@@ -263,7 +263,7 @@ type ListActionAttemptsParams struct {
 	MaxRows          int32
 }
 
-// How many there are is hidden from PostgreSQL, which would plan it each time for that.
+// To be planned each time: how many there are decides whether they are found by their key or among all of the workspace.
 func (q *Queries) ListActionAttempts(ctx context.Context, arg ListActionAttemptsParams) ([]ActionAttempt, error) {
 	rows, err := q.db.Query(ctx, listActionAttempts,
 		arg.WorkspaceID,

@@ -33,16 +33,8 @@ func TestWhatIsAskedForAllTheTimeIsNotPlannedEachTime(t *testing.T) {
 			_, err := q.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: workspace, DeviceID: device, IsManaged: true, MaxRows: 21})
 			return err
 		},
-		"ListAccessCodes": func(ctx context.Context) error {
-			_, err := q.ListAccessCodes(ctx, store.ListAccessCodesParams{WorkspaceID: workspace, AccessCodeIds: []uuid.UUID{device}, MaxRows: 21})
-			return err
-		},
 		"ListActionAttemptsOfDevice": func(ctx context.Context) error {
 			_, err := q.ListActionAttemptsOfDevice(ctx, store.ListActionAttemptsOfDeviceParams{WorkspaceID: workspace, DeviceID: device, MaxRows: 21})
-			return err
-		},
-		"ListActionAttempts": func(ctx context.Context) error {
-			_, err := q.ListActionAttempts(ctx, store.ListActionAttemptsParams{WorkspaceID: workspace, ActionAttemptIds: []uuid.UUID{device}, MaxRows: 21})
 			return err
 		},
 		"WakeWebhooks": func(ctx context.Context) error {

@@ -173,7 +173,7 @@ func (d *Driver) DrainAccount(ctx context.Context, lease *work.Lease, account ac
 		d.mu.Unlock()
 		return 0, nil
 	}
-	if wait := min(d.access.Owing(account.ID), d.opt.AccountEvery); wait > 0 {
+	if wait := min(d.access.Owing(account.ID), d.opt.AccountEvery); wait > 0 && !account.Failing {
 		return wait, d.access.ScheduleAccount(ctx, account.ID, account.Seq, wait)
 	}
 	a, err := d.get(ctx, account)

@@ -20,10 +20,10 @@ order by c.removing_since is not null, c.created_at limit 1;
 select * from access_codes where workspace_id = @workspace_id and access_code_id = @access_code_id and not in_pool;
 
 -- name: ListAccessCodes :many
--- How many there are is hidden from PostgreSQL, which would plan it each time for that.
+-- To be planned each time: how many there are decides whether they are found by their key or among all of the workspace.
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
 where c.workspace_id = @workspace_id and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
-  and c.access_code_id = any((select @access_code_ids::uuid[])::uuid[])
+  and c.access_code_id = any(@access_code_ids::uuid[])
   and (sqlc.narg('reach')::uuid[] is null or d.connected_account_id = any(sqlc.narg('reach')::uuid[]))
   and (sqlc.narg('search')::text is null or strpos(lower(c.name), lower(sqlc.narg('search')::text)) > 0)
 order by c.created_at, c.access_code_id

@@ -24,10 +24,10 @@ select * from action_attempts a where a.workspace_id = @workspace_id and a.actio
     where d.device_id = a.device_id and d.connected_account_id = any(sqlc.narg('reach')::uuid[])));
 
 -- name: ListActionAttempts :many
--- How many there are is hidden from PostgreSQL, which would plan it each time for that.
+-- To be planned each time: how many there are decides whether they are found by their key or among all of the workspace.
 select * from action_attempts where workspace_id = @workspace_id
   and (created_at, action_attempt_id) > (@after_at::timestamptz, @after_id::uuid)
-  and action_attempt_id = any((select @action_attempt_ids::uuid[])::uuid[])
+  and action_attempt_id = any(@action_attempt_ids::uuid[])
   and (sqlc.narg('device_id')::uuid is null or device_id = sqlc.narg('device_id')::uuid)
 order by created_at, action_attempt_id limit @max_rows::integer;
 
