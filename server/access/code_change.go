@@ -72,7 +72,7 @@ func save(ctx context.Context, tx store.Tx, c store.AccessCode) error {
 	return tx.UpdateAccessCode(ctx, store.UpdateAccessCodeParams{AccessCodeID: c.AccessCodeID, IsManaged: c.IsManaged, Name: c.Name, PinSealed: c.PinSealed,
 		PinMac: c.PinMac, StartsAt: c.StartsAt, EndsAt: c.EndsAt, Status: c.Status, ExternalModificationAllowed: c.ExternalModificationAllowed,
 		VendorRef: c.VendorRef, DesiredGen: c.DesiredGen, AppliedGen: c.AppliedGen, AppliedAt: c.AppliedAt, BlockedGen: c.BlockedGen,
-		WriteGen: c.WriteGen, WriteRef: c.WriteRef, WriteAt: c.WriteAt, WriteAccepted: c.WriteAccepted, Attempts: c.Attempts, NextAttemptAt: c.NextAttemptAt,
+		WriteGen: c.WriteGen, WriteRef: c.WriteRef, WritePinMac: c.WritePinMac, WriteAt: c.WriteAt, WriteAccepted: c.WriteAccepted, Attempts: c.Attempts, NextAttemptAt: c.NextAttemptAt,
 		RemovingSince: c.RemovingSince, ErrorCode: c.ErrorCode, ErrorMessage: c.ErrorMessage, ErrorAt: c.ErrorAt, ErrorCodeID: c.ErrorCodeID,
 		WarningCode: c.WarningCode, WarningMessage: c.WarningMessage, WarningAt: c.WarningAt, Disputes: c.Disputes, DisputedAt: c.DisputedAt,
 		WantedAt: c.WantedAt, AppliedSealed: c.AppliedSealed, CommonCodeKey: c.CommonCodeKey,

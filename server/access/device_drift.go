@@ -23,7 +23,7 @@ const disabledAllowed = "The code was disabled at the device, which is allowed: 
 // modified deals with a managed code that was changed at the device: it is put right, or the change stands
 // where that is allowed.
 func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) error {
-	if (f.Changed || f.Disabled && text(c.WarningMessage) == disabledAllowed) && c.ExternalModificationAllowed && text(c.WarningCode) == warnExternal {
+	if (changed(*c, f) || f.Disabled && text(c.WarningMessage) == disabledAllowed) && c.ExternalModificationAllowed && text(c.WarningCode) == warnExternal {
 		return nil // it stands, and was told
 	}
 	r.changed = true

@@ -18,11 +18,11 @@ type Found struct {
 	PIN              string // empty where hidden
 	Name             string
 	StartsAt, EndsAt *time.Time
-	Confirmed        bool     // it is on the device; otherwise on its way
-	Removing         bool     // it is on its way off
-	Changed          bool     // PIN hidden: somebody has changed it at the device
-	Disabled         bool     // it is kept, but opens nothing
-	Failure          *Failure // the vendor gave up putting it on the device
+	Confirmed        bool      // it is on the device; otherwise on its way
+	Removing         bool      // it is on its way off
+	ChangedAt        time.Time // PIN hidden: when the device told that it was changed; zero: never
+	Disabled         bool      // it is kept, but opens nothing
+	Failure          *Failure  // the vendor gave up putting it on the device
 }
 
 // RecordRead takes in what was read from a device; seq is that of the work it was read for. The list must be
@@ -230,13 +230,29 @@ func (r *reading) owner(f Found) *store.AccessCode {
 		if c.VendorRef != nil || offline(*c) {
 			continue
 		}
-		// Its reference was never recorded: the vendor has kept ours, or the PIN tells, or the place it was to have.
-		placed := f.PIN == "" && !f.Changed && f.Ref != "" && text(c.WriteRef) == f.Ref
-		if keyed && key == c.AccessCodeID || (f.Key == "" && c.WriteGen > 0 && (placed || seal.Equal(c.PinMac, mac))) {
+		// Its reference was never recorded: the vendor has kept ours, or the PIN tells, the wanted one or that which was sent, or the
+		// place it was to have.
+		placed := f.PIN == "" && !changed(*c, f) && f.Ref != "" && text(c.WriteRef) == f.Ref
+		written := placed || seal.Equal(c.PinMac, mac) || seal.Equal(c.WritePinMac, mac)
+		if keyed && key == c.AccessCodeID || f.Key == "" && c.WriteGen > 0 && written {
 			return c
 		}
 	}
 	return nil
+}
+
+// echo is how long after a write a device may still tell of it as if it were done at its keypad. It tells all servers, of which one has
+// written.
+const echo = 15 * time.Second
+
+// changed says whether the device has told that somebody has changed a hidden PIN since we wrote it.
+func changed(c store.AccessCode, f Found) bool {
+	for _, ours := range []*time.Time{c.WriteAt, c.AppliedAt} {
+		if ours != nil && !f.ChangedAt.After(ours.Add(echo)) {
+			return false
+		}
+	}
+	return !f.ChangedAt.IsZero()
 }
 
 func (r *reading) mac(pin string) []byte {
@@ -248,7 +264,7 @@ func (r *reading) mac(pin string) []byte {
 
 // same says whether a code on the device is as it should be, as far as the device shows.
 func (r *reading) same(c *store.AccessCode, f Found) bool {
-	if f.PIN != "" && !seal.Equal(c.PinMac, r.mac(f.PIN)) || f.Changed || f.Disabled {
+	if f.PIN != "" && !seal.Equal(c.PinMac, r.mac(f.PIN)) || changed(*c, f) || f.Disabled {
 		return false
 	}
 	if !nativeSchedule(*c, r.caps) {

@@ -18,7 +18,7 @@ func (s *Service) RecordPutStarted(ctx context.Context, h Holder, device uuid.UU
 		c := t.code(w.ID)
 		still = c != nil && c.RemovingSince == nil && c.IsManaged && c.DesiredGen == w.Gen && t.d.RemovedAt == nil && t.d.IsManaged
 		if still {
-			c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef = w.Gen, &t.now, false, nil
+			c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef, c.WritePinMac = w.Gen, &t.now, false, nil, c.PinMac
 			c.Status = string(StatusSetting)
 		}
 		return nil

@@ -209,10 +209,10 @@ type Code struct {
 	Name             string
 	State            State // Accepted: on its way onto the device
 	StartsAt, EndsAt *time.Time
-	Failed           *Error // the vendor gave up putting it on the device
-	Removing         bool   // a deletion was accepted and is on its way
-	Changed          bool   // PIN hidden: the device has told that others have changed it since it was put
-	Disabled         bool   // the device keeps it, and lets nobody in with it; PutCode with its Ref enables it
+	Failed           *Error    // the vendor gave up putting it on the device
+	Removing         bool      // a deletion was accepted and is on its way
+	ChangedAt        time.Time // PIN hidden: when the device told last that it was changed, by this machine's clock, unless that was of a put by this adapter; zero: never
+	Disabled         bool      // the device keeps it, and lets nobody in with it; PutCode with its Ref enables it
 }
 
 // CodeSpec is a code as it should be.

@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
@@ -15,7 +16,8 @@ func TestHiddenCodeOfACrashIsKnownByItsPlace(t *testing.T) {
 	}{
 		"there":                  {found("7", ""), true},
 		"elsewhere":              {found("8", ""), false},
-		"changed at the lock":    {access.Found{Ref: "7", Confirmed: true, Changed: true}, false},
+		"changed at the lock":    {changedAt("7", time.Now().Add(time.Minute)), false},
+		"told as such a change":  {changedAt("7", time.Now()), true},
 		"another key":            {access.Found{Ref: "7", Confirmed: true, Key: "another"}, false},
 		"another PIN that shows": {found("7", "9999"), false},
 	} {
@@ -32,6 +34,35 @@ func TestHiddenCodeOfACrashIsKnownByItsPlace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A lock tells all servers of what one has written, and some tell it as if it were done at the keypad.
+func TestWriteThatIsToldAsAChangeIsNoDrift(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		after time.Duration
+		want  access.Status
+	}{
+		"of the write":     {10 * time.Second, access.StatusSet},
+		"a real one after": {time.Minute, access.StatusSetting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := hand(t, options{profile: "august"})
+			code := b.on("2580", "7")
+			_, err := b.db.Pool.Exec(t.Context(), "update access_codes set applied_at = now() - interval '1 hour', write_at = null")
+			b.must(err)
+			b.read(changedAt("7", time.Now().Add(c.after-time.Hour)))
+			if got := b.code(code.ID); got.Status != c.want {
+				t.Errorf("it is %s", got.Status)
+			}
+		})
+	}
+}
+
+// changedAt is a code with a hidden PIN of which the lock has told that it was changed.
+func changedAt(ref string, at time.Time) access.Found {
+	return access.Found{Ref: ref, Confirmed: true, ChangedAt: at}
 }
 
 // Whether a change of a PIN that is hidden has arrived before a crash nobody knows: it is written again.
@@ -51,5 +82,32 @@ func TestHiddenChangeOfACrashIsWrittenAgain(t *testing.T) {
 	b.read(found("7", ""))
 	if got := b.code(c.ID); got.Status != access.StatusSet {
 		t.Errorf("it is %s", got.Status)
+	}
+}
+
+// The PIN that was on its way may have been changed before anybody knew whether it had arrived: it is not somebody else's.
+func TestCodeThatWasChangedWhileItsWriteIsInDoubtIsKnownByWhatWasSent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		then func(b byHand, code access.Code)
+		want access.Action
+	}{
+		"changed":             {func(byHand, access.Code) {}, access.Put},
+		"changed and deleted": {func(b byHand, code access.Code) { b.deleteCode(code) }, access.Delete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := hand(t, options{profile: "smartthings"})
+			code, _ := b.create("2580")
+			w := b.work(code)
+			b.begin(w)
+			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no answer"}})
+			b.update(access.CodeChange{ID: code.ID.String(), PIN: "9988"})
+			c.then(b, code)
+			b.read(found("5", "2580"))
+			if w := b.work(code); w.Action != c.want || w.Ref != "5" || len(b.unmanaged()) != 0 {
+				t.Errorf("there is %q of %q to do, beside %d unmanaged codes", w.Action, w.Ref, len(b.unmanaged()))
+			}
+		})
 	}
 }

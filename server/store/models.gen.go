@@ -53,6 +53,7 @@ type AccessCode struct {
 	InPool                      bool
 	PulledBackupCodeID          *uuid.UUID
 	OfflineKind                 *string
+	WritePinMac                 []byte
 }
 
 type AcsAccessGroup struct {

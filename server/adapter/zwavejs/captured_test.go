@@ -341,9 +341,9 @@ func TestHiddenCodeChangedAtTheKeypad(t *testing.T) {
 	until(t, "the change shows", func() bool {
 		var err error
 		codes, err = s.adapter.Codes(t.Context(), s.device, true)
-		return err == nil && len(codes.Codes) == 2 && codes.Codes[1].Changed
+		return err == nil && len(codes.Codes) == 2 && !codes.Codes[1].ChangedAt.IsZero()
 	})
-	if codes.Codes[0].Changed {
+	if !codes.Codes[0].ChangedAt.IsZero() {
 		t.Fatal("the other code was not changed")
 	}
 	put := spec("k", "864209")
@@ -351,7 +351,7 @@ func TestHiddenCodeChangedAtTheKeypad(t *testing.T) {
 	if _, err := s.adapter.PutCode(t.Context(), s.device, put); err != nil {
 		t.Fatal(err)
 	}
-	if codes, err := s.adapter.Codes(t.Context(), s.device, true); err != nil || codes.Codes[1].Changed {
+	if codes, err := s.adapter.Codes(t.Context(), s.device, true); err != nil || !codes.Codes[1].ChangedAt.IsZero() {
 		t.Fatalf("it was put right: %+v, %v", codes, err)
 	}
 }

@@ -146,7 +146,7 @@ func (a *Adapter) remembered(n *node) adapter.Codes {
 		c := adapter.Code{Ref: codeRef(slot), Key: m.key(slot), PIN: e.pin, Name: e.name, State: adapter.Confirmed, StartsAt: e.starts, EndsAt: e.ends,
 			Disabled: e.disabled}
 		if n.masked {
-			c.PIN, c.Changed = "", m.touched[slot]
+			c.PIN, c.ChangedAt = "", m.touched[slot]
 		}
 		codes.Codes = append(codes.Codes, c)
 	}

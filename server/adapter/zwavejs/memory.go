@@ -27,7 +27,7 @@ type memory struct {
 	keys    map[string]put    // codes that were put from here, by their idempotency key
 	pending map[int]entry     // what is being written
 	writes  map[int]time.Time // when slots were last written from here
-	touched map[int]bool      // slots that were changed at the keypad since
+	touched map[int]time.Time // when slots were last changed at the keypad since
 	reading map[int]bool      // slots that are being read; 0: all
 	heard   map[part]change   // what was told of those meanwhile, the last of each part
 }
@@ -216,9 +216,9 @@ func (m *memory) touch(slot int) {
 		return
 	}
 	if m.touched == nil {
-		m.touched = map[int]bool{}
+		m.touched = map[int]time.Time{}
 	}
-	m.touched[slot] = true
+	m.touched[slot] = time.Now()
 	m.forget(slot)
 }
 

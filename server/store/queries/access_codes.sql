@@ -50,7 +50,7 @@ from access_codes where device_id = @device_id order by created_at, access_code_
 -- The row as a whole: callers hold the lock of its device.
 update access_codes set is_managed = @is_managed, name = @name, pin_sealed = @pin_sealed, pin_mac = @pin_mac, starts_at = @starts_at,
   ends_at = @ends_at, status = @status, external_modification_allowed = @external_modification_allowed, vendor_ref = @vendor_ref,
-  desired_gen = @desired_gen, applied_gen = @applied_gen, applied_at = @applied_at, blocked_gen = @blocked_gen, write_gen = @write_gen, write_ref = @write_ref,
+  desired_gen = @desired_gen, applied_gen = @applied_gen, applied_at = @applied_at, blocked_gen = @blocked_gen, write_gen = @write_gen, write_ref = @write_ref, write_pin_mac = @write_pin_mac,
   write_at = @write_at, write_accepted = @write_accepted, attempts = @attempts, next_attempt_at = @next_attempt_at,
   removing_since = @removing_since, error_code = @error_code, error_message = @error_message, error_at = @error_at,
   error_code_id = @error_code_id, warning_code = @warning_code, warning_message = @warning_message, warning_at = @warning_at,
