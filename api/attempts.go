@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -29,7 +31,7 @@ func (e *AttemptError) Error() string {
 	case e.Err == nil:
 		return attempt + " failed, and the server does not say why"
 	case errors.Is(e.Err, context.DeadlineExceeded):
-		return fmt.Sprintf("%s was still %s when the time was up", attempt, e.Status)
+		return fmt.Sprintf("%s was still %s when the time was up%s", attempt, e.Status, Blindly(e.Err))
 	default:
 		return fmt.Sprintf("%s was last seen %s: %v", attempt, e.Status, e.Err)
 	}
@@ -71,22 +73,56 @@ func ended(attempt ActionAttempt) bool {
 	return attempt.Status == ActionAttemptStatusSuccess || attempt.Status == ActionAttemptStatusError
 }
 
-// Poll looks again and again, ever less often, until look says that it is done, fails, or the context ends.
+// Poll looks again and again, ever less often, until look says that it is done, fails, or the context ends. A failure that
+// may pass, as of a server that is being restarted, is none: it is looked again, since what is waited for goes on meanwhile.
 func Poll(ctx context.Context, look func() (done bool, err error)) error {
+	var trouble error // of the last look
 	for interval := firstLook; ; interval = min(interval*3/2, rarely) {
 		done, err := look()
 		if ctx.Err() != nil && (err != nil || !done) {
-			return ctx.Err()
+			return outOfTime(ctx, trouble)
 		}
-		if done || err != nil {
+		if err == nil && done || err != nil && !mayPass(err) {
 			return err
 		}
+		trouble = err
 		timer := time.NewTimer(interval)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return ctx.Err()
+			return outOfTime(ctx, trouble)
 		case <-timer.C:
 		}
 	}
+}
+
+// mayPass says of a failed look that the next one may succeed: nobody answered, or a server that could not.
+func mayPass(err error) bool {
+	if status := StatusOf(err); status != 0 {
+		return status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
+	}
+	_, sent := errors.AsType[*url.Error](err)
+	return sent && !IsUntrusted(err) && !errors.Is(err, errTooLong)
+}
+
+// blind is the end of a context while nothing could be seen.
+type blind struct{ ended, trouble error }
+
+func (e *blind) Error() string { return e.ended.Error() + Blindly(e) }
+func (e *blind) Unwrap() error { return e.ended }
+
+func outOfTime(ctx context.Context, trouble error) error {
+	if trouble == nil {
+		return ctx.Err()
+	}
+	return &blind{ctx.Err(), trouble}
+}
+
+// Blindly says of the end of a wait, to be put behind it, why it could not be seen what became of what was waited for. Where
+// that could be seen it is empty.
+func Blindly(err error) string {
+	if e, ok := errors.AsType[*blind](err); ok {
+		return ", and the last time it was asked for, it could not be read: " + e.trouble.Error()
+	}
+	return ""
 }

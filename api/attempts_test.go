@@ -33,8 +33,13 @@ func TestAwaitLooksUntilTheAttemptHasEnded(t *testing.T) {
 			"action attempt a1 (CREATE_ACCESS_CODE) failed: The lock is offline (device_offline)"},
 		"it fails for no reason": {pendingAttempt, []func(*http.Request) (*http.Response, error){says(200, attempt("error", `null`))},
 			"action attempt a1 (CREATE_ACCESS_CODE) failed, and the server does not say why"},
-		"it cannot be read": {pendingAttempt, []func(*http.Request) (*http.Response, error){pending, says(500, ``)},
-			"action attempt a1 (CREATE_ACCESS_CODE) was last seen pending: the server answered 500"},
+		"it may not be read": {pendingAttempt, []func(*http.Request) (*http.Response, error){pending, says(403, ``)},
+			"action attempt a1 (CREATE_ACCESS_CODE) was last seen pending: the server answered 403"},
+		"it cannot be read for a while": {pendingAttempt, []func(*http.Request) (*http.Response, error){
+			pending, says(500, `{"ok": false, "error": {"type": "internal_error", "message": "No"}}`), breaks(noSuch), cutOff, says(200, attempt("success", "null"))}, ""},
+		"the server stays away for long": {pendingAttempt, append(slices.Repeat([]func(*http.Request) (*http.Response, error){breaks(refused)}, 3*triesUnasked), says(200, attempt("success", "null"))), ""},
+		"the server cannot be trusted any more": {pendingAttempt, []func(*http.Request) (*http.Response, error){breaks(http.ErrSchemeMismatch)},
+			"action attempt a1 (CREATE_ACCESS_CODE) was last seen pending: "},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -67,6 +72,19 @@ func TestAwaitEndsWithItsContextAndAsksEverLessOften(t *testing.T) {
 		}
 		if n := len(s.seen); n < 90 || n > 120 {
 			t.Errorf("asked %d times in five minutes", n)
+		}
+	})
+}
+
+func TestAwaitSaysWhyItSawNothingInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		client, _ := scripted(t, slices.Repeat([]func(*http.Request) (*http.Response, error){says(500, "")}, 100)...)
+		err := client.Await(ctx, pendingAttempt)
+		const want = "action attempt a1 (CREATE_ACCESS_CODE) was still pending when the time was up, and the last time it was asked for, it could not be read: the server answered 500"
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error: %v", err)
 		}
 	})
 }

@@ -91,6 +91,22 @@ func TestAccessCodeIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 	}
 }
 
+// A server that is restarted while its lock works has lost nothing: the code must not be tainted, and replaced, for that.
+func TestCreationGoesOnWaitingWhileTheServerIsAway(t *testing.T) {
+	f := startFake(t)
+	f.nextAttempt = func(a *fakeAttempt) { a.looks = 3 }
+	f.then("/action_attempts/get", answerError(http.StatusInternalServerError, "internal_error", "It is restarted"), answerError(http.StatusBadGateway, "", ""))
+	f.then("/access_codes/get", answerError(http.StatusInternalServerError, "internal_error", "It is restarted"))
+	config := f.config(accessCode(`code = "2468"`))
+	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+		{Config: config, ConfigStateChecks: []statecheck.StateCheck{has("status", isText("set"))}},
+		{Config: config, ConfigPlanChecks: plansNothing()},
+	}})
+	if n := f.count("/access_codes/create"); n != 1 {
+		t.Errorf("%d creations", n)
+	}
+}
+
 func TestAccessCodeTimeFrameMayBeSpelledInAnyZoneAndTakenAway(t *testing.T) {
 	f := startFake(t)
 	starts := time.Now().Add(48 * time.Hour).Truncate(time.Second)

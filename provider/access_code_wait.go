@@ -137,7 +137,7 @@ func accountIsDisconnected(err error) bool {
 const logInAgain = "The account of the lock is disconnected: have its owner log in again, on the page of a deviceaccess_connect_webview or in the console of the server. "
 
 func stillWaiting(status string, err error) error {
-	return &explained{"the access code was still " + status + " when the time was up", err}
+	return &explained{"the access code was still " + status + " when the time was up" + api.Blindly(err), err}
 }
 
 // explained is an error with a text of its own.

@@ -111,7 +111,7 @@ func convertCode(ctx context.Context, client *api.Client, request api.ConvertAcc
 		if api.IsNotFound(err) {
 			return false, nil
 		}
-		return true, err
+		return err == nil, err
 	})
 	return code, err
 }
