@@ -54,20 +54,24 @@ func New(config Config) (*Client, error) {
 	if transport == nil {
 		transport = NewTransport()
 	}
+	endpoint, err := url.Parse(config.Endpoint)
+	if err != nil {
+		return nil, err
+	}
 	return NewClient(config.Endpoint, WithHTTPClient(&http.Client{
-		Transport:     chain(transport, config),
+		Transport:     chain(transport, config, strings.TrimRight(endpoint.Path, "/")),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}))
 }
 
-// chain is what a request goes through, from the inside out.
-func chain(transport http.RoundTripper, config Config) http.RoundTripper {
+// chain is what a request goes through, from the inside out, to an endpoint with this path.
+func chain(transport http.RoundTripper, config Config, base string) http.RoundTripper {
 	transport = whole{transport}
 	transport = authorised{transport, config}
 	transport = logged{transport, config.Credential, config.Log}
-	transport = &trusting{next: transport}
+	transport = trusting{transport, base}
 	transport = limited{transport, make(chan struct{}, cmp.Or(max(0, config.MaxConcurrentRequests), DefaultMaxConcurrentRequests))}
-	return retrying{transport, new(atomic.Bool)}
+	return retrying{transport, base, new(atomic.Bool)}
 }
 
 // CheckEndpoint says what keeps an address from being the address of a server.

@@ -15,15 +15,23 @@ import (
 	"time"
 )
 
-// script answers requests one after the other, without a network, so that time in tests can be made up.
+// script answers requests one after the other, without a network, so that time in tests can be made up. Questions for the
+// workspace are answered aside, by default as one that does not have it.
 type script struct {
-	t       *testing.T
-	answers []func(*http.Request) (*http.Response, error)
-	seen    []string
+	t         *testing.T
+	answers   []func(*http.Request) (*http.Response, error)
+	workspace func(*http.Request) (*http.Response, error)
+	seen      []string
 }
 
 func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 	body, _ := io.ReadAll(req.Body)
+	if req.URL.Path == "/api/workspaces/get" {
+		if s.workspace == nil {
+			return says(404, "<h1>404</h1>")(req)
+		}
+		return s.workspace(req)
+	}
 	s.seen = append(s.seen, req.URL.Path+" "+string(body))
 	if len(s.answers) == 0 {
 		s.t.Fatalf("nobody expected %s", req.URL.Path)
@@ -174,6 +182,40 @@ func TestCreationsAreRepeatedWhereTheServerGoesByTheirKeys(t *testing.T) {
 				}
 				if err := write(t.Context(), client); err != nil || keys[len(keys)-1] == keys[0] {
 					t.Errorf("another creation: %v, keys %q", err, keys)
+				}
+			})
+		})
+	}
+}
+
+// The first request of a run may be a creation: what fails of it is not known to be harmless then, and the server is asked.
+func TestACreationThatIsTheFirstRequestIsRepeatedToo(t *testing.T) {
+	for name, c := range map[string]struct {
+		first func(*http.Request) (*http.Response, error)
+		says  string // whether it goes by keys
+		tries int    // of the creation
+		asked int    // for the workspace
+	}{
+		"reset, of a server that goes by keys": {breaks(reset), "true", 2, 1},
+		"cut off, of such a server":            {cutOff, "true", 2, 1},
+		"reset, of another":                    {breaks(reset), "", 1, 1},
+		"no connection":                        {breaks(refused), "true", 2, 0},
+		"500":                                  {says(500, `{}`), "true", 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, s := scripted(t, c.first, goodRead)
+				asked := 0
+				s.workspace = func(req *http.Request) (*http.Response, error) {
+					if req.Header.Get(keyHeader) != "" {
+						t.Error("the question has the key of the creation")
+					}
+					asked++
+					return says(200, `{"ok":true}`, acceptsKeysHeader, c.says)(req)
+				}
+				err := write(t.Context(), client)
+				if (c.tries == 2) != (err == nil) || len(s.seen) != c.tries || asked != c.asked {
+					t.Errorf("tried %q, asked %d times: %v", s.seen, asked, err)
 				}
 			})
 		})

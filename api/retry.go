@@ -17,7 +17,8 @@ import (
 const (
 	firstPause = 250 * time.Millisecond
 	longPause  = 10 * time.Second
-	patience   = 5 * time.Minute // no request is repeated for longer
+	patience   = 5 * time.Minute  // no request is repeated for longer
+	askingFor  = 30 * time.Second // whether a server goes by keys
 
 	triesUnasked = 6  // of a server that does not say when to come back: about eight seconds
 	triesAsked   = 20 // of one that does
@@ -25,10 +26,12 @@ const (
 
 // retrying repeats requests that may succeed later. Reads, changes and deletions, which come to the same when they
 // happen twice, are repeated after every failure of the network and after 429, 502, 503 and 504. So are creations where
-// the server has said that it goes by their Idempotency-Key. With another server they are repeated only where they
-// cannot have happened: after 429, 503 and when no connection was made. Retry-After is obeyed; the context bounds it all.
+// the server has said that it goes by their Idempotency-Key, which it is asked for where it has not answered anything yet. With
+// another server they are repeated only where they cannot have happened: after 429, 503 and when no connection was made.
+// Retry-After is obeyed; the context bounds it all.
 type retrying struct {
 	next  http.RoundTripper
+	base  string       // the path of the endpoint
 	keyed *atomic.Bool // whether the server goes by keys
 }
 
@@ -56,7 +59,7 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 			t.keyed.Store(true)
 		}
 		harmless := isRepeatable(req.URL.Path) || key != "" && t.keyed.Load()
-		if ctx.Err() != nil || !worthRepeating(resp, err, harmless) {
+		if ctx.Err() != nil || !worthRepeating(resp, err, harmless) && (key == "" || !worthRepeating(resp, err, true) || !t.goesByKeys(req)) {
 			return resp, err
 		}
 		pause, asked := pauseAfter(resp, try)
@@ -68,6 +71,17 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 			return resp, err
 		}
 	}
+}
+
+// goesByKeys asks the server, by a question about the workspace, whether it goes by the keys of creations. The failure of a
+// creation may be the first that is heard of it.
+func (t retrying) goesByKeys(req *http.Request) bool {
+	ctx, cancel := context.WithTimeout(req.Context(), askingFor)
+	defer cancel()
+	if resp, err := t.RoundTrip(asksForWorkspace(req.WithContext(ctx), t.base)); err == nil {
+		resp.Body.Close()
+	}
+	return t.keyed.Load()
 }
 
 // anew is the request with its body unread.

@@ -5,48 +5,36 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
-	"sync"
 )
 
 // trusting gives a reason to a 404 without one, as some servers of this API answer for what is gone. It does so
-// only once the server has shown in this process that it is one, by answering /workspaces/get: from anything else
-// such a 404 says that the endpoint is wrong, and must not be mistaken for a deletion.
+// only if the server shows that it is one, by answering /workspaces/get right then: from anything else, such as a proxy whose
+// server is away, such a 404 must not be mistaken for a deletion.
 type trusting struct {
-	next   http.RoundTripper
-	mu     sync.Mutex
-	proven bool
+	next http.RoundTripper
+	base string // the path of the endpoint
 }
-
-const proof = "/workspaces/get"
 
 // everywhere are the operations that every server has, so that a 404 of them is not about the path.
 var everywhere = []string{"/access_codes/get", "/access_codes/delete", "/webhooks/get", "/webhooks/delete", "/devices/get"}
 
-func (t *trusting) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t trusting) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req)
-	if err != nil {
-		return nil, err
+	if err != nil || resp.StatusCode != http.StatusNotFound || !slices.Contains(everywhere, strings.TrimPrefix(req.URL.Path, t.base)) {
+		return resp, err
 	}
-	if strings.HasSuffix(req.URL.Path, proof) {
-		return resp, t.note(resp)
-	}
-	for _, operation := range everywhere {
-		base, known := strings.CutSuffix(req.URL.Path, operation)
-		if known && resp.StatusCode == http.StatusNotFound {
-			return t.explain(req, resp, base)
-		}
-	}
-	return resp, nil
+	return t.explain(req, resp)
 }
 
 // explain gives the reason, if there is none and the server is to be trusted.
-func (t *trusting) explain(req *http.Request, resp *http.Response, base string) (*http.Response, error) {
+func (t trusting) explain(req *http.Request, resp *http.Response) (*http.Response, error) {
 	body, err := peek(resp)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := refusal(resp, body); ok || !t.trusts(req, base) {
+	if _, ok := refusal(resp, body); ok || !t.trusts(req) {
 		return resp, nil
 	}
 	var explained ErrorResponse
@@ -60,38 +48,24 @@ func (t *trusting) explain(req *http.Request, resp *http.Response, base string) 
 	return resp, nil
 }
 
-// trusts says whether the server is one of this API, and asks it for the workspace if that is not known yet.
-func (t *trusting) trusts(req *http.Request, base string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.proven {
-		return true
-	}
-	question := req.Clone(req.Context())
-	question.URL.Path, question.URL.RawPath = base+proof, ""
-	question.Body, question.ContentLength = io.NopCloser(strings.NewReader("{}")), 2
-	question.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("{}")), nil }
-	resp, err := t.next.RoundTrip(question)
+// trusts says whether the server is one of this API now.
+func (t trusting) trusts(req *http.Request) bool {
+	resp, err := t.next.RoundTrip(asksForWorkspace(req, t.base))
 	if err != nil {
 		return false
 	}
 	defer resp.Body.Close()
-	t.proven = names(resp)
-	return t.proven
+	return names(resp)
 }
 
-// note takes an answer about the workspace for the proof that it may be.
-func (t *trusting) note(resp *http.Response) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	body, err := peek(resp)
-	if err != nil {
-		return err
-	}
-	copied := *resp
-	copied.Body = io.NopCloser(bytes.NewReader(body))
-	t.proven = t.proven || names(&copied)
-	return nil
+// asksForWorkspace is a request for the workspace of the key, by whoever makes another request.
+func asksForWorkspace(req *http.Request, base string) *http.Request {
+	const empty = "{}"
+	question := req.Clone(req.Context())
+	question.URL.Path, question.URL.RawPath = base+"/workspaces/get", ""
+	question.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(empty)), nil }
+	question.Body, question.ContentLength = io.NopCloser(strings.NewReader(empty)), int64(len(empty))
+	return question
 }
 
 // names says whether an answer names a workspace.

@@ -21,9 +21,9 @@ func TestNotFoundWithoutAReasonIsBelievedOfServersOfThisAPIOnly(t *testing.T) {
 		notFound  bool
 		asked     int // for the workspace, by two calls
 	}{
-		"a get":                       {read, plain, says(200, workspace), true, 1},
-		"a get, empty":                {read, says(404, ""), says(200, workspace), true, 1},
-		"a deletion":                  {gone, plain, says(200, workspace), true, 1},
+		"a get":                       {read, plain, says(200, workspace), true, 2},
+		"a get, empty":                {read, says(404, ""), says(200, workspace), true, 2},
+		"a deletion":                  {gone, plain, says(200, workspace), true, 2},
 		"a change, which may not be":  {change, plain, says(200, workspace), false, 0},
 		"a reason is given":           {read, says(404, `{"ok": false, "error": {"type": "webhook_not_found", "message": "No"}}`), plain, true, 0},
 		"about the path":              {read, says(404, `{"ok": false, "error": {"type": "route_not_found", "message": "No"}}`), says(200, workspace), false, 0},
@@ -51,6 +51,23 @@ func TestNotFoundWithoutAReasonIsBelievedOfServersOfThisAPIOnly(t *testing.T) {
 				t.Errorf("the workspace was asked for %d times, want %d", asked, c.asked)
 			}
 		})
+	}
+}
+
+func TestNotFoundOfAProxyThatHasLostItsServerIsNotBelieved(t *testing.T) {
+	away := false
+	client := clientOver(t, Config{}, func(req *http.Request) (*http.Response, error) {
+		if away || path.Dir(req.URL.Path) == "/webhooks" {
+			return says(404, "404 page not found")(req)
+		}
+		return says(200, `{"ok": true, "workspace": {"workspace_id": "ws-1"}}`)(req)
+	})
+	if err := read(t.Context(), client); !IsNotFound(err) {
+		t.Errorf("while the server is there: %v", err)
+	}
+	away = true
+	if err := read(t.Context(), client); IsNotFound(err) {
+		t.Errorf("while it is away: %v", err)
 	}
 }
 
