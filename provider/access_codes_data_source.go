@@ -37,7 +37,7 @@ func (m *listedAccessCodeModel) fill(code *api.AccessCode) {
 	*m = listedAccessCodeModel{
 		AccessCodeID:                  types.StringValue(code.AccessCodeID),
 		DeviceID:                      types.StringValue(code.DeviceID),
-		Name:                          types.StringPointerValue(code.Name),
+		Name:                          nameWithoutPIN(code.Name, code.Code),
 		Type:                          types.StringValue(string(code.Type)),
 		Status:                        types.StringValue(string(code.Status)),
 		StartsAt:                      instantOf(code.StartsAt).StringValue,

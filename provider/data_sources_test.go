@@ -81,6 +81,21 @@ func TestDevicesSayWhatIsKnown(t *testing.T) {
 	}
 }
 
+// What has a for_each over the devices would plan to delete all that it has made.
+func TestAConditionThatIsEmptyLeavesNoDeviceOut(t *testing.T) {
+	f := startFakeLocks(t)
+	var steps []resource.TestStep
+	for _, conditions := range []string{"", `device_type = ""`, `connected_account_id = ""`, `search = ""`} {
+		steps = append(steps, resource.TestStep{
+			Config: f.config("data \"deviceaccess_devices\" \"these\" {\n" + conditions + "\n}\n"),
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue(devicesData, tfjsonpath.New("devices"), knownvalue.ListSizeExact(len(f.devices))),
+			},
+		})
+	}
+	run(t, resource.TestCase{Steps: steps})
+}
+
 func TestADeviceTypeThatNothingHasIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)

@@ -57,8 +57,10 @@ func (m *devicesModel) request() api.ListDevicesRequest {
 // excludes says of a device that it was not asked for: some servers ignore conditions. Names are left to the server,
 // which may search more than them.
 func (m *devicesModel) excludes(device api.Device) bool {
-	return !m.DeviceType.IsNull() && device.DeviceType != m.DeviceType.ValueString() ||
-		!m.ConnectedAccountID.IsNull() && device.ConnectedAccountID != m.ConnectedAccountID.ValueString()
+	differs := func(wanted types.String, is string) bool {
+		return wanted.ValueString() != "" && wanted.ValueString() != is
+	}
+	return differs(m.DeviceType, device.DeviceType) || differs(m.ConnectedAccountID, device.ConnectedAccountID)
 }
 
 // warnOfType says where a device type is none that there is, as one that is mistyped: what has a for_each over the devices

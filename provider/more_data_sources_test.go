@@ -85,6 +85,21 @@ func TestAccessCodesOfADeviceAreListedWithoutPINs(t *testing.T) {
 	}}})
 }
 
+// People name codes after their PINs.
+func TestListsOfCodesHaveNoPINsInNames(t *testing.T) {
+	for name, managed := range map[string]bool{"deviceaccess_access_codes": true, "deviceaccess_unmanaged_access_codes": false} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			f.codes["c1"] = &fakeCode{device: fakeDevice, name: "Plumber 715938426052", code: "715938426052", managed: managed, status: "set"}
+			run(t, resource.TestCase{Steps: []resource.TestStep{{
+				Config: f.config("data \"" + name + "\" \"these\" {\n  device_id = \"" + fakeDevice + "\"\n}\n"),
+				ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue("data."+name+".these",
+					tfjsonpath.New("access_codes").AtSliceIndex(0).AtMapKey("name"), isText("Plumber (hidden)"))},
+			}}})
+		})
+	}
+}
+
 func TestCodesAreNotListedOfALockWithoutAName(t *testing.T) {
 	for _, name := range []string{"deviceaccess_access_codes", "deviceaccess_unmanaged_access_codes"} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func (m *unmanagedAccessCodeModel) fill(code *api.UnmanagedAccessCode) {
 	*m = unmanagedAccessCodeModel{
 		AccessCodeID:    types.StringValue(code.AccessCodeID),
 		DeviceID:        types.StringValue(code.DeviceID),
-		Name:            types.StringPointerValue(code.Name),
+		Name:            nameWithoutPIN(code.Name, code.Code),
 		Code:            types.StringPointerValue(code.Code),
 		Type:            types.StringValue(string(code.Type)),
 		Status:          types.StringValue(code.Status),
