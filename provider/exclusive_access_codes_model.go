@@ -97,11 +97,19 @@ func (a allowedCodes) has(id string, code foreignCode) bool {
 func (m *exclusiveAccessCodesModel) allowed() allowedCodes {
 	allowed := allowedCodes{}
 	for _, id := range m.AccessCodeIDs.Elements() {
-		if text, ok := id.(types.String); ok && !text.IsUnknown() {
+		if text, ok := id.(types.String); ok && text.ValueString() != "" {
 			allowed[text.ValueString()] = true
 		}
 	}
 	return allowed
+}
+
+// released are the codes on the lock that the state allows and the plan no longer does. The state has no names of them, so a plan cannot show
+// that they go before the next refresh counts them among the others.
+func released(plan, state *exclusiveAccessCodesModel, onLock map[string]foreignCode) map[string]foreignCode {
+	were, may, codes := state.allowed(), plan.allowed(), maps.Clone(onLock)
+	maps.DeleteFunc(codes, func(id string, code foreignCode) bool { return !were.has(id, code) || may.has(id, code) })
+	return codes
 }
 
 // foreign are the codes of the state that were not allowed when it was read.

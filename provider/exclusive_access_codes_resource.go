@@ -133,6 +133,9 @@ func (r *exclusiveAccessCodesResource) Update(ctx context.Context, req resource.
 	}
 	left, diags = plan.setForeign(ctx, left)
 	resp.Diagnostics.Append(diags...)
+	still := released(&plan, &state, left)
+	warnOfReleased(still, &resp.Diagnostics)
+	maps.Copy(foreign, still)
 	warnOfNew(left, foreign, resp)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)

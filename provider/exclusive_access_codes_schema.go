@@ -18,8 +18,8 @@ func (r *exclusiveAccessCodesResource) Schema(ctx context.Context, _ resource.Sc
 		MarkdownDescription: "The only access codes that may be on a lock: apply deletes all others, managed or not, that the plan has shown.\n\n" +
 			"**This takes PINs off a door.** It acts on the lock of `device_id` only, and deletes only what a plan has shown in " +
 			"`deleted_access_codes`. Creating the resource deletes nothing: it takes stock, and the next plan shows what is to go. After an import " +
-			"the first plan shows it. A code that appears between plan and apply is left on the lock, with a warning; so are codes that their " +
-			"vendor does not let be deleted. Destroying the resource deletes nothing.",
+			"the first plan shows it. A code that appears between plan and apply is left on the lock, with a warning; so is one that is taken " +
+			"out of `access_code_ids`, which the plan after that shows; and so are codes that their vendor does not let be deleted. Destroying the resource deletes nothing.",
 		Attributes: map[string]schema.Attribute{
 			"device_id": schema.StringAttribute{
 				Required:            true,

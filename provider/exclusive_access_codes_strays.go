@@ -52,12 +52,24 @@ func (m *exclusiveAccessCodesModel) warnOfStrays(onLock map[string]foreignCode, 
 			"applying a plan that deletes codes. If its code has ended or was deleted, take it out.")
 }
 
-// lookForStrays is warnOfStrays for a lock that is watched already.
+// lookForStrays is warnOfStrays for a lock that is watched already, and warns of codes that no longer may be there.
 func (r *exclusiveAccessCodesResource) lookForStrays(ctx context.Context, plan, state *exclusiveAccessCodesModel, diags *diag.Diagnostics) {
 	if !r.isConnected() || !plan.DeviceID.Equal(state.DeviceID) {
 		return
 	}
 	if onLock, err := r.refreshCodesOn(ctx, r.api, plan.DeviceID.ValueString()); err == nil { // else the refresh has said so
 		plan.warnOfStrays(onLock, diags)
+		if ids, _ := plan.AccessCodeIDs.ToTerraformValue(ctx); ids.IsFullyKnown() {
+			warnOfReleased(released(plan, state, onLock), diags)
+		}
+	}
+}
+
+// warnOfReleased warns, in plan and apply, of codes that no longer may be on the lock and are not deleted yet.
+func warnOfReleased(codes map[string]foreignCode, diags *diag.Diagnostics) {
+	if len(codes) > 0 {
+		warnAt(diags, path.Root("access_code_ids"), "Access codes stay on the lock until the next plan",
+			"These codes are no longer in `access_code_ids`, and their PINs go on opening the door:"+listed(codes)+"\n\nThis apply deletes none of them. The plan "+
+				"after it shows them in `deleted_access_codes`, and applying that plan takes them off the lock.")
 	}
 }

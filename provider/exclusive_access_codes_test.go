@@ -106,6 +106,41 @@ func TestExclusiveAccessCodesAfterAnImportDeletesAtOnce(t *testing.T) {
 	}})
 }
 
+// Whoever takes a code out revokes somebody's access, and must not take the first apply for the end of it.
+func TestExclusiveAccessCodesSaysThatACodeTakenOutIsStillThere(t *testing.T) {
+	t.Parallel()
+	f := startCrowdedFake(t)
+	delete(f.codes, second)
+	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, `"`+keeper+`"`, `"`+first+`"`))})
+	w.expect(true, "apply", "-auto-approve")
+	w.write("main.tf", f.config(exclusive(lockA, `"`+keeper+`"`)))
+	const warning = "Access codes stay on the lock until the next plan"
+	for _, command := range []string{"plan", "apply"} {
+		var args []string
+		if command == "apply" {
+			args = append(args, "-auto-approve")
+		}
+		said := w.plain(append([]string{command}, args...)...)
+		expectSaid(t, command, said, warning, first+` "Plumber (hidden)" (unmanaged)`, "The plan after it shows them in")
+		if strings.Contains(said, "appeared") || strings.Contains(said, "715938426052") {
+			t.Errorf("%s: %s", command, said)
+		}
+	}
+	if said := w.plain("plan"); strings.Contains(said, warning) || !strings.Contains(said, "Access codes will be deleted") {
+		t.Errorf("the next plan: %s", said)
+	}
+}
+
+// A set that failed on a lock has no identifier there.
+func TestExclusiveAccessCodesWithAnIdentifierThatIsNullAllowNothingForIt(t *testing.T) {
+	f := startCrowdedFake(t)
+	config := f.config(exclusive(lockA, `"`+keeper+`"`, "null"))
+	run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config: config, ExpectNonEmptyPlan: true,
+		ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(only, tfjsonpath.New("foreign_access_codes"), knownvalue.MapSizeExact(2))},
+	}}})
+}
+
 func TestExclusiveAccessCodesLeavesWhatCannotBeDeleted(t *testing.T) {
 	f := startCrowdedFake(t)
 	f.codes[first].cannotBeDeleted = true
