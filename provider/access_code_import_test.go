@@ -153,6 +153,26 @@ func TestImportOfACodeThatTerraformCreatedIsComplete(t *testing.T) {
 	f.expectWrites(t, "in the end", "/access_codes/create", "/access_codes/delete")
 }
 
+// Nobody knows what a code was created with that was there before Terraform, however often it was applied since: its PIN must not go from the
+// lock for a setting.
+func TestSettingOfAnAdoptedCodeNeverReplacesIt(t *testing.T) {
+	f := startFake(t)
+	id := f.unmanaged(fakeCode{name: "Plumber", code: "246810"})
+	config := func(settings string) string { return f.config(accessCode(settings)) }
+	run(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: config("") + importBlock(fakeDevice+"/"+id), ConfigPlanChecks: convertsInPlace()},
+		{Config: config(`name = "Painter"`), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front)},
+		{
+			Config:           config("name = \"Painter\"\n  prefer_native_scheduling = false\n  preferred_code_length = 6\n  common_code_key = \"x\""),
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), ConfigStateChecks: append(isManagedNow(), has("code", isText("246810"))),
+		},
+		{ // it is known now
+			Config:           config("name = \"Painter\"\n  prefer_native_scheduling = false\n  preferred_code_length = 8\n  common_code_key = \"x\""),
+			ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, front),
+		},
+	}})
+}
+
 func TestImportThenDestroyDeletesTheUnmanagedCode(t *testing.T) {
 	f := startFake(t)
 	id := f.unmanaged(fakeCode{code: "2468"})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 )
@@ -109,7 +110,7 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 		return
 	}
 	if imported {
-		resp.Diagnostics.Append(noteImport(ctx, resp.Private, true)...)
+		resp.Diagnostics.Append(noteImport(ctx, resp.Private)...)
 	}
 	if managed != nil {
 		r.warnOfTrouble(ctx, &resp.Diagnostics, managed, pinsOf(managed.Code, &model)...)
@@ -149,12 +150,17 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 		state.fill(code)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
+	if doubtsPIN(ctx, req.Private, &resp.Diagnostics) {
+		state.CodeWOVersion = types.Int64Null() // so that the PIN is written
+	}
 	code, err := changePlanned(ctx, client, &plan, &state, r.waitsForSet(&plan))
+	if plan.writesOnly() {
+		resp.Diagnostics.Append(doubtPIN(ctx, resp.Private, err != nil)...)
+	}
 	if err != nil {
 		reportNext(&resp.Diagnostics, action, hiding(err, plan.pin(), state.Code.ValueString()), changeAdvice(err))
 		return
 	}
-	resp.Diagnostics.Append(noteImport(ctx, resp.Private, false)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan.applied(code))...)
 }
 

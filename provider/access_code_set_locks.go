@@ -132,8 +132,7 @@ func (m *accessCodeSetModel) failed(ctx context.Context, client *api.Client, id 
 	defer cancel()
 	code, readErr := managedCode(ctx, client, id)
 	if readErr == nil {
-		// Of a PIN that is written only nobody can tell whether it is there.
-		return done{m.managed(code).unless(m.writesOnly()), false, err}
+		return done{m.managed(code).unless(m.hidesPIN(code)), false, err}
 	}
 	return done{lockCode{
 		AccessCodeID: types.StringValue(id), Status: types.StringValue(string(api.Unknown)),
@@ -151,6 +150,7 @@ func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, device
 		return m.put(ctx, conn, deviceID)
 	}
 	plan, actual := m.on(deviceID, id), m.on(deviceID, id)
+	actual.Code = types.StringNull() // so that the PIN is written also where the server does not tell the one there is
 	if found.unmanaged != nil {
 		actual.fillUnmanaged(found.unmanaged)
 		code, err := convertPlanned(ctx, conn.api, plan, actual)

@@ -91,6 +91,11 @@ func (m *accessCodeSetModel) on(deviceID, id string) *accessCodeModel {
 // writesOnly says whether the PIN is given by code_wo.
 func (m *accessCodeSetModel) writesOnly() bool { return !m.CodeWOVersion.IsNull() }
 
+// hidesPIN says whether nobody can tell from a code that it has the PIN of the set: that is written only, or the server does not tell it.
+func (m *accessCodeSetModel) hidesPIN(code *api.AccessCode) bool {
+	return m.writesOnly() || code.Code == nil
+}
+
 // pin is the PIN of the set, "" while none is known.
 func (m *accessCodeSetModel) pin() string { return m.on("", "").pin() }
 

@@ -127,8 +127,8 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 	for deviceID, one := range found {
 		switch {
 		case one.managed != nil:
-			was := codes[deviceID].AsDeclared
-			codes[deviceID] = model.managed(one.managed).unless(model.writesOnly() && !was.ValueBool())
+			was := codes[deviceID].AsDeclared // null during an import
+			codes[deviceID] = model.managed(one.managed).unless(model.hidesPIN(one.managed) && was.Equal(types.BoolValue(false)))
 		case one.unmanaged != nil:
 			codes[deviceID] = model.unmanaged(one.unmanaged)
 		case !codes[deviceID].AccessCodeID.IsNull():

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -97,4 +98,26 @@ func TestSetWhosePINNobodyTellsAsksForOne(t *testing.T) {
 	if created := f.bodies("/access_codes/create"); len(created) != 1 || created[0]["code"] != "905173846251" {
 		t.Errorf("created: %d", len(created))
 	}
+}
+
+// Some servers tell no PIN: what is wanted is written, as nothing says that it is there.
+func TestPINOfASetIsWrittenWhereTheServerDoesNotTellTheOneThereIs(t *testing.T) {
+	const first, second = "905173846251", "715938426052"
+	f := startFakeLocks(t)
+	f.omits = []string{"code"}
+	config := func(pin string) string { return f.config(codeSet(fmt.Sprintf("code = %q", pin), lockA, lockB)) }
+	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+		{Config: config(first), ConfigStateChecks: allSet(lockA, lockB)},
+		{Config: config(first), ConfigPlanChecks: plansNothing()},
+		{Config: config(second), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, nanny), ConfigStateChecks: allSet(lockA, lockB)},
+		{PreConfig: func() { f.pinsAre(t, second, lockA, lockB) }, Config: config(second), ConfigPlanChecks: plansNothing()},
+		{
+			PreConfig: func() {
+				f.then("/access_codes/update", answerError(http.StatusConflict, "busy", "The lock is busy"))
+			},
+			Config: config(first), ExpectError: says("The lock is busy"),
+		},
+		{Config: config(first), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, nanny), ConfigStateChecks: allSet(lockA, lockB)},
+		{PreConfig: func() { f.pinsAre(t, first, lockA, lockB) }, Config: config(first), ConfigPlanChecks: plansNothing()},
+	}})
 }

@@ -76,6 +76,43 @@ func TestWriteOnlyPINOfAnAdoptedCode(t *testing.T) {
 	}
 }
 
+// Which PIN the server has after a change that failed nobody can tell.
+func TestWriteOnlyPINIsWrittenAgainWhenAChangeOfItHasFailed(t *testing.T) {
+	f := startFake(t)
+	const former, other = "905173846251", "715938426052"
+	story := func(pin string, version int) string { return f.config(accessCode(writtenOnly(pin, version))) }
+	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+		{Config: story(former, 1)},
+		{
+			PreConfig: func() {
+				f.nextAttempt = func(a *fakeAttempt) {
+					if a.actionType == "UPDATE_ACCESS_CODE" {
+						a.failure = map[string]any{"type": "device_offline", "message": "It is away"}
+					}
+				}
+			},
+			Config: story(other, 2), ExpectError: says("It is away"),
+		},
+		{
+			PreConfig: func() {
+				f.do(func() { f.nextAttempt = nil; _, c := f.only(); c.code = other }) // the server has gone on with it
+			},
+			Config: story(former, 1), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front),
+			ConfigStateChecks: []statecheck.StateCheck{has("code", knownvalue.Null())}, Check: resource.ComposeAggregateTestCheckFunc(showsNo(former), showsNo(other)),
+		},
+		{
+			PreConfig: func() {
+				f.do(func() {
+					if _, c := f.only(); c.code != former {
+						t.Errorf("the former PIN was not written again")
+					}
+				})
+			},
+			Config: story(former, 1), ConfigPlanChecks: plansNothing(),
+		},
+	}})
+}
+
 func TestWriteOnlyPINIsNotShownByErrors(t *testing.T) {
 	f := startFake(t)
 	const pin = "905173846251"

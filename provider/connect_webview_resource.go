@@ -157,7 +157,7 @@ func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequ
 	resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, webview.WorkspaceID)...)
 	model.fill(webview)
 	if imported {
-		resp.Diagnostics.Append(noteImport(ctx, resp.Private, true)...)
+		resp.Diagnostics.Append(noteImport(ctx, resp.Private)...)
 		resp.Diagnostics.Append(model.fillSettings(ctx, webview)...)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)

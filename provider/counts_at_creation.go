@@ -18,9 +18,10 @@ import (
 // importedKey is where a resource's private state keeps that it was imported.
 const importedKey = "imported"
 
-// noteImport notes whether nobody knows what the resource was created with.
-func noteImport(ctx context.Context, private privateState, imported bool) diag.Diagnostics {
-	return private.SetKey(ctx, importedKey, fmt.Append(nil, imported))
+// noteImport notes that nobody knows what the resource was created with, and nobody ever will: a setting that is applied later is in the state
+// from then on.
+func noteImport(ctx context.Context, private privateState) diag.Diagnostics {
+	return private.SetKey(ctx, importedKey, []byte("true"))
 }
 
 func wasImported(ctx context.Context, private privateState, diags *diag.Diagnostics) bool {
