@@ -100,8 +100,11 @@ func noBackup(message string) *Error {
 	return &Error{Kind: NotFound, Type: "backup_access_code_not_found", Message: message}
 }
 
-// wantAnew notes that a code on its device is to become another.
+// wantAnew notes that a code is to become another on its device, or is to be put there once more.
 func (s *Service) wantAnew(c *store.AccessCode) {
+	if staysOff(*c) {
+		clearWarning(c)
+	}
 	c.DesiredGen++
 	c.WantedAt, c.Attempts, c.NextAttemptAt = s.opt.Now().UTC(), 0, nil
 }

@@ -80,7 +80,8 @@ func save(ctx context.Context, tx store.Tx, c store.AccessCode) error {
 }
 
 // UpdateCode changes a managed code, and returns the attempt that brings the change to the device; where
-// the device is not concerned that has succeeded already.
+// the device is not concerned that has succeeded already. Repeated, it returns another attempt, which ends as the first;
+// what the device has refused meanwhile is tried once more.
 //
 // It fails with NotFound; with Invalid where the device takes no such PIN, name or time frame; with
 // Conflict where the PIN is on the device already (duplicate_access_code) or the code is being deleted; with TooMany where
@@ -112,15 +113,10 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c sto
 	if err != nil {
 		return a, err
 	}
-	if len(changes) == 0 {
-		if err := save(ctx, tx, c); err != nil {
-			return a, err
-		}
-		return s.doneAttempt(ctx, tx, c, UpdateAccessCode)
+	if again := ch.asks() && refused(c); len(changes) == 0 && !again {
+		return s.repeat(ctx, tx, d, c, ch)
 	}
-	c.DesiredGen++
-	c.WantedAt = s.opt.Now().UTC()
-	c.Attempts, c.NextAttemptAt = 0, nil
+	s.wantAnew(&c)
 	if c.AppliedGen == 0 { // not on the device yet: how far it is follows the new time frame
 		c.Status = string(StatusSetting)
 		if when := programAt(c, capabilities(d)); when != nil && when.After(s.opt.Now()) {
@@ -130,8 +126,10 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c sto
 	if err := save(ctx, tx, c); err != nil {
 		return a, err
 	}
-	if err := s.emitRequested(ctx, tx, aboutCode(d, c), changes); err != nil {
-		return a, err
+	if len(changes) > 0 { // otherwise it was told before
+		if err := s.emitRequested(ctx, tx, aboutCode(d, c), changes); err != nil {
+			return a, err
+		}
 	}
 	if err := s.alignBackup(ctx, tx, c); err != nil {
 		return a, err

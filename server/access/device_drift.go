@@ -70,6 +70,10 @@ func (t *deviceTx) warn(c *store.AccessCode, code, message string) {
 	c.WarningCode, c.WarningMessage, c.WarningAt = &code, &message, &t.now
 }
 
+func clearWarning(c *store.AccessCode) {
+	c.WarningCode, c.WarningMessage, c.WarningAt = nil, nil, nil
+}
+
 // vanished deals with a managed code that was taken off the device by somebody else: it is put back, or stays
 // off where that is allowed.
 func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {

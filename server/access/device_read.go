@@ -175,7 +175,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	case c.AppliedGen >= c.DesiredGen && !same && !r.lags(c):
 		return r.modified(ctx, c, f)
 	case same && text(c.WarningCode) == warnExternal && text(c.WarningMessage) == disabledAllowed: // it was enabled again
-		c.WarningCode, c.WarningMessage, c.WarningAt = nil, nil, nil
+		clearWarning(c)
 	case c.AppliedGen == 0 && c.WriteGen == 0 && same: // claimed after a crash, or put back by somebody
 		return r.applied(ctx, c, c.DesiredGen)
 	}

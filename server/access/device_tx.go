@@ -130,7 +130,7 @@ func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) 
 	c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 	c.Attempts, c.NextAttemptAt = 0, nil
 	clearError(c)
-	c.WarningCode, c.WarningMessage, c.WarningAt = nil, nil, nil
+	clearWarning(c)
 	if err := t.settle(ctx, c, gen, Succeeded, "", ""); err != nil {
 		return err
 	}

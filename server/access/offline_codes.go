@@ -204,7 +204,7 @@ func (s *Service) RecordIssued(ctx context.Context, h Holder, device uuid.UUID, 
 		c.VendorRef, c.AppliedGen, c.AppliedAt = &o.Ref, w.Gen, &t.now
 		c.Attempts, c.NextAttemptAt = 0, nil
 		clearError(c)
-		c.WarningCode, c.WarningMessage, c.WarningAt = nil, nil, nil
+		clearWarning(c)
 		if err := t.settle(ctx, c, w.Gen, Succeeded, "", ""); err != nil {
 			return err
 		}
