@@ -109,11 +109,15 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c sto
 	if !d.Online && !ch.EvenIfOffline {
 		return a, &Error{Kind: Invalid, Type: "device_offline", Message: "The device is offline. Leave attempt_for_offline_device out to have the change made when it returns."}
 	}
+	undo, err := s.allow(ctx, tx, &c, ch.ExternalModificationAllowed)
+	if err != nil {
+		return a, err
+	}
 	changes, err := s.change(ctx, tx, d, &c, ch)
 	if err != nil {
 		return a, err
 	}
-	if again := ch.asks() && refused(c); len(changes) == 0 && !again {
+	if again := undo || ch.asks() && refused(c); len(changes) == 0 && !again {
 		return s.repeat(ctx, tx, d, c, ch)
 	}
 	s.wantAnew(&c)
@@ -126,7 +130,7 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c sto
 	if err := save(ctx, tx, c); err != nil {
 		return a, err
 	}
-	if len(changes) > 0 { // otherwise it was told before
+	if len(changes) > 0 { // otherwise what is asked for was told before
 		if err := s.emitRequested(ctx, tx, aboutCode(d, c), changes); err != nil {
 			return a, err
 		}
@@ -143,9 +147,6 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c sto
 // change puts a CodeChange into a row and returns what it changes of what the device has.
 func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *store.AccessCode, ch CodeChange) ([]codeChange, error) {
 	caps := capabilities(d)
-	if ch.ExternalModificationAllowed != nil {
-		c.ExternalModificationAllowed = *ch.ExternalModificationAllowed
-	}
 	was, err := s.stateOf(*c)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,22 @@ func (r *reading) disabled(c *store.AccessCode, is bool) {
 
 const disabledAllowed = "The code was disabled at the device, which is allowed: it opens nothing until it is enabled there, or changed here."
 
+// allow sets whether what is done to a code at its device stands. Where something stood and no longer does the device is
+// read; undo says that it has to have the code put once more, because it was deleted or disabled there.
+func (s *Service) allow(ctx context.Context, tx store.Tx, c *store.AccessCode, allowed *bool) (undo bool, err error) {
+	if allowed == nil {
+		return false, nil
+	}
+	forbidden := c.ExternalModificationAllowed && !*allowed
+	c.ExternalModificationAllowed = *allowed
+	if !forbidden || text(c.WarningCode) != warnExternal {
+		return false, nil
+	}
+	undo = staysOff(*c) || text(c.WarningMessage) == disabledAllowed
+	clearWarning(c)
+	return undo, s.wakeDevice(ctx, tx, c.DeviceID, true)
+}
+
 // modified deals with a managed code that was changed at the device: it is put right, or the change stands
 // where that is allowed.
 func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) error {
