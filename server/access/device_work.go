@@ -44,6 +44,7 @@ type CodeWork struct {
 	PIN              string
 	Name             string
 	StartsAt, EndsAt *time.Time // where the device is to keep them
+	NoPastStart      bool       // the device takes no StartsAt that is past
 	New              bool       // it takes a place on the device that it does not have yet
 	Leaving          bool       // it is to leave the device, or is about to
 	Aside            bool       // it leaves for a moment only, for others to have its PIN
@@ -182,9 +183,7 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 		}
 		if nativeSchedule(*c, t.caps) {
 			w.StartsAt, w.EndsAt = c.StartsAt, c.EndsAt
-			if t.caps.startsInFuture() && w.StartsAt != nil && w.StartsAt.Before(t.now) {
-				w.StartsAt = &t.now // the device takes no start that is past; the code opens at once all the same
-			}
+			w.NoPastStart = t.caps.startsInFuture()
 		}
 	}
 	return w, due, nil

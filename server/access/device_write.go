@@ -26,6 +26,15 @@ func (s *Service) RecordPutStarted(ctx context.Context, h Holder, device uuid.UU
 	return still, err
 }
 
+// StartAt is the start that a device is sent at now. Where it takes none that is past that is now: the code opens at once all the
+// same. A list of codes takes minutes to write, so that it is asked for before each.
+func (w CodeWork) StartAt(now time.Time) *time.Time {
+	if w.NoPastStart && w.StartsAt != nil && w.StartsAt.Before(now) {
+		return &now
+	}
+	return w.StartsAt
+}
+
 // errNotWanted ends a write that is no longer to be done.
 var errNotWanted = errors.New("the code is no longer to be written")
 

@@ -253,7 +253,7 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 		return err
 	}
 	res, err := p.adapter.PutCode(ctx, p.ref, adapter.CodeSpec{Ref: adapter.CodeRef(c.Ref), Key: c.ID.String(), PIN: c.PIN, Name: c.Name,
-		StartsAt: c.StartsAt, EndsAt: c.EndsAt, Place: func(ctx context.Context, ref adapter.CodeRef) error {
+		StartsAt: c.StartAt(p.access.Now()), EndsAt: c.EndsAt, Place: func(ctx context.Context, ref adapter.CodeRef) error {
 			return p.access.RecordPlace(ctx, p.lease, p.device.ID, c, string(ref))
 		}})
 	p.wrote()
