@@ -160,6 +160,9 @@ func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *st
 	if coded {
 		violations = append(violations, checkChangedPIN(ch.PIN, caps))
 	}
+	if (named || coded) && nativeSchedule(*c, caps) {
+		violations = append(violations, checkWhole(starts, ends))
+	}
 	if err := all(violations...); err != nil {
 		return nil, err
 	}
@@ -200,20 +203,20 @@ func changedTimeFrame(c store.AccessCode, ch CodeChange, now time.Time) (*time.T
 		return nil, nil, invalid("type", "A time_bound access code needs both starts_at and ends_at")
 	case ch.StartsAt == "" && ch.EndsAt == "":
 		return c.StartsAt, c.EndsAt, nil
-	case c.StartsAt == nil || (ch.StartsAt != "" && ch.EndsAt != ""):
+	case ch.StartsAt == "" && c.StartsAt == nil, ch.EndsAt == "" && c.EndsAt == nil, ch.StartsAt != "" && ch.EndsAt != "":
 		return parseTimeFrame(ch.StartsAt, ch.EndsAt, now)
+	case ch.StartsAt != "":
+		starts, err := parseTime("starts_at", ch.StartsAt)
+		if err != nil {
+			return nil, nil, err
+		}
+		return checkTimeFrame(starts, *c.EndsAt, now)
 	}
-	starts, ends := *c.StartsAt, *c.EndsAt
-	var err error
-	if ch.StartsAt != "" {
-		starts, err = parseTime("starts_at", ch.StartsAt)
-	} else {
-		ends, err = parseTime("ends_at", ch.EndsAt)
-	}
+	ends, err := parseTime("ends_at", ch.EndsAt)
 	if err != nil {
 		return nil, nil, err
 	}
-	return checkTimeFrame(starts, ends, now)
+	return checkTimeFrame(*c.StartsAt, ends, now)
 }
 
 func sameTime(a, b *time.Time) bool {

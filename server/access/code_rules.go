@@ -170,3 +170,15 @@ func checkTimeFrame(s, e, now time.Time) (*time.Time, *time.Time, error) {
 	}
 	return &s, &e, nil
 }
+
+// checkWhole says why a code cannot be put with such a time frame: vendors list codes with half of one, but take none. It
+// fails with Invalid.
+func checkWhole(starts, ends *time.Time) error {
+	switch {
+	case starts != nil && ends == nil:
+		return invalid("ends_at", "At its vendor this code has a starts_at and no ends_at, which cannot be written back; give ends_at too, or type ongoing")
+	case starts == nil && ends != nil:
+		return invalid("starts_at", "At its vendor this code has an ends_at and no starts_at, which cannot be written back; give starts_at too, or type ongoing")
+	}
+	return nil
+}
