@@ -102,7 +102,7 @@ func noBackup(message string) *Error {
 
 // wantAnew notes that a code is to become another on its device, or is to be put there once more.
 func (s *Service) wantAnew(c *store.AccessCode) {
-	if staysOff(*c) {
+	if staysOff(*c) || warnsOfDelay(*c) {
 		clearWarning(c)
 	}
 	c.DesiredGen++

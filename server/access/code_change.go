@@ -125,6 +125,7 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c sto
 		c.Status = string(StatusSetting)
 		if when := programAt(c, capabilities(d)); when != nil && when.After(s.opt.Now()) {
 			c.Status = string(StatusUnset)
+			clearError(&c)
 		}
 	}
 	if err := save(ctx, tx, c); err != nil {

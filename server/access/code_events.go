@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -147,9 +148,15 @@ const (
 	warnDelayIssuing  = "delay_in_issuing"
 )
 
-// delay is the warning of a code that is not yet as it should be, and when that is a delay; empty where it is as
-// it should be, waits for nothing, or has been warned of.
-func (t *deviceTx) delay(c *store.AccessCode) (warning, message string, since time.Time) {
+// warnsOfDelay says whether the warning that a code has is that of a delay.
+func warnsOfDelay(c store.AccessCode) bool {
+	return slices.Contains([]string{warnDelaySetting, warnDelayRemoving, warnDelayIssuing}, text(c.WarningCode))
+}
+
+// delay is the warning of a code that is not yet as it should be, and since when that is a delay; empty where it is as
+// it should be, or waits for nothing.
+func (t *deviceTx) delay(c *store.AccessCode) (warning, message string, late time.Time) {
+	var since time.Time
 	switch {
 	case !c.IsManaged:
 	case c.RemovingSince != nil:
@@ -165,16 +172,16 @@ func (t *deviceTx) delay(c *store.AccessCode) (warning, message string, since ti
 			warning, message = warnDelayIssuing, "The vendor has not made the code for a while. It is asked further."
 		}
 	}
-	if text(c.WarningCode) == warning {
-		warning = ""
-	}
 	return warning, message, since.Add(t.s.opt.DelayAfter)
 }
 
-// tellDelay warns of a delay, once.
+// tellDelay warns of a delay, once, and of none any more that is over.
 func (t *deviceTx) tellDelay(ctx context.Context, c *store.AccessCode) error {
-	warning, message, since := t.delay(c)
-	if warning == "" || since.After(t.now) {
+	warning, message, late := t.delay(c)
+	if warnsOfDelay(*c) && (text(c.WarningCode) != warning || at(c.WarningAt).Before(late)) {
+		clearWarning(c)
+	}
+	if warning == "" || warning == text(c.WarningCode) || late.After(t.now) {
 		return nil
 	}
 	t.warn(c, warning, message)

@@ -116,7 +116,7 @@ func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w D
 			w.Deadline = earlier(w.Deadline, *tell)
 		}
 		for _, c := range t.codes {
-			if warning, _, late := t.delay(c); warning != "" {
+			if warning, _, late := t.delay(c); warning != "" && warning != text(c.WarningCode) {
 				w.Deadline = earlier(w.Deadline, late)
 			}
 			if offline(*c) {
