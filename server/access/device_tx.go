@@ -140,6 +140,7 @@ func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) 
 	if gen != c.DesiredGen { // changed again meanwhile
 		return nil
 	}
+	c.BlockedGen = 0 // should it be lost, it is to be put back
 	if err := t.confirmed(ctx, c, changedByRequest); err != nil {
 		return err
 	}

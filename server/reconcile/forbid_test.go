@@ -86,3 +86,21 @@ func TestChangeAtTheLockIsWantedOnceModificationIsForbiddenAgainUnlessItIsHidden
 		})
 	}
 }
+
+// A code that was off, which was allowed, and has come back by itself is looked after as any other.
+func TestCodeThatHasComeBackIsPutRightWhenItIsDeletedAgain(t *testing.T) {
+	t.Parallel()
+	b, code := allowing(t)
+	b.read(found("k0", "1111"))
+	back := found("k1", "2580")
+	back.Key = code.ID.String()
+	b.read(back)
+	b.update(access.CodeChange{ID: code.ID.String(), ExternalModificationAllowed: new(false)})
+	if got := b.code(code.ID); got.Status != access.StatusSet || len(got.Warnings) > 0 {
+		t.Fatalf("back it is %s with %v", got.Status, got.Warnings)
+	}
+	b.read(found("k0", "1111"))
+	if w := b.work(code); w.Action != access.Put {
+		t.Errorf("deleted once more it is %s with %v, and there is %q to do", b.code(code.ID).Status, b.code(code.ID).Errors, w.Action)
+	}
+}
