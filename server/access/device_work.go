@@ -224,6 +224,9 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now
 		}
 		return Nothing, c.EndsAt
 	case c.BlockedGen >= c.DesiredGen:
+		if starts := s.startsAsBefore(*c); starts != nil && starts.After(now) {
+			return Nothing, earlier(c.EndsAt, *starts)
+		}
 		return Nothing, c.EndsAt
 	}
 	if when := programAt(*c, caps); when != nil && when.After(now) && c.VendorRef == nil && c.WriteGen == 0 {
@@ -342,6 +345,9 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 		c.Status = string(StatusSet)
 		return t.emitWithPIN(ctx, "access_code.set_on_device", c)
 	}
+	if err := t.begin(ctx, c); err != nil {
+		return err
+	}
 	if c.Status == string(StatusUnknown) { // its device was gone, and is back
 		c.Status = string(StatusSetting)
 		if c.BlockedGen >= c.DesiredGen {
@@ -376,20 +382,4 @@ func (t *deviceTx) expire(ctx context.Context, c *store.AccessCode) error {
 		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 	}
 	return nil
-}
-
-// deviceGone ends what waits for a device that was removed. Its codes stay, so that nothing is lost should
-// it come back, but can be deleted at once.
-func (t *deviceTx) deviceGone(ctx context.Context) error {
-	const message = "The device was removed from its vendor account."
-	for _, c := range append([]*store.AccessCode(nil), t.codes...) {
-		if (c.RemovingSince != nil && !c.InPool) || !c.IsManaged { // a code of the pool is known again, wherever it shows
-			if err := t.gone(ctx, c); err != nil {
-				return err
-			}
-			continue
-		}
-		c.Status, c.AppliedGen, c.WriteAccepted = string(StatusUnknown), 0, false // the rest is needed to know it again
-	}
-	return t.end(ctx, func(store.ActionAttempt) bool { return true }, Failed, "device_removed", message)
 }
