@@ -110,19 +110,18 @@ func (a *Adapter) userTold(n *node, e *wireEvent) {
 	}
 }
 
-// readUsers asks the lock for all users and credentials. The gateway ends its lists where the lock does not answer:
-// what they lack has to be denied by the lock itself.
+// readUsers asks the lock for all users and credentials. What they lack that was there has to be denied by the lock once more.
 func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
-	var users struct {
+	users, err := answered[struct {
 		Users adapter.List[wireUser] `json:"users"`
-	}
-	if err := a.accessControl(ctx, s, n, walkWithin, "get_users", nil, &users); err != nil {
+	}](ctx, a, s, n, walkWithin, "get_users", nil)
+	if err != nil {
 		return err
 	}
-	var credentials struct {
+	credentials, err := answered[struct {
 		Credentials adapter.List[wireCredential] `json:"credentials"`
-	}
-	if err := a.accessControl(ctx, s, n, walkWithin, "get_all_credentials", nil, &credentials); err != nil {
+	}](ctx, a, s, n, walkWithin, "get_all_credentials", nil)
+	if err != nil {
 		return err
 	}
 	byID, others := map[int]wireUser{}, map[int]bool{}
@@ -156,11 +155,6 @@ func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
 			return err
 		}
 	}
-	if len(known) == 0 && len(found) == 0 {
-		if err := a.answers(ctx, s, n, "getUser", 0); err != nil {
-			return err
-		}
-	}
 	for slot, e := range found {
 		a.shown(n, slot, e, true)
 	}
@@ -169,17 +163,13 @@ func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
 
 // readCredential asks the lock for one PIN.
 func (a *Adapter) readCredential(ctx context.Context, s *session, n *node, slot int) error {
-	var got struct {
+	got, err := answered[struct {
 		Credential *wireCredential `json:"credential"`
-	}
-	which := args{"credentialType": credentialPIN, "credentialSlot": slot}
-	if err := a.accessControl(ctx, s, n, radioWithin, "get_credential", which, &got); err != nil {
+	}](ctx, a, s, n, radioWithin, "get_credential", args{"credentialType": credentialPIN, "credentialSlot": slot})
+	if err != nil {
 		return err
 	}
 	if got.Credential == nil || got.Credential.UserID == 0 { // some name a credential of nobody
-		if err := a.answers(ctx, s, n, "getCredential", 0, credentialPIN, slot); err != nil {
-			return err
-		}
 		a.shown(n, slot, entry{}, false)
 		return nil
 	}
@@ -190,20 +180,6 @@ func (a *Adapter) readCredential(ctx context.Context, s *session, n *node, slot 
 		return err
 	}
 	a.shown(n, slot, got.Credential.entry(user.User), true)
-	return nil
-}
-
-// answers fails where the lock gives no answer at all, which the gateway shows as if there were nothing.
-func (a *Adapter) answers(ctx context.Context, s *session, n *node, method string, arguments ...any) error {
-	var got struct {
-		Response json.RawMessage `json:"response"`
-	}
-	if err := a.invoke(ctx, s, n, ccUserCredential, method, arguments, &got); err != nil {
-		return err
-	}
-	if len(got.Response) == 0 {
-		return adapter.Errorf(adapter.Transient, "the lock did not answer for its codes")
-	}
 	return nil
 }
 

@@ -12,6 +12,7 @@
 //   - A write counts once the lock has shown it. Locks refuse a PIN that they have already with nothing but
 //     a notification, which may follow the answer: it is waited for.
 //   - A lock that shows stars instead of PINs has hidden ones, for good.
+//   - What a lock whose users have names has not answered is asked again, and never taken for nothing.
 //   - The identifier of an excluded node is given again, to another lock: whoever had it has left for good. Where
 //     nobody has listened, a node that is no longer there tells, and a serial number that is another one; a lock of
 //     the same model without a serial number cannot be told apart then.
