@@ -1,6 +1,7 @@
 package zwavejs_test
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 
@@ -66,4 +67,32 @@ func TestSlotThatIsNotAnsweredForIsNotFree(t *testing.T) {
 		t.Fatalf("PutCode: %+v, %v", result, err)
 	}
 	h.lives(t, map[int]string{1: "Resident", 2: "Guest"}, map[credential]int{{pinKind, 1}: 1, {pinKind, 2}: 2})
+}
+
+// TestListThatSomebodyDeletesFromIsReadAgain: the lock names the next user, who may have gone when it is asked for him: then
+// the gateway's list ends, too.
+func TestListThatSomebodyDeletesFromIsReadAgain(t *testing.T) {
+	t.Parallel()
+	h, cut := newFamily(), false
+	h.first = func(s *script, command string) string {
+		if command != "get_all_credentials" || cut {
+			return ""
+		}
+		cut = true
+		h.mu.Lock()
+		delete(h.users, 1)
+		delete(h.held, credential{pinKind, 2})
+		list := `{"credentials":[` + h.shown(credential{pinKind, 1}) + `]}`
+		h.mu.Unlock()
+		s.tell(fmt.Sprintf(userEvent, "user deleted", `{"userId":1}`))
+		return list
+	}
+	s := play(t, nil, h.answer)
+	if codes, err := s.adapter.Codes(t.Context(), s.device, true); err != nil || !codes.Stale {
+		t.Fatalf("Codes: %v, %v, stale: %v", names(codes), err, codes.Stale)
+	}
+	codes, err := s.adapter.Codes(t.Context(), s.device, true)
+	if err != nil || codes.Stale || !maps.Equal(names(codes), map[adapter.CodeRef]string{"1": "Cem", "3": "Ben"}) {
+		t.Fatalf("Codes: %v, %v, stale: %v", names(codes), err, codes.Stale)
+	}
 }
