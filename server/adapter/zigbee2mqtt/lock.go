@@ -182,8 +182,9 @@ func (a *Adapter) heardNothing(ctx context.Context, l *lock) {
 	a.turned(l, was)
 }
 
-// published takes in what a lock publishes; with a.mu held.
-func (a *Adapter) published(l *lock, payload []byte) {
+// published takes in what a lock publishes; with a.mu held. What the broker has retained was told at some other time: it
+// says how the lock was last seen, and is neither a sign of life, nor an answer, nor anything that is done now.
+func (a *Adapter) published(l *lock, payload []byte, retained bool) {
 	w, ok := readState(payload)
 	if !ok {
 		return
@@ -196,10 +197,16 @@ func (a *Adapter) published(l *lock, payload []byte) {
 	}
 	before := l.last
 	l.last = w
-	a.reachable(l, nil)
+	if !retained {
+		a.reachable(l, nil)
+	}
 	a.status(l, w)
 	if w.Limits != nil {
 		l.limits(*w.Limits)
+	}
+	if retained {
+		l.jammed = w.stuck
+		return
 	}
 	a.follow(l, w, before)
 	if programmed(w.Action) {
