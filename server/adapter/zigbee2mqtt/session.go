@@ -93,9 +93,13 @@ func (b broker) dial(ctx context.Context) (net.Conn, error) {
 	return b.dialer.DialContext(ctx, "tcp", b.host)
 }
 
-// dialWeb speaks MQTT over WebSocket (MQTT 5, section 6).
+// dialWeb speaks MQTT over WebSocket (MQTT 5, section 6). A connection that comes to nothing is not kept: each try has a
+// transport of its own. The password is the broker's alone: it goes nowhere else.
 func (b broker) dialWeb(ctx context.Context) (net.Conn, error) {
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: b.tls, DialContext: b.dialer.DialContext, MaxResponseHeaderBytes: adapter.AnswerHeader}}
+	client := &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: b.tls, DialContext: b.dialer.DialContext, MaxResponseHeaderBytes: adapter.AnswerHeader, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	conn, response, err := websocket.Dial(ctx, b.scheme+"://"+b.host+b.path, adapter.NewPace().Web(websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mqtt"}})) //nolint:bodyclose // websocket closes it
 	switch {
 	case err != nil && response != nil:
