@@ -327,6 +327,9 @@ func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
 	c.Attempts, c.NextAttemptAt, c.Status = 0, nil, string(status)
 	clearError(c)
+	if t.caps.ProviderPIN { // which comes with another one
+		t.s.setPIN(c, "")
+	}
 	if !wasOn {
 		return nil
 	}

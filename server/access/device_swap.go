@@ -152,12 +152,13 @@ func (t *deviceTx) breaksRing(c *store.AccessCode) bool {
 }
 
 // RecordDeleteStarted says, before a code is taken off its device, whether it still is to leave. Of one that steps aside
-// it notes that this is about to happen: after a crash it is not taken for one that somebody else has deleted.
+// or is put anew it notes that this is about to happen: after a crash it is not taken for one that somebody else has deleted.
 func (s *Service) RecordDeleteStarted(ctx context.Context, h Holder, device uuid.UUID, w CodeWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of a removal", func(t *deviceTx) error {
 		c := t.code(w.ID)
-		still = c != nil && t.leaving(c) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
-		if still && t.aside(c) {
+		anew := c != nil && t.putsAnew(c)
+		still = c != nil && (t.leaving(c) || anew) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
+		if still && (anew || t.aside(c)) {
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, &t.now, false
 			c.Status = string(StatusSetting)
 		}
