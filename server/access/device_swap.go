@@ -152,14 +152,15 @@ func (t *deviceTx) breaksRing(c *store.AccessCode) bool {
 }
 
 // RecordDeleteStarted says, before a code is taken off its device, whether it still is to leave. Of one that is to come back, as it steps
-// aside or its time is ahead, it notes that this is about to happen: after a crash, or where it is to be there after all, it is not taken
-// for one that somebody else has deleted.
+// aside, is put anew, or its time is ahead, it notes that this is about to happen: after a crash, or where it is to be there after all, it
+// is not taken for one that somebody else has deleted.
 func (s *Service) RecordDeleteStarted(ctx context.Context, h Holder, device uuid.UUID, w CodeWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of a removal", func(t *deviceTx) error {
 		c := t.code(w.ID)
-		still = c != nil && t.leaving(c) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
+		anew := c != nil && t.putsAnew(c)
+		still = c != nil && (t.leaving(c) || anew) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
 		if still && c.IsManaged && c.RemovingSince == nil {
-			if t.aside(c) {
+			if anew || t.aside(c) {
 				c.Status = string(StatusSetting)
 			}
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, &t.now, false

@@ -46,7 +46,7 @@ type CodeWork struct {
 	StartsAt, EndsAt *time.Time // where the device is to keep them
 	New              bool       // it takes a place on the device that it does not have yet
 	Leaving          bool       // it is to leave the device, or is about to
-	Aside            bool       // it leaves for a moment only, for others to have its PIN
+	Aside            bool       // it leaves for a moment only: for others to have its PIN, or to be put anew
 }
 
 const (
@@ -162,7 +162,8 @@ func earlier(a *time.Time, b time.Time) *time.Time {
 
 // work says what there is to do about a code now, and when there is something otherwise.
 func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
-	leaving := t.leaving(c)
+	anew := t.putsAnew(c)
+	leaving := t.leaving(c) || anew
 	action, due := t.s.next(c, t.caps, leaving, t.now)
 	switch {
 	case (action == Put || action == Delete) && t.d.SubscriptionMissingAt != nil:
@@ -171,7 +172,7 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 		action = Nothing // looked at again as soon as the PIN is free
 	}
 	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: text(c.VendorRef), Name: text(c.Name), New: c.VendorRef == nil,
-		Leaving: leaving, Aside: leaving && t.aside(c)}
+		Leaving: leaving, Aside: anew || leaving && t.aside(c)}
 	if action == Put {
 		var err error
 		if !t.caps.ProviderPIN { // the vendor keeps the one it has invented
@@ -233,7 +234,7 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now
 		return Nothing, when
 	}
 	switch {
-	case c.WriteGen >= c.DesiredGen && c.WriteAccepted:
+	case c.WriteGen >= c.DesiredGen && (c.WriteAccepted || caps.PutAnew && c.VendorRef != nil):
 		return Await, later(s.poll(c, now))
 	case paused:
 		return Nothing, c.NextAttemptAt
@@ -341,6 +342,7 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 	if c.EndsAt != nil && !c.EndsAt.After(t.now) {
 		return t.expire(ctx, c)
 	}
+	t.retryAnew(c)
 	if c.AppliedGen >= c.DesiredGen && c.Status == string(StatusUnset) && c.StartsAt != nil && !c.StartsAt.After(t.now) {
 		c.Status = string(StatusSet)
 		return t.emitWithPIN(ctx, "access_code.set_on_device", c)
