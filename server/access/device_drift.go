@@ -43,7 +43,8 @@ func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) er
 		return nil // it stands, and was told
 	}
 	r.changed = true
-	if c.ExternalModificationAllowed {
+	stands := r.vendorsPIN(*c, f)
+	if c.ExternalModificationAllowed || stands {
 		if f.PIN != "" {
 			r.s.setPIN(c, f.PIN)
 		}
@@ -53,6 +54,9 @@ func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) er
 		what := "The code was changed at the device, which is allowed: the change stands."
 		if f.Disabled {
 			what = disabledAllowed
+		}
+		if stands {
+			what = "The PIN was changed at the device, whose vendor chooses the PINs: the change stands."
 		}
 		r.warn(c, warnExternal, what)
 		if err := r.confirmed(ctx, c, changedExternally); err != nil {
@@ -64,6 +68,19 @@ func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) er
 		r.dispute(c, "The code was changed at the device.")
 	}
 	return r.emitTrouble(ctx, "access_code.modified_external_to_seam", c)
+}
+
+// vendorsPIN says whether a code is as it should be but for a PIN that nobody can ask for.
+func (r *reading) vendorsPIN(c store.AccessCode, f Found) bool {
+	c.PinMac = r.mac(f.PIN)
+	return r.caps.ProviderPIN && f.PIN != "" && r.same(&c, f)
+}
+
+// forgetPIN forgets, of a code that is not on its device, a PIN that the vendor has chosen: it chooses another.
+func (t *deviceTx) forgetPIN(c *store.AccessCode) {
+	if t.caps.ProviderPIN {
+		t.s.setPIN(c, "")
+	}
 }
 
 // dispute has a code put right that was found otherwise than it had been put: at once, unless that happens again
@@ -93,15 +110,22 @@ func clearWarning(c *store.AccessCode) {
 // vanished deals with a managed code that was taken off the device by somebody else: it is put back, or stays
 // off where that is allowed.
 func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
-	wasOn := c.AppliedGen > 0
+	had := c.AppliedGen
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
-	if !wasOn {
+	t.forgetPIN(c)
+	if had == 0 {
 		return nil
 	}
-	if c.ExternalModificationAllowed {
+	switch {
+	case c.ExternalModificationAllowed && had >= c.DesiredGen:
 		c.BlockedGen, c.Status = c.DesiredGen, string(StatusUnset)
 		t.warn(c, warnExternal, "The code was deleted at the device, which is allowed: it stays off.")
-	} else {
+	case c.ExternalModificationAllowed: // what is wanted now has been asked for since, or was refused
+		c.Status = string(StatusSetting)
+		if c.BlockedGen >= c.DesiredGen {
+			c.Status = string(StatusUnset)
+		}
+	default:
 		c.Status, c.WantedAt = string(StatusSetting), t.now
 		t.dispute(c, "The code was deleted at the device.")
 	}

@@ -91,3 +91,33 @@ func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r store.Device
 	}
 	return tx.GiveUpDeviceRef(ctx, r.DeviceID)
 }
+
+// deviceGone ends what waits for a device that was removed. Its codes stay, so that nothing is lost should it come back, but can be
+// deleted at once. Those that were to leave stay, too, if they may be on it: it may come back with them.
+func (t *deviceTx) deviceGone(ctx context.Context) error {
+	all := func(store.ActionAttempt) bool { return true }
+	const message = "The device was removed from its vendor account."
+	returns := t.d.VendorRef != givenUp(t.d.DeviceID)
+	if returns {
+		if err := t.end(ctx, all, Failed, "device_removed", message); err != nil {
+			return err
+		}
+	}
+	for _, c := range append([]*store.AccessCode(nil), t.codes...) {
+		stays := c.InPool || c.RemovingSince == nil || returns && (c.VendorRef != nil || c.WriteGen > 0)
+		if !c.IsManaged || !stays { // a code of the pool is known again, wherever it shows
+			if err := t.gone(ctx, c); err != nil {
+				return err
+			}
+			continue
+		}
+		c.WriteAccepted = false // the rest is needed to know it again
+		if c.RemovingSince == nil || c.InPool {
+			c.Status, c.AppliedGen = string(StatusUnknown), 0
+		}
+	}
+	return t.end(ctx, all, Failed, "device_removed", message)
+}
+
+// givenUp is the reference of a device that has left for good (GiveUpDeviceRef).
+func givenUp(id uuid.UUID) string { return "left/" + id.String() }

@@ -151,15 +151,19 @@ func (t *deviceTx) breaksRing(c *store.AccessCode) bool {
 	return false
 }
 
-// RecordDeleteStarted says, before a code is taken off its device, whether it still is to leave. Of one that steps aside
-// it notes that this is about to happen: after a crash it is not taken for one that somebody else has deleted.
+// RecordDeleteStarted says, before a code is taken off its device, whether it still is to leave. Of one that is to come back, as it steps
+// aside, is put anew, or its time is ahead, it notes that this is about to happen: after a crash, or where it is to be there after all, it
+// is not taken for one that somebody else has deleted.
 func (s *Service) RecordDeleteStarted(ctx context.Context, h Holder, device uuid.UUID, w CodeWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of a removal", func(t *deviceTx) error {
 		c := t.code(w.ID)
-		still = c != nil && t.leaving(c) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
-		if still && t.aside(c) {
+		anew := c != nil && t.putsAnew(c)
+		still = c != nil && (t.leaving(c) || anew) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
+		if still && c.IsManaged && c.RemovingSince == nil {
+			if anew || t.aside(c) {
+				c.Status = string(StatusSetting)
+			}
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, &t.now, false
-			c.Status = string(StatusSetting)
 		}
 		return nil
 	})

@@ -166,6 +166,7 @@ type Failure struct {
 	Message     string        // for people; carries no PIN
 	RetryAfter  time.Duration // not before then; 0 where unknown
 	ConflictRef string        // Duplicate: the code on the device that has the PIN, where known
+	Unsure      bool          // nobody knows whether the device has done it
 }
 
 // FailureClass sorts failures by what they mean for the code.
@@ -210,8 +211,8 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 			return nil
 		}
 		c.BlockedGen = gen
-		if c.AppliedGen == 0 {
-			c.Status = string(StatusUnset)
+		if err := t.stand(c); err != nil {
+			return err
 		}
 		first := text(c.ErrorCode) != code
 		t.setError(c, code, f.Message, t.codeByRef(f.ConflictRef))

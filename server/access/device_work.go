@@ -47,7 +47,7 @@ type CodeWork struct {
 	NoPastStart      bool       // the device takes no StartsAt that is past
 	New              bool       // it takes a place on the device that it does not have yet
 	Leaving          bool       // it is to leave the device, or is about to
-	Aside            bool       // it leaves for a moment only, for others to have its PIN
+	Aside            bool       // it leaves for a moment only: for others to have its PIN, or to be put anew
 }
 
 const (
@@ -163,7 +163,8 @@ func earlier(a *time.Time, b time.Time) *time.Time {
 
 // work says what there is to do about a code now, and when there is something otherwise.
 func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
-	leaving := t.leaving(c)
+	anew := t.putsAnew(c)
+	leaving := t.leaving(c) || anew
 	action, due := t.s.next(c, t.caps, leaving, t.now)
 	switch {
 	case (action == Put || action == Delete) && t.d.SubscriptionMissingAt != nil:
@@ -172,7 +173,7 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 		action = Nothing // looked at again as soon as the PIN is free
 	}
 	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: text(c.VendorRef), Name: text(c.Name), New: c.VendorRef == nil,
-		Leaving: leaving, Aside: leaving && t.aside(c)}
+		Leaving: leaving, Aside: anew || leaving && t.aside(c)}
 	if action == Put {
 		var err error
 		if !t.caps.ProviderPIN { // the vendor keeps the one it has invented
@@ -223,13 +224,16 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now
 		}
 		return Nothing, c.EndsAt
 	case c.BlockedGen >= c.DesiredGen:
+		if starts := s.startsAsBefore(*c); starts != nil && starts.After(now) {
+			return Nothing, earlier(c.EndsAt, *starts)
+		}
 		return Nothing, c.EndsAt
 	}
 	if when := programAt(*c, caps); when != nil && when.After(now) && c.VendorRef == nil && c.WriteGen == 0 {
 		return Nothing, when
 	}
 	switch {
-	case c.WriteGen >= c.DesiredGen && c.WriteAccepted:
+	case c.WriteGen >= c.DesiredGen && (c.WriteAccepted || caps.PutAnew && c.VendorRef != nil):
 		return Await, later(s.poll(c, now))
 	case paused:
 		return Nothing, c.NextAttemptAt
@@ -337,9 +341,13 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 	if c.EndsAt != nil && !c.EndsAt.After(t.now) {
 		return t.expire(ctx, c)
 	}
+	t.retryAnew(c)
 	if c.AppliedGen >= c.DesiredGen && c.Status == string(StatusUnset) && c.StartsAt != nil && !c.StartsAt.After(t.now) {
 		c.Status = string(StatusSet)
 		return t.emitWithPIN(ctx, "access_code.set_on_device", c)
+	}
+	if err := t.begin(ctx, c); err != nil {
+		return err
 	}
 	if c.Status == string(StatusUnknown) { // its device was gone, and is back
 		c.Status = string(StatusSetting)
@@ -375,20 +383,4 @@ func (t *deviceTx) expire(ctx context.Context, c *store.AccessCode) error {
 		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 	}
 	return nil
-}
-
-// deviceGone ends what waits for a device that was removed. Its codes stay, so that nothing is lost should
-// it come back, but can be deleted at once.
-func (t *deviceTx) deviceGone(ctx context.Context) error {
-	const message = "The device was removed from its vendor account."
-	for _, c := range append([]*store.AccessCode(nil), t.codes...) {
-		if (c.RemovingSince != nil && !c.InPool) || !c.IsManaged { // a code of the pool is known again, wherever it shows
-			if err := t.gone(ctx, c); err != nil {
-				return err
-			}
-			continue
-		}
-		c.Status, c.AppliedGen, c.WriteAccepted = string(StatusUnknown), 0, false // the rest is needed to know it again
-	}
-	return t.end(ctx, func(store.ActionAttempt) bool { return true }, Failed, "device_removed", message)
 }

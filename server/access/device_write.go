@@ -104,7 +104,7 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 			}
 			c.VendorRef = &o.Ref
 		}
-		if o.PIN != "" && c.PinMac == nil {
+		if o.PIN != "" && (c.PinMac == nil || t.caps.ProviderPIN) {
 			t.s.setPIN(c, o.PIN)
 		}
 		if c.RemovingSince != nil {
@@ -168,7 +168,11 @@ func (s *Service) RecordDelete(ctx context.Context, h Holder, device uuid.UUID, 
 // failedToRemove records that a removal came to nothing. A code that cannot be removed is not given up,
 // unless the vendor does not let codes of others be removed at all.
 func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Failure) error {
-	c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+	if f.Unsure && t.aside(c) { // it may have left by us: that is to be seen by what was noted before
+		c.WriteAccepted = false
+	} else {
+		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+	}
 	if f.Class == FailedUnsupported && !c.IsManaged {
 		c.RemovingSince, c.Status = nil, string(StatusSet)
 		return t.end(ctx, func(a store.ActionAttempt) bool {

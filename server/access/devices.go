@@ -56,6 +56,7 @@ type Capabilities struct {
 	OfflineCodes    bool          `json:"offline_codes,omitempty"`
 	ListCodes       bool          `json:"list_codes,omitempty"`
 	DeleteUnmanaged bool          `json:"delete_unmanaged,omitempty"`
+	PutAnew         bool          `json:"put_anew,omitempty"` // a code on it is changed by taking it off and putting another
 	PINVisible      bool          `json:"pin_visible,omitempty"`
 	ProviderPIN     bool          `json:"provider_pin,omitempty"` // the vendor chooses the PIN
 	NativeSchedule  bool          `json:"native_schedule,omitempty"`

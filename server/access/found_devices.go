@@ -220,6 +220,8 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device
 		return s.wakeDevice(ctx, tx, r.DeviceID, true)
 	case was.RemovedAt != nil || was.Online != r.Online: // nobody knows what happened to it meanwhile
 		return s.wakeDevice(ctx, tx, r.DeviceID, true)
+	case foundCapabilities(was).PutAnew != f.Capabilities.PutAnew: // a change that was refused can be made
+		return s.wakeDevice(ctx, tx, r.DeviceID, false)
 	case lockedAt != was.LockedChangedAt: // should nobody tell of that, it does
 		return s.wakeDevice(ctx, tx, r.DeviceID, false)
 	}

@@ -81,7 +81,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 // describe puts an adapter's device into the words of package access.
 func describe(d adapter.Device, simulated bool) access.FoundDevice {
 	c := access.Capabilities{Lock: d.Caps.Lock, Unlock: d.Caps.Unlock, AutoLock: d.Caps.AutoLock, Hub: d.Caps.Hub, Subscription: d.Caps.Subscription, OnlineCodes: d.Caps.OnlineCodes, OfflineCodes: d.Caps.OfflineCodes,
-		ListCodes: d.Caps.ListCodes, DeleteUnmanaged: d.Caps.DeleteUnmanaged, PINVisible: d.Caps.PINVisible,
+		ListCodes: d.Caps.ListCodes, DeleteUnmanaged: d.Caps.DeleteUnmanaged, PutAnew: d.Caps.OnlineCodes && !d.Caps.ModifyInPlace, PINVisible: d.Caps.PINVisible,
 		ProviderPIN: d.Caps.ProviderPIN, NativeSchedule: d.Caps.NativeSchedule, Convertible: d.Caps.Convert == adapter.ConvertAdopt,
 		CodeLengths: d.Caps.CodeLengths, MaxCodes: d.Caps.MaxCodes, Simulated: simulated, WriteGap: d.Caps.MinGap}
 	for _, k := range d.Caps.Constraints {

@@ -125,5 +125,6 @@ func fail(err error) *access.Failure {
 	if !ok {
 		class = access.FailedForNow
 	}
-	return &access.Failure{Class: class, Message: e.Message, RetryAfter: e.RetryAfter, ConflictRef: string(e.Conflict)}
+	return &access.Failure{Class: class, Message: e.Message, RetryAfter: e.RetryAfter, ConflictRef: string(e.Conflict),
+		Unsure: e.Class == adapter.Unconfirmed}
 }

@@ -118,3 +118,45 @@ func TestAPlaceBelongsToWhoeverWroteThereLast(t *testing.T) {
 		t.Errorf("the first is %s, the second %s", a.Status, z.Status)
 	}
 }
+
+// A lock that leaves its account for a while comes back with the codes that it has: one that was to leave leaves then.
+func TestRemovalIsNotForgottenWhileItsDeviceIsAway(t *testing.T) {
+	t.Parallel()
+	for name, forGood := range map[string]bool{"for a while": false, "for good": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := hand(t, options{profile: "smartthings"})
+			c := b.on("2580", "k1")
+			a := b.deleteCode(c)
+			device, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+			b.must(err)
+			b.must(b.access.RecordRemoved(t.Context(), holder{}, b.id(), forGood))
+			b.look()
+			a, err = b.access.GetAttempt(t.Context(), b.p, a.ID.String())
+			b.must(err)
+			if forGood {
+				var left int
+				b.must(b.db.Pool.QueryRow(t.Context(), "select count(*) from access_codes").Scan(&left))
+				if a.Status != access.Succeeded || left != 0 {
+					t.Errorf("the removal is %s, and %d codes are left", a.Status, left)
+				}
+				return
+			}
+			if a.Status != access.Failed || a.ErrorType != "device_removed" {
+				t.Errorf("the removal is %s (%s)", a.Status, a.ErrorType)
+			}
+			b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{
+				{Ref: device.Ref, Name: "Door", Type: device.Type, Provider: device.Provider, Online: true, Capabilities: device.Capabilities}}))
+			b.read(found("k1", "2580"))
+			w := b.work(c)
+			if w.Action != access.Delete || w.Ref != "k1" || len(b.unmanaged()) > 0 {
+				t.Fatalf("there is %q of %q to do, beside %d unmanaged codes", w.Action, w.Ref, len(b.unmanaged()))
+			}
+			b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, true, nil))
+			b.read()
+			if len(b.managed()) != 0 {
+				t.Error("it is still there")
+			}
+		})
+	}
+}

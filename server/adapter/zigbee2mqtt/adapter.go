@@ -180,10 +180,11 @@ func (a *Adapter) wake() {
 	a.changed = make(chan struct{})
 }
 
-// forget makes all slots be read again, because nobody knows what happened; with a.mu held.
+// forget makes all slots be read again, and how many there are, because nobody knows what happened; with a.mu held.
 func (a *Adapter) forget() {
 	for _, l := range a.locks {
 		l.forget()
+		l.anew()
 	}
 }
 

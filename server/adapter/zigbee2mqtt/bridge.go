@@ -100,7 +100,7 @@ func (a *Adapter) receive(topic string, payload []byte, retained bool) {
 		if name, ok := strings.CutSuffix(topic, "/availability"); ok {
 			a.reached(name, payload)
 		} else if l := a.named(topic); l != nil && len(payload) > 0 && len(payload) <= mostState {
-			a.published(l, payload)
+			a.published(l, payload, retained)
 		}
 	}
 }

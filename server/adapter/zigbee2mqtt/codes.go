@@ -77,7 +77,7 @@ func (a *Adapter) readAll(ctx context.Context, l *lock) error {
 		case err == nil:
 		case adapter.ClassOf(err) == adapter.Full: // it has fewer than it is taken to have
 			a.mu.Lock()
-			l.slots = n
+			l.slots, l.ends, l.told = n, n, false
 			a.mu.Unlock()
 		default:
 			return err
@@ -95,8 +95,17 @@ func (l *lock) unread() int {
 	return 0
 }
 
-// readSlot asks the lock for one slot. It is called in turn.
-func (a *Adapter) readSlot(ctx context.Context, l *lock, n int) (got slot, err error) {
+// readSlot asks the lock for one slot. It is called in turn. That there is none is believed when it is said once more:
+// Zigbee2MQTT logs neither whose command was about a slot that is none, nor which that was.
+func (a *Adapter) readSlot(ctx context.Context, l *lock, n int) (slot, error) {
+	got, err := a.askSlot(ctx, l, n)
+	if adapter.ClassOf(err) == adapter.Full {
+		got, err = a.askSlot(ctx, l, n)
+	}
+	return got, err
+}
+
+func (a *Adapter) askSlot(ctx context.Context, l *lock, n int) (got slot, err error) {
 	err = a.command(ctx, l, "get", map[string]any{"pin_code": map[string]any{"user": n}}, answerWithin, func(w, before *wireState) verdict {
 		s, ok := w.slot(n, l.visible)
 		if !ok {
@@ -310,7 +319,8 @@ func (l *lock) refuses(pin string) (again bool) {
 	return again
 }
 
-// set tells the lock what to have in a slot, nil: nothing. That nothing is heard of it is no error.
+// set tells the lock what to have in a slot, nil: nothing. That nothing is heard of it is no error, nor that somebody's
+// command was about a slot that is none: whose it was shows when the slot is asked for.
 func (a *Adapter) set(ctx context.Context, l *lock, n int, pin any) error {
 	a.mu.Lock()
 	l.ours[n] = time.Now()
@@ -324,7 +334,7 @@ func (a *Adapter) set(ctx context.Context, l *lock, n int, pin any) error {
 			}
 			return isNone
 		})
-	if errors.Is(err, errNoAnswer) && ctx.Err() == nil {
+	if (errors.Is(err, errNoAnswer) || adapter.ClassOf(err) == adapter.Full) && ctx.Err() == nil {
 		return nil
 	}
 	return late(ctx, err, adapter.Unconfirmed)
@@ -372,13 +382,13 @@ func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef, code
 	}
 	defer release()
 	a.mu.Lock()
-	n := l.slotOf(code)
-	r, known := l.read[n]
+	n := numberOf(code)
+	absent := l.lacks(n)
 	a.mu.Unlock()
-	if n == 0 || (known && r.free()) {
+	if absent {
 		return adapter.Confirmed, nil
 	}
-	if err := a.clear(ctx, l, n); err != nil {
+	if err := a.clear(ctx, l, n); err != nil && adapter.ClassOf(err) != adapter.Full { // then it has no such place
 		return "", err
 	}
 	return adapter.Confirmed, nil

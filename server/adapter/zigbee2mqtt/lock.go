@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"maps"
 	"math"
 	"strconv"
@@ -33,8 +32,10 @@ type lock struct {
 	battery   *float64 // 0 to 1
 	jammed    bool
 
-	learned        bool // what follows was asked for
+	learned        bool // what follows was asked for, since we are connected
 	slots          int  // from 0 on
+	told           bool // the lock itself has said that it has so many
+	ends           int  // the first slot that Zigbee2MQTT says it has not, since we are connected; 0: it has not said so
 	minPIN, maxPIN int
 
 	last    *wireState                 // the last message
@@ -181,8 +182,9 @@ func (a *Adapter) heardNothing(ctx context.Context, l *lock) {
 	a.turned(l, was)
 }
 
-// published takes in what a lock publishes; with a.mu held.
-func (a *Adapter) published(l *lock, payload []byte) {
+// published takes in what a lock publishes; with a.mu held. What the broker has retained was told at some other time: it
+// says how the lock was last seen, and is neither a sign of life, nor an answer, nor anything that is done now.
+func (a *Adapter) published(l *lock, payload []byte, retained bool) {
 	w, ok := readState(payload)
 	if !ok {
 		return
@@ -195,10 +197,16 @@ func (a *Adapter) published(l *lock, payload []byte) {
 	}
 	before := l.last
 	l.last = w
-	a.reachable(l, nil)
+	if !retained {
+		a.reachable(l, nil)
+	}
 	a.status(l, w)
 	if w.Limits != nil {
 		l.limits(*w.Limits)
+	}
+	if retained {
+		l.jammed = w.stuck
+		return
 	}
 	a.follow(l, w, before)
 	if programmed(w.Action) {
@@ -275,15 +283,6 @@ func (a *Adapter) status(l *lock, w *wireState) {
 	}
 }
 
-func (l *lock) limits(w wireLimits) {
-	if n := w.Users; n > 1 {
-		l.slots = min(n, mostSlots)
-	}
-	if least, most := w.MinPIN, w.MaxPIN; least > 0 && most >= least && most <= 16 {
-		l.minPIN, l.maxPIN = least, most
-	}
-}
-
 // ownFor is how long the lock's word of a change is taken to be about our own write.
 const ownFor = 5 * time.Second
 
@@ -312,8 +311,17 @@ func refOf(n int) adapter.CodeRef { return adapter.CodeRef(strconv.Itoa(n)) }
 
 // slotOf is the slot of a code's reference, 0 where there is none.
 func (l *lock) slotOf(ref adapter.CodeRef) int {
+	n := numberOf(ref)
+	if n >= l.slots {
+		return 0
+	}
+	return n
+}
+
+// numberOf is the slot of a code's reference, whether a lock has it or not; 0: it is none.
+func numberOf(ref adapter.CodeRef) int {
 	n, err := strconv.Atoi(string(ref))
-	if err != nil || n < 1 || n >= l.slots {
+	if err != nil || n < 1 || n >= mostSlots {
 		return 0
 	}
 	return n
@@ -322,61 +330,6 @@ func (l *lock) slotOf(ref adapter.CodeRef) int {
 // fingerprint tells the PINs that we put apart, where the lock does not show them.
 func (l *lock) fingerprint(pin string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(string(l.ref) + "/" + pin))
-}
-
-// learn asks the lock, once, how many slots it has and how long PINs may be. What it does not tell stays as usual.
-func (a *Adapter) learn(ctx context.Context, l *lock) {
-	a.mu.Lock()
-	learned := l.learned || !l.online() || !l.codes()
-	a.mu.Unlock()
-	if learned {
-		return
-	}
-	release, err := l.begin(ctx)
-	if err != nil {
-		return
-	}
-	defer release()
-	a.mu.Lock()
-	learned = l.learned
-	a.mu.Unlock()
-	if learned {
-		return
-	}
-	f, err := a.exactly(ctx, l, generalFrame, "read", []map[string]int{{"attrId": mostPINUsers}, {"attrId": longestPIN}, {"attrId": shortestPIN}})
-	if limits, ok := f.limits(); err == nil && ok {
-		a.mu.Lock()
-		l.limits(limits)
-		l.learned = true
-		a.mu.Unlock()
-		return
-	}
-	if err != nil && !errors.Is(err, errPlain) {
-		a.log.Debug("a lock has not told its limits", "lock", l.ref, "error", err)
-		return
-	}
-	err = a.command(ctx, l, "set", map[string]any{"read": map[string]any{
-		"cluster": doorLock, "attributes": []string{"numOfPinUsersSupported", "minPinLen", "maxPinLen"}, "state_property": limitsProperty,
-	}}, answerWithin, func(w, before *wireState) verdict {
-		switch {
-		case w.Limits == nil:
-			return isNone
-		case before != nil && before.Limits == nil:
-			return isAnswer
-		}
-		// They were asked for before. The answer must not be taken for that of the next question.
-		return mayBe
-	})
-	if errors.Is(err, errNoAnswer) && a.alive(ctx) == nil {
-		a.heardNothing(ctx, l)
-	}
-	if err != nil && adapter.ClassOf(err).Retryable() {
-		a.log.Debug("a lock has not told its limits", "lock", l.ref, "error", err)
-		return
-	}
-	a.mu.Lock()
-	l.learned = true
-	a.mu.Unlock()
 }
 
 // operationID is the same for all who hear of an operation; empty where nothing in the message is its own.

@@ -73,10 +73,10 @@ func converse(ctx context.Context, c Config, b broker, inner net.Conn, receive f
 		conn.Close() //nolint:errcheck // the first error counts
 		return nil, refused(b, ack, err)
 	}
-	_, err = s.client.Subscribe(ctx, &paho.Subscribe{Subscriptions: []paho.SubscribeOptions{{Topic: c.Topic + "/#", QoS: 1, NoLocal: true}}})
+	subscribed, err := s.client.Subscribe(ctx, &paho.Subscribe{Subscriptions: []paho.SubscribeOptions{{Topic: c.Topic + "/#", QoS: 1, NoLocal: true}}})
 	if err != nil {
 		s.close()
-		return nil, adapter.Errorf(adapter.AuthRevoked, "the broker does not let the user read %s/#: allow that in its access rules", c.Topic)
+		return nil, unsubscribed(b, c.Topic, subscribed)
 	}
 	return s, nil
 }
@@ -93,9 +93,13 @@ func (b broker) dial(ctx context.Context) (net.Conn, error) {
 	return b.dialer.DialContext(ctx, "tcp", b.host)
 }
 
-// dialWeb speaks MQTT over WebSocket (MQTT 5, section 6).
+// dialWeb speaks MQTT over WebSocket (MQTT 5, section 6). A connection that comes to nothing is not kept: each try has a
+// transport of its own. The password is the broker's alone: it goes nowhere else.
 func (b broker) dialWeb(ctx context.Context) (net.Conn, error) {
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: b.tls, DialContext: b.dialer.DialContext, MaxResponseHeaderBytes: adapter.AnswerHeader}}
+	client := &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: b.tls, DialContext: b.dialer.DialContext, MaxResponseHeaderBytes: adapter.AnswerHeader, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	conn, response, err := websocket.Dial(ctx, b.scheme+"://"+b.host+b.path, adapter.NewPace().Web(websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"mqtt"}})) //nolint:bodyclose // websocket closes it
 	switch {
 	case err != nil && response != nil:
@@ -182,6 +186,20 @@ func refused(b broker, ack *paho.Connack, err error) error {
 		return adapter.Errorf(adapter.NotSupported, "the MQTT broker %s does not speak MQTT 5; Mosquitto does from 1.6 on", b.host)
 	}
 	return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s refuses the connection (reason %d)", b.host, ack.ReasonCode)
+}
+
+// unsubscribed is why the broker, whose answer is nil where there was none, does not tell what is published. The codes are
+// those of MQTT 5, section 3.9.3: one that does not wish to say why it refuses says that something is wrong.
+func unsubscribed(b broker, topic string, ack *paho.Suback) error {
+	if ack == nil || len(ack.Reasons) == 0 {
+		return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s has taken the connection, but does not answer any more: it hangs or restarts", b.host)
+	}
+	switch reason := ack.Reasons[0]; reason {
+	case packets.SubackNotauthorized, packets.SubackUnspecifiederror:
+		return adapter.Errorf(adapter.AuthRevoked, "the broker does not let the user read %s/#: allow that in its access rules", topic)
+	default:
+		return adapter.Errorf(adapter.GatewayDown, "the MQTT broker %s cannot tell what is published below %s (reason %d)", b.host, topic, reason)
+	}
 }
 
 // end notes why the connection is over.

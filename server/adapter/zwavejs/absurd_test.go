@@ -52,6 +52,9 @@ func TestGatewayThatTellsAbsurdities(t *testing.T) {
 		"a code that was removed": node + `"notification","args":{"type":6,"event":13,"parameters":{"userId":1}}}}`,
 		"all codes were removed":  node + `"notification","args":{"type":6,"event":12}}}`,
 		"a credential":            node + `"credential added","args":{"userId":1,"credentialType":1,"credentialSlot":1,"data":"864209"}}}`,
+		"a card":                  node + `"credential added","args":{"userId":1,"credentialType":3,"credentialSlot":1}}}`,
+		"a code that has gone":    node + `"credential deleted","args":{"userId":1,"credentialType":1,"credentialSlot":1}}}`,
+		"a user who has gone":     node + `"user deleted","args":{"userId":1}}}`,
 		"a user":                  node + `"user modified","args":{"userId":1,"userName":"Guest","userType":0,"active":true}}}`,
 		"a dead one":              node + `"dead"}}`,
 	} {

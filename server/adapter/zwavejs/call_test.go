@@ -3,10 +3,13 @@ package zwavejs
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
@@ -104,6 +107,58 @@ func TestACallIsAnsweredAlsoWhenTheConnectionEndsMeanwhile(t *testing.T) {
 		t.Error(err)
 	}
 	<-read
+}
+
+// A gateway that takes nothing any more, and goes on telling, is alive for all that it answers no ping: a command that it does not
+// take says so, and keeps nobody for longer.
+func TestACommandThatIsNotTakenEndsTheConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		told := make(chan struct{})
+		defer func() { <-told }()
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer close(told)
+			conn, err := websocket.Accept(w, r, nil)
+			if err != nil {
+				return
+			}
+			defer conn.CloseNow()
+			for frame := `{"type":"version","maxSchemaVersion":44}`; conn.Write(context.WithoutCancel(r.Context()), websocket.MessageText, []byte(frame)) == nil; {
+				time.Sleep(time.Second)
+				frame = `{"type":"event","event":{}}`
+			}
+		})}
+		go server.Serve(&listening{conn: theirs, closed: make(chan struct{})})
+		defer server.Close()
+		s, err := gateway{url: "ws://gateway", http: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ours, nil }}}}.dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var parts sync.WaitGroup
+		defer parts.Wait()
+		parts.Go(func() { s.end(s.read(ctx, func(*wireEvent) {})) })
+		parts.Go(func() { _ = s.alive(ctx) })
+		called := make(chan error, 1)
+		begin := time.Now()
+		go func() { called <- s.call(ctx, "node.ping", nil, nil) }()
+		select {
+		case err := <-called:
+			if took := time.Since(begin); adapter.ClassOf(err) != adapter.Unconfirmed || took > writeWithin {
+				t.Errorf("after %s: %v", took, err)
+			}
+			if err := s.call(ctx, "node.ping", nil, nil); adapter.ClassOf(err) != adapter.GatewayDown && adapter.ClassOf(err) != adapter.Unconfirmed {
+				t.Errorf("the next: %v", err)
+			}
+		case <-time.After(10 * time.Minute):
+			t.Error("it is still being written")
+			_ = s.conn.CloseNow()
+			<-called
+		}
+		cancel()
+	})
 }
 
 // ends is a result with which the connection ends.

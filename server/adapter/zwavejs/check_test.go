@@ -1,10 +1,12 @@
 package zwavejs_test
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -73,5 +75,26 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 				t.Fatal("the error holds the password")
 			}
 		})
+	}
+}
+
+// TestRefusedConnectionLeavesNothingOpen: each would otherwise leave a connection with two goroutines, for as long as the gateway
+// leaves it open.
+func TestRefusedConnectionLeavesNothingOpen(t *testing.T) {
+	t.Parallel()
+	closed := make(chan struct{}, 1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	failsAs(t, zwavejs.Check(t.Context(), zwavejs.Config{URL: "ws://" + server.Listener.Addr().String()}), adapter.AuthRevoked)
+	select {
+	case <-closed:
+	case <-time.After(within):
+		t.Fatalf("its connection is still open after %s", within)
 	}
 }

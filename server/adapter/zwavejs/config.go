@@ -56,7 +56,9 @@ func (c Config) gateway() (gateway, error) {
 			return gateway{}, adapter.Errorf(adapter.Invalid, "the gateway's CA is not a certificate in PEM")
 		}
 	}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: dialWithin, MaxResponseHeaderBytes: adapter.AnswerHeader}
+	// A connection is no WebSocket's only where that was refused: it would be kept, and never used again.
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: dialWithin, MaxResponseHeaderBytes: adapter.AnswerHeader,
+		DisableKeepAlives: true}
 	if c.Control != nil {
 		transport.Proxy, transport.DialContext = nil, (&net.Dialer{Timeout: dialWithin, Control: c.Control}).DialContext
 	}

@@ -91,7 +91,7 @@ func (a *Adapter) told(n *node, e *wireEvent) {
 		}
 	case "credential added", "credential modified", "credential deleted":
 		a.credentialTold(n, e)
-	case "user added", "user modified":
+	case "user added", "user modified", "user deleted":
 		a.userTold(n, e)
 	case "notification":
 		a.notificationTold(n, e)
@@ -179,17 +179,30 @@ func (v wireValue) change() (c change, ok bool) {
 // credentialTold is User Credential's way of telling of a code.
 func (a *Adapter) credentialTold(n *node, e *wireEvent) {
 	var args struct {
+		User int             `json:"userId"`
 		Type int             `json:"credentialType"`
 		Slot int             `json:"credentialSlot"`
 		Data json.RawMessage `json:"data"`
 	}
-	if !n.named() || json.Unmarshal(e.Args, &args) != nil || args.Type != credentialPIN || !slotIn(args.Slot) {
+	if !n.named() || json.Unmarshal(e.Args, &args) != nil {
+		return
+	}
+	deleted := e.Name == "credential deleted"
+	if deleted {
+		a.deletionTold(n, args.Slot == 0) // of all kinds, where none is named
+	}
+	if args.Type != credentialPIN || !slotIn(args.Slot) {
+		if !deleted {
+			a.mu.Lock()
+			n.codes.meetOther(args.User)
+			a.mu.Unlock()
+		}
 		return
 	}
 	c := change{slot: args.Slot}
 	pin, shown := pinIn(args.Data)
 	switch {
-	case e.Name == "credential deleted":
+	case deleted:
 		occupied := false
 		c.occupied = &occupied
 	case shown && pin != "":

@@ -37,6 +37,14 @@ type command struct {
 	Name   string `json:"command"`
 	Method string `json:"methodName"`
 	Args   []any  `json:"args"`
+
+	User       int    `json:"userId"`
+	Kind       int    `json:"credentialType"`
+	Credential int    `json:"credentialSlot"`
+	Data       string `json:"data"`
+	Options    struct {
+		Name string `json:"userName"`
+	} `json:"options"`
 }
 
 func (c command) slot() int {

@@ -23,7 +23,8 @@ type memory struct {
 	all     bool              // every slot is in doubt
 	doubts  map[int]bool      // slots that are
 	slots   map[int]entry     // those that are occupied
-	others  map[int]bool      // User Credential: users that hold something else than a PIN; User Code: slots that are none
+	others  map[int]bool      // User Credential: users that have no PIN, or something else besides; User Code: slots that are none
+	made    map[int]bool      // User Credential: users that were made from here, or may have been, and have shown no PIN yet
 	keys    map[string]put    // codes that were put from here, by their idempotency key
 	pending map[int]entry     // what is being written
 	writes  map[int]time.Time // when slots were last written from here
@@ -103,7 +104,7 @@ func (m *memory) begin(slot int) {
 	}
 	m.reading[slot] = true
 	if slot == 0 {
-		m.all, m.doubts = false, nil // what is told from now on is told of what was not read yet
+		m.all, m.doubts, m.others = false, nil, nil // what is told from now on is told of what was not read yet
 		return
 	}
 	delete(m.doubts, slot)
@@ -117,6 +118,7 @@ func (m *memory) shown(slot int, e entry, occupied bool) {
 	delete(m.slots, slot)
 	if occupied {
 		m.slots[slot] = e
+		delete(m.made, e.user)
 	}
 }
 
@@ -170,15 +172,48 @@ func (m *memory) occupied() []int { return slices.Sorted(maps.Keys(m.slots)) }
 // taken says whether a new code cannot go into the slot: it is in use, or a user of that number holds something
 // else.
 func (m *memory) taken(slot int) bool {
-	if _, ok := m.slots[slot]; ok || m.others[slot] {
-		return true
-	}
+	_, ok := m.slots[slot]
+	return ok || m.others[slot] || m.hasPIN(slot)
+}
+
+// hasPIN says whether a PIN is known of a user.
+func (m *memory) hasPIN(user int) bool {
 	for _, e := range m.slots {
-		if e.user == slot {
+		if e.user == user {
 			return true
 		}
 	}
 	return false
+}
+
+// making notes that a user is about to be made, and says whether that was tried before.
+func (m *memory) making(user int) (before bool) {
+	before = m.made[user]
+	if m.made == nil {
+		m.made = map[int]bool{}
+	}
+	m.made[user] = true
+	return before
+}
+
+// meet takes in that a user is there, or has gone.
+func (m *memory) meet(user int, there bool) {
+	switch {
+	case !slotIn(user):
+	case !there:
+		m.bar(user, false)
+		delete(m.made, user)
+	case !m.made[user] && !m.hasPIN(user):
+		m.bar(user, true)
+	}
+}
+
+// meetOther takes in that a user has something else than a PIN, or is somebody else's.
+func (m *memory) meetOther(user int) {
+	if slotIn(user) {
+		m.bar(user, true)
+		delete(m.made, user)
+	}
 }
 
 // bar notes whether a slot cannot be used at all.

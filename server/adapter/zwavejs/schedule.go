@@ -27,8 +27,16 @@ func (a *Adapter) acceptableTime(n *node, spec adapter.CodeSpec) error {
 		return adapter.Errorf(adapter.Invalid, "the lock needs both ends of a time frame")
 	case !spec.EndsAt.After(*spec.StartsAt):
 		return adapter.Errorf(adapter.Invalid, "the time frame ends before it starts")
-	case spec.StartsAt.Second() != 0 || spec.EndsAt.Second() != 0:
-		return adapter.Errorf(adapter.Invalid, "the lock keeps whole minutes; a time frame has to start and end with second 0")
+	}
+	for _, at := range []time.Time{*spec.StartsAt, *spec.EndsAt} {
+		local := at.In(a.zone)
+		switch {
+		case !at.Truncate(time.Minute).Equal(at):
+			return adapter.Errorf(adapter.Invalid, "the lock keeps whole minutes; a time frame has to start and end with second 0")
+		case !time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), 0, 0, a.zone).Equal(at):
+			return adapter.Errorf(adapter.Invalid, "the lock's clock shows %s twice that night, as it is put back, and would take the other one; choose another time",
+				local.Format("15:04"))
+		}
 	}
 	return nil
 }

@@ -22,10 +22,11 @@ const (
 	unifiedFrom = 48 // endpoint.access_control
 	mostSchema  = 50 // the last one whose shapes were tried
 
-	dialWithin = 10 * time.Second
-	pingEvery  = 15 * time.Second // the server never pings: only we notice a connection that is half open
-	pongWithin = 5 * time.Second
-	listWithin = time.Minute // the network; no ping is answered while that is received
+	dialWithin  = 10 * time.Second
+	writeWithin = 10 * time.Second // a command, which is small: a gateway that does not take it takes nothing any more
+	pingEvery   = 15 * time.Second // the server never pings: only we notice a connection that is half open
+	pongWithin  = 5 * time.Second
+	listWithin  = time.Minute // the network; no ping is answered while that is received
 )
 
 // session is one connection to the gateway.
@@ -162,7 +163,9 @@ func (s *session) call(ctx context.Context, command string, a args, out any) err
 		return adapter.Errorf(adapter.Invalid, "%s cannot be written as JSON", command)
 	}
 	// Not with ctx: a write that is cut off ends the connection, for all.
-	if err := s.conn.Write(context.WithoutCancel(ctx), websocket.MessageText, data); err != nil {
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
+	defer cancel()
+	if err := s.conn.Write(writing, websocket.MessageText, data); err != nil {
 		if !s.forget(id) { // a gateway may answer before it is asked, and out is being written to
 			<-waiting.answer
 		}

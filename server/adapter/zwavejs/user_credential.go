@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"time"
-	"unicode/utf16"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
@@ -14,16 +13,6 @@ import (
 // a PIN credential; a new one gets a user of its own, of the same number.
 
 const credentialPIN = 1 // zwave-js UserCredentialType.PINCode
-
-// Results of writes: zwave-js SetCredentialResult; those below 3 are SetUserResult too.
-const (
-	resultOK             = 0
-	resultOccupied       = 1 // added, and there was something: the gateway's copy is old
-	resultEmpty          = 2 // modified, and there was nothing: likewise
-	resultDuplicate      = 3
-	resultSecurityRules  = 4
-	resultDuplicateAdmin = 5
-)
 
 // capabilities asks the gateway for the numbers of a lock with users, once.
 func (a *Adapter) capabilities(ctx context.Context, s *session, n *node) error {
@@ -90,17 +79,25 @@ func (c wireCredential) entry(u wireUser) entry {
 	return e
 }
 
-// userTold takes in whether a user is let in.
+// userTold takes in that a user is there, or has gone with all he had, and whether he is let in.
 func (a *Adapter) userTold(n *node, e *wireEvent) {
 	var u wireUser
-	if !n.named() || json.Unmarshal(e.Args, &u) != nil || u.Active == nil {
+	if !n.named() || json.Unmarshal(e.Args, &u) != nil {
 		return
 	}
-	occupied, disabled := true, u.disabled()
+	there, disabled := e.Name != "user deleted", u.disabled()
+	if !there {
+		a.deletionTold(n, u.UserID == 0)
+	}
+	c := change{occupied: &there}
+	if u.Active != nil {
+		c.disabled = &disabled
+	}
 	var news []int
 	a.mu.Lock()
+	n.codes.meet(u.UserID, there)
 	for _, slot := range n.codes.occupied() {
-		if n.codes.slots[slot].user == u.UserID && n.codes.hear(change{slot: slot, occupied: &occupied, disabled: &disabled}) {
+		if c.slot = slot; n.codes.slots[slot].user == u.UserID && n.codes.hear(c) {
 			news = append(news, slot)
 		}
 	}
@@ -110,43 +107,45 @@ func (a *Adapter) userTold(n *node, e *wireEvent) {
 	}
 }
 
-// readUsers asks the lock for all users and credentials. The gateway ends its lists where the lock does not answer:
-// what they lack has to be denied by the lock itself.
+// deletionTold takes in that something was deleted, which may be many things at once. A list that is being read may have
+// ended with it: the lock names what is next before that is asked for.
+func (a *Adapter) deletionTold(n *node, many bool) {
+	a.mu.Lock()
+	if many || n.codes.reading[0] {
+		n.codes.doubtAll()
+	}
+	a.mu.Unlock()
+	if many {
+		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
+	}
+}
+
+// readUsers asks the lock for all users and credentials. What they lack that was there has to be denied by the lock once more.
 func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
-	var users struct {
+	users, err := answered[struct {
 		Users adapter.List[wireUser] `json:"users"`
-	}
-	if err := a.accessControl(ctx, s, n, walkWithin, "get_users", nil, &users); err != nil {
+	}](ctx, a, s, n, walkWithin, "get_users", nil)
+	if err != nil {
 		return err
 	}
-	var credentials struct {
-		Credentials adapter.List[wireCredential] `json:"credentials"`
-	}
-	if err := a.accessControl(ctx, s, n, walkWithin, "get_all_credentials", nil, &credentials); err != nil {
+	credentials, err := a.credentials(ctx, s, n, "get_all_credentials", nil)
+	if err != nil {
 		return err
 	}
-	byID, others := map[int]wireUser{}, map[int]bool{}
+	byID, found, others := map[int]wireUser{}, map[int]entry{}, map[int]bool{}
 	for _, u := range users.Users {
 		byID[u.UserID] = u
-		if slotIn(u.UserID) {
-			others[u.UserID] = true
-		}
 	}
-	found := map[int]entry{}
-	for _, c := range credentials.Credentials {
-		if c.Type == credentialPIN && c.UserID > 0 && slotIn(c.Slot) {
-			found[c.Slot] = c.entry(byID[c.UserID])
-			delete(others, c.UserID)
-		}
-	}
-	for _, c := range credentials.Credentials {
-		if (c.Type != credentialPIN || !slotIn(c.Slot)) && slotIn(c.UserID) {
+	for _, c := range credentials {
+		switch {
+		case c.Type != credentialPIN || !slotIn(c.Slot):
 			others[c.UserID] = true
+		case c.UserID > 0:
+			found[c.Slot] = c.entry(byID[c.UserID])
 		}
 	}
 	a.mu.Lock()
 	known := n.codes.occupied()
-	n.codes.others = others
 	a.mu.Unlock()
 	for _, slot := range known {
 		if _, ok := found[slot]; ok {
@@ -156,30 +155,37 @@ func (a *Adapter) readUsers(ctx context.Context, s *session, n *node) error {
 			return err
 		}
 	}
-	if len(known) == 0 && len(found) == 0 {
-		if err := a.answers(ctx, s, n, "getUser", 0); err != nil {
-			return err
-		}
-	}
 	for slot, e := range found {
 		a.shown(n, slot, e, true)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for user := range byID {
+		n.codes.meet(user, true)
+	}
+	for user := range others {
+		n.codes.meetOther(user)
 	}
 	return nil
 }
 
+// credentials asks the lock for those that a command lists.
+func (a *Adapter) credentials(ctx context.Context, s *session, n *node, command string, which args) ([]wireCredential, error) {
+	got, err := answered[struct {
+		Credentials adapter.List[wireCredential] `json:"credentials"`
+	}](ctx, a, s, n, walkWithin, command, which)
+	return got.Credentials, err
+}
+
 // readCredential asks the lock for one PIN.
 func (a *Adapter) readCredential(ctx context.Context, s *session, n *node, slot int) error {
-	var got struct {
+	got, err := answered[struct {
 		Credential *wireCredential `json:"credential"`
-	}
-	which := args{"credentialType": credentialPIN, "credentialSlot": slot}
-	if err := a.accessControl(ctx, s, n, radioWithin, "get_credential", which, &got); err != nil {
+	}](ctx, a, s, n, radioWithin, "get_credential", args{"credentialType": credentialPIN, "credentialSlot": slot})
+	if err != nil {
 		return err
 	}
 	if got.Credential == nil || got.Credential.UserID == 0 { // some name a credential of nobody
-		if err := a.answers(ctx, s, n, "getCredential", 0, credentialPIN, slot); err != nil {
-			return err
-		}
 		a.shown(n, slot, entry{}, false)
 		return nil
 	}
@@ -191,131 +197,4 @@ func (a *Adapter) readCredential(ctx context.Context, s *session, n *node, slot 
 	}
 	a.shown(n, slot, got.Credential.entry(user.User), true)
 	return nil
-}
-
-// answers fails where the lock gives no answer at all, which the gateway shows as if there were nothing.
-func (a *Adapter) answers(ctx context.Context, s *session, n *node, method string, arguments ...any) error {
-	var got struct {
-		Response json.RawMessage `json:"response"`
-	}
-	if err := a.invoke(ctx, s, n, ccUserCredential, method, arguments, &got); err != nil {
-		return err
-	}
-	if len(got.Response) == 0 {
-		return adapter.Errorf(adapter.Transient, "the lock did not answer for its codes")
-	}
-	return nil
-}
-
-// setCredential writes a PIN, for a user that is made first where there is none. A user without a PIN is not left
-// behind.
-func (a *Adapter) setCredential(ctx context.Context, s *session, n *node, slot int, wanted entry, occupied bool) (refused bool, err error) {
-	if err := a.setUser(ctx, s, n, wanted); err != nil {
-		return false, err
-	}
-	result, err := a.sendCredential(ctx, s, n, slot, wanted)
-	if err != nil || result == resultOK {
-		return false, err
-	}
-	if !occupied {
-		if err := a.accessControl(context.WithoutCancel(ctx), s, n, radioWithin, "delete_user", args{"userId": wanted.user}, nil); err != nil {
-			return false, err
-		}
-	}
-	switch result {
-	case resultDuplicate, resultDuplicateAdmin:
-		e := adapter.Errorf(adapter.Duplicate, "the lock has this PIN already")
-		e.Conflict = a.conflict(n, 0, wanted.pin)
-		return false, e
-	case resultSecurityRules:
-		return false, adapter.Errorf(adapter.Invalid, "the lock's security rules refuse this PIN")
-	}
-	return true, nil
-}
-
-// fitting is as much of a name as the lock keeps: what is not ASCII takes two bytes, or four.
-func fitting(name string, most int) string {
-	units := utf16.Encode([]rune(name))
-	if each := utf16.Decode(units); len(units) == len(name) { // ASCII
-		return string(each[:min(len(each), most)])
-	}
-	units = units[:min(len(units), most/2)]
-	if n := len(units); n > 0 && utf16.IsSurrogate(rune(units[n-1])) && units[n-1] < 0xdc00 {
-		units = units[:n-1] // the first half of a character
-	}
-	return string(utf16.Decode(units))
-}
-
-// setUser makes or renames a user. Which of both the gateway decides by its copy, which may be old.
-func (a *Adapter) setUser(ctx context.Context, s *session, n *node, wanted entry) error {
-	options := map[string]any{"active": true}
-	if n.traits.Load().nameMax > 0 {
-		options["userName"] = wanted.name
-	}
-	user := args{"userId": wanted.user, "options": options}
-	var set struct {
-		Result int `json:"result"`
-	}
-	err := a.accessControl(ctx, s, n, radioWithin, "set_user", user, &set)
-	switch {
-	case err != nil:
-		return err
-	case set.Result == resultEmpty:
-		var added struct {
-			Result struct {
-				User int `json:"user"`
-			} `json:"result"`
-		}
-		if err := a.accessControl(ctx, s, n, radioWithin, "add_user", user, &added); err != nil {
-			return err
-		}
-		set.Result = added.Result.User
-	case set.Result == resultOccupied:
-		if err := a.accessControl(ctx, s, n, radioWithin, "get_user", user, nil); err != nil {
-			return err
-		}
-		if err := a.accessControl(ctx, s, n, radioWithin, "set_user", user, &set); err != nil {
-			return err
-		}
-	}
-	if set.Result != resultOK {
-		return adapter.Errorf(adapter.Unconfirmed, "the lock has not taken the user of the code (result %d)", set.Result)
-	}
-	return nil
-}
-
-// sendCredential writes the PIN; once more where the gateway's copy was old.
-func (a *Adapter) sendCredential(ctx context.Context, s *session, n *node, slot int, wanted entry) (result int, err error) {
-	which := args{"userId": wanted.user, "credentialType": credentialPIN, "credentialSlot": slot, "data": wanted.pin}
-	for try := range 2 {
-		var set struct {
-			Result int `json:"result"`
-		}
-		if err := a.accessControl(ctx, s, n, radioWithin, "set_credential", which, &set); err != nil {
-			return 0, err
-		}
-		result = set.Result
-		if try > 0 || result != resultOccupied && result != resultEmpty {
-			break
-		}
-		if err := a.accessControl(ctx, s, n, radioWithin, "get_credential", which, nil); err != nil {
-			return 0, err
-		}
-	}
-	return result, nil
-}
-
-// removeCredential takes a PIN away, and its user where that has nothing else.
-func (a *Adapter) removeCredential(ctx context.Context, s *session, n *node, slot int, e entry) error {
-	a.mu.Lock()
-	alone := slotIn(e.user) && !n.codes.others[e.user]
-	for other, o := range n.codes.slots {
-		alone = alone && (other == slot || o.user != e.user)
-	}
-	a.mu.Unlock()
-	if alone {
-		return a.accessControl(ctx, s, n, radioWithin, "delete_user", args{"userId": e.user}, nil)
-	}
-	which := args{"userId": e.user, "credentialType": credentialPIN, "credentialSlot": slot}
-	return a.accessControl(ctx, s, n, radioWithin, "delete_credential", which, nil)
 }

@@ -26,19 +26,30 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	if err := a.awake(ctx, s, n); err != nil {
 		return adapter.PutResult{}, undone(err)
 	}
+	for {
+		slot, err := a.placeAndPut(ctx, s, n, spec)
+		switch {
+		case errors.Is(err, errTaken): // that slot is not chosen again
+		case err != nil:
+			return adapter.PutResult{}, err
+		default:
+			return adapter.PutResult{Ref: codeRef(slot), State: adapter.Confirmed}, nil
+		}
+	}
+}
+
+// placeAndPut puts a code into the slot that it has, or the first that is free.
+func (a *Adapter) placeAndPut(ctx context.Context, s *session, n *node, spec adapter.CodeSpec) (int, error) {
 	slot, found, occupied, err := a.place(ctx, s, n, spec)
 	if err != nil {
-		return adapter.PutResult{}, undone(err)
+		return 0, undone(err)
 	}
 	if !occupied && spec.Place != nil {
 		if err := spec.Place(ctx, codeRef(slot)); err != nil {
-			return adapter.PutResult{}, err
+			return 0, err
 		}
 	}
-	if err := a.put(ctx, s, n, slot, spec, found, occupied); err != nil {
-		return adapter.PutResult{}, err
-	}
-	return adapter.PutResult{Ref: codeRef(slot), State: adapter.Confirmed}, nil
+	return slot, a.put(ctx, s, n, slot, spec, found, occupied)
 }
 
 // undone is the error of a put before anything was written: as unsent, but a caller whose time is over cannot

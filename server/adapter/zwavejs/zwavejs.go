@@ -12,6 +12,9 @@
 //   - A write counts once the lock has shown it. Locks refuse a PIN that they have already with nothing but
 //     a notification, which may follow the answer: it is waited for.
 //   - A lock that shows stars instead of PINs has hidden ones, for good.
+//   - Of users with names, those who have no PIN, and cards and fingerprints, are nobody's here. A user for a new code is
+//     added, which the lock refuses where there is one, and is only removed once the lock has shown that it has nothing else.
+//   - What a lock with such users has not answered is asked again, and never taken for nothing.
 //   - The identifier of an excluded node is given again, to another lock: whoever had it has left for good. Where
 //     nobody has listened, a node that is no longer there tells, and a serial number that is another one; a lock of
 //     the same model without a serial number cannot be told apart then.

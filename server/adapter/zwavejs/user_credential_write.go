@@ -1,0 +1,220 @@
+package zwavejs
+
+import (
+	"context"
+	"unicode/utf16"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// Results of writes: zwave-js SetCredentialResult; those below 3 are SetUserResult too.
+const (
+	resultOK             = 0
+	resultOccupied       = 1 // added, and there was something: the gateway's copy is old
+	resultEmpty          = 2 // modified, and there was nothing: likewise
+	resultDuplicate      = 3
+	resultSecurityRules  = 4
+	resultDuplicateAdmin = 5
+)
+
+// setCredential writes a PIN, for a user that is made first where there is none. A user without a PIN is not left
+// behind. It fails with errTaken where somebody else has the user's number.
+func (a *Adapter) setCredential(ctx context.Context, s *session, n *node, slot int, wanted entry, occupied bool) (refused bool, err error) {
+	user := a.makeUser
+	if occupied {
+		user = a.setUser
+	}
+	if err := user(ctx, s, n, wanted); err != nil {
+		return false, err
+	}
+	result, err := a.sendCredential(ctx, s, n, slot, wanted)
+	if err != nil || result == resultOK {
+		return false, err
+	}
+	if !occupied {
+		ctx := context.WithoutCancel(ctx)
+		_, more, err := a.holds(ctx, s, n, wanted.user, slot)
+		if err == nil && !more {
+			err = a.deleteUser(ctx, s, n, wanted.user)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	switch result {
+	case resultDuplicate, resultDuplicateAdmin:
+		e := adapter.Errorf(adapter.Duplicate, "the lock has this PIN already")
+		e.Conflict = a.conflict(n, 0, wanted.pin)
+		return false, e
+	case resultSecurityRules:
+		return false, adapter.Errorf(adapter.Invalid, "the lock's security rules refuse this PIN")
+	}
+	return true, nil
+}
+
+// fitting is as much of a name as the lock keeps: what is not ASCII takes two bytes, or four.
+func fitting(name string, most int) string {
+	units := utf16.Encode([]rune(name))
+	if each := utf16.Decode(units); len(units) == len(name) { // ASCII
+		return string(each[:min(len(each), most)])
+	}
+	units = units[:min(len(units), most/2)]
+	if n := len(units); n > 0 && utf16.IsSurrogate(rune(units[n-1])) && units[n-1] < 0xdc00 {
+		units = units[:n-1] // the first half of a character
+	}
+	return string(utf16.Decode(units))
+}
+
+// errTaken says that somebody holds the number of a user who was to be made.
+var errTaken = adapter.Errorf(adapter.Transient, "somebody else was enrolled under the number of the code just now")
+
+// userArgs is a user as commands have it.
+func (n *node) userArgs(wanted entry) args {
+	options := map[string]any{"active": true}
+	if n.traits.Load().nameMax > 0 {
+		options["userName"] = wanted.name
+	}
+	return args{"userId": wanted.user, "options": options}
+}
+
+// addUser has the lock make a user, which it refuses where there is one of that number.
+func (a *Adapter) addUser(ctx context.Context, s *session, n *node, user args) (result int, err error) {
+	var added struct {
+		Result struct {
+			User int `json:"user"`
+		} `json:"result"`
+	}
+	err = a.accessControl(ctx, s, n, radioWithin, "add_user", user, &added)
+	return added.Result.User, err
+}
+
+// makeUser makes the user of a new code. The lock itself says whether there is one of that number: whoever was enrolled until
+// this moment is left alone, with errTaken, unless he is what an earlier try from here has left behind.
+func (a *Adapter) makeUser(ctx context.Context, s *session, n *node, wanted entry) error {
+	a.mu.Lock()
+	tried := n.codes.making(wanted.user)
+	a.mu.Unlock()
+	result, err := a.addUser(ctx, s, n, n.userArgs(wanted))
+	if err != nil {
+		return err
+	}
+	if result == resultOccupied && tried {
+		_, more, err := a.holds(ctx, s, n, wanted.user, 0)
+		if err != nil {
+			return err
+		}
+		if !more {
+			return a.setUser(ctx, s, n, wanted)
+		}
+	}
+	if result == resultOccupied {
+		a.mu.Lock()
+		n.codes.forget(wanted.user)
+		n.codes.meetOther(wanted.user)
+		a.mu.Unlock()
+		return errTaken
+	}
+	return userTaken(result)
+}
+
+// userTaken is the error of a write of a user.
+func userTaken(result int) error {
+	if result != resultOK {
+		return adapter.Errorf(adapter.Unconfirmed, "the lock has not taken the user of the code (result %d)", result)
+	}
+	return nil
+}
+
+// setUser renames a user, or makes it again. Which of both the gateway decides by its copy, which may be old.
+func (a *Adapter) setUser(ctx context.Context, s *session, n *node, wanted entry) error {
+	user := n.userArgs(wanted)
+	var set struct {
+		Result int `json:"result"`
+	}
+	err := a.accessControl(ctx, s, n, radioWithin, "set_user", user, &set)
+	switch {
+	case err != nil:
+		return err
+	case set.Result == resultEmpty:
+		if set.Result, err = a.addUser(ctx, s, n, user); err != nil {
+			return err
+		}
+	case set.Result == resultOccupied:
+		if err := a.accessControl(ctx, s, n, radioWithin, "get_user", user, nil); err != nil {
+			return err
+		}
+		if err := a.accessControl(ctx, s, n, radioWithin, "set_user", user, &set); err != nil {
+			return err
+		}
+	}
+	return userTaken(set.Result)
+}
+
+// sendCredential writes the PIN; once more where the gateway's copy was old.
+func (a *Adapter) sendCredential(ctx context.Context, s *session, n *node, slot int, wanted entry) (result int, err error) {
+	which := args{"userId": wanted.user, "credentialType": credentialPIN, "credentialSlot": slot, "data": wanted.pin}
+	for try := range 2 {
+		var set struct {
+			Result int `json:"result"`
+		}
+		if err := a.accessControl(ctx, s, n, radioWithin, "set_credential", which, &set); err != nil {
+			return 0, err
+		}
+		result = set.Result
+		if try > 0 || result != resultOccupied && result != resultEmpty {
+			break
+		}
+		if err := a.accessControl(ctx, s, n, radioWithin, "get_credential", which, nil); err != nil {
+			return 0, err
+		}
+	}
+	return result, nil
+}
+
+// removeCredential takes a PIN away, and its user where that has nothing else.
+func (a *Adapter) removeCredential(ctx context.Context, s *session, n *node, slot int, e entry) error {
+	pin, more, err := a.holds(ctx, s, n, e.user, slot)
+	switch {
+	case err != nil:
+		return unsent(err)
+	case pin && !more:
+		return a.deleteUser(ctx, s, n, e.user)
+	}
+	which := args{"userId": e.user, "credentialType": credentialPIN, "credentialSlot": slot}
+	return a.accessControl(ctx, s, n, radioWithin, "delete_credential", which, nil)
+}
+
+// holds says whether a user has the PIN in a slot, and whether anything else: the lock is asked, for a card may have been
+// enrolled just now.
+func (a *Adapter) holds(ctx context.Context, s *session, n *node, user, slot int) (pin, more bool, err error) {
+	held, err := a.credentials(ctx, s, n, "get_credentials", args{"userId": user})
+	for _, c := range held {
+		switch {
+		case c.UserID != user: // a lock that goes on to the next user's
+		case c.Type == credentialPIN && c.Slot == slot:
+			pin = true
+		default:
+			more = true
+		}
+	}
+	if more {
+		a.mu.Lock()
+		n.codes.meetOther(user)
+		a.mu.Unlock()
+	}
+	return pin, more, err
+}
+
+// deleteUser removes a user, with all that it has.
+func (a *Adapter) deleteUser(ctx context.Context, s *session, n *node, user int) error {
+	var deleted struct {
+		Result int `json:"result"`
+	}
+	err := a.accessControl(ctx, s, n, radioWithin, "delete_user", args{"userId": user}, &deleted)
+	if err == nil && deleted.Result == resultOK {
+		a.mu.Lock()
+		n.codes.meet(user, false)
+		a.mu.Unlock()
+	}
+	return err
+}

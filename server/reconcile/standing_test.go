@@ -1,0 +1,121 @@
+package reconcile_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+func countOf(all []string, one string) (n int) {
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
+}
+
+// A change that was refused leaves a code as it was, and as that it opens from its start.
+func TestCodeWhoseChangeWasRefusedCountsAsItIs(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	from := clock.now().Add(50 * time.Hour)
+	ahead, always := b.between("2580", from, from.Add(time.Hour)), b.on("4711", "k2")
+	w := b.work(ahead)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+	refused := access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "not such a PIN"}}
+	for c, want := range map[*access.Code]access.Status{&ahead: access.StatusUnset, &always: access.StatusSet} {
+		b.update(access.CodeChange{ID: c.ID.String(), PIN: map[*access.Code]string{&ahead: "2581", &always: "4712"}[c]})
+		w := b.work(*c)
+		b.begin(w)
+		b.end(w, refused)
+		if got := b.code(c.ID); got.Status != want || len(got.Errors) != 1 {
+			t.Errorf("refused it is %s with %v, want %s", got.Status, got.Errors, want)
+		}
+	}
+	if w := b.look(); w.Due == nil || !w.Due.Equal(from) {
+		t.Errorf("it is due at %v, want %v", w.Due, from)
+	}
+	clock.to(from)
+	for range 2 {
+		b.look()
+	}
+	if got := b.code(ahead.ID); got.Status != access.StatusSet {
+		t.Errorf("from its start it is %s", got.Status)
+	}
+	if n := countOf(b.events(ahead.ID), "access_code.set_on_device"); n != 1 {
+		t.Errorf("that it opens was told %d times", n)
+	}
+}
+
+// What was asked for since the lock was read last is not given up because somebody had taken the code off before.
+func TestChangeOfACodeThatWasDeletedAtTheLockIsMade(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	c := b.on("2580", "k1")
+	allowed := true
+	b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
+	b.update(access.CodeChange{ID: c.ID.String(), PIN: "4711"})
+	others := found("k9", "9999") // an empty list is doubted
+	b.read(others)
+	w := b.work(c)
+	if w.Action != access.Put || w.PIN != "4711" || !w.New {
+		t.Fatalf("there is %q to do", w.Action)
+	}
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "k2", Confirmed: true})
+	b.read(others) // and once more, with nothing asked for: it stays off
+	if w := b.work(c); w.Action != access.Nothing {
+		t.Errorf("there is %q to do", w.Action)
+	}
+}
+
+// A code whose time was moved ahead is taken off its lock by us, whatever is asked for meanwhile and however that ends.
+func TestRemovalOfOursIsNotTakenForOneAtTheLock(t *testing.T) {
+	t.Parallel()
+	for name, removal := range map[string]func(b byHand, w access.CodeWork){
+		"answered": func(b byHand, w access.CodeWork) {
+			b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), w, true, nil))
+		},
+		"a crash": func(byHand, access.CodeWork) {},
+		"in doubt": func(b byHand, w access.CodeWork) {
+			b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), w, false, &access.Failure{Class: access.FailedForNow, Message: "no answer", Unsure: true}))
+		},
+	} {
+		for _, allowed := range []bool{true, false} {
+			t.Run(name+map[bool]string{true: ", allowed", false: ", not allowed"}[allowed], func(t *testing.T) {
+				t.Parallel()
+				b, clock := timeBound(t, "smartthings")
+				c := b.between("2580", clock.now(), clock.now().Add(300*time.Hour))
+				w := b.work(c)
+				b.begin(w)
+				b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+				clock.pass(time.Hour)
+				b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed, StartsAt: clock.now().Add(100 * time.Hour).Format(time.RFC3339)})
+				w = b.work(c)
+				if w.Action != access.Delete {
+					t.Fatalf("there is %q to do", w.Action)
+				}
+				still, err := b.access.RecordDeleteStarted(t.Context(), holder{}, b.id(), w)
+				if err != nil || !still {
+					t.Fatal(still, err)
+				}
+				b.update(access.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Format(time.RFC3339)})
+				removal(b, w)
+				b.read(found("k9", "9999"))
+				clock.pass(time.Minute)
+				if w := b.work(c); w.Action != access.Put || !w.New {
+					t.Errorf("there is %q to do", w.Action)
+				}
+				if got := b.code(c.ID); len(got.Errors)+len(got.Warnings) > 0 {
+					t.Errorf("it shows %v and %v", got.Errors, got.Warnings)
+				}
+				if n := countOf(b.events(c.ID), "access_code.deleted_external_to_seam"); n > 0 {
+					t.Error("it was told as deleted by somebody else")
+				}
+			})
+		}
+	}
+}
