@@ -67,6 +67,19 @@ func TestRefusedCodeIsTriedAgainWhenItIsAskedForAgain(t *testing.T) {
 			}
 			return c, change
 		},
+		"one that was disabled at the lock, refused to change, and deleted there": func(b byHand) (access.Code, access.CodeChange) {
+			c := b.on("1470", "k1")
+			b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: new(true)})
+			b.read(disabled("1470"))
+			change := access.CodeChange{ID: c.ID.String(), PIN: "2580"}
+			b.update(change)
+			w := b.work(c)
+			b.begin(w)
+			b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "no such PIN"}})
+			b.read(found("k0", "1111"))
+			b.update(change)
+			return c, change
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
