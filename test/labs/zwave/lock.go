@@ -23,9 +23,11 @@ func (l *Lock) do(t testing.TB, what string, in, out any) {
 
 // State is what is really in a lock.
 type State struct {
-	Locked bool         `json:"locked"`
-	Frames int          `json:"frames"` // it has been sent since the gateway started
-	Codes  map[int]Code `json:"codes"`  // by slot
+	Locked bool           `json:"locked"`
+	Frames int            `json:"frames"` // it has been sent since the gateway started
+	Codes  map[int]Code   `json:"codes"`  // by slot
+	Users  map[int]string `json:"users"`  // of profile Users: their names, by number
+	Cards  map[int]int    `json:"cards"`  // of profile Users: whose they are, by slot
 }
 
 // Code is one code in a lock.
@@ -87,6 +89,25 @@ func (l *Lock) ProgramSilently(t testing.TB, slot int, pin string) {
 	l.do(t, "keypad", keypad{Slot: slot, PIN: pin, Silent: true}, nil)
 }
 
+type card struct {
+	User   int    `json:"user"`
+	Name   string `json:"name"`
+	Silent bool   `json:"silent"`
+}
+
+// Card has somebody give a user a card, at a lock of profile Users. One who is not there is made, and called name. The
+// card's slot is the user's number.
+func (l *Lock) Card(t testing.TB, user int, name string) {
+	t.Helper()
+	l.do(t, "card", card{User: user, Name: name}, nil)
+}
+
+// CardSilently is Card on a lock that does not tell.
+func (l *Lock) CardSilently(t testing.TB, user int, name string) {
+	t.Helper()
+	l.do(t, "card", card{User: user, Name: name, Silent: true}, nil)
+}
+
 // Disable has somebody keep a code from opening the door, without deleting it.
 func (l *Lock) Disable(t testing.TB, slot int) {
 	t.Helper()
@@ -107,11 +128,13 @@ func (l *Lock) ByHand(t testing.TB, locked bool) {
 
 // Faults of a lock. Zero values end them.
 type Faults struct {
-	Drop int    `json:"drop"` // so many writes are acknowledged and ignored
-	Die  string `json:"die"`  // the gateway is killed with the next write: "before" or "after" the lock has it
-	Hang string `json:"hang"` // the gateway stands still at the next write, as after Pause: "before", and the lock never has it, or "after"
-	Lose bool   `json:"lose"` // the next code that is written is lost again once the lock has shown it
-	Jam  bool   `json:"jam"`  // the bolt cannot be moved
+	Drop  int    `json:"drop"`  // so many writes are acknowledged and ignored
+	Die   string `json:"die"`   // the gateway is killed with the next write: "before" or "after" the lock has it
+	Hang  string `json:"hang"`  // the gateway stands still at the next write, as after Pause: "before", and the lock never has it, or "after"
+	Lose  bool   `json:"lose"`  // the next code that is written is lost again once the lock has shown it
+	Jam   bool   `json:"jam"`   // the bolt cannot be moved
+	Mute  int    `json:"mute"`  // so many questions for users and their credentials are acknowledged and not answered, of profile Users
+	After int    `json:"after"` // so many are answered before those
 }
 
 // Fault sets the lock's faults.
