@@ -17,6 +17,7 @@ const actions = {
 	},
 	hear: (lock) => { lock.faults.deaf = false; }, // without saying so
 	keypad: (lock, { slot, pin, silent }) => lock.keypad(slot, pin, silent),
+	card: (lock, { user, name, silent }) => lock.card(user, name, silent),
 	disable: (lock, { slot }) => lock.disable(slot),
 	enter: (lock, { pin }) => lock.enter(pin),
 	hand: (lock, { locked }) => lock.move(locked, locked ? events.handLock : events.handUnlock),

@@ -1,21 +1,25 @@
 // The locks of the lab. Framing, command classes, interviews and acknowledgements are zwave-js' mocks; added here
 // is what real locks do and its mocks do not: a battery, the refusal of duplicate PINs, stars in place of PINs,
-// notifications of what is done by hand, faults, and a memory that outlives the process.
+// reports of what is done by hand, cards of users, faults, and a memory that outlives the process.
 "use strict";
 const fs = require("node:fs");
-const { UserIDStatus } = require("@zwave-js/cc");
+const { UserIDStatus, UserCredentialType, UserCredentialModifierType, UserCredentialUserReportType, UserCredentialCredentialReportType } = require("@zwave-js/cc");
 const { UserCodeCCSet, UserCodeCCGet, UserCodeCCReport, UserCodeCCExtendedUserCodeSet } = require("@zwave-js/cc/UserCodeCC");
 const { NotificationCCReport } = require("@zwave-js/cc/NotificationCC");
 const { ManufacturerSpecificCCDeviceSpecificGet, ManufacturerSpecificCCDeviceSpecificReport } = require("@zwave-js/cc/ManufacturerSpecificCC");
 const { BatteryCCGet, BatteryCCReport } = require("@zwave-js/cc/BatteryCC");
 const { DoorLockCCOperationReport, DoorLockCCOperationSet } = require("@zwave-js/cc/DoorLockCC");
-const { UserCredentialCCCredentialGet, UserCredentialCCCredentialSet, UserCredentialCCUserSet } = require("@zwave-js/cc/UserCredentialCC");
+const { UserCredentialCCCredentialGet, UserCredentialCCCredentialReport, UserCredentialCCCredentialSet, UserCredentialCCUserGet, UserCredentialCCUserReport,
+	UserCredentialCCUserSet } = require("@zwave-js/cc/UserCredentialCC");
 const { CommandClasses: CC } = require("@zwave-js/core");
 const { createMockZWaveRequestFrame, MockZWaveFrameType } = require("@zwave-js/testing");
 
 const MODE = "DoorLock_currentMode";
 const codeKey = (slot) => `UserCode_userCode_${slot}`;
 const statusKey = (slot) => `UserCode_userIdStatus_${slot}`;
+const userKey = (user) => `UserCredential_user_${user}`;
+const cardKey = (slot) => `UserCredential_cred_${UserCredentialType.RFIDCode}_${slot}`;
+const newUser = { userType: 0, active: true, credentialRule: 1, expiringTimeoutMinutes: 0, nameEncoding: 0, userName: "", modifierNodeId: 0 };
 const digits = (v) => v === undefined || typeof v === "string" ? v : Buffer.from(v).toString("ascii");
 const accessControl = 6;
 const events = { handLock: 1, handUnlock: 2, remoteLock: 3, remoteUnlock: 4, keypadUnlock: 6, jammed: 11, deleted: 13, added: 14, duplicate: 15, keypadOff: 16 };
@@ -29,7 +33,10 @@ const profiles = {
 		more: () => [{ ccId: CC["Schedule Entry Lock"], version: 3, isSupported: true, numWeekDaySlots: 1, numYearDaySlots: 1, numDailyRepeatingSlots: 1 },
 			{ ccId: CC.Supervision, version: 1, isSupported: true }] },
 	masked: { product: [0x0090, 0x0003, 0x0642], userCode: { version: 1 }, mask: true },
-	users: { product: [0x0129, 0x8104, 0x1006], more: (slots) => [{ ccId: CC["User Credential"], version: 1, isSupported: true, numberOfSupportedUsers: slots }] },
+	users: { product: [0x0129, 0x8104, 0x1006],
+		more: (slots) => [{ ccId: CC["User Credential"], version: 1, isSupported: true, numberOfSupportedUsers: slots,
+			supportedCredentialTypes: new Map([UserCredentialType.PINCode, UserCredentialType.RFIDCode].map((type) => [type,
+				{ numberOfCredentialSlots: slots, minCredentialLength: 4, maxCredentialLength: 10, maxCredentialHashLength: 0, supportsCredentialLearn: false }])) }] },
 };
 
 class Lock {
@@ -39,7 +46,7 @@ class Lock {
 	}
 
 	// heal ends all faults.
-	heal() { this.faults = { drop: 0, die: "", hang: "", lose: false, deaf: false, jam: false }; }
+	heal() { this.faults = { drop: 0, die: "", hang: "", lose: false, deaf: false, jam: false, mute: 0, after: 0 }; }
 
 	capabilities() {
 		const [manufacturerId, productType, productId] = this.kind.product;
@@ -86,12 +93,24 @@ class Lock {
 			state.set(statusKey(slot), pin === undefined ? UserIDStatus.Available : UserIDStatus.Enabled);
 		} else if (pin === undefined) {
 			state.delete(`UserCredential_cred_1_${slot}`);
-			state.delete(`UserCredential_user_${slot}`);
+			state.delete(userKey(slot));
 		} else {
-			state.set(`UserCredential_user_${slot}`, { userType: 0, active: true, credentialRule: 1, expiringTimeoutMinutes: 0, nameEncoding: 0, userName: "", modifierType: 2, modifierNodeId: 0 });
+			state.set(userKey(slot), { ...newUser, modifierType: 2 });
 			state.set(`UserCredential_cred_1_${slot}`, { userId: slot, credentialData: Buffer.from(pin, "ascii"), modifierType: 2, modifierNodeId: 0 });
 		}
 		if (!silent && (had || pin !== undefined)) await this.notify(pin === undefined ? events.deleted : events.added, slot);
+	}
+
+	// card has somebody give a user a card, in the slot of his number; one who is not there is made, with a name.
+	async card(user, name, silent) {
+		const { state } = this.node, nodeId = this.controller.ownNodeId, made = !state.has(userKey(user));
+		const by = { modifierType: UserCredentialModifierType.Locally, modifierNodeId: 0 }, credentialData = Buffer.from(`card${user}`, "ascii");
+		if (made) state.set(userKey(user), { ...newUser, ...by, userName: name });
+		state.set(cardKey(user), { ...by, userId: user, credentialData });
+		if (silent) return;
+		if (made) await this.send(new UserCredentialCCUserReport({ nodeId, reportType: UserCredentialUserReportType.UserAdded, userId: user, ...state.get(userKey(user)) }));
+		await this.send(new UserCredentialCCCredentialReport({ nodeId, reportType: UserCredentialCredentialReportType.CredentialAdded, ...by, userId: user,
+			credentialType: UserCredentialType.RFIDCode, credentialSlot: user, credentialReadBack: true, credentialData }));
 	}
 
 	// disable has somebody keep a code from opening, without deleting it.
@@ -102,14 +121,14 @@ class Lock {
 			await this.send(new UserCodeCCReport({ nodeId: this.controller.ownNodeId, userId: slot, userIdStatus: UserIDStatus.Disabled,
 				userCode: this.kind.mask ? "****" : this.code(slot) }));
 		} else {
-			state.set(`UserCredential_user_${slot}`, { ...state.get(`UserCredential_user_${slot}`), active: false });
+			state.set(userKey(slot), { ...state.get(userKey(slot)), active: false });
 			await this.notify(events.added, slot);
 		}
 	}
 
 	disabled(slot) {
 		return this.kind.userCode ? this.node.state.get(statusKey(slot)) === UserIDStatus.Disabled
-			: this.node.state.get(`UserCredential_user_${slot}`)?.active === false;
+			: this.node.state.get(userKey(slot))?.active === false;
 	}
 
 	// move moves the bolt and has the lock report it.
@@ -172,6 +191,10 @@ class Lock {
 			}
 		} };
 		const credential = { handleCC(controller, self, got) {
+			if (got instanceof UserCredentialCCUserGet || got instanceof UserCredentialCCCredentialGet) {
+				if (lock.faults.after > 0) lock.faults.after--;
+				else if (lock.faults.mute > 0) { lock.faults.mute--; return { action: "stop" }; } // acknowledged on the radio, and not answered
+			}
 			if (got instanceof UserCredentialCCCredentialSet && lock.faults.lose) lock.losing = got.credentialSlot;
 			if (got instanceof UserCredentialCCCredentialGet) lose(got.credentialSlot);
 			if ((got instanceof UserCredentialCCCredentialSet || got instanceof UserCredentialCCUserSet) && lock.faults.drop > 0) { lock.faults.drop--; return { action: "stop" }; }
@@ -233,11 +256,17 @@ class Lock {
 		for (let slot = 1; slot <= this.slots; slot++) {
 			const pin = this.code(slot);
 			if (pin === undefined) continue;
-			codes[slot] = { pin, disabled: this.disabled(slot), name: this.node.state.get(`UserCredential_user_${slot}`)?.userName ?? "" };
+			codes[slot] = { pin, disabled: this.disabled(slot), name: this.node.state.get(userKey(slot))?.userName ?? "" };
 			const schedule = this.node.state.get(`ScheduleEntryLock_schedule_${slot}_1_1`);
 			if (schedule?.startYear !== undefined) codes[slot].schedule = schedule;
 		}
-		return { id: this.id, locked: this.node.state.get(MODE) === 255, frames: this.frames, codes };
+		const users = {}, cards = {};
+		for (let number = 1; number <= this.slots; number++) {
+			const user = this.node.state.get(userKey(number)), card = this.node.state.get(cardKey(number));
+			if (user) users[number] = user.userName;
+			if (card) cards[number] = card.userId;
+		}
+		return { id: this.id, locked: this.node.state.get(MODE) === 255, frames: this.frames, codes, users, cards };
 	}
 
 	// remember keeps the memory of locks in a file, with each change: what a lock has acknowledged it has.
