@@ -112,13 +112,17 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 			return err
 		}
 		for _, d := range devices {
-			if d.RemovedAt != nil {
-				continue
-			}
 			if _, err := tx.LockDevice(ctx, d.DeviceID); err != nil {
 				return err
 			}
-			if err := s.removeDevice(ctx, tx, d); err != nil {
+			if d.RemovedAt == nil {
+				if err := s.removeDevice(ctx, tx, d); err != nil {
+					return err
+				}
+			} else if err := s.waker.Wake(ctx, tx, DeviceLane, d.DeviceID); err != nil {
+				return err
+			}
+			if err := tx.GiveUpDeviceRef(ctx, d.DeviceID); err != nil { // connected again, it is another account's
 				return err
 			}
 		}

@@ -126,6 +126,9 @@ func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
 			c.Status = string(StatusUnset)
 		}
 	default:
+		if c.BlockedGen >= c.DesiredGen { // a change that was refused, of a code that is not there any more
+			c.BlockedGen = 0
+		}
 		c.Status, c.WantedAt = string(StatusSetting), t.now
 		t.dispute(c, "The code was deleted at the device.")
 	}

@@ -172,6 +172,8 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		return nil
 	case c.WriteGen > 0 && same:
 		return r.applied(ctx, c, c.WriteGen)
+	case r.caps.PutAnew && c.WriteGen >= c.DesiredGen && shown: // it is not what was put, and will not become that
+		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
 	case c.AppliedGen >= c.DesiredGen && !same && !r.lags(c):
 		return r.modified(ctx, c, f)
 	case same && text(c.WarningCode) == warnExternal && text(c.WarningMessage) == disabledAllowed: // it was enabled again
@@ -278,7 +280,10 @@ func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
 	}
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
 	t.forgetPIN(c)
-	c.Attempts, c.NextAttemptAt, c.Status = 0, nil, string(status)
+	if wasOn {
+		c.Attempts = 0
+	}
+	c.NextAttemptAt, c.Status = nil, string(status)
 	clearError(c)
 	if !wasOn {
 		return nil

@@ -97,7 +97,7 @@ func (s *Service) replaceDevice(ctx context.Context, tx store.Tx, r store.Device
 func (t *deviceTx) deviceGone(ctx context.Context) error {
 	all := func(store.ActionAttempt) bool { return true }
 	const message = "The device was removed from its vendor account."
-	returns := t.d.VendorRef != givenUp(t.d.DeviceID)
+	returns := !leftForGood(t.d)
 	if returns {
 		if err := t.end(ctx, all, Failed, "device_removed", message); err != nil {
 			return err
@@ -119,5 +119,7 @@ func (t *deviceTx) deviceGone(ctx context.Context) error {
 	return t.end(ctx, all, Failed, "device_removed", message)
 }
 
-// givenUp is the reference of a device that has left for good (GiveUpDeviceRef).
-func givenUp(id uuid.UUID) string { return "left/" + id.String() }
+// leftForGood says whether what its vendor lists from now on is another device (GiveUpDeviceRef, ForgetDevice).
+func leftForGood(d store.Device) bool {
+	return d.VendorRef == "left/"+d.DeviceID.String() || d.VendorRef == "deleted:"+d.DeviceID.String()
+}

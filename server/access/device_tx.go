@@ -138,6 +138,9 @@ func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) 
 		t.unblock()
 	}
 	if gen != c.DesiredGen { // changed again meanwhile
+		if t.caps.PutAnew {
+			c.AppliedSealed = nil // it is not known any more, and what is wanted must not be taken for it
+		}
 		return nil
 	}
 	c.BlockedGen = 0 // should it be lost, it is to be put back

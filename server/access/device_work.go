@@ -328,7 +328,7 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 			return err
 		}
 	case overdue && c.VendorRef != nil && c.WriteGen == 0:
-		if err := t.failedToRemove(ctx, c, Failure{Class: FailedForNow, Message: "The device did not confirm the removal."}); err != nil {
+		if err := t.failedToRemove(ctx, c, Failure{Class: FailedForNow, Message: "The device did not confirm the removal.", Unsure: true}); err != nil {
 			return err
 		}
 	}
@@ -342,6 +342,9 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 		return t.expire(ctx, c)
 	}
 	t.retryAnew(c)
+	if err := t.keepAsItIs(ctx, c); err != nil {
+		return err
+	}
 	if c.AppliedGen >= c.DesiredGen && c.Status == string(StatusUnset) && c.StartsAt != nil && !c.StartsAt.After(t.now) {
 		c.Status = string(StatusSet)
 		return t.emitWithPIN(ctx, "access_code.set_on_device", c)

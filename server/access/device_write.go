@@ -56,7 +56,7 @@ func (s *Service) RecordPlace(ctx context.Context, h Holder, device uuid.UUID, w
 				}
 			}
 		}
-		c.WriteRef = &ref
+		c.WriteRef, c.WriteAt = &ref, &t.now // what came before may have taken its time
 		return nil
 	})
 }

@@ -27,6 +27,8 @@ func TestHiddenCodeOfACrashIsKnownByItsPlace(t *testing.T) {
 			code, _ := b.create("2580")
 			w := b.work(code)
 			b.begin(w)
+			_, err := b.db.Pool.Exec(t.Context(), "update access_codes set write_at = now() - interval '1 minute'") // the radio was busy
+			b.must(err)
 			b.must(b.access.RecordPlace(t.Context(), holder{}, b.id(), w, "7"))
 			b.read(c.found)
 			if got := b.code(code.ID); (got.Status == access.StatusSet) != c.ours || (len(b.unmanaged()) == 0) != c.ours {

@@ -122,7 +122,17 @@ func TestAPlaceBelongsToWhoeverWroteThereLast(t *testing.T) {
 // A lock that leaves its account for a while comes back with the codes that it has: one that was to leave leaves then.
 func TestRemovalIsNotForgottenWhileItsDeviceIsAway(t *testing.T) {
 	t.Parallel()
-	for name, forGood := range map[string]bool{"for a while": false, "for good": true} {
+	for name, leave := range map[string]func(b byHand){
+		"for a while":              func(b byHand) { b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false)) },
+		"for good":                 func(b byHand) { b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), true)) },
+		"deleted":                  func(b byHand) { b.must(b.access.DeleteDevice(b.Context(), b.p, b.device)) },
+		"its account disconnected": func(b byHand) { b.must(b.access.DisconnectAccount(b.Context(), b.account)) },
+		"removed, and then its account disconnected": func(b byHand) {
+			b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false))
+			b.must(b.access.DisconnectAccount(b.Context(), b.account))
+		},
+	} {
+		forGood := name != "for a while"
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := hand(t, options{profile: "smartthings"})
@@ -130,7 +140,7 @@ func TestRemovalIsNotForgottenWhileItsDeviceIsAway(t *testing.T) {
 			a := b.deleteCode(c)
 			device, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
 			b.must(err)
-			b.must(b.access.RecordRemoved(t.Context(), holder{}, b.id(), forGood))
+			leave(b)
 			b.look()
 			a, err = b.access.GetAttempt(t.Context(), b.p, a.ID.String())
 			b.must(err)

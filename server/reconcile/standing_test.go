@@ -119,3 +119,44 @@ func TestRemovalOfOursIsNotTakenForOneAtTheLock(t *testing.T) {
 		}
 	}
 }
+
+// A change that was refused does not keep a code off that somebody has deleted at the lock since.
+func TestCodeWhoseChangeWasRefusedIsPutBack(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	c := b.on("2580", "k1")
+	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "not such a PIN"}})
+	b.read(found("k9", "9999"))
+	if w := b.work(c); w.Action != access.Put || !w.New {
+		t.Errorf("there is %q to do", w.Action)
+	}
+}
+
+// A lock that takes its time to let a code go does it for us, however late.
+func TestRemovalOfOursThatIsConfirmedLateIsOurs(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "smartthings")
+	c := b.between("2580", clock.now(), clock.now().Add(300*time.Hour))
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+	b.update(access.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Add(100 * time.Hour).Format(time.RFC3339)})
+	w = b.work(c)
+	if still, err := b.access.RecordDeleteStarted(t.Context(), holder{}, b.id(), w); err != nil || !still {
+		t.Fatal(still, err)
+	}
+	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false, nil))
+	clock.pass(2 * time.Minute)
+	b.look()
+	b.update(access.CodeChange{ID: c.ID.String(), StartsAt: clock.now().Format(time.RFC3339)})
+	b.read(found("k9", "9999"))
+	if w := b.work(c); w.Action != access.Put || !w.New {
+		t.Errorf("there is %q to do", w.Action)
+	}
+	if countOf(b.events(c.ID), "access_code.deleted_external_to_seam") > 0 {
+		t.Error("it was told as deleted by somebody else")
+	}
+}

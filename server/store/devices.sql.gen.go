@@ -534,7 +534,7 @@ func (q *Queries) GetDeviceByRef(ctx context.Context, arg GetDeviceByRefParams) 
 }
 
 const giveUpDeviceRef = `-- name: GiveUpDeviceRef :exec
-update devices set vendor_ref = 'left/' || device_id::text where device_id = $1
+update devices set vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = $1
 `
 
 // No vendor's references look like that.

@@ -31,7 +31,7 @@ for no key update;
 
 -- name: GiveUpDeviceRef :exec
 -- No vendor's references look like that.
-update devices set vendor_ref = 'left/' || device_id::text where device_id = @device_id;
+update devices set vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = @device_id;
 
 -- name: LockWorkspaceDevice :one
 select * from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null for no key update;
