@@ -12,6 +12,7 @@ import (
 const (
 	firstLook = 200 * time.Millisecond
 	rarely    = 3 * time.Second
+	bareLooks = 8 // some ten seconds
 )
 
 // AttemptError says that an action attempt has not succeeded: it failed, or waiting for it ended first.
@@ -47,16 +48,22 @@ func (c *Client) Await(ctx context.Context, attempt ActionAttempt) error {
 		return nil
 	}
 	asked := false // the answer that attempt comes from is fresh
+	bare := 0      // 404s in a row without a reason: a proxy that has lost its server, or a server without the operation
 	err := Poll(ctx, func() (bool, error) {
 		if !asked {
 			asked = true
 			return ended(attempt), nil
 		}
 		answer, err := Call[ActionAttemptResponse](ctx, c.GetActionAttempt, GetActionAttemptRequest{ActionAttemptID: attempt.ActionAttemptID})
+		if isBare(err) && bare < bareLooks {
+			bare++
+			return false, nil
+		}
 		if IsNotFound(err) || IsNoRoute(err) {
 			attempt.Status = ActionAttemptStatusSuccess
 			return true, nil
 		}
+		bare = 0
 		if err != nil {
 			return false, err
 		}
@@ -96,10 +103,16 @@ func Poll(ctx context.Context, look func() (done bool, err error)) error {
 	}
 }
 
-// mayPass says of a failed look that the next one may succeed: nobody answered, or a server that could not.
+// isBare says that what answered does not say that it is a server of this API, and has nothing at that path.
+func isBare(err error) bool {
+	e, ok := errors.AsType[*ResponseError](err)
+	return ok && e.Status == http.StatusNotFound && e.Type == ""
+}
+
+// mayPass says of a failed look that the next one may succeed: nobody answered, or a server, or the proxy before it, that could not.
 func mayPass(err error) bool {
 	if status := StatusOf(err); status != 0 {
-		return status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
+		return isBare(err) || status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
 	}
 	_, sent := errors.AsType[*url.Error](err)
 	return sent && !IsUntrusted(err) && !errors.Is(err, errTooLong)

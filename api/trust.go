@@ -34,7 +34,14 @@ func (t trusting) explain(req *http.Request, resp *http.Response) (*http.Respons
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := refusal(resp, body); ok || !t.trusts(req) {
+	if _, ok := refusal(resp, body); ok {
+		return resp, nil
+	}
+	asked, err := t.next.RoundTrip(asksForWorkspace(req, t.base))
+	switch {
+	case err != nil || worthRepeating(asked, nil, true):
+		return asked, err // nobody knows by now: the request is repeated, and this asked again
+	case !names(asked):
 		return resp, nil
 	}
 	var explained ErrorResponse
@@ -46,16 +53,6 @@ func (t trusting) explain(req *http.Request, resp *http.Response) (*http.Respons
 	resp.Header.Set("Content-Type", "application/json")
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
-}
-
-// trusts says whether the server is one of this API now.
-func (t trusting) trusts(req *http.Request) bool {
-	resp, err := t.next.RoundTrip(asksForWorkspace(req, t.base))
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close()
-	return names(resp)
 }
 
 // asksForWorkspace is a request for the workspace of the key, by whoever makes another request.

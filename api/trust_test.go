@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path"
 	"testing"
+	"testing/synctest"
 )
 
 func TestNotFoundWithoutAReasonIsBelievedOfServersOfThisAPIOnly(t *testing.T) {
@@ -69,6 +70,23 @@ func TestNotFoundOfAProxyThatHasLostItsServerIsNotBelieved(t *testing.T) {
 	if err := read(t.Context(), client); IsNotFound(err) {
 		t.Errorf("while it is away: %v", err)
 	}
+}
+
+func TestNotFoundWithoutAReasonWaitsForAServerThatIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := []func(*http.Request) (*http.Response, error){says(429, "{}"), says(502, "<h1>"), says(200, `{"ok": true, "workspace": {"workspace_id": "ws-1"}}`)}
+		client := clientOver(t, Config{}, func(req *http.Request) (*http.Response, error) {
+			if path.Dir(req.URL.Path) == "/webhooks" {
+				return says(404, "404 page not found")(req)
+			}
+			next := answers[0]
+			answers = answers[1:]
+			return next(req)
+		})
+		if err := read(t.Context(), client); !IsNotFound(err) {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 func TestListsThatAreMissingAreNotEmpty(t *testing.T) {

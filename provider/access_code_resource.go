@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -150,16 +151,22 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 		state.fill(code)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
+	unseen := plan.writesOnly() || state.writesOnly() // the state will not show which PIN the server has
 	if doubtsPIN(ctx, req.Private, &resp.Diagnostics) {
 		state.CodeWOVersion = types.Int64Null() // so that the PIN is written
 	}
 	code, err := changePlanned(ctx, client, &plan, &state, r.waitsForSet(&plan))
-	if plan.writesOnly() {
+	if unseen {
 		resp.Diagnostics.Append(doubtPIN(ctx, resp.Private, err != nil)...)
 	}
 	if err != nil {
 		reportNext(&resp.Diagnostics, action, hiding(err, plan.pin(), state.Code.ValueString()), changeAdvice(err))
 		return
+	}
+	if code.Code != nil && isSet(plan.Code) && *code.Code != plan.Code.ValueString() {
+		warnAt(&resp.Diagnostics, path.Root("code"), "The access code has another PIN than was planned",
+			"Where its vendor chooses the PINs, and changes no code that is on a lock, a code that is changed gets another one. The state, and what depends on it, has the former PIN "+
+				"until the next refresh: run `terraform apply -refresh-only`.")
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan.applied(code))...)
 }

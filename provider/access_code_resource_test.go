@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +89,26 @@ func TestAccessCodeIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 	}
 	if n := f.count("/access_codes/delete"); n != 2 {
 		t.Errorf("%d deletions", n)
+	}
+}
+
+// A vendor that chooses PINs may choose another where a code is changed, and a plan has promised the former one.
+func TestPINThatAChangeHasReplacedIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(`name = "Guest"`))})
+	w.expect(true, "apply", "-auto-approve")
+	f.do(func() {
+		f.nextAttempt = func(*fakeAttempt) { _, c := f.only(); c.code = "905173846251" }
+	})
+	w.write("main.tf", f.config(accessCode(`name = "Visitor"`)))
+	said := w.plain("apply", "-auto-approve")
+	expectSaid(t, "the change", said, "another PIN than was planned", "terraform apply -refresh-only")
+	if strings.Contains(said, "905173846251") {
+		t.Error("the PIN was shown")
+	}
+	if said := w.plain("apply", "-refresh-only", "-auto-approve"); strings.Contains(said, "Warning") {
+		t.Errorf("the refresh: %s", said)
 	}
 }
 

@@ -113,6 +113,40 @@ func TestWriteOnlyPINIsWrittenAgainWhenAChangeOfItHasFailed(t *testing.T) {
 	}})
 }
 
+// So it is where a change from such a PIN to one in the configuration has failed.
+func TestWriteOnlyPINIsWrittenAgainWhenAChangeToAnotherKindHasFailed(t *testing.T) {
+	f := startFake(t)
+	const former, other = "905173846251", "715938426052"
+	written := f.config(accessCode(writtenOnly(former, 1)))
+	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+		{Config: written},
+		{
+			PreConfig: func() {
+				f.nextAttempt = func(a *fakeAttempt) {
+					if a.actionType == "UPDATE_ACCESS_CODE" {
+						a.failure = map[string]any{"type": "device_offline", "message": "It is away"}
+					}
+				}
+			},
+			Config: f.config(accessCode(`code = "` + other + `"`)), ExpectError: says("It is away"),
+		},
+		{
+			PreConfig: func() { f.do(func() { f.nextAttempt = nil; _, c := f.only(); c.code = other }) },
+			Config:    written, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front), Check: showsNo(other),
+		},
+		{
+			PreConfig: func() {
+				f.do(func() {
+					if _, c := f.only(); c.code != former {
+						t.Errorf("the PIN was not written again")
+					}
+				})
+			},
+			Config: written, ConfigPlanChecks: plansNothing(),
+		},
+	}})
+}
+
 func TestWriteOnlyPINIsNotShownByErrors(t *testing.T) {
 	f := startFake(t)
 	const pin = "905173846251"

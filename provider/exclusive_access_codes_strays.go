@@ -69,7 +69,7 @@ func (r *exclusiveAccessCodesResource) lookForStrays(ctx context.Context, plan, 
 func warnOfReleased(codes map[string]foreignCode, diags *diag.Diagnostics) {
 	if len(codes) > 0 {
 		warnAt(diags, path.Root("access_code_ids"), "Access codes stay on the lock until the next plan",
-			"These codes are no longer in `access_code_ids`, and their PINs go on opening the door:"+listed(codes)+"\n\nThis apply deletes none of them. The plan "+
-				"after it shows them in `deleted_access_codes`, and applying that plan takes them off the lock.")
+			"These codes are no longer in `access_code_ids`:"+listed(codes)+"\n\nThis resource deletes none of them in this apply, so that their PINs go on opening the door, unless "+
+				"another resource deletes them. The plan after it shows what is left of them in `deleted_access_codes`, and applying that plan takes it off the lock.")
 	}
 }

@@ -121,7 +121,7 @@ func TestExclusiveAccessCodesSaysThatACodeTakenOutIsStillThere(t *testing.T) {
 			args = append(args, "-auto-approve")
 		}
 		said := w.plain(append([]string{command}, args...)...)
-		expectSaid(t, command, said, warning, first+` "Plumber (hidden)" (unmanaged)`, "The plan after it shows them in")
+		expectSaid(t, command, said, warning, first+` "Plumber (hidden)" (unmanaged)`, "The plan after it shows what is left of them in")
 		if strings.Contains(said, "appeared") || strings.Contains(said, "715938426052") {
 			t.Errorf("%s: %s", command, said)
 		}
