@@ -74,6 +74,7 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 	}
 	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		registerUUID(conn.TypeMap())
+		registerTimes(conn.TypeMap())
 		// Not while connecting: poolers refuse connections with parameters that they do not know.
 		_, err := conn.Exec(ctx, settings)
 		return err
