@@ -132,12 +132,21 @@ func parseTime(field, text string) (time.Time, error) {
 		if err != nil {
 			continue
 		}
-		if t = t.UTC().Truncate(time.Microsecond); t.Before(firstTime) || t.After(lastTime) { // which ISO 8601 cannot write
-			return time.Time{}, invalid(field, "Must be within the years 1 to 9999 (UTC)")
+		t = t.UTC().Truncate(time.Microsecond)
+		if err := checkYears(field, t); err != nil {
+			return time.Time{}, err
 		}
 		return t, nil
 	}
 	return time.Time{}, invalid(field, "Not a time; write it like 2026-11-21T15:00:00Z")
+}
+
+// checkYears refuses times that ISO 8601 cannot write. It fails with Invalid.
+func checkYears(field string, t time.Time) error {
+	if t.Before(firstTime) || t.After(lastTime) {
+		return invalid(field, "Must be within the years 1 to 9999 (UTC)")
+	}
+	return nil
 }
 
 // parseTimeFrame reads both ends of a time frame; empty texts are none. It fails with Invalid unless there

@@ -69,10 +69,12 @@ func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow,
 }
 
 // offlineTimeFrame is the time frame that an offline code gets: that which was asked for, widened to whole hours or
-// days. It fails with Invalid where it would be widened by more than was allowed.
+// days. It fails with Invalid where it would be widened by more than was allowed, or beyond the times that there are.
 func offlineTimeFrame(n NewCode, now time.Time) (kind OfflineKind, starts, ends time.Time, err error) {
 	if n.OneTime {
-		starts, ends, err = oneTimeFrame(n, now)
+		if starts, ends, err = oneTimeFrame(n, now); err == nil {
+			err = checkYears("starts_at", ends)
+		}
 		return OfflineOneTime, starts, ends, err
 	}
 	if n.StartsAt == "" && n.EndsAt == "" {
@@ -88,12 +90,12 @@ func offlineTimeFrame(n NewCode, now time.Time) (kind OfflineKind, starts, ends 
 		if lasts := ends.Sub(starts); lasts < offlineDaysFrom || lasts > offlineDaysTo {
 			return kind, starts, ends, invalid("ends_at", "A daily-bound offline access code lasts 29 to 367 days. Leave max_time_rounding out for one of 1 to 672 hours")
 		}
-		return OfflineDaily, starts, ends, nil
+		return OfflineDaily, starts, ends, checkYears("ends_at", ends)
 	}
 	if ends.Sub(starts) > offlineHours {
 		return kind, starts, ends, invalid("ends_at", "An hourly-bound offline access code lasts 1 to 672 hours. Give max_time_rounding 1d for one of 29 to 367 days")
 	}
-	return OfflineHourly, starts, ends, nil
+	return OfflineHourly, starts, ends, checkYears("ends_at", ends)
 }
 
 // upTo rounds up to a whole number of steps after from.
