@@ -2114,7 +2114,7 @@ type HealthResponse struct {
 // ID An identifier. Opaque to clients.
 type ID = string
 
-// ListAccessCodesRequest Which codes to list. One of device_id and access_code_ids is needed; all conditions must hold.
+// ListAccessCodesRequest Which codes to list. One of device_id, access_code_ids and customer_key is needed; all conditions must hold.
 type ListAccessCodesRequest struct {
 	// AccessCodeIds Only these.
 	AccessCodeIds *[]ID `json:"access_code_ids,omitempty"`
@@ -2128,7 +2128,7 @@ type ListAccessCodesRequest struct {
 	// AccessMethodID An identifier. Opaque to clients.
 	AccessMethodID ID `json:"access_method_id,omitempty,omitzero"`
 
-	// CustomerKey Of this customer.
+	// CustomerKey On devices of this customer's accounts.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
 
 	// DeviceID An identifier. Opaque to clients.

@@ -268,38 +268,23 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 
 // CodeFilter is a set of conditions that must all hold.
 type CodeFilter struct {
-	Managed  bool
-	DeviceID string    // a device, which must be there
-	IDs      *[]string // only these; without a device, managed codes only
-	Search   string
-	Nothing  bool // a condition that no code meets, such as on access grants, which do not exist
+	Managed     bool
+	DeviceID    string    // a device, which must be there
+	IDs         *[]string // only these; without a device, managed codes only
+	CustomerKey string    // of the account; without a device, managed codes only
+	Search      string
+	Nothing     bool // a condition that no code meets, such as on access grants, which do not exist
 }
 
 // ListCodes lists codes, oldest first, and says whether more follow the page.
-// It fails with Invalid when the filter names neither device nor codes, and with NotFound for the device.
+// It fails with Invalid when the filter names neither device, codes nor customer, and with NotFound for the device.
 func (s *Service) ListCodes(ctx context.Context, p Principal, f CodeFilter, page Page) ([]Code, bool, error) {
 	if f.Nothing {
 		return nil, false, nil
 	}
-	var pairs []store.ListAccessCodesOfDeviceRow
-	var err error
-	switch {
-	case f.DeviceID != "":
-		device, bad := s.findDevice(ctx, p, f.DeviceID)
-		if bad != nil {
-			return nil, false, bad
-		}
-		pairs, err = s.db.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: device, IsManaged: f.Managed,
-			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows()})
-	case f.IDs != nil && f.Managed:
-		var rows []store.ListAccessCodesRow
-		rows, err = s.db.ListAccessCodes(ctx, store.ListAccessCodesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
-			AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows(), Reach: p.Reach})
-		for _, r := range rows {
-			pairs = append(pairs, store.ListAccessCodesOfDeviceRow(r))
-		}
-	default:
-		return nil, false, invalid("", "Must specify at least one of device_id, access_code_ids, access_grant_id, access_grant_key, access_method_id or customer_key")
+	pairs, err := s.findCodes(ctx, p, f, page)
+	if e, ok := asError(err); ok {
+		return nil, false, e
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("list the access codes: %w", err)
@@ -312,6 +297,52 @@ func (s *Service) ListCodes(ctx context.Context, p Principal, f CodeFilter, page
 		}
 	}
 	return out, more, nil
+}
+
+func (s *Service) findCodes(ctx context.Context, p Principal, f CodeFilter, page Page) (pairs []store.ListAccessCodesOfDeviceRow, err error) {
+	accounts := p.Reach // nil: all
+	if f.CustomerKey != "" {
+		if accounts, err = s.accountsOfCustomer(ctx, p, f.CustomerKey); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case f.DeviceID != "":
+		d, err := s.findDevice(ctx, p, f.DeviceID)
+		if err != nil || accounts != nil && !slices.Contains(accounts, d.ConnectedAccountID) {
+			return nil, err
+		}
+		return s.db.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: d.DeviceID, IsManaged: f.Managed,
+			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows()})
+	case f.CustomerKey != "" && f.Managed:
+		rows, err := s.db.PlannedAnew.ListAccessCodesOfAccounts(ctx, store.ListAccessCodesOfAccountsParams{WorkspaceID: p.WorkspaceID, AccountIds: accounts,
+			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows()})
+		for _, r := range rows {
+			pairs = append(pairs, store.ListAccessCodesOfDeviceRow(r))
+		}
+		return pairs, err
+	case f.IDs != nil && f.Managed:
+		rows, err := s.db.ListAccessCodes(ctx, store.ListAccessCodesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
+			AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows(), Reach: accounts})
+		for _, r := range rows {
+			pairs = append(pairs, store.ListAccessCodesOfDeviceRow(r))
+		}
+		return pairs, err
+	default:
+		return nil, invalid("", "Must specify at least one of device_id, access_code_ids, access_grant_id, access_grant_key, access_method_id or customer_key")
+	}
+}
+
+// accountsOfCustomer are those in reach; never nil, which would be all.
+func (s *Service) accountsOfCustomer(ctx context.Context, p Principal, key string) ([]uuid.UUID, error) {
+	all, err := s.db.AccountsOfCustomer(ctx, store.AccountsOfCustomerParams{WorkspaceID: p.WorkspaceID, CustomerKey: key})
+	reached := []uuid.UUID{}
+	for _, id := range all {
+		if p.reaches(id) {
+			reached = append(reached, id)
+		}
+	}
+	return reached, err
 }
 
 // CodeByRef reads the code that the vendor calls ref, if it has been read from the device.

@@ -171,20 +171,20 @@ func (s *Service) GetDevice(ctx context.Context, p Principal, id, name string) (
 	return s.getDevice(ctx, p, true, id, name)
 }
 
-// findDevice is GetDevice for those who want to know only that the device is there.
-func (s *Service) findDevice(ctx context.Context, p Principal, id string) (uuid.UUID, error) {
+// findDevice is GetDevice for those who want to know only that the device is there, and whose it is.
+func (s *Service) findDevice(ctx context.Context, p Principal, id string) (d store.FindDeviceRow, err error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return uuid.Nil, deviceNotFound("device_id", id)
+		return d, deviceNotFound("device_id", id)
 	}
-	d, err := s.db.FindDevice(ctx, store.FindDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed})
+	d, err = s.db.FindDevice(ctx, store.FindDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed})
 	switch {
 	case store.IsNoRows(err) || err == nil && !p.reaches(d.ConnectedAccountID):
-		return uuid.Nil, deviceNotFound("device_id", id)
+		return d, deviceNotFound("device_id", id)
 	case err != nil:
-		return uuid.Nil, fmt.Errorf("look for the device: %w", err)
+		return d, fmt.Errorf("look for the device: %w", err)
 	}
-	return d.DeviceID, nil
+	return d, nil
 }
 
 // GetUnmanagedDevice is GetDevice for a device that is not managed.

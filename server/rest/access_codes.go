@@ -54,9 +54,9 @@ func (h *handlers) ListAccessCodes(ctx context.Context, r ListAccessCodesRequest
 		return nil, err
 	}
 	filter := access.CodeFilter{
-		Managed: true, DeviceID: r.Body.DeviceID, IDs: r.Body.AccessCodeIds, Search: r.Body.Search,
-		// There are no grants, methods or customers here, so no code belongs to one.
-		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID+r.Body.CustomerKey != "",
+		Managed: true, DeviceID: r.Body.DeviceID, IDs: r.Body.AccessCodeIds, CustomerKey: r.Body.CustomerKey, Search: r.Body.Search,
+		// There are no grants or methods here, so no code belongs to one.
+		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID != "",
 	}
 	list, err := inParts(ctx, page.Page, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
 		return h.access.ListCodes(ctx, p, filter, part)

@@ -781,6 +781,116 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 	return items, nil
 }
 
+const listAccessCodesOfAccounts = `-- name: ListAccessCodesOfAccounts :many
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
+  and d.connected_account_id = any($4::uuid[])
+  and ($5::uuid[] is null or c.access_code_id = any($5::uuid[]))
+  and ($6::text is null or strpos(lower(c.name), lower($6::text)) > 0)
+order by c.created_at, c.access_code_id
+limit $7::integer
+`
+
+type ListAccessCodesOfAccountsParams struct {
+	WorkspaceID   uuid.UUID
+	AfterAt       time.Time
+	AfterID       uuid.UUID
+	AccountIds    []uuid.UUID
+	AccessCodeIds []uuid.UUID
+	Search        *string
+	MaxRows       int32
+}
+
+type ListAccessCodesOfAccountsRow struct {
+	AccessCode AccessCode
+	CodeDevice CodeDevice
+}
+
+// To be planned anew: how many codes the accounts have decides whether these are sorted, or looked for among all of the workspace.
+func (q *Queries) ListAccessCodesOfAccounts(ctx context.Context, arg ListAccessCodesOfAccountsParams) ([]ListAccessCodesOfAccountsRow, error) {
+	rows, err := q.db.Query(ctx, listAccessCodesOfAccounts,
+		arg.WorkspaceID,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.AccountIds,
+		arg.AccessCodeIds,
+		arg.Search,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListAccessCodesOfAccountsRow{}
+	for rows.Next() {
+		var i ListAccessCodesOfAccountsRow
+		if err := rows.Scan(
+			&i.AccessCode.AccessCodeID,
+			&i.AccessCode.WorkspaceID,
+			&i.AccessCode.DeviceID,
+			&i.AccessCode.IsManaged,
+			&i.AccessCode.Name,
+			&i.AccessCode.PinSealed,
+			&i.AccessCode.PinMac,
+			&i.AccessCode.StartsAt,
+			&i.AccessCode.EndsAt,
+			&i.AccessCode.Status,
+			&i.AccessCode.ExternalModificationAllowed,
+			&i.AccessCode.PreferNativeScheduling,
+			&i.AccessCode.VendorRef,
+			&i.AccessCode.DesiredGen,
+			&i.AccessCode.AppliedGen,
+			&i.AccessCode.AppliedAt,
+			&i.AccessCode.BlockedGen,
+			&i.AccessCode.WriteGen,
+			&i.AccessCode.WriteAt,
+			&i.AccessCode.WriteAccepted,
+			&i.AccessCode.Attempts,
+			&i.AccessCode.NextAttemptAt,
+			&i.AccessCode.RemovingSince,
+			&i.AccessCode.ErrorCode,
+			&i.AccessCode.ErrorMessage,
+			&i.AccessCode.ErrorAt,
+			&i.AccessCode.ErrorCodeID,
+			&i.AccessCode.WarningCode,
+			&i.AccessCode.WarningMessage,
+			&i.AccessCode.WarningAt,
+			&i.AccessCode.CreatedAt,
+			&i.AccessCode.WantedAt,
+			&i.AccessCode.AppliedSealed,
+			&i.AccessCode.Disputes,
+			&i.AccessCode.DisputedAt,
+			&i.AccessCode.WriteRef,
+			&i.AccessCode.CommonCodeKey,
+			&i.AccessCode.UsesBackupPool,
+			&i.AccessCode.IsBackup,
+			&i.AccessCode.InPool,
+			&i.AccessCode.PulledBackupCodeID,
+			&i.AccessCode.OfflineKind,
+			&i.AccessCode.WritePinMac,
+			&i.CodeDevice.DeviceID,
+			&i.CodeDevice.WorkspaceID,
+			&i.CodeDevice.ConnectedAccountID,
+			&i.CodeDevice.Online,
+			&i.CodeDevice.OnlineChangedAt,
+			&i.CodeDevice.RemovedAt,
+			&i.CodeDevice.HubDisconnected,
+			&i.CodeDevice.SubscriptionMissingAt,
+			&i.CodeDevice.Capabilities,
+			&i.CodeDevice.ReportedCodeLengths,
+			&i.CodeDevice.AccountError,
+			&i.CodeDevice.BackupPool,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listAccessCodesOfDevice = `-- name: ListAccessCodesOfDevice :many
 select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.device_id = $1 and c.workspace_id = $2 and c.is_managed = $3 and not c.in_pool

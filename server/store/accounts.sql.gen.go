@@ -61,6 +61,35 @@ func (q *Queries) AccountRests(ctx context.Context, connectedAccountID uuid.UUID
 	return err
 }
 
+const accountsOfCustomer = `-- name: AccountsOfCustomer :many
+select connected_account_id from connected_accounts where workspace_id = $1 and customer_key = $2::text
+`
+
+type AccountsOfCustomerParams struct {
+	WorkspaceID uuid.UUID
+	CustomerKey string
+}
+
+func (q *Queries) AccountsOfCustomer(ctx context.Context, arg AccountsOfCustomerParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, accountsOfCustomer, arg.WorkspaceID, arg.CustomerKey)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var connected_account_id uuid.UUID
+		if err := rows.Scan(&connected_account_id); err != nil {
+			return nil, err
+		}
+		items = append(items, connected_account_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const deleteAccount = `-- name: DeleteAccount :exec
 update connected_accounts set deleted_at = now(), config_sealed = $1, address_mac = null, gateway_mac = null, error_code = null, error_message = null,
   due_at = now(), wake_seq = wake_seq + 1

@@ -387,6 +387,14 @@ func TestListsWalkAnIndex(t *testing.T) {
 			_, err := q.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: workspace, DeviceID: device, IsManaged: true, MaxRows: 100})
 			return err
 		},
+		"access codes of a customer, planned anew": func(q *store.Queries) error {
+			_, err := q.ListAccessCodesOfAccounts(ctx, store.ListAccessCodesOfAccountsParams{WorkspaceID: workspace, AccountIds: []uuid.UUID{account}, MaxRows: 100})
+			return err
+		},
+		"access codes of a customer with a few, planned anew": func(q *store.Queries) error {
+			_, err := q.ListAccessCodesOfAccounts(ctx, store.ListAccessCodesOfAccountsParams{WorkspaceID: workspace, AccountIds: []uuid.UUID{uuid.New()}, MaxRows: 100})
+			return err
+		},
 		"access codes by identifier": func(q *store.Queries) error {
 			_, err := q.ListAccessCodes(ctx, store.ListAccessCodesParams{WorkspaceID: workspace, AccessCodeIds: []uuid.UUID{device}, MaxRows: 100})
 			return err
@@ -411,7 +419,7 @@ func TestListsWalkAnIndex(t *testing.T) {
 				t.Errorf("%s: the plan reads a whole table:\n%s", name, plan)
 			}
 		}
-		if strings.Contains(plan, "Sort  (") && !strings.Contains(name, "identifier") && !strings.Contains(name, "client session") { // a few rows are found by identifier, then sorted
+		if strings.Contains(plan, "Sort  (") && !strings.Contains(name, "identifier") && !strings.Contains(name, "client session") && !strings.Contains(name, "a few") { // a few rows are found by identifier, then sorted
 			t.Errorf("%s: the plan sorts:\n%s", name, plan)
 		}
 	}

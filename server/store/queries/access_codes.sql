@@ -29,6 +29,16 @@ where c.workspace_id = @workspace_id and c.is_managed and not c.in_pool and (c.c
 order by c.created_at, c.access_code_id
 limit @max_rows::integer;
 
+-- name: ListAccessCodesOfAccounts :many
+-- To be planned anew: how many codes the accounts have decides whether these are sorted, or looked for among all of the workspace.
+select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
+where c.workspace_id = @workspace_id and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > (@after_at::timestamptz, @after_id::uuid)
+  and d.connected_account_id = any(@account_ids::uuid[])
+  and (sqlc.narg('access_code_ids')::uuid[] is null or c.access_code_id = any(sqlc.narg('access_code_ids')::uuid[]))
+  and (sqlc.narg('search')::text is null or strpos(lower(c.name), lower(sqlc.narg('search')::text)) > 0)
+order by c.created_at, c.access_code_id
+limit @max_rows::integer;
+
 -- name: ListAccessCodesOfDevice :many
 select sqlc.embed(c), sqlc.embed(d) from access_codes c join code_devices d using (device_id)
 where c.device_id = @device_id and c.workspace_id = @workspace_id and c.is_managed = @is_managed and not c.in_pool

@@ -14,6 +14,9 @@ where workspace_id = @workspace_id and lower(user_identifier ->> 'email') = lowe
   and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
 order by created_at, connected_account_id limit 1;
 
+-- name: AccountsOfCustomer :many
+select connected_account_id from connected_accounts where workspace_id = @workspace_id and customer_key = @customer_key::text;
+
 -- name: FindAccounts :many
 -- To be planned anew, for its conditions.
 select * from connected_accounts
