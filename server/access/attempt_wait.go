@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -86,20 +85,4 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 			return got, ctx.Err()
 		}
 	}
-}
-
-// stillGood fails with Unauthorized when the credential of a request that waits was revoked or has ended meanwhile: it is
-// told nothing more.
-func (s *Service) stillGood(ctx context.Context, p Principal) error {
-	if p.CredentialID == uuid.Nil { // it is the server itself that asks
-		return nil
-	}
-	good, err := s.db.CredentialIsGood(ctx, p.CredentialID)
-	if err != nil {
-		return fmt.Errorf("look whether the credential is still good: %w", err)
-	}
-	if !good {
-		return &Error{Kind: Unauthorized, Type: "unauthorized", Message: "This credential was revoked, or has ended, while the request waited."}
-	}
-	return nil
 }

@@ -58,7 +58,7 @@ func (h *handlers) ListAccessCodes(ctx context.Context, r ListAccessCodesRequest
 		// There are no grants or methods here, so no code belongs to one.
 		Nothing: r.Body.AccessGrantID+r.Body.AccessGrantKey+r.Body.AccessMethodID != "",
 	}
-	list, err := inParts(ctx, page.Page, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
+	list, err := inParts(ctx, page.Page, h.still, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
 		return h.access.ListCodes(ctx, p, filter, part)
 	}, codePosition, toAccessCode, "access_codes")
 	return longPage{list, page}, err

@@ -53,7 +53,7 @@ func (h *handlers) ListUnmanagedDevices(ctx context.Context, r ListUnmanagedDevi
 	if err != nil {
 		return nil, err
 	}
-	list, err := inParts(ctx, page.Page, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
+	list, err := inParts(ctx, page.Page, h.still, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
 		return h.access.ListDevices(ctx, p, filter, part)
 	},
 		devicePosition, toUnmanagedDevice, "devices")

@@ -21,7 +21,7 @@ func (h *handlers) ListDevices(ctx context.Context, r ListDevicesRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	list, err := inParts(ctx, page.Page, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
+	list, err := inParts(ctx, page.Page, h.still, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
 		return h.access.ListDevices(ctx, p, deviceFilter(*r.Body), part)
 	}, devicePosition, toDevice, "devices")
 	return longPage{list, page}, err

@@ -27,6 +27,9 @@ type handlers struct {
 
 var _ StrictServerInterface = (*handlers)(nil)
 
+// still fails when whoever makes the request may not be told any more what he might when it began.
+func (h *handlers) still(ctx context.Context) error { return h.access.StillSees(ctx, principal(ctx)) }
+
 // each maps a list; the result is never nil, so that it is [] in JSON.
 func each[A, B any](list []A, to func(A) B) []B {
 	out := make([]B, len(list))

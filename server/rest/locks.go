@@ -31,7 +31,7 @@ func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (Lis
 		// There are no spaces here, so no device belongs to one.
 		Nothing: r.Body.SpaceID+r.Body.UnstableLocationID != "",
 	}
-	list, err := inParts(ctx, access.Page{Limit: cmp.Or(r.Body.Limit, 1<<29)}, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
+	list, err := inParts(ctx, access.Page{Limit: cmp.Or(r.Body.Limit, 1<<29)}, h.still, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
 		return h.access.ListDevices(ctx, p, filter, part)
 	}, devicePosition, toDevice, "devices", "locks")
 	return locksList{list}, err

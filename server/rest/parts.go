@@ -42,6 +42,7 @@ type rows struct {
 	begun *bytes.Buffer // the answer as far as it is known
 	first part
 	limit int
+	still func(context.Context) error // fails when the caller may not see any more of them
 	read  func(ctx context.Context, to *bytes.Buffer, after access.Position, limit int) (part, error)
 }
 
@@ -53,10 +54,11 @@ type part struct {
 	more bool // another follows
 }
 
-// inParts reads the first part of a page, for an answer that has its rows under each of the names.
-func inParts[A, B any](ctx context.Context, page access.Page, read func(context.Context, access.Page) ([]A, bool, error), at func(A) (time.Time, uuid.UUID),
-	show func(A) B, names ...string) (r rows, err error) {
-	r = rows{ctx: ctx, limit: page.Limit, names: names, begun: bytes.NewBufferString(`{"` + names[0] + `":[`)}
+// inParts reads the first part of a page, for an answer that has its rows under each of the names. Before each other part still says
+// whether the caller may see more.
+func inParts[A, B any](ctx context.Context, page access.Page, still func(context.Context) error, read func(context.Context, access.Page) ([]A, bool, error),
+	at func(A) (time.Time, uuid.UUID), show func(A) B, names ...string) (r rows, err error) {
+	r = rows{ctx: ctx, limit: page.Limit, still: still, names: names, begun: bytes.NewBufferString(`{"` + names[0] + `":[`)}
 	r.read = func(ctx context.Context, to *bytes.Buffer, after access.Position, limit int) (p part, err error) {
 		list, more, err := read(ctx, access.Page{After: after, Limit: min(limit, mostAtOnce)})
 		if err != nil {
@@ -79,7 +81,7 @@ func inParts[A, B any](ctx context.Context, page access.Page, read func(context.
 }
 
 // rest writes the other parts, each once the one before has been taken: however long the list is and however slowly its caller
-// reads, it takes no more memory. It returns the last one.
+// reads, it takes no more memory. It returns the last one. It fails when the caller may not see more.
 func (r rows) rest(w io.Writer) (last part, err error) {
 	last = r.first
 	for left := r.limit - last.n; last.more && left > 0; left -= last.n {
@@ -87,6 +89,9 @@ func (r rows) rest(w io.Writer) (last part, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), answerWithin) // of this part: whoever reads slowly is served
 		var next part
 		err := crowd.Again(ctx, func() (err error) {
+			if err := r.still(ctx); err != nil {
+				return err
+			}
 			next, err = r.read(ctx, text, last.last, left)
 			return err
 		})

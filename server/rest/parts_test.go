@@ -28,13 +28,15 @@ func readRows(_ context.Context, p access.Page) (some []int, more bool, err erro
 	return some, begin+p.Limit < allRows, nil
 }
 
+func always(context.Context) error { return nil }
+
 func itself(n int) int { return n }
 
 // Whoever has fifty thousand locks asks for all of them with two bytes, and each list of them is there twice.
 func TestLongListsAreReadAndWrittenInParts(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[int]int{1: 1, 999: 999, 1000: 1000, 1001: 1001, 2500: 2500, allRows: allRows, allRows + 1: allRows, 1 << 29: allRows} {
-		r, err := inParts(t.Context(), access.Page{Limit: limit}, func(ctx context.Context, p access.Page) ([]int, bool, error) {
+		r, err := inParts(t.Context(), access.Page{Limit: limit}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
 			if p.Limit > mostAtOnce {
 				t.Errorf("%d rows are read at once", p.Limit)
 			}
@@ -72,7 +74,7 @@ func TestAListThatCannotBeReadToItsEndIsAnError(t *testing.T) {
 	lost := errors.New("lost")
 	for good := range 3 {
 		reads := 0
-		r, err := inParts(t.Context(), access.Page{Limit: allRows}, func(ctx context.Context, p access.Page) ([]int, bool, error) {
+		r, err := inParts(t.Context(), access.Page{Limit: allRows}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
 			if reads++; reads > good {
 				return nil, false, lost
 			}
@@ -88,10 +90,35 @@ func TestAListThatCannotBeReadToItsEndIsAnError(t *testing.T) {
 	}
 }
 
+// Each part but the first is read only for those who may still see it.
+func TestAListEndsWithWhatItsCallerMaySee(t *testing.T) {
+	t.Parallel()
+	ended := errors.New("ended")
+	for good := range 3 {
+		reads, asked := 0, 0
+		r, err := inParts(t.Context(), access.Page{Limit: allRows}, func(context.Context) error {
+			if asked++; asked > good {
+				return ended
+			}
+			return nil
+		}, func(ctx context.Context, p access.Page) ([]int, bool, error) {
+			reads++
+			return readRows(ctx, p)
+		}, rowPosition, itself, "devices")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		if err := r.answer(w, func(part) any { return nil }); !errors.Is(err, ended) || json.Valid(w.Body.Bytes()) || reads != good+1 {
+			t.Errorf("after %d parts more: %v, %d were read, and %d bytes sent", good, err, reads, w.Body.Len())
+		}
+	}
+}
+
 // The other rows may have been deleted since the first ones were read.
 func TestRowsThatAreGoneMeanwhileEndAList(t *testing.T) {
 	t.Parallel()
-	r, err := inParts(t.Context(), access.Page{Limit: allRows}, func(ctx context.Context, p access.Page) ([]int, bool, error) {
+	r, err := inParts(t.Context(), access.Page{Limit: allRows}, always, func(ctx context.Context, p access.Page) ([]int, bool, error) {
 		if p.After.ID != uuid.Nil {
 			return nil, false, nil
 		}

@@ -17,7 +17,7 @@ func (h *handlers) ListUnmanagedAccessCodes(ctx context.Context, r ListUnmanaged
 	if err != nil {
 		return nil, err
 	}
-	list, err := inParts(ctx, page.Page, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
+	list, err := inParts(ctx, page.Page, h.still, func(ctx context.Context, part access.Page) ([]access.Code, bool, error) {
 		return h.access.ListCodes(ctx, p, access.CodeFilter{DeviceID: r.Body.DeviceID, Search: r.Body.Search}, part)
 	}, codePosition, toUnmanagedAccessCode, "access_codes")
 	return longPage{list, page}, err

@@ -467,6 +467,29 @@ func (q *Queries) LockEndUser(ctx context.Context, arg LockEndUserParams) error 
 	return err
 }
 
+const reachNow = `-- name: ReachNow :one
+select w.is_suspended, array(select r.connected_account_id from client_session_reach r where r.client_session_id = $1)::uuid[] as accounts
+from workspaces w where w.workspace_id = $2
+`
+
+type ReachNowParams struct {
+	ClientSessionID uuid.UUID
+	WorkspaceID     uuid.UUID
+}
+
+type ReachNowRow struct {
+	IsSuspended bool
+	Accounts    []uuid.UUID
+}
+
+// Whether a workspace is suspended, and what a client session reaches in it, at this moment.
+func (q *Queries) ReachNow(ctx context.Context, arg ReachNowParams) (ReachNowRow, error) {
+	row := q.db.QueryRow(ctx, reachNow, arg.ClientSessionID, arg.WorkspaceID)
+	var i ReachNowRow
+	err := row.Scan(&i.IsSuspended, &i.Accounts)
+	return i, err
+}
+
 const reachOfClientSessions = `-- name: ReachOfClientSessions :many
 select s.client_session_id,
   array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
