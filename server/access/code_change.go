@@ -39,15 +39,12 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 		if err != nil {
 			return err
 		}
-		d, err := tx.LockDevice(ctx, c.DeviceID)
-		if store.IsNoRows(err) { // erased meanwhile, with its codes
+		d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: c.DeviceID, Reach: p.Reach})
+		if store.IsNoRows(err) { // or erased meanwhile, with its codes
 			return codeNotFound(id)
 		}
 		if err != nil {
 			return err
-		}
-		if !p.reaches(d.ConnectedAccountID) {
-			return codeNotFound(id)
 		}
 		if !d.IsManaged && d.RemovedAt == nil {
 			return deviceUnmanaged()

@@ -159,7 +159,7 @@ func (at place) read(ctx context.Context, tx store.Tx) (_ place, err error) {
 func lockPlace(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (at place, err error) {
 	err = tx.Together(ctx,
 		func(tx store.Tx) (err error) {
-			at.device, err = tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id})
+			at.device, err = tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Reach: p.Reach})
 			return err
 		},
 		func(tx store.Tx) (err error) { at.taken, err = tx.TakenOnDevice(ctx, id); return err })
@@ -169,14 +169,14 @@ func lockPlace(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (at 
 // lockManagedDevice locks a device of the workspace on which something is to be done.
 // It fails with NotFound, and with Invalid (device_unmanaged).
 func lockManagedDevice(ctx context.Context, tx store.Tx, p Principal, id uuid.UUID) (store.Device, error) {
-	d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id})
+	d, err := tx.LockWorkspaceDevice(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: id, Reach: p.Reach})
 	return d, mayWorkOn(d, id, p, err)
 }
 
 // mayWorkOn says why nothing is to be done on a device that was read with err.
 func mayWorkOn(d store.Device, id uuid.UUID, p Principal, err error) error {
 	switch {
-	case store.IsNoRows(err), err == nil && !p.reaches(d.ConnectedAccountID):
+	case store.IsNoRows(err), err == nil && (!p.reaches(d.ConnectedAccountID) || d.RemovedAt != nil):
 		return deviceNotFound("device_id", id.String())
 	case err == nil && !d.IsManaged:
 		return deviceUnmanaged()

@@ -205,8 +205,8 @@ func (s *Service) onAccount(ctx context.Context, p Principal, id string, f func(
 		return accountNotFound("connected_account_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		r, err := tx.LockAccount(ctx, parsed)
-		if store.IsNoRows(err) || (err == nil && (r.WorkspaceID != p.WorkspaceID || !p.reaches(r.ConnectedAccountID) || r.DeletedAt != nil)) {
+		r, err := tx.LockWorkspaceAccount(ctx, store.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: parsed, Reach: p.Reach})
+		if store.IsNoRows(err) {
 			return accountNotFound("connected_account_id", id)
 		}
 		if err != nil {

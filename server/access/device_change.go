@@ -123,8 +123,10 @@ func (s *Service) onWorkspaceDevice(ctx context.Context, p Principal, id, doing 
 	if err != nil {
 		return deviceNotFound("device_id", id)
 	}
-	err = s.onDevice(ctx, anybody{}, parsed, doing, func(t *deviceTx) error {
-		if t.d.WorkspaceID != p.WorkspaceID || !p.reaches(t.d.ConnectedAccountID) || t.d.RemovedAt != nil {
+	err = s.onLockedDevice(ctx, parsed, doing, func(tx store.Tx) (store.LockedDevice, error) {
+		return tx.LockWorkspaceDeviceWithCodes(ctx, store.LockWorkspaceDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed, Reach: p.Reach})
+	}, func(t *deviceTx) error {
+		if t.d.RemovedAt != nil {
 			return deviceNotFound("device_id", id)
 		}
 		return f(t)

@@ -32,16 +32,23 @@ type deviceTx struct {
 }
 
 func (s *Service) onDevice(ctx context.Context, h Holder, id uuid.UUID, doing string, f func(*deviceTx) error) error {
+	return s.onLockedDevice(ctx, id, doing, func(tx store.Tx) (store.LockedDevice, error) {
+		l, err := tx.LockDeviceWithCodes(ctx, id)
+		if err != nil {
+			return l, err
+		}
+		return l, h.Check(ctx, tx)
+	}, f)
+}
+
+func (s *Service) onLockedDevice(ctx context.Context, id uuid.UUID, doing string, lock func(store.Tx) (store.LockedDevice, error), f func(*deviceTx) error) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
-		d, rows, pending, moment, err := tx.LockDeviceWithCodes(ctx, id)
+		l, err := lock(tx)
 		if err != nil {
 			return err
 		}
-		if err := h.Check(ctx, tx); err != nil {
-			return err
-		}
-		t := &deviceTx{s: s, tx: tx, d: d, caps: capabilities(d), before: map[uuid.UUID]store.AccessCode{}, pending: pending, now: s.opt.Now().UTC(), moment: moment}
-		for _, r := range rows {
+		t := &deviceTx{s: s, tx: tx, d: l.Device, caps: capabilities(l.Device), before: map[uuid.UUID]store.AccessCode{}, pending: l.Pending, now: s.opt.Now().UTC(), moment: l.Moment}
+		for _, r := range l.Codes {
 			t.before[r.AccessCodeID] = r
 			t.codes = append(t.codes, &r)
 		}

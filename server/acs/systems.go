@@ -106,8 +106,8 @@ func lockSystem(ctx context.Context, tx store.Tx, workspace uuid.UUID, id string
 	if err != nil {
 		return store.AcsSystem{}, systemNotFound(id)
 	}
-	r, err := tx.LockAcsSystem(ctx, parsed)
-	if store.IsNoRows(err) || err == nil && (r.WorkspaceID != workspace || r.RemovedAt != nil) {
+	r, err := tx.LockWorkspaceAcsSystem(ctx, store.LockWorkspaceAcsSystemParams{WorkspaceID: workspace, AcsSystemID: parsed})
+	if store.IsNoRows(err) {
 		return r, systemNotFound(id)
 	}
 	return r, err

@@ -612,6 +612,48 @@ func (q *Queries) LockAccount(ctx context.Context, connectedAccountID uuid.UUID)
 	return i, err
 }
 
+const lockWorkspaceAccount = `-- name: LockWorkspaceAccount :one
+select connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, error_code, error_message, created_at, wake_seq, due_at, first_synced_at, error_at, address_mac, deleted_at, custom_metadata, customer_key, manage_new_devices, accepted_capabilities, user_identifier, gateway_mac from connected_accounts where workspace_id = $1 and connected_account_id = $2 and deleted_at is null
+  and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
+for no key update
+`
+
+type LockWorkspaceAccountParams struct {
+	WorkspaceID        uuid.UUID
+	ConnectedAccountID uuid.UUID
+	Reach              []uuid.UUID
+}
+
+// What is out of reach is not locked, and so not waited for.
+func (q *Queries) LockWorkspaceAccount(ctx context.Context, arg LockWorkspaceAccountParams) (ConnectedAccount, error) {
+	row := q.db.QueryRow(ctx, lockWorkspaceAccount, arg.WorkspaceID, arg.ConnectedAccountID, arg.Reach)
+	var i ConnectedAccount
+	err := row.Scan(
+		&i.ConnectedAccountID,
+		&i.WorkspaceID,
+		&i.Adapter,
+		&i.Provider,
+		&i.DisplayName,
+		&i.ConfigSealed,
+		&i.ErrorCode,
+		&i.ErrorMessage,
+		&i.CreatedAt,
+		&i.WakeSeq,
+		&i.DueAt,
+		&i.FirstSyncedAt,
+		&i.ErrorAt,
+		&i.AddressMac,
+		&i.DeletedAt,
+		&i.CustomMetadata,
+		&i.CustomerKey,
+		&i.ManageNewDevices,
+		&i.AcceptedCapabilities,
+		&i.UserIdentifier,
+		&i.GatewayMac,
+	)
+	return i, err
+}
+
 const scheduleAccount = `-- name: ScheduleAccount :exec
 update connected_accounts set due_at = case when wake_seq = $1 then now() + $2::interval else now() end
 where connected_account_id = $3 and deleted_at is null

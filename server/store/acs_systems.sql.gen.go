@@ -667,6 +667,39 @@ func (q *Queries) LockAcsSystem(ctx context.Context, acsSystemID uuid.UUID) (Acs
 	return i, err
 }
 
+const lockWorkspaceAcsSystem = `-- name: LockWorkspaceAcsSystem :one
+select acs_system_id, workspace_id, connected_account_id, vendor_ref, name, time_zone, error_message, error_at, removed_at, created_at, wake_seq, due_at, unlisted_at, emptied_at, write_refused from acs_systems where workspace_id = $1 and acs_system_id = $2 and removed_at is null for no key update
+`
+
+type LockWorkspaceAcsSystemParams struct {
+	WorkspaceID uuid.UUID
+	AcsSystemID uuid.UUID
+}
+
+// Another workspace's is not locked, and so not waited for.
+func (q *Queries) LockWorkspaceAcsSystem(ctx context.Context, arg LockWorkspaceAcsSystemParams) (AcsSystem, error) {
+	row := q.db.QueryRow(ctx, lockWorkspaceAcsSystem, arg.WorkspaceID, arg.AcsSystemID)
+	var i AcsSystem
+	err := row.Scan(
+		&i.AcsSystemID,
+		&i.WorkspaceID,
+		&i.ConnectedAccountID,
+		&i.VendorRef,
+		&i.Name,
+		&i.TimeZone,
+		&i.ErrorMessage,
+		&i.ErrorAt,
+		&i.RemovedAt,
+		&i.CreatedAt,
+		&i.WakeSeq,
+		&i.DueAt,
+		&i.UnlistedAt,
+		&i.EmptiedAt,
+		&i.WriteRefused,
+	)
+	return i, err
+}
+
 const putAcsAccessGroup = `-- name: PutAcsAccessGroup :exec
 insert into acs_access_groups as g (acs_access_group_id, workspace_id, acs_system_id, vendor_ref, name, entrance_refs)
 values ($1, $2, $3, $4, $5, $6)

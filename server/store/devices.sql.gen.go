@@ -861,16 +861,20 @@ func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams
 }
 
 const lockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
-select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices where workspace_id = $1 and device_id = $2 and removed_at is null for no key update
+select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices where workspace_id = $1 and device_id = $2
+  and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
+for no key update
 `
 
 type LockWorkspaceDeviceParams struct {
 	WorkspaceID uuid.UUID
 	DeviceID    uuid.UUID
+	Reach       []uuid.UUID
 }
 
+// What is out of reach is not locked, and so not waited for.
 func (q *Queries) LockWorkspaceDevice(ctx context.Context, arg LockWorkspaceDeviceParams) (Device, error) {
-	row := q.db.QueryRow(ctx, lockWorkspaceDevice, arg.WorkspaceID, arg.DeviceID)
+	row := q.db.QueryRow(ctx, lockWorkspaceDevice, arg.WorkspaceID, arg.DeviceID, arg.Reach)
 	var i Device
 	err := row.Scan(
 		&i.DeviceID,

@@ -10,16 +10,33 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// LockedDevice is a device that is locked, and what belongs to it.
+type LockedDevice struct {
+	Device  Device
+	Codes   []AccessCode
+	Pending []ActionAttempt
+	Moment  time.Time
+}
+
 // LockDeviceWithCodes is LockDevice, AllCodesOfDevice, PendingAttemptsOfDevice and Moment in one round trip: every change of what
 // is on a device begins with them. Each sees what was committed until the one before was through, so the codes are those
 // of a device that is locked. The deadlines of attempts go by the database's clock, which moment is the time of.
-func (tx Tx) LockDeviceWithCodes(ctx context.Context, id uuid.UUID) (d Device, codes []AccessCode, pending []ActionAttempt, moment time.Time, err error) {
+func (tx Tx) LockDeviceWithCodes(ctx context.Context, id uuid.UUID) (LockedDevice, error) {
+	return tx.lockedDevice(ctx, id, func(tx Tx) (Device, error) { return tx.LockDevice(ctx, id) })
+}
+
+// LockWorkspaceDeviceWithCodes is LockDeviceWithCodes with LockWorkspaceDevice.
+func (tx Tx) LockWorkspaceDeviceWithCodes(ctx context.Context, arg LockWorkspaceDeviceParams) (LockedDevice, error) {
+	return tx.lockedDevice(ctx, arg.DeviceID, func(tx Tx) (Device, error) { return tx.LockWorkspaceDevice(ctx, arg) })
+}
+
+func (tx Tx) lockedDevice(ctx context.Context, id uuid.UUID, lock func(Tx) (Device, error)) (l LockedDevice, err error) {
 	err = tx.Together(ctx,
-		func(tx Tx) (err error) { d, err = tx.LockDevice(ctx, id); return err },
-		func(tx Tx) (err error) { codes, err = tx.AllCodesOfDevice(ctx, id); return err },
-		func(tx Tx) (err error) { pending, err = tx.PendingAttemptsOfDevice(ctx, id); return err },
-		func(tx Tx) (err error) { moment, err = tx.Moment(ctx); return err })
-	return d, codes, pending, moment, err
+		func(tx Tx) (err error) { l.Device, err = lock(tx); return err },
+		func(tx Tx) (err error) { l.Codes, err = tx.AllCodesOfDevice(ctx, id); return err },
+		func(tx Tx) (err error) { l.Pending, err = tx.PendingAttemptsOfDevice(ctx, id); return err },
+		func(tx Tx) (err error) { l.Moment, err = tx.Moment(ctx); return err })
+	return l, err
 }
 
 // Together makes one query with each step, on the Tx that the step is given, all in one round trip; it ends with the first

@@ -55,12 +55,12 @@ func TestCodesAreReadOnceTheDeviceIsLocked(t *testing.T) {
 	}()
 	<-locked
 	err = db.InTx(ctx, func(tx store.Tx) error {
-		d, codes, pending, _, err := tx.LockDeviceWithCodes(ctx, device)
+		l, err := tx.LockDeviceWithCodes(ctx, device)
 		if err != nil {
 			return err
 		}
-		if d.DeviceID != device || d.Name != "d" || len(codes) != 1 || codes[0].AccessCodeID != code || len(pending) != 0 {
-			t.Errorf("the device %+v has %d codes and %d attempts", d, len(codes), len(pending))
+		if l.Device.DeviceID != device || l.Device.Name != "d" || len(l.Codes) != 1 || l.Codes[0].AccessCodeID != code || len(l.Pending) != 0 {
+			t.Errorf("the device %+v has %d codes and %d attempts", l.Device, len(l.Codes), len(l.Pending))
 		}
 		return nil
 	})
@@ -71,7 +71,7 @@ func TestCodesAreReadOnceTheDeviceIsLocked(t *testing.T) {
 		t.Error(err)
 	}
 	err = db.InTx(ctx, func(tx store.Tx) error {
-		_, _, _, _, err := tx.LockDeviceWithCodes(ctx, uuid.New())
+		_, err := tx.LockDeviceWithCodes(ctx, uuid.New())
 		return err
 	})
 	if !store.IsNoRows(err) {

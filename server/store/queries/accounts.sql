@@ -39,6 +39,12 @@ where connected_account_id = @connected_account_id;
 -- What is recorded about an account and its end happen one after another.
 select * from connected_accounts where connected_account_id = @connected_account_id for no key update;
 
+-- name: LockWorkspaceAccount :one
+-- What is out of reach is not locked, and so not waited for.
+select * from connected_accounts where workspace_id = @workspace_id and connected_account_id = @connected_account_id and deleted_at is null
+  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
+for no key update;
+
 -- name: GetAccountByAddress :one
 select * from connected_accounts where adapter = @adapter and address_mac = @address_mac and deleted_at is null;
 

@@ -19,6 +19,10 @@ select * from acs_systems where connected_account_id = @connected_account_id ord
 -- What is decided about the users of a system and what is found on it happen one after another.
 select * from acs_systems where acs_system_id = @acs_system_id for no key update;
 
+-- name: LockWorkspaceAcsSystem :one
+-- Another workspace's is not locked, and so not waited for.
+select * from acs_systems where workspace_id = @workspace_id and acs_system_id = @acs_system_id and removed_at is null for no key update;
+
 -- name: GetAcsSystem :one
 select sqlc.embed(s), a.error_code as account_error_code, a.error_message as account_error_message, a.error_at as account_error_at,
   (select count(*) from acs_users u where u.acs_system_id = s.acs_system_id)::integer as users,

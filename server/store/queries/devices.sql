@@ -34,7 +34,10 @@ for no key update;
 update devices set vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1 where device_id = @device_id;
 
 -- name: LockWorkspaceDevice :one
-select * from devices where workspace_id = @workspace_id and device_id = @device_id and removed_at is null for no key update;
+-- What is out of reach is not locked, and so not waited for.
+select * from devices where workspace_id = @workspace_id and device_id = @device_id
+  and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
+for no key update;
 
 -- name: ListDevices :many
 -- How many there are to be is hidden from PostgreSQL, which would plan it each time for that.
