@@ -249,7 +249,7 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 		if err != nil {
 			return Code{}, fmt.Errorf("read the access code: %w", err)
 		}
-		return s.toCode(r.AccessCode, r.CodeDevice)
+		return s.shown(ctx, r.AccessCode, r.CodeDevice)
 	}
 	device, err := uuid.Parse(deviceID)
 	if err != nil {
@@ -263,7 +263,7 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 	if err != nil {
 		return Code{}, fmt.Errorf("read the access code: %w", err)
 	}
-	return s.toCode(r.AccessCode, r.CodeDevice)
+	return s.shown(ctx, r.AccessCode, r.CodeDevice)
 }
 
 // CodeFilter is a set of conditions that must all hold.
@@ -290,13 +290,8 @@ func (s *Service) ListCodes(ctx context.Context, p Principal, f CodeFilter, page
 		return nil, false, fmt.Errorf("list the access codes: %w", err)
 	}
 	pairs, more := cut(page, pairs)
-	out := make([]Code, len(pairs))
-	for i, r := range pairs {
-		if out[i], err = s.toCode(r.AccessCode, r.CodeDevice); err != nil {
-			return nil, false, err
-		}
-	}
-	return out, more, nil
+	out, err := s.allShown(ctx, pairs)
+	return out, more, err
 }
 
 func (s *Service) findCodes(ctx context.Context, p Principal, f CodeFilter, page Page) (pairs []store.ListAccessCodesOfDeviceRow, err error) {
@@ -354,6 +349,6 @@ func (s *Service) CodeByRef(ctx context.Context, device uuid.UUID, ref string) (
 	if err != nil {
 		return c, false, fmt.Errorf("read the access code: %w", err)
 	}
-	c, err = s.toCode(r.AccessCode, r.CodeDevice)
+	c, err = s.shown(ctx, r.AccessCode, r.CodeDevice)
 	return c, err == nil, err
 }

@@ -21,8 +21,8 @@ type Problem struct {
 	Message string
 	Scope   Scope
 	At      time.Time
-	Other   uuid.UUID // duplicate_code_on_device: the code that has the PIN; may be zero
-	Managed bool      // of Other
+	Other   uuid.UUID // duplicate_code_on_device: the code that has the PIN, where it is known and still there
+	Managed bool      // Other is
 }
 
 // The error codes of access codes that this package gives (spec/contract.md section 8).

@@ -80,6 +80,42 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 	return items, nil
 }
 
+const codesInTheWay = `-- name: CodesInTheWay :many
+select access_code_id, is_managed from access_codes
+where workspace_id = $1 and access_code_id = any($2::uuid[]) and not in_pool
+`
+
+type CodesInTheWayParams struct {
+	WorkspaceID   uuid.UUID
+	AccessCodeIds []uuid.UUID
+}
+
+type CodesInTheWayRow struct {
+	AccessCodeID uuid.UUID
+	IsManaged    bool
+}
+
+// Those that have the PINs of others, and are told of.
+func (q *Queries) CodesInTheWay(ctx context.Context, arg CodesInTheWayParams) ([]CodesInTheWayRow, error) {
+	rows, err := q.db.Query(ctx, codesInTheWay, arg.WorkspaceID, arg.AccessCodeIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CodesInTheWayRow{}
+	for rows.Next() {
+		var i CodesInTheWayRow
+		if err := rows.Scan(&i.AccessCodeID, &i.IsManaged); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const codesOfKey = `-- name: CodesOfKey :many
 select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind, write_pin_mac from access_codes
 where workspace_id = $1 and common_code_key = $2::text and is_managed and removing_since is null

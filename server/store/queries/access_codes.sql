@@ -48,6 +48,11 @@ where c.device_id = @device_id and c.workspace_id = @workspace_id and c.is_manag
 order by c.created_at, c.access_code_id
 limit @max_rows::integer;
 
+-- name: CodesInTheWay :many
+-- Those that have the PINs of others, and are told of.
+select access_code_id, is_managed from access_codes
+where workspace_id = @workspace_id and access_code_id = any(@access_code_ids::uuid[]) and not in_pool;
+
 -- name: AllCodesOfDevice :many
 select * from access_codes where device_id = @device_id order by created_at, access_code_id;
 

@@ -1,0 +1,54 @@
+package access
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// shown is toCode for whoever is told of errors.
+func (s *Service) shown(ctx context.Context, r store.AccessCode, d store.CodeDevice) (Code, error) {
+	codes, err := s.allShown(ctx, []store.ListAccessCodesOfDeviceRow{{AccessCode: r, CodeDevice: d}})
+	if err != nil {
+		return Code{}, err
+	}
+	return codes[0], nil
+}
+
+// allShown is shown for codes of one workspace.
+func (s *Service) allShown(ctx context.Context, rows []store.ListAccessCodesOfDeviceRow) ([]Code, error) {
+	out := make([]Code, len(rows))
+	var others []uuid.UUID
+	for i, r := range rows {
+		c, err := s.toCode(r.AccessCode, r.CodeDevice)
+		if err != nil {
+			return nil, err
+		}
+		if out[i] = c; r.AccessCode.ErrorCodeID != nil {
+			others = append(others, *r.AccessCode.ErrorCodeID)
+		}
+	}
+	if others == nil {
+		return out, nil
+	}
+	found, err := s.db.CodesInTheWay(ctx, store.CodesInTheWayParams{WorkspaceID: out[0].WorkspaceID, AccessCodeIds: others})
+	if err != nil {
+		return nil, fmt.Errorf("read the codes that have the PINs of others: %w", err)
+	}
+	managed := make(map[uuid.UUID]bool, len(found))
+	for _, r := range found {
+		managed[r.AccessCodeID] = r.IsManaged
+	}
+	for _, c := range out {
+		for i, p := range c.Errors {
+			is, there := managed[p.Other]
+			if c.Errors[i].Managed = is; !there { // it has gone since
+				c.Errors[i].Other = uuid.Nil
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,51 @@
+package reconcile_test
+
+import (
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// Which code has the PIN is told as long as it is there for whoever is told, and as what it is by then.
+func TestConflictTellsWhatTheOtherCodeIs(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	taken := func(c access.Code, ref string) {
+		t.Helper()
+		w := b.work(c)
+		b.begin(w)
+		b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: ref}})
+	}
+	tells := func(c access.Code, other *access.Code) {
+		t.Helper()
+		listed := b.managed()
+		for _, got := range []access.Code{b.code(c.ID), listed[len(listed)-1]} {
+			if len(got.Errors) != 1 || got.Errors[0].Code != "duplicate_code_on_device" {
+				t.Fatalf("it shows %v", got.Errors)
+			}
+			switch p := got.Errors[0]; {
+			case other == nil && p.Other != [16]byte{}:
+				t.Errorf("it tells of %s, which is not there", p.Other)
+			case other != nil && (p.Other != other.ID || p.Managed != other.Managed):
+				t.Errorf("it tells of %s, managed %t, and not of %s, managed %t", p.Other, p.Managed, other.ID, other.Managed)
+			}
+		}
+	}
+	ours := b.on("2580", "k1")
+	b.read(found("k1", "2580"), found("k2", "1470"))
+	theirs := b.unmanaged()[0]
+	c, _ := b.create("9988")
+	taken(c, "k2")
+	tells(c, &theirs)
+	_, err := b.access.ConvertCode(t.Context(), b.p, theirs.ID.String(), nil)
+	b.must(err)
+	b.read(found("k1", "2580"), found("k2", "1470"))
+	theirs.Managed = true
+	tells(c, &theirs)
+	b.update(access.CodeChange{ID: c.ID.String(), PIN: "9987"})
+	taken(c, "k1")
+	tells(c, &ours)
+	_, err = b.db.Pool.Exec(t.Context(), "update access_codes set in_pool = true where access_code_id = $1", ours.ID)
+	b.must(err)
+	tells(c, nil) // those of pools nobody is told of
+}
