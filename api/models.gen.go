@@ -2752,7 +2752,7 @@ type Problem struct {
 	// AcsUserID On user identities: the user that has the problem.
 	AcsUserID string `json:"acs_user_id,omitempty,omitzero"`
 
-	// ChangeType conflicting_external_modification: modified or removed.
+	// ChangeType conflicting_external_modification and external_modification_in_effect: whether the code was `modified` or `removed` at the device.
 	ChangeType string `json:"change_type,omitempty,omitzero"`
 
 	// CreatedAt Since when.

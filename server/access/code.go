@@ -102,7 +102,7 @@ func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
 	}
 	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, idOf(r.PulledBackupCodeID), backupAvailable(r, d.BackupPool, s.opt.Now())
 	if r.ErrorCode != nil {
-		c.Errors = append(c.Errors, Problem{Code: *r.ErrorCode, Message: text(r.ErrorMessage), Scope: OfCode, At: at(r.ErrorAt), Other: idOf(r.ErrorCodeID)})
+		c.Errors = append(c.Errors, Problem{Code: *r.ErrorCode, Message: text(r.ErrorMessage), Scope: OfCode, At: at(r.ErrorAt), Other: idOf(r.ErrorCodeID), Change: changeAt(r, r.ErrorCode)})
 	}
 	if r.IsManaged {
 		device := standing(d)
@@ -125,7 +125,7 @@ func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
 	}
 	c.Warnings = append(c.Warnings, unframed...)
 	if r.WarningCode != nil && unframed == nil { // which is that of the delay, and says less
-		c.Warnings = append(c.Warnings, Problem{Code: *r.WarningCode, Message: text(r.WarningMessage), Scope: OfCode, At: at(r.WarningAt)})
+		c.Warnings = append(c.Warnings, Problem{Code: *r.WarningCode, Message: text(r.WarningMessage), Scope: OfCode, At: at(r.WarningAt), Change: changeAt(r, r.WarningCode)})
 	}
 	if r.PulledBackupCodeID != nil {
 		c.Warnings = append(c.Warnings, Problem{Code: "using_backup_access_code", Message: "A backup access code was pulled, and is used in place of this one.", Scope: OfCode, At: r.WantedAt})
@@ -134,6 +134,14 @@ func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
 		c.Warnings = append(c.Warnings, Problem{Code: "being_deleted", Message: "The code is being removed from its device.", Scope: OfCode, At: *r.RemovingSince})
 	}
 	return c, nil
+}
+
+// changeAt is what was done to a code at its device, for the error and the warning that are about that.
+func changeAt(r store.AccessCode, problem *string) string {
+	if p := text(problem); p != errExternal && p != warnExternal {
+		return ""
+	}
+	return text(r.ExternalChange)
 }
 
 // mutations are the changes of a managed code that its device has not confirmed.

@@ -43,6 +43,7 @@ func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) er
 		return nil // it stands, and was told
 	}
 	r.changed = true
+	c.ExternalChange = new(changeModified)
 	stands := r.vendorsPIN(*c, f)
 	if c.ExternalModificationAllowed || stands {
 		if f.PIN != "" {
@@ -116,6 +117,7 @@ func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
 	if had == 0 {
 		return nil
 	}
+	c.ExternalChange = new(changeRemoved)
 	switch {
 	case c.ExternalModificationAllowed && had >= c.DesiredGen:
 		c.BlockedGen, c.Status = c.DesiredGen, string(StatusUnset)
@@ -143,6 +145,7 @@ func (r *reading) enable(c *store.AccessCode) {
 	clearError(c)
 	if c.ExternalModificationAllowed {
 		r.warn(c, warnExternal, disabledAllowed)
+		c.ExternalChange = new(changeModified)
 		return
 	}
 	c.AppliedGen, c.WantedAt, c.Status = 0, r.now, string(StatusSetting)

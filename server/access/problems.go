@@ -23,7 +23,14 @@ type Problem struct {
 	At      time.Time
 	Other   uuid.UUID // duplicate_code_on_device: the code that has the PIN, where it is known and still there
 	Managed bool      // Other is
+	Change  string    // what was done to the code at its device: modified or removed; empty where that is unknown
 }
+
+// What may be done to a code at its device.
+const (
+	changeModified = "modified"
+	changeRemoved  = "removed"
+)
 
 // The error codes of access codes that this package gives (spec/contract.md section 8).
 const (

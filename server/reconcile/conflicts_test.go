@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
@@ -48,4 +49,36 @@ func TestConflictTellsWhatTheOtherCodeIs(t *testing.T) {
 	_, err = b.db.Pool.Exec(t.Context(), "update access_codes set in_pool = true where access_code_id = $1", ours.ID)
 	b.must(err)
 	tells(c, nil) // those of pools nobody is told of
+}
+
+// Whether a code was changed or deleted at the device is told beside the words.
+func TestWhatWasDoneAtTheDeviceIsTold(t *testing.T) {
+	t.Parallel()
+	for _, allowed := range []bool{false, true} {
+		clock := &testClock{at: time.Now()}
+		b := hand(t, options{profile: "august", access: access.Options{Now: clock.now}})
+		name := "conflicting_external_modification"
+		if allowed {
+			name = "external_modification_in_effect"
+		}
+		c := b.on("2580", "k1")
+		b.update(access.CodeChange{ID: c.ID.String(), ExternalModificationAllowed: &allowed})
+		told := func(change string, found ...access.Found) {
+			t.Helper()
+			clock.pass(time.Minute) // longer than a list may lag behind what was put just now
+			b.read(found...)
+			clock.pass(time.Minute) // and than an empty one is not believed
+			b.read(found...)
+			got := b.code(c.ID)
+			if all := append(got.Errors, got.Warnings...); len(all) != 1 || all[0].Code != name || all[0].Change != change {
+				t.Errorf("allowed %t: it shows %v, want %s of %s", allowed, all, name, change)
+			}
+		}
+		told("modified", found("k1", "1470"))
+		if w := b.work(c); w.Action == access.Put {
+			b.begin(w)
+			b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+		}
+		told("removed")
+	}
 }

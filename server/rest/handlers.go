@@ -109,7 +109,7 @@ func toWarnings(problems []access.Problem) []api.Problem {
 }
 
 func toProblem(p access.Problem) api.Problem {
-	out := api.Problem{Message: p.Message, CreatedAt: p.At}
+	out := api.Problem{Message: p.Message, CreatedAt: p.At, ChangeType: p.Change}
 	switch {
 	case p.Other == uuid.Nil:
 	case p.Managed:

@@ -13,7 +13,7 @@ import (
 )
 
 const allCodesOfDevice = `-- name: AllCodesOfDevice :many
-select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind, write_pin_mac from access_codes where device_id = $1 order by created_at, access_code_id
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind, write_pin_mac, external_change from access_codes where device_id = $1 order by created_at, access_code_id
 `
 
 func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]AccessCode, error) {
@@ -69,6 +69,7 @@ func (q *Queries) AllCodesOfDevice(ctx context.Context, deviceID uuid.UUID) ([]A
 			&i.PulledBackupCodeID,
 			&i.OfflineKind,
 			&i.WritePinMac,
+			&i.ExternalChange,
 		); err != nil {
 			return nil, err
 		}
@@ -117,7 +118,7 @@ func (q *Queries) CodesInTheWay(ctx context.Context, arg CodesInTheWayParams) ([
 }
 
 const codesOfKey = `-- name: CodesOfKey :many
-select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind, write_pin_mac from access_codes
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind, write_pin_mac, external_change from access_codes
 where workspace_id = $1 and common_code_key = $2::text and is_managed and removing_since is null
 order by device_id
 `
@@ -180,6 +181,7 @@ func (q *Queries) CodesOfKey(ctx context.Context, arg CodesOfKeyParams) ([]Acces
 			&i.PulledBackupCodeID,
 			&i.OfflineKind,
 			&i.WritePinMac,
+			&i.ExternalChange,
 		); err != nil {
 			return nil, err
 		}
@@ -210,7 +212,7 @@ func (q *Queries) DeleteAccessCodes(ctx context.Context, accessCodeIds []uuid.UU
 }
 
 const findAccessCode = `-- name: FindAccessCode :one
-select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind, write_pin_mac from access_codes where workspace_id = $1 and access_code_id = $2 and not in_pool
+select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind, write_pin_mac, external_change from access_codes where workspace_id = $1 and access_code_id = $2 and not in_pool
 `
 
 type FindAccessCodeParams struct {
@@ -265,6 +267,7 @@ func (q *Queries) FindAccessCode(ctx context.Context, arg FindAccessCodeParams) 
 		&i.PulledBackupCodeID,
 		&i.OfflineKind,
 		&i.WritePinMac,
+		&i.ExternalChange,
 	)
 	return i, err
 }
@@ -285,7 +288,7 @@ func (q *Queries) ForgetPulledBackup(ctx context.Context, arg ForgetPulledBackup
 }
 
 const getAccessCode = `-- name: GetAccessCode :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, c.external_change, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.access_code_id = $2 and c.is_managed = $3 and not c.in_pool
 `
 
@@ -347,6 +350,7 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 		&i.AccessCode.PulledBackupCodeID,
 		&i.AccessCode.OfflineKind,
 		&i.AccessCode.WritePinMac,
+		&i.AccessCode.ExternalChange,
 		&i.CodeDevice.DeviceID,
 		&i.CodeDevice.WorkspaceID,
 		&i.CodeDevice.ConnectedAccountID,
@@ -364,7 +368,7 @@ func (q *Queries) GetAccessCode(ctx context.Context, arg GetAccessCodeParams) (G
 }
 
 const getAccessCodeByPIN = `-- name: GetAccessCodeByPIN :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, c.external_change, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.device_id = $2 and c.pin_mac = $3 and c.is_managed = $4 and not c.in_pool
 order by c.removing_since is not null, c.created_at limit 1
 `
@@ -433,6 +437,7 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 		&i.AccessCode.PulledBackupCodeID,
 		&i.AccessCode.OfflineKind,
 		&i.AccessCode.WritePinMac,
+		&i.AccessCode.ExternalChange,
 		&i.CodeDevice.DeviceID,
 		&i.CodeDevice.WorkspaceID,
 		&i.CodeDevice.ConnectedAccountID,
@@ -450,7 +455,7 @@ func (q *Queries) GetAccessCodeByPIN(ctx context.Context, arg GetAccessCodeByPIN
 }
 
 const getAccessCodeByRef = `-- name: GetAccessCodeByRef :one
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, c.external_change, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.device_id = $1 and c.vendor_ref = $2
 `
 
@@ -511,6 +516,7 @@ func (q *Queries) GetAccessCodeByRef(ctx context.Context, arg GetAccessCodeByRef
 		&i.AccessCode.PulledBackupCodeID,
 		&i.AccessCode.OfflineKind,
 		&i.AccessCode.WritePinMac,
+		&i.AccessCode.ExternalChange,
 		&i.CodeDevice.DeviceID,
 		&i.CodeDevice.WorkspaceID,
 		&i.CodeDevice.ConnectedAccountID,
@@ -534,7 +540,7 @@ insert into access_codes (access_code_id, workspace_id, device_id, is_managed, n
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
   $11, $12, $13, $14, $15,
   $16, $17, $18, $19, clock_timestamp())
-returning access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind, write_pin_mac
+returning access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind, write_pin_mac, external_change
 `
 
 type InsertAccessCodeParams struct {
@@ -626,12 +632,13 @@ func (q *Queries) InsertAccessCode(ctx context.Context, arg InsertAccessCodePara
 		&i.PulledBackupCodeID,
 		&i.OfflineKind,
 		&i.WritePinMac,
+		&i.ExternalChange,
 	)
 	return i, err
 }
 
 const leftInPool = `-- name: LeftInPool :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, c.external_change from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
 where c.workspace_id = $1 and c.in_pool and (c.access_code_id = any($2::uuid[]) or c.vendor_ref = any($3::text[]))
   and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null)
 `
@@ -696,6 +703,7 @@ func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]Acces
 			&i.PulledBackupCodeID,
 			&i.OfflineKind,
 			&i.WritePinMac,
+			&i.ExternalChange,
 		); err != nil {
 			return nil, err
 		}
@@ -708,7 +716,7 @@ func (q *Queries) LeftInPool(ctx context.Context, arg LeftInPoolParams) ([]Acces
 }
 
 const listAccessCodes = `-- name: ListAccessCodes :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, c.external_change, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and c.access_code_id = any($4::uuid[])
   and ($5::uuid[] is null or d.connected_account_id = any($5::uuid[]))
@@ -794,6 +802,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			&i.AccessCode.PulledBackupCodeID,
 			&i.AccessCode.OfflineKind,
 			&i.AccessCode.WritePinMac,
+			&i.AccessCode.ExternalChange,
 			&i.CodeDevice.DeviceID,
 			&i.CodeDevice.WorkspaceID,
 			&i.CodeDevice.ConnectedAccountID,
@@ -818,7 +827,7 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 }
 
 const listAccessCodesOfAccounts = `-- name: ListAccessCodesOfAccounts :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, c.external_change, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.workspace_id = $1 and c.is_managed and not c.in_pool and (c.created_at, c.access_code_id) > ($2::timestamptz, $3::uuid)
   and d.connected_account_id = any($4::uuid[])
   and ($5::uuid[] is null or c.access_code_id = any($5::uuid[]))
@@ -904,6 +913,7 @@ func (q *Queries) ListAccessCodesOfAccounts(ctx context.Context, arg ListAccessC
 			&i.AccessCode.PulledBackupCodeID,
 			&i.AccessCode.OfflineKind,
 			&i.AccessCode.WritePinMac,
+			&i.AccessCode.ExternalChange,
 			&i.CodeDevice.DeviceID,
 			&i.CodeDevice.WorkspaceID,
 			&i.CodeDevice.ConnectedAccountID,
@@ -928,7 +938,7 @@ func (q *Queries) ListAccessCodesOfAccounts(ctx context.Context, arg ListAccessC
 }
 
 const listAccessCodesOfDevice = `-- name: ListAccessCodesOfDevice :many
-select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
+select c.access_code_id, c.workspace_id, c.device_id, c.is_managed, c.name, c.pin_sealed, c.pin_mac, c.starts_at, c.ends_at, c.status, c.external_modification_allowed, c.prefer_native_scheduling, c.vendor_ref, c.desired_gen, c.applied_gen, c.applied_at, c.blocked_gen, c.write_gen, c.write_at, c.write_accepted, c.attempts, c.next_attempt_at, c.removing_since, c.error_code, c.error_message, c.error_at, c.error_code_id, c.warning_code, c.warning_message, c.warning_at, c.created_at, c.wanted_at, c.applied_sealed, c.disputes, c.disputed_at, c.write_ref, c.common_code_key, c.uses_backup_pool, c.is_backup, c.in_pool, c.pulled_backup_code_id, c.offline_kind, c.write_pin_mac, c.external_change, d.device_id, d.workspace_id, d.connected_account_id, d.online, d.online_changed_at, d.removed_at, d.hub_disconnected, d.subscription_missing_at, d.capabilities, d.reported_code_lengths, d.account_error, d.backup_pool from access_codes c join code_devices d using (device_id)
 where c.device_id = $1 and c.workspace_id = $2 and c.is_managed = $3 and not c.in_pool
   and (c.created_at, c.access_code_id) > ($4::timestamptz, $5::uuid)
   and ($6::uuid[] is null or c.access_code_id = any($6::uuid[]))
@@ -1015,6 +1025,7 @@ func (q *Queries) ListAccessCodesOfDevice(ctx context.Context, arg ListAccessCod
 			&i.AccessCode.PulledBackupCodeID,
 			&i.AccessCode.OfflineKind,
 			&i.AccessCode.WritePinMac,
+			&i.AccessCode.ExternalChange,
 			&i.CodeDevice.DeviceID,
 			&i.CodeDevice.WorkspaceID,
 			&i.CodeDevice.ConnectedAccountID,
@@ -1100,9 +1111,9 @@ update access_codes set is_managed = $1, name = $2, pin_sealed = $3, pin_mac = $
   write_at = $17, write_accepted = $18, attempts = $19, next_attempt_at = $20,
   removing_since = $21, error_code = $22, error_message = $23, error_at = $24,
   error_code_id = $25, warning_code = $26, warning_message = $27, warning_at = $28,
-  disputes = $29, disputed_at = $30, common_code_key = $31,
-  wanted_at = $32, applied_sealed = $33, is_backup = $34, in_pool = $35, pulled_backup_code_id = $36
-where access_code_id = $37
+  disputes = $29, disputed_at = $30, external_change = $31, common_code_key = $32,
+  wanted_at = $33, applied_sealed = $34, is_backup = $35, in_pool = $36, pulled_backup_code_id = $37
+where access_code_id = $38
 `
 
 type UpdateAccessCodeParams struct {
@@ -1136,6 +1147,7 @@ type UpdateAccessCodeParams struct {
 	WarningAt                   *time.Time
 	Disputes                    int32
 	DisputedAt                  *time.Time
+	ExternalChange              *string
 	CommonCodeKey               *string
 	WantedAt                    time.Time
 	AppliedSealed               []byte
@@ -1178,6 +1190,7 @@ func (q *Queries) UpdateAccessCode(ctx context.Context, arg UpdateAccessCodePara
 		arg.WarningAt,
 		arg.Disputes,
 		arg.DisputedAt,
+		arg.ExternalChange,
 		arg.CommonCodeKey,
 		arg.WantedAt,
 		arg.AppliedSealed,

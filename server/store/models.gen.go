@@ -54,6 +54,7 @@ type AccessCode struct {
 	PulledBackupCodeID          *uuid.UUID
 	OfflineKind                 *string
 	WritePinMac                 []byte
+	ExternalChange              *string
 }
 
 type AcsAccessGroup struct {
