@@ -1,5 +1,6 @@
 -- +goose Up
 
+set local lock_timeout = '200ms';
 alter table access_codes add column write_pin_mac bytea; -- the keyed hash of the PIN that is on its way, written down before: the wanted one may change meanwhile
 
 -- +goose Down
