@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -47,12 +48,12 @@ func lastOf[A any](rows []A, at func(A) (time.Time, uuid.UUID)) (last access.Pos
 	return last
 }
 
-// both is the condition that one value and a list of values make together; nil is no condition.
+// both is the condition that one value and a list of values make together; nil is no condition. Identifiers are the same in capitals.
 func both(one string, many *[]string) *[]string {
 	switch {
 	case one == "":
 		return many
-	case many == nil || slices.Contains(*many, one):
+	case many == nil || slices.ContainsFunc(*many, func(other string) bool { return strings.EqualFold(other, one) }):
 		return &[]string{one}
 	default:
 		return &[]string{}

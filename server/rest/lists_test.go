@@ -12,6 +12,7 @@ func TestEmptyAndForeignFiltersListNothing(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august", "schlage"))
 	const nobody = "00000000-0000-4000-8000-000000000000"
+	account, _ := must(t, s, "/devices/get", "device", in{"device_id": s.Device(t, "august")})["connected_account_id"].(string)
 	for query, want := range map[string]int{
 		"":                                      2,
 		"device_ids=":                           0,
@@ -25,13 +26,17 @@ func TestEmptyAndForeignFiltersListNothing(t *testing.T) {
 		"device_ids=" + s.Device(t, "august"):                            1,
 		"device_ids=" + nobody:                                           0,
 		"connected_account_id=" + nobody:                                 0,
-		"customer_key=x":                                                 0,
-		"space_id=" + nobody:                                             0,
-		"custom_metadata_has.a=b":                                        0,
-		"include_if=can_remotely_unlock":                                 2,
-		"exclude_if=can_remotely_unlock":                                 0,
-		"created_before=2020-01-01T00:00:00Z":                            0,
-		"search=no+such+name":                                            0,
+		// Identifiers are the same in capitals.
+		"connected_account_id=" + strings.ToUpper(account) + "&connected_account_ids=" + account: 2,
+		"connected_account_id=" + account + "&connected_account_ids=" + strings.ToUpper(account): 2,
+		"connected_account_id=" + account + "&connected_account_ids=" + nobody:                   0,
+		"customer_key=x":                      0,
+		"space_id=" + nobody:                  0,
+		"custom_metadata_has.a=b":             0,
+		"include_if=can_remotely_unlock":      2,
+		"exclude_if=can_remotely_unlock":      0,
+		"created_before=2020-01-01T00:00:00Z": 0,
+		"search=no+such+name":                 0,
 	} {
 		_, out := call(t, s, http.MethodGet, "/devices/list?"+query, nil)
 		if list, ok := out["devices"].([]any); !ok || len(list) != want {
