@@ -2275,8 +2275,8 @@ type ListClientSessionsRequest struct {
 
 // ListConnectWebviewsRequest Which pages to list. All conditions must hold.
 type ListConnectWebviewsRequest struct {
-	// CustomMetadataHas The workspace's own data on a resource.
-	CustomMetadataHas Metadata `json:"custom_metadata_has,omitempty,omitzero"`
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
@@ -2296,8 +2296,8 @@ type ListConnectWebviewsRequest struct {
 
 // ListConnectedAccountsRequest Which accounts to list. All conditions must hold.
 type ListConnectedAccountsRequest struct {
-	// CustomMetadataHas The workspace's own data on a resource.
-	CustomMetadataHas Metadata `json:"custom_metadata_has,omitempty,omitzero"`
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
@@ -2341,8 +2341,8 @@ type ListDevicesRequest struct {
 	// CreatedBefore First seen before.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas The workspace's own data on a resource.
-	CustomMetadataHas Metadata `json:"custom_metadata_has,omitempty,omitzero"`
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
@@ -2485,8 +2485,8 @@ type ListLocksRequest struct {
 	// CreatedBefore First seen before.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas The workspace's own data on a resource.
-	CustomMetadataHas Metadata `json:"custom_metadata_has,omitempty,omitzero"`
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
@@ -2581,8 +2581,8 @@ type ListUnmanagedDevicesRequest struct {
 	// CreatedBefore First seen before.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas The workspace's own data on a resource.
-	CustomMetadataHas Metadata `json:"custom_metadata_has,omitempty,omitzero"`
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
 	CustomerKey string `json:"customer_key,omitempty,omitzero"`
@@ -2677,6 +2677,12 @@ type MetadataChange = map[string]any
 
 // MetadataChangeValue A new value of custom metadata.
 type MetadataChangeValue = any
+
+// MetadataFilter What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+type MetadataFilter = map[string]any
+
+// MetadataFilterValue A value that custom metadata has to have; null for none.
+type MetadataFilterValue = any
 
 // MetadataValue A value of custom metadata.
 type MetadataValue = any

@@ -265,9 +265,7 @@ func (s *Service) ListWebviews(ctx context.Context, p Principal, f WebviewFilter
 	}
 	arg := store.FindConnectWebviewsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
 		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Session: session}
-	if len(f.Metadata) > 0 {
-		arg.Metadata = mustJSON(f.Metadata)
-	}
+	arg.Metadata, arg.WithoutMetadata = metadataConditions(f.Metadata)
 	rows, err := s.db.PlannedAnew.FindConnectWebviews(ctx, arg)
 	if err != nil {
 		return nil, false, fmt.Errorf("list the webviews: %w", err)

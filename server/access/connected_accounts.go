@@ -123,9 +123,7 @@ func (s *Service) ListConnectedAccounts(ctx context.Context, p Principal, f Acco
 	}
 	arg := store.FindAccountsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
 		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Reach: p.Reach}
-	if len(f.Metadata) > 0 {
-		arg.Metadata = mustJSON(f.Metadata)
-	}
+	arg.Metadata, arg.WithoutMetadata = metadataConditions(f.Metadata)
 	rows, err := s.db.PlannedAnew.FindAccounts(ctx, arg)
 	if err != nil {
 		return nil, false, fmt.Errorf("list the accounts: %w", err)

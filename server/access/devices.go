@@ -261,9 +261,7 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 		DeviceIds: parseIDs(f.IDs), AccountIds: parseIDs(f.AccountIDs), CreatedBefore: f.CreatedBefore, DeviceTypes: f.Types,
 		Manufacturer: nonEmpty(f.Manufacturer), IncludeIf: list(f.IncludeIf), ExcludeIf: list(f.ExcludeIf), Search: nonEmpty(f.Search),
 		CustomerKey: nonEmpty(f.CustomerKey), IsManaged: !f.Unmanaged, Reach: p.Reach}
-	if len(f.Metadata) > 0 {
-		arg.Metadata = mustJSON(f.Metadata)
-	}
+	arg.Metadata, arg.WithoutMetadata = metadataConditions(f.Metadata)
 	if f.WebviewID != "" {
 		ids := parseIDs(&[]string{f.WebviewID})
 		if len(ids) == 0 {

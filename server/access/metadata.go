@@ -43,6 +43,23 @@ func changeMetadata(old []byte, change map[string]any) ([]byte, error) {
 	return mustJSON(data), nil
 }
 
+// metadataConditions are what data has to contain, and the keys that it must not have: those of null and of an empty text, as these
+// take a key away. nil is no condition.
+func metadataConditions(filter map[string]any) (has []byte, without []string) {
+	with := map[string]any{}
+	for key, value := range filter {
+		if value == nil || value == "" {
+			without = append(without, key)
+		} else {
+			with[key] = value
+		}
+	}
+	if len(with) > 0 {
+		has = mustJSON(with)
+	}
+	return has, without
+}
+
 func metadata(stored []byte) map[string]any {
 	if string(stored) == "{}" {
 		return map[string]any{}

@@ -171,21 +171,23 @@ where workspace_id = $1 and deleted_at is null
   and ($4::uuid[] is null or connected_account_id = any($4::uuid[]))
   and ($5::text is null or customer_key = $5::text)
   and ($6::jsonb is null or custom_metadata @> $6::jsonb)
-  and ($7::text is null or strpos(lower(display_name), lower($7::text)) > 0
-    or strpos(lower(concat_ws(' ', user_identifier ->> 'api_url', user_identifier ->> 'email', user_identifier ->> 'username')), lower($7::text)) > 0)
+  and ($7::text[] is null or not custom_metadata ?| $7::text[])
+  and ($8::text is null or strpos(lower(display_name), lower($8::text)) > 0
+    or strpos(lower(concat_ws(' ', user_identifier ->> 'api_url', user_identifier ->> 'email', user_identifier ->> 'username')), lower($8::text)) > 0)
 order by created_at, connected_account_id
-limit $8::integer
+limit $9::integer
 `
 
 type FindAccountsParams struct {
-	WorkspaceID uuid.UUID
-	AfterAt     time.Time
-	AfterID     uuid.UUID
-	Reach       []uuid.UUID
-	CustomerKey *string
-	Metadata    []byte
-	Search      *string
-	MaxRows     int32
+	WorkspaceID     uuid.UUID
+	AfterAt         time.Time
+	AfterID         uuid.UUID
+	Reach           []uuid.UUID
+	CustomerKey     *string
+	Metadata        []byte
+	WithoutMetadata []string
+	Search          *string
+	MaxRows         int32
 }
 
 // To be planned anew, for its conditions.
@@ -197,6 +199,7 @@ func (q *Queries) FindAccounts(ctx context.Context, arg FindAccountsParams) ([]C
 		arg.Reach,
 		arg.CustomerKey,
 		arg.Metadata,
+		arg.WithoutMetadata,
 		arg.Search,
 		arg.MaxRows,
 	)

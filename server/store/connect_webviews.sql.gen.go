@@ -136,21 +136,23 @@ where workspace_id = $1
     select p.connect_webview_id from client_session_pages p where p.client_session_id = $4::uuid))
   and ($5::text is null or customer_key = $5::text)
   and ($6::jsonb is null or custom_metadata @> $6::jsonb)
-  and ($7::text is null or strpos(lower(concat_ws(' ', connect_webview_id::text, array_to_string(accepted_providers, ' '), customer_key,
-    (select string_agg(value, ' ') from jsonb_each_text(custom_metadata)))), lower($7::text)) > 0)
+  and ($7::text[] is null or not custom_metadata ?| $7::text[])
+  and ($8::text is null or strpos(lower(concat_ws(' ', connect_webview_id::text, array_to_string(accepted_providers, ' '), customer_key,
+    (select string_agg(value, ' ') from jsonb_each_text(custom_metadata)))), lower($8::text)) > 0)
 order by created_at, connect_webview_id
-limit $8::integer
+limit $9::integer
 `
 
 type FindConnectWebviewsParams struct {
-	WorkspaceID uuid.UUID
-	AfterAt     time.Time
-	AfterID     uuid.UUID
-	Session     *uuid.UUID
-	CustomerKey *string
-	Metadata    []byte
-	Search      *string
-	MaxRows     int32
+	WorkspaceID     uuid.UUID
+	AfterAt         time.Time
+	AfterID         uuid.UUID
+	Session         *uuid.UUID
+	CustomerKey     *string
+	Metadata        []byte
+	WithoutMetadata []string
+	Search          *string
+	MaxRows         int32
 }
 
 // To be planned anew, for its conditions.
@@ -162,6 +164,7 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 		arg.Session,
 		arg.CustomerKey,
 		arg.Metadata,
+		arg.WithoutMetadata,
 		arg.Search,
 		arg.MaxRows,
 	)

@@ -181,13 +181,14 @@ where d.workspace_id = $1 and removed_at is null and is_managed = $2
   and ($11::text[] is null or flags @> $11::text[])
   and ($12::text[] is null or not flags && $12::text[])
   and ($13::jsonb is null or d.custom_metadata @> $13::jsonb)
-  and ($14::text is null or strpos(lower(coalesce(nickname, name)), lower($14::text)) > 0)
-  and ($15::text is null or exists (select 1 from connected_accounts a
-    where a.connected_account_id = d.connected_account_id and a.customer_key = $15::text))
-  and ($16::uuid is null or d.connected_account_id = (select w.connected_account_id from connect_webviews w
-    where w.workspace_id = $1 and w.connect_webview_id = $16::uuid))
+  and ($14::text[] is null or not d.custom_metadata ?| $14::text[])
+  and ($15::text is null or strpos(lower(coalesce(nickname, name)), lower($15::text)) > 0)
+  and ($16::text is null or exists (select 1 from connected_accounts a
+    where a.connected_account_id = d.connected_account_id and a.customer_key = $16::text))
+  and ($17::uuid is null or d.connected_account_id = (select w.connected_account_id from connect_webviews w
+    where w.workspace_id = $1 and w.connect_webview_id = $17::uuid))
 order by d.created_at, d.device_id
-limit $17::integer
+limit $18::integer
 `
 
 type FindDevicesParams struct {
@@ -204,6 +205,7 @@ type FindDevicesParams struct {
 	IncludeIf        []string
 	ExcludeIf        []string
 	Metadata         []byte
+	WithoutMetadata  []string
 	Search           *string
 	CustomerKey      *string
 	ConnectWebviewID *uuid.UUID
@@ -226,6 +228,7 @@ func (q *Queries) FindDevices(ctx context.Context, arg FindDevicesParams) ([]Dev
 		arg.IncludeIf,
 		arg.ExcludeIf,
 		arg.Metadata,
+		arg.WithoutMetadata,
 		arg.Search,
 		arg.CustomerKey,
 		arg.ConnectWebviewID,

@@ -25,6 +25,7 @@ where workspace_id = @workspace_id and deleted_at is null
   and (sqlc.narg('reach')::uuid[] is null or connected_account_id = any(sqlc.narg('reach')::uuid[]))
   and (sqlc.narg('customer_key')::text is null or customer_key = sqlc.narg('customer_key')::text)
   and (sqlc.narg('metadata')::jsonb is null or custom_metadata @> sqlc.narg('metadata')::jsonb)
+  and (sqlc.narg('without_metadata')::text[] is null or not custom_metadata ?| sqlc.narg('without_metadata')::text[])
   and (sqlc.narg('search')::text is null or strpos(lower(display_name), lower(sqlc.narg('search')::text)) > 0
     or strpos(lower(concat_ws(' ', user_identifier ->> 'api_url', user_identifier ->> 'email', user_identifier ->> 'username')), lower(sqlc.narg('search')::text)) > 0)
 order by created_at, connected_account_id
