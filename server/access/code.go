@@ -206,7 +206,7 @@ func programAt(r store.AccessCode, caps Capabilities) *time.Time {
 // nativeSchedule says whether the device is to keep the code's time frame. A backup code that was pulled is not put anew for that: it
 // opens at once, and is taken off when its time ends.
 func nativeSchedule(r store.AccessCode, caps Capabilities) bool {
-	return caps.NativeSchedule && r.PreferNativeScheduling && !(caps.PutAnew && r.IsBackup)
+	return caps.NativeSchedule && r.PreferNativeScheduling && (!caps.PutAnew || !r.IsBackup)
 }
 
 func text(p *string) string {
