@@ -71,7 +71,7 @@ func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp 
 			"wait_for_set": schema.BoolAttribute{
 				Optional: true,
 				MarkdownDescription: "Whether creating, changing and converting an access code waits until the lock has it. By default `true`. Set it to " +
-					"`false` for a server whose codes never get to the status `set`; each resource can set it for itself.",
+					"`false` for a server whose codes never get to the status `set`; each `deviceaccess_access_code` can set it for itself, a set goes by this one.",
 			},
 			"max_concurrent_requests": schema.Int64Attribute{
 				Optional: true,
