@@ -1318,6 +1318,70 @@ type ClientInterface interface {
 	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 	UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListNoiseSensorsWithBody The noise sensors of the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+	ListNoiseSensorsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListNoiseSensors The noise sensors of the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+	ListNoiseSensors(ctx context.Context, body ListNoiseSensorsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetPhoneWithBody Read one phone.
+	//
+	// There are none: no system that can be connected has any.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /phones/get (the `GetPhone` operationId).
+	GetPhoneWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetPhone Read one phone.
+	//
+	// There are none: no system that can be connected has any.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /phones/get (the `GetPhone` operationId).
+	GetPhone(ctx context.Context, body GetPhoneJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListPhonesWithBody The phones of the workspace.
+	//
+	// There are none: no system that can be connected has any.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /phones/list (the `ListPhones` operationId).
+	ListPhonesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListPhones The phones of the workspace.
+	//
+	// There are none: no system that can be connected has any.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /phones/list (the `ListPhones` operationId).
+	ListPhones(ctx context.Context, body ListPhonesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListThermostatsWithBody The thermostats of the workspace.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+	ListThermostatsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListThermostats The thermostats of the workspace.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+	ListThermostats(ctx context.Context, body ListThermostatsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// AddAcsUserToUserIdentityWithBody Make a user of an access system that of a person.
 	//
 	// A `user_identity_key` that no identity has makes a new one of what is known of the user.
@@ -4443,6 +4507,150 @@ func (c *Client) UnlockDoorWithBody(ctx context.Context, contentType string, bod
 // Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 func (c *Client) UnlockDoor(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUnlockDoorRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListNoiseSensorsWithBody The noise sensors of the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+func (c *Client) ListNoiseSensorsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNoiseSensorsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListNoiseSensors The noise sensors of the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+func (c *Client) ListNoiseSensors(ctx context.Context, body ListNoiseSensorsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNoiseSensorsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetPhoneWithBody Read one phone.
+//
+// There are none: no system that can be connected has any.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /phones/get (the `GetPhone` operationId).
+func (c *Client) GetPhoneWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetPhoneRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetPhone Read one phone.
+//
+// There are none: no system that can be connected has any.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /phones/get (the `GetPhone` operationId).
+func (c *Client) GetPhone(ctx context.Context, body GetPhoneJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetPhoneRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPhonesWithBody The phones of the workspace.
+//
+// There are none: no system that can be connected has any.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /phones/list (the `ListPhones` operationId).
+func (c *Client) ListPhonesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPhonesRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPhones The phones of the workspace.
+//
+// There are none: no system that can be connected has any.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /phones/list (the `ListPhones` operationId).
+func (c *Client) ListPhones(ctx context.Context, body ListPhonesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPhonesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListThermostatsWithBody The thermostats of the workspace.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+func (c *Client) ListThermostatsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListThermostatsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListThermostats The thermostats of the workspace.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+func (c *Client) ListThermostats(ctx context.Context, body ListThermostatsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListThermostatsRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8359,6 +8567,166 @@ func NewUnlockDoorRequestWithBody(server string, contentType string, body io.Rea
 	return req, nil
 }
 
+// NewListNoiseSensorsRequest calls the generic ListNoiseSensors builder with application/json body
+func NewListNoiseSensorsRequest(server string, body ListNoiseSensorsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListNoiseSensorsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListNoiseSensorsRequestWithBody constructs an http.Request for the ListNoiseSensors method, with any body, and a specified content type
+func NewListNoiseSensorsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/noise_sensors/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetPhoneRequest calls the generic GetPhone builder with application/json body
+func NewGetPhoneRequest(server string, body GetPhoneJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetPhoneRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGetPhoneRequestWithBody constructs an http.Request for the GetPhone method, with any body, and a specified content type
+func NewGetPhoneRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/phones/get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListPhonesRequest calls the generic ListPhones builder with application/json body
+func NewListPhonesRequest(server string, body ListPhonesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListPhonesRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListPhonesRequestWithBody constructs an http.Request for the ListPhones method, with any body, and a specified content type
+func NewListPhonesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/phones/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListThermostatsRequest calls the generic ListThermostats builder with application/json body
+func NewListThermostatsRequest(server string, body ListThermostatsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewListThermostatsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewListThermostatsRequestWithBody constructs an http.Request for the ListThermostats method, with any body, and a specified content type
+func NewListThermostatsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/thermostats/list")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewAddAcsUserToUserIdentityRequest calls the generic AddAcsUserToUserIdentity builder with application/json body
 func NewAddAcsUserToUserIdentityRequest(server string, body AddAcsUserToUserIdentityJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -10392,6 +10760,70 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /locks/unlock_door (the `UnlockDoor` operationId).
 	UnlockDoorWithResponse(ctx context.Context, body UnlockDoorJSONRequestBody, reqEditors ...RequestEditorFn) (*UnlockDoorResult, error)
+
+	// ListNoiseSensorsWithBodyWithResponse The noise sensors of the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+	ListNoiseSensorsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListNoiseSensorsResult, error)
+
+	// ListNoiseSensorsWithResponse The noise sensors of the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+	ListNoiseSensorsWithResponse(ctx context.Context, body ListNoiseSensorsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListNoiseSensorsResult, error)
+
+	// GetPhoneWithBodyWithResponse Read one phone.
+	//
+	// There are none: no system that can be connected has any.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /phones/get (the `GetPhone` operationId).
+	GetPhoneWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetPhoneResult, error)
+
+	// GetPhoneWithResponse Read one phone.
+	//
+	// There are none: no system that can be connected has any.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /phones/get (the `GetPhone` operationId).
+	GetPhoneWithResponse(ctx context.Context, body GetPhoneJSONRequestBody, reqEditors ...RequestEditorFn) (*GetPhoneResult, error)
+
+	// ListPhonesWithBodyWithResponse The phones of the workspace.
+	//
+	// There are none: no system that can be connected has any.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /phones/list (the `ListPhones` operationId).
+	ListPhonesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListPhonesResult, error)
+
+	// ListPhonesWithResponse The phones of the workspace.
+	//
+	// There are none: no system that can be connected has any.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /phones/list (the `ListPhones` operationId).
+	ListPhonesWithResponse(ctx context.Context, body ListPhonesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListPhonesResult, error)
+
+	// ListThermostatsWithBodyWithResponse The thermostats of the workspace.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+	ListThermostatsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListThermostatsResult, error)
+
+	// ListThermostatsWithResponse The thermostats of the workspace.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+	ListThermostatsWithResponse(ctx context.Context, body ListThermostatsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListThermostatsResult, error)
 
 	// AddAcsUserToUserIdentityWithBodyWithResponse Make a user of an access system that of a person.
 	//
@@ -15695,6 +16127,233 @@ func (r UnlockDoorResult) ContentType() string {
 	return ""
 }
 
+type ListNoiseSensorsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NoiseSensorsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListNoiseSensorsResult) GetJSON200() *NoiseSensorsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListNoiseSensorsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListNoiseSensorsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListNoiseSensorsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListNoiseSensorsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListNoiseSensorsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListNoiseSensorsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetPhoneResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PhoneResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetPhoneResult) GetJSON200() *PhoneResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetPhoneResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetPhoneResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetPhoneResult) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetBody returns the raw response body bytes
+func (r GetPhoneResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetPhoneResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetPhoneResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetPhoneResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListPhonesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PhonesResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListPhonesResult) GetJSON200() *PhonesResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListPhonesResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListPhonesResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListPhonesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPhonesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPhonesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPhonesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListThermostatsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ThermostatsResponse
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListThermostatsResult) GetJSON200() *ThermostatsResponse {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListThermostatsResult) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListThermostatsResult) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetBody returns the raw response body bytes
+func (r ListThermostatsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListThermostatsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListThermostatsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListThermostatsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type AddAcsUserToUserIdentityResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -19044,6 +19703,118 @@ func (c *ClientWithResponses) UnlockDoorWithResponse(ctx context.Context, body U
 		return nil, err
 	}
 	return ParseUnlockDoorResult(rsp)
+}
+
+// ListNoiseSensorsWithBodyWithResponse The noise sensors of the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+func (c *ClientWithResponses) ListNoiseSensorsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListNoiseSensorsResult, error) {
+	rsp, err := c.ListNoiseSensorsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNoiseSensorsResult(rsp)
+}
+
+// ListNoiseSensorsWithResponse The noise sensors of the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /noise_sensors/list (the `ListNoiseSensors` operationId).
+func (c *ClientWithResponses) ListNoiseSensorsWithResponse(ctx context.Context, body ListNoiseSensorsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListNoiseSensorsResult, error) {
+	rsp, err := c.ListNoiseSensors(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNoiseSensorsResult(rsp)
+}
+
+// GetPhoneWithBodyWithResponse Read one phone.
+//
+// There are none: no system that can be connected has any.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /phones/get (the `GetPhone` operationId).
+func (c *ClientWithResponses) GetPhoneWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetPhoneResult, error) {
+	rsp, err := c.GetPhoneWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetPhoneResult(rsp)
+}
+
+// GetPhoneWithResponse Read one phone.
+//
+// There are none: no system that can be connected has any.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /phones/get (the `GetPhone` operationId).
+func (c *ClientWithResponses) GetPhoneWithResponse(ctx context.Context, body GetPhoneJSONRequestBody, reqEditors ...RequestEditorFn) (*GetPhoneResult, error) {
+	rsp, err := c.GetPhone(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetPhoneResult(rsp)
+}
+
+// ListPhonesWithBodyWithResponse The phones of the workspace.
+//
+// There are none: no system that can be connected has any.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /phones/list (the `ListPhones` operationId).
+func (c *ClientWithResponses) ListPhonesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListPhonesResult, error) {
+	rsp, err := c.ListPhonesWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPhonesResult(rsp)
+}
+
+// ListPhonesWithResponse The phones of the workspace.
+//
+// There are none: no system that can be connected has any.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /phones/list (the `ListPhones` operationId).
+func (c *ClientWithResponses) ListPhonesWithResponse(ctx context.Context, body ListPhonesJSONRequestBody, reqEditors ...RequestEditorFn) (*ListPhonesResult, error) {
+	rsp, err := c.ListPhones(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPhonesResult(rsp)
+}
+
+// ListThermostatsWithBodyWithResponse The thermostats of the workspace.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+func (c *ClientWithResponses) ListThermostatsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ListThermostatsResult, error) {
+	rsp, err := c.ListThermostatsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListThermostatsResult(rsp)
+}
+
+// ListThermostatsWithResponse The thermostats of the workspace.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /thermostats/list (the `ListThermostats` operationId).
+func (c *ClientWithResponses) ListThermostatsWithResponse(ctx context.Context, body ListThermostatsJSONRequestBody, reqEditors ...RequestEditorFn) (*ListThermostatsResult, error) {
+	rsp, err := c.ListThermostats(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListThermostatsResult(rsp)
 }
 
 // AddAcsUserToUserIdentityWithBodyWithResponse Make a user of an access system that of a person.
@@ -23354,6 +24125,173 @@ func ParseUnlockDoorResult(rsp *http.Response) (*UnlockDoorResult, error) {
 			return nil, err
 		}
 		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListNoiseSensorsResult parses an HTTP response from a ListNoiseSensorsWithResponse call
+func ParseListNoiseSensorsResult(rsp *http.Response) (*ListNoiseSensorsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListNoiseSensorsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NoiseSensorsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetPhoneResult parses an HTTP response from a GetPhoneWithResponse call
+func ParseGetPhoneResult(rsp *http.Response) (*GetPhoneResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetPhoneResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PhoneResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListPhonesResult parses an HTTP response from a ListPhonesWithResponse call
+func ParseListPhonesResult(rsp *http.Response) (*ListPhonesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPhonesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PhonesResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListThermostatsResult parses an HTTP response from a ListThermostatsWithResponse call
+func ParseListThermostatsResult(rsp *http.Response) (*ListThermostatsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListThermostatsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ThermostatsResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
 
 	}
 

@@ -2525,6 +2525,123 @@ type ListLocksRequest struct {
 	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
 }
 
+// ListNoiseSensorsRequest Which noise sensors to list. All conditions must hold.
+type ListNoiseSensorsRequest struct {
+	// ConnectWebviewID An identifier. Opaque to clients.
+	ConnectWebviewID ID `json:"connect_webview_id,omitempty,omitzero"`
+
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
+
+	// ConnectedAccountIds Only of these accounts.
+	ConnectedAccountIds *[]ID `json:"connected_account_ids,omitempty"`
+
+	// CreatedBefore First seen before.
+	CreatedBefore *time.Time `json:"created_before,omitempty"`
+
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
+
+	// CustomerKey Of this customer.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// DeviceIds Only these.
+	DeviceIds *[]ID `json:"device_ids,omitempty"`
+
+	// DeviceType Of this type.
+	DeviceType string `json:"device_type,omitempty,omitzero"`
+
+	// DeviceTypes Of one of these types.
+	DeviceTypes *[]string `json:"device_types,omitempty"`
+
+	// ExcludeIf That can do none of these.
+	ExcludeIf *[]string `json:"exclude_if,omitempty"`
+
+	// IncludeIf That can do all of these, such as `can_remotely_unlock`.
+	IncludeIf *[]string `json:"include_if,omitempty"`
+
+	// Limit How many records are returned at most; all unless given.
+	Limit int `json:"limit,omitempty,omitzero"`
+
+	// Manufacturer Made by.
+	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
+
+	// Search Text that the name contains. Case does not matter.
+	Search Search `json:"search,omitempty,omitzero"`
+
+	// SpaceID An identifier. Opaque to clients.
+	SpaceID ID `json:"space_id,omitempty,omitzero"`
+
+	// UnstableLocationID In this place.
+	UnstableLocationID string `json:"unstable_location_id,omitempty,omitzero"`
+
+	// UserIdentifierKey Of this user.
+	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
+}
+
+// ListPhonesRequest Which phones to list. All conditions must hold.
+type ListPhonesRequest struct {
+	// AcsCredentialID An identifier. Opaque to clients.
+	AcsCredentialID ID `json:"acs_credential_id,omitempty,omitzero"`
+
+	// OwnerUserIdentityID An identifier. Opaque to clients.
+	OwnerUserIdentityID ID `json:"owner_user_identity_id,omitempty,omitzero"`
+}
+
+// ListThermostatsRequest Which thermostats to list. All conditions must hold.
+type ListThermostatsRequest struct {
+	// ConnectWebviewID An identifier. Opaque to clients.
+	ConnectWebviewID ID `json:"connect_webview_id,omitempty,omitzero"`
+
+	// ConnectedAccountID An identifier. Opaque to clients.
+	ConnectedAccountID ID `json:"connected_account_id,omitempty,omitzero"`
+
+	// ConnectedAccountIds Only of these accounts.
+	ConnectedAccountIds *[]ID `json:"connected_account_ids,omitempty"`
+
+	// CreatedBefore First seen before.
+	CreatedBefore *time.Time `json:"created_before,omitempty"`
+
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
+
+	// CustomerKey Of this customer.
+	CustomerKey string `json:"customer_key,omitempty,omitzero"`
+
+	// DeviceIds Only these.
+	DeviceIds *[]ID `json:"device_ids,omitempty"`
+
+	// DeviceType Of this type.
+	DeviceType string `json:"device_type,omitempty,omitzero"`
+
+	// DeviceTypes Of one of these types.
+	DeviceTypes *[]string `json:"device_types,omitempty"`
+
+	// ExcludeIf That can do none of these.
+	ExcludeIf *[]string `json:"exclude_if,omitempty"`
+
+	// IncludeIf That can do all of these, such as `can_remotely_unlock`.
+	IncludeIf *[]string `json:"include_if,omitempty"`
+
+	// Limit How many records are returned at most; all unless given.
+	Limit int `json:"limit,omitempty,omitzero"`
+
+	// Manufacturer Made by.
+	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
+
+	// Search Text that the name contains. Case does not matter.
+	Search Search `json:"search,omitempty,omitzero"`
+
+	// SpaceID An identifier. Opaque to clients.
+	SpaceID ID `json:"space_id,omitempty,omitzero"`
+
+	// UnstableLocationID In this place.
+	UnstableLocationID string `json:"unstable_location_id,omitempty,omitzero"`
+
+	// UserIdentifierKey Of this user.
+	UserIdentifierKey string `json:"user_identifier_key,omitempty,omitzero"`
+}
+
 // ListUnmanagedAccessCodesRequest Which codes to list.
 type ListUnmanagedAccessCodesRequest struct {
 	// DeviceID An identifier. Opaque to clients.
@@ -2693,6 +2810,18 @@ type ModifiedField struct {
 	Field string `json:"field"`
 }
 
+// NoiseSensorsResponse Noise sensors.
+type NoiseSensorsResponse struct {
+	// Devices The noise sensors, oldest first.
+	Devices []Device `json:"devices"`
+
+	// NoiseSensors The same.
+	NoiseSensors []Device `json:"noise_sensors"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+}
+
 // Ok True when the request was carried out.
 type Ok = bool
 
@@ -2748,6 +2877,57 @@ type PendingMutation struct {
 
 	// To What should be.
 	To map[string]interface{} `json:"to,omitempty,omitzero"`
+}
+
+// Phone A phone that is a credential.
+type Phone struct {
+	// CreatedAt When it was first seen.
+	CreatedAt time.Time `json:"created_at"`
+
+	// CustomMetadata The workspace's own data on a resource.
+	CustomMetadata Metadata `json:"custom_metadata"`
+
+	// DeviceID An identifier. Opaque to clients.
+	DeviceID ID `json:"device_id"`
+
+	// DeviceType `ios_phone` or `android_phone`.
+	DeviceType string `json:"device_type"`
+
+	// DisplayName Its name.
+	DisplayName string `json:"display_name"`
+
+	// Errors What keeps it from working.
+	Errors []Problem `json:"errors"`
+
+	// Nickname The name given to it here.
+	Nickname string `json:"nickname,omitempty,omitzero"`
+
+	// Properties What vendors tell of it.
+	Properties map[string]interface{} `json:"properties"`
+
+	// Warnings What deserves attention.
+	Warnings []Problem `json:"warnings"`
+
+	// WorkspaceID An identifier. Opaque to clients.
+	WorkspaceID ID `json:"workspace_id"`
+}
+
+// PhoneResponse A phone.
+type PhoneResponse struct {
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+
+	// Phone A phone that is a credential.
+	Phone Phone `json:"phone"`
+}
+
+// PhonesResponse Phones.
+type PhonesResponse struct {
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+
+	// Phones The phones.
+	Phones []Phone `json:"phones"`
 }
 
 // Problem An error or a warning that a resource carries until it is gone.
@@ -2890,6 +3070,18 @@ type SimulateUnmanagedAccessCodeRequest struct {
 
 // Sync Answer only when the attempt has ended, or after ten seconds.
 type Sync = bool
+
+// ThermostatsResponse Thermostats.
+type ThermostatsResponse struct {
+	// Devices The thermostats, oldest first.
+	Devices []Device `json:"devices"`
+
+	// Ok True when the request was carried out.
+	Ok Ok `json:"ok"`
+
+	// Thermostats The same.
+	Thermostats []Device `json:"thermostats"`
+}
 
 // TimelineActor Who was it.
 type TimelineActor struct {
@@ -3867,6 +4059,18 @@ type SimulateManualLockViaKeypadJSONRequestBody = DeviceRequest
 
 // UnlockDoorJSONRequestBody defines body for UnlockDoor for application/json ContentType.
 type UnlockDoorJSONRequestBody = BoltRequest
+
+// ListNoiseSensorsJSONRequestBody defines body for ListNoiseSensors for application/json ContentType.
+type ListNoiseSensorsJSONRequestBody = ListNoiseSensorsRequest
+
+// GetPhoneJSONRequestBody defines body for GetPhone for application/json ContentType.
+type GetPhoneJSONRequestBody = DeviceRequest
+
+// ListPhonesJSONRequestBody defines body for ListPhones for application/json ContentType.
+type ListPhonesJSONRequestBody = ListPhonesRequest
+
+// ListThermostatsJSONRequestBody defines body for ListThermostats for application/json ContentType.
+type ListThermostatsJSONRequestBody = ListThermostatsRequest
 
 // AddAcsUserToUserIdentityJSONRequestBody defines body for AddAcsUserToUserIdentity for application/json ContentType.
 type AddAcsUserToUserIdentityJSONRequestBody = AddAcsUserToUserIdentityRequest

@@ -18,7 +18,7 @@ var (
 		"/access_codes/simulate/create_unmanaged_access_code", "/access_codes/pull_backup_access_code", "/access_codes/unmanaged/list", "/access_codes/unmanaged/get",
 		"/access_codes/unmanaged/update", "/access_codes/unmanaged/convert_to_managed", "/access_codes/unmanaged/delete",
 		"/action_attempts/get", "/events/get", "/events/list", "/acs/systems/list", "/acs/users/list", "/user_identities/list",
-		"/connect_webviews/create", "/connect_webviews/get", "/connect_webviews/list", "/locks/configure_auto_lock",
+		"/connect_webviews/create", "/connect_webviews/get", "/connect_webviews/list", "/locks/configure_auto_lock", "/noise_sensors/list", "/thermostats/list",
 	}
 	takeCustomers = []string{ // and no other sessions
 		"/connected_accounts/list", "/connected_accounts/delete", "/connected_accounts/simulate/disconnect", "/devices/unmanaged/list",

@@ -1,47 +1,10 @@
 package rest
 
 import (
-	"cmp"
 	"context"
-	"net/http"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
-
-// ListLocks lists all that meet the conditions, in one answer: the contract gives this list no pages. All devices
-// are locks.
-func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (ListLocksResponseObject, error) {
-	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.Body.UserIdentifierKey)
-	if err != nil {
-		return nil, err
-	}
-	filter := access.DeviceFilter{
-		IDs:           r.Body.DeviceIds,
-		AccountIDs:    both(r.Body.ConnectedAccountID, r.Body.ConnectedAccountIds),
-		CreatedBefore: r.Body.CreatedBefore,
-		Types:         valuesOf(both(r.Body.DeviceType, r.Body.DeviceTypes)),
-		Manufacturer:  r.Body.Manufacturer,
-		IncludeIf:     r.Body.IncludeIf,
-		ExcludeIf:     r.Body.ExcludeIf,
-		Metadata:      r.Body.CustomMetadataHas,
-		Search:        r.Body.Search,
-		CustomerKey:   r.Body.CustomerKey,
-		WebviewID:     r.Body.ConnectWebviewID,
-		// There are no spaces here, so no device belongs to one.
-		Nothing: r.Body.SpaceID+r.Body.UnstableLocationID != "",
-	}
-	list, err := inParts(ctx, access.Page{Limit: cmp.Or(r.Body.Limit, 1<<29)}, h.still, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
-		return h.access.ListDevices(ctx, p, filter, part)
-	}, devicePosition, toDevice, "devices", "locks")
-	return locksList{list}, err
-}
-
-type locksList struct{ rows }
-
-func (l locksList) VisitListLocksResponse(w http.ResponseWriter) error {
-	return l.answer(w, func(part) any { return map[string]bool{"ok": true} })
-}
 
 func (h *handlers) GetLock(ctx context.Context, r GetLockRequestObject) (GetLockResponseObject, error) {
 	d, err := h.access.GetDevice(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name)

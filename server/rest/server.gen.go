@@ -264,6 +264,18 @@ type ServerInterface interface {
 	// UnlockDoor Unlock a door.
 	// (POST /locks/unlock_door)
 	UnlockDoor(w http.ResponseWriter, r *http.Request)
+	// ListNoiseSensors The noise sensors of the workspace.
+	// (POST /noise_sensors/list)
+	ListNoiseSensors(w http.ResponseWriter, r *http.Request)
+	// GetPhone Read one phone.
+	// (POST /phones/get)
+	GetPhone(w http.ResponseWriter, r *http.Request)
+	// ListPhones The phones of the workspace.
+	// (POST /phones/list)
+	ListPhones(w http.ResponseWriter, r *http.Request)
+	// ListThermostats The thermostats of the workspace.
+	// (POST /thermostats/list)
+	ListThermostats(w http.ResponseWriter, r *http.Request)
 	// AddAcsUserToUserIdentity Make a user of an access system that of a person.
 	// (POST /user_identities/add_acs_user)
 	AddAcsUserToUserIdentity(w http.ResponseWriter, r *http.Request)
@@ -812,6 +824,30 @@ func (_ Unimplemented) SimulateManualLockViaKeypad(w http.ResponseWriter, r *htt
 // UnlockDoor Unlock a door.
 // (POST /locks/unlock_door)
 func (_ Unimplemented) UnlockDoor(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListNoiseSensors The noise sensors of the workspace.
+// (POST /noise_sensors/list)
+func (_ Unimplemented) ListNoiseSensors(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetPhone Read one phone.
+// (POST /phones/get)
+func (_ Unimplemented) GetPhone(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListPhones The phones of the workspace.
+// (POST /phones/list)
+func (_ Unimplemented) ListPhones(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListThermostats The thermostats of the workspace.
+// (POST /thermostats/list)
+func (_ Unimplemented) ListThermostats(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -2072,6 +2108,62 @@ func (siw *ServerInterfaceWrapper) UnlockDoor(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// ListNoiseSensors operation middleware
+func (siw *ServerInterfaceWrapper) ListNoiseSensors(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListNoiseSensors(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetPhone operation middleware
+func (siw *ServerInterfaceWrapper) GetPhone(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetPhone(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListPhones operation middleware
+func (siw *ServerInterfaceWrapper) ListPhones(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListPhones(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListThermostats operation middleware
+func (siw *ServerInterfaceWrapper) ListThermostats(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListThermostats(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // AddAcsUserToUserIdentity operation middleware
 func (siw *ServerInterfaceWrapper) AddAcsUserToUserIdentity(w http.ResponseWriter, r *http.Request) {
 
@@ -2603,6 +2695,18 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/locks/simulate/manual_lock_via_keypad", wrapper.SimulateManualLockViaKeypad)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/noise_sensors/list", wrapper.ListNoiseSensors)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/thermostats/list", wrapper.ListThermostats)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/phones/list", wrapper.ListPhones)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/phones/get", wrapper.GetPhone)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/access_codes/create", wrapper.CreateAccessCode)
@@ -7976,6 +8080,220 @@ func (response UnlockDoor404JSONResponse) VisitUnlockDoorResponse(w http.Respons
 	return err
 }
 
+type ListNoiseSensorsRequestObject struct {
+	Body *ListNoiseSensorsJSONRequestBody
+}
+
+type ListNoiseSensorsResponseObject interface {
+	VisitListNoiseSensorsResponse(w http.ResponseWriter) error
+}
+
+type ListNoiseSensors200JSONResponse NoiseSensorsResponse
+
+func (response ListNoiseSensors200JSONResponse) VisitListNoiseSensorsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNoiseSensors400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListNoiseSensors400JSONResponse) VisitListNoiseSensorsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNoiseSensors401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListNoiseSensors401JSONResponse) VisitListNoiseSensorsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPhoneRequestObject struct {
+	Body *GetPhoneJSONRequestBody
+}
+
+type GetPhoneResponseObject interface {
+	VisitGetPhoneResponse(w http.ResponseWriter) error
+}
+
+type GetPhone200JSONResponse PhoneResponse
+
+func (response GetPhone200JSONResponse) VisitGetPhoneResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPhone400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response GetPhone400JSONResponse) VisitGetPhoneResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPhone401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response GetPhone401JSONResponse) VisitGetPhoneResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPhone404JSONResponse struct{ NotFoundJSONResponse }
+
+func (response GetPhone404JSONResponse) VisitGetPhoneResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListPhonesRequestObject struct {
+	Body *ListPhonesJSONRequestBody
+}
+
+type ListPhonesResponseObject interface {
+	VisitListPhonesResponse(w http.ResponseWriter) error
+}
+
+type ListPhones200JSONResponse PhonesResponse
+
+func (response ListPhones200JSONResponse) VisitListPhonesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListPhones400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListPhones400JSONResponse) VisitListPhonesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListPhones401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListPhones401JSONResponse) VisitListPhonesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListThermostatsRequestObject struct {
+	Body *ListThermostatsJSONRequestBody
+}
+
+type ListThermostatsResponseObject interface {
+	VisitListThermostatsResponse(w http.ResponseWriter) error
+}
+
+type ListThermostats200JSONResponse ThermostatsResponse
+
+func (response ListThermostats200JSONResponse) VisitListThermostatsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListThermostats400JSONResponse struct{ BadRequestJSONResponse }
+
+func (response ListThermostats400JSONResponse) VisitListThermostatsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListThermostats401JSONResponse struct{ UnauthorizedJSONResponse }
+
+func (response ListThermostats401JSONResponse) VisitListThermostatsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type AddAcsUserToUserIdentityRequestObject struct {
 	Body *AddAcsUserToUserIdentityJSONRequestBody
 }
@@ -9383,6 +9701,18 @@ type StrictServerInterface interface {
 	// UnlockDoor Unlock a door.
 	// (POST /locks/unlock_door)
 	UnlockDoor(ctx context.Context, request UnlockDoorRequestObject) (UnlockDoorResponseObject, error)
+	// ListNoiseSensors The noise sensors of the workspace.
+	// (POST /noise_sensors/list)
+	ListNoiseSensors(ctx context.Context, request ListNoiseSensorsRequestObject) (ListNoiseSensorsResponseObject, error)
+	// GetPhone Read one phone.
+	// (POST /phones/get)
+	GetPhone(ctx context.Context, request GetPhoneRequestObject) (GetPhoneResponseObject, error)
+	// ListPhones The phones of the workspace.
+	// (POST /phones/list)
+	ListPhones(ctx context.Context, request ListPhonesRequestObject) (ListPhonesResponseObject, error)
+	// ListThermostats The thermostats of the workspace.
+	// (POST /thermostats/list)
+	ListThermostats(ctx context.Context, request ListThermostatsRequestObject) (ListThermostatsResponseObject, error)
 	// AddAcsUserToUserIdentity Make a user of an access system that of a person.
 	// (POST /user_identities/add_acs_user)
 	AddAcsUserToUserIdentity(ctx context.Context, request AddAcsUserToUserIdentityRequestObject) (AddAcsUserToUserIdentityResponseObject, error)
@@ -12093,6 +12423,139 @@ func (sh *strictHandler) UnlockDoor(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(UnlockDoorResponseObject); ok {
 		if err := validResponse.VisitUnlockDoorResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListNoiseSensors operation middleware
+func (sh *strictHandler) ListNoiseSensors(w http.ResponseWriter, r *http.Request) {
+	var request ListNoiseSensorsRequestObject
+
+	var body ListNoiseSensorsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListNoiseSensors(ctx, request.(ListNoiseSensorsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListNoiseSensors")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListNoiseSensorsResponseObject); ok {
+		if err := validResponse.VisitListNoiseSensorsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetPhone operation middleware
+func (sh *strictHandler) GetPhone(w http.ResponseWriter, r *http.Request) {
+	var request GetPhoneRequestObject
+
+	var body GetPhoneJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetPhone(ctx, request.(GetPhoneRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetPhone")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetPhoneResponseObject); ok {
+		if err := validResponse.VisitGetPhoneResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListPhones operation middleware
+func (sh *strictHandler) ListPhones(w http.ResponseWriter, r *http.Request) {
+	var request ListPhonesRequestObject
+
+	var body ListPhonesJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListPhones(ctx, request.(ListPhonesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListPhones")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListPhonesResponseObject); ok {
+		if err := validResponse.VisitListPhonesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListThermostats operation middleware
+func (sh *strictHandler) ListThermostats(w http.ResponseWriter, r *http.Request) {
+	var request ListThermostatsRequestObject
+
+	var body ListThermostatsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListThermostats(ctx, request.(ListThermostatsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListThermostats")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListThermostatsResponseObject); ok {
+		if err := validResponse.VisitListThermostatsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -89,6 +89,8 @@ func namedIn(path, name string) string {
 		kinds = map[string]string{"device_id": "constrained_device_id"}
 	case path == "/devices/simulate/paid_subscription":
 		kinds = map[string]string{"device_id": "paid_device_id"}
+	case path == "/phones/list":
+		kinds = map[string]string{"owner_user_identity_id": "user_identity_id"}
 	case strings.HasPrefix(path, "/user_identities/"):
 		kinds = map[string]string{"email_address": "user_identity_email_address", "phone_number": "user_identity_phone_number"}
 	}

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { client, foundOn, isGone, setting, until } from './setting.mjs'
+import { client, foundOn, isGone, refusal, setting, until } from './setting.mjs'
 
 const device_id = setting.devices.august
 const another = setting.devices.schlage
@@ -84,6 +84,20 @@ export const devices = {
   },
   '/locks/list': async (call) => {
     deepEqual((await call({ device_ids: [device_id] })).map((device) => device.device_id), [device_id])
+  },
+  '/noise_sensors/list': async (call) => {
+    deepEqual(await call({ device_type: 'minut_sensor', device_ids: [device_id] }), [])
+    deepEqual(await call(), [])
+  },
+  '/thermostats/list': async (call) => {
+    deepEqual(await call({ manufacturer: 'ecobee' }), [])
+    deepEqual(await call(), [])
+  },
+  '/phones/list': async (call) => {
+    deepEqual(await call(), [])
+  },
+  '/phones/get': async (call) => {
+    equal((await refusal(call({ device_id }))).code, 'phone_not_found')
   },
   '/locks/lock_door': async (call) => {
     await moved(await call({ device_id }), 'LOCK_DOOR', true)

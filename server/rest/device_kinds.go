@@ -1,0 +1,62 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// ListLocks lists devices of any type: adapters list nothing but locks.
+func (h *handlers) ListLocks(ctx context.Context, r ListLocksRequestObject) (ListLocksResponseObject, error) {
+	return h.listKind(ctx, *r.Body, "locks")
+}
+
+// ListNoiseSensors lists devices of the types that the contract gives device_types by default, and so does ListThermostats.
+func (h *handlers) ListNoiseSensors(ctx context.Context, r ListNoiseSensorsRequestObject) (ListNoiseSensorsResponseObject, error) {
+	return h.listKind(ctx, api.ListLocksRequest(*r.Body), "noise_sensors")
+}
+
+func (h *handlers) ListThermostats(ctx context.Context, r ListThermostatsRequestObject) (ListThermostatsResponseObject, error) {
+	return h.listKind(ctx, api.ListLocksRequest(*r.Body), "thermostats")
+}
+
+// listKind lists all that meet the conditions, in one answer: the contract gives these lists no pages.
+func (h *handlers) listKind(ctx context.Context, r api.ListLocksRequest, name string) (kindList, error) {
+	p, err := h.access.AsSeenBy(ctx, principal(ctx), r.UserIdentifierKey)
+	if err != nil {
+		return kindList{}, err
+	}
+	filter := access.DeviceFilter{
+		IDs:           r.DeviceIds,
+		AccountIDs:    both(r.ConnectedAccountID, r.ConnectedAccountIds),
+		CreatedBefore: r.CreatedBefore,
+		Types:         valuesOf(both(r.DeviceType, r.DeviceTypes)),
+		Manufacturer:  r.Manufacturer,
+		IncludeIf:     r.IncludeIf,
+		ExcludeIf:     r.ExcludeIf,
+		Metadata:      r.CustomMetadataHas,
+		Search:        r.Search,
+		CustomerKey:   r.CustomerKey,
+		WebviewID:     r.ConnectWebviewID,
+		// There are no spaces here, so no device belongs to one.
+		Nothing: r.SpaceID+r.UnstableLocationID != "",
+	}
+	list, err := inParts(ctx, access.Page{Limit: cmp.Or(r.Limit, 1<<29)}, h.still, func(ctx context.Context, part access.Page) ([]access.Device, bool, error) {
+		return h.access.ListDevices(ctx, p, filter, part)
+	}, devicePosition, toDevice, "devices", name)
+	return kindList{list}, err
+}
+
+// kindList is the answer of a list that has its rows under two names, and no pages.
+type kindList struct{ rows }
+
+func (l kindList) write(w http.ResponseWriter) error {
+	return l.answer(w, func(part) any { return map[string]bool{"ok": true} })
+}
+
+func (l kindList) VisitListLocksResponse(w http.ResponseWriter) error        { return l.write(w) }
+func (l kindList) VisitListNoiseSensorsResponse(w http.ResponseWriter) error { return l.write(w) }
+func (l kindList) VisitListThermostatsResponse(w http.ResponseWriter) error  { return l.write(w) }
