@@ -55,9 +55,12 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 		if err != nil {
 			return err
 		}
-		if todo, err = s.recordOthers(ctx, tx, r, rows, others); err != nil {
+		now, known := s.access.Now(), refs{}
+		strays, wait, err := s.recordOthers(ctx, tx, r, rows, others, now)
+		if err != nil {
 			return err
 		}
+		later = wait
 		if err := recordUnmanaged(ctx, tx, rows, there); err != nil {
 			return err
 		}
@@ -66,7 +69,6 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 				return err
 			}
 		}
-		now, known := s.access.Now(), refs{}
 		for _, g := range groups {
 			known[g.Ref] = true
 		}
@@ -82,16 +84,23 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 			if w != nil {
 				todo = append(todo, *w)
 			}
-			if wait > 0 && (later == 0 || wait < later) {
-				later = wait
-			}
+			later = sooner(later, wait)
 		}
+		todo = append(todo, strays...)                      // nobody who is known has to wait for them
 		if r.WriteRefused && (len(todo) > 0 || later > 0) { // only a write can show that it is over
 			return nil
 		}
 		return s.reached(ctx, tx, r)
 	})
 	return todo, later, err
+}
+
+// sooner is the shorter of two times, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // match finds out which of the users on a system are those that are known, and which are others.
@@ -139,8 +148,8 @@ func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []Found
 }
 
 // recordOthers keeps those that somebody else has made. What was made for a user that has been deleted since, or that is
-// there already, has arrived late: nobody wants it, and it is to be taken away.
-func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, others []FoundUser) (todo []Write, err error) {
+// there already, has arrived late: nobody wants it, and it is to be taken away, now or later.
+func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, others []FoundUser, now time.Time) (strays []Write, later time.Duration, err error) {
 	var keys []uuid.UUID
 	for _, f := range others {
 		if key := f.madeFor(); key != uuid.Nil {
@@ -151,7 +160,7 @@ func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSyst
 	if keys != nil {
 		gone, err := tx.ListAcsUsersGone(ctx, store.ListAcsUsersGoneParams{AcsSystemID: r.AcsSystemID, Ids: keys})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		for _, id := range gone {
 			unwanted[id] = true
@@ -163,12 +172,16 @@ func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSyst
 	var fresh []FoundUser
 	for _, f := range others {
 		if key := f.madeFor(); unwanted[key] {
-			todo = append(todo, Write{UserID: key, Ref: f.Ref, Delete: true, Stray: true})
+			if wait := s.strays.wait(strayKey{r.AcsSystemID, f.Ref}, now); wait > 0 {
+				later = sooner(later, wait)
+			} else {
+				strays = append(strays, Write{UserID: key, Ref: f.Ref, Delete: true, Stray: true})
+			}
 			continue
 		}
 		fresh = append(fresh, f)
 	}
-	return todo, store.Each(ctx, tx, fresh, func(tx store.Tx, f FoundUser) error { return insertFound(ctx, tx, r, f) })
+	return strays, later, store.Each(ctx, tx, fresh, func(tx store.Tx, f FoundUser) error { return insertFound(ctx, tx, r, f) })
 }
 
 // recordUnmanaged takes over what somebody else has done with users of theirs. Of those that are gone nobody is told.

@@ -45,18 +45,21 @@ func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, syste
 }
 
 // RecordWritten notes that a system has taken a write, and says whether to look at it for what has come of that: of a
-// deletion only what it shows then is believed.
+// deletion only what it shows then is believed. Nobody waits to be told of a stray's.
 func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uuid.UUID, w Write, ref string) (look bool, err error) {
 	err = s.onSystem(ctx, h, system, "record a write", func(tx store.Tx, r store.AcsSystem) error {
-		look = w.Delete
+		look = w.Delete && !w.Stray
 		if r.WriteRefused {
 			if err := s.reached(ctx, tx, r); err != nil {
 				return err
 			}
 		}
+		if w.Stray {
+			return nil
+		}
 		u, err := tx.LockAcsUser(ctx, w.UserID)
 		switch {
-		case store.IsNoRows(err) || err == nil && w.Stray:
+		case store.IsNoRows(err):
 			return nil
 		case err != nil:
 			return err
@@ -71,6 +74,9 @@ func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uui
 		}
 		return tx.AcsUserFound(ctx, store.AcsUserFoundParams{AcsUserID: w.UserID, VendorRef: &ref, Applied: mustJSON(w.Profile), AsDesired: u.DesiredGen == w.Gen})
 	})
+	if w.Stray && err == nil {
+		s.strays.try(strayKey{system, w.Ref}, s.access.Now(), 0)
+	}
 	return look, err
 }
 
@@ -121,7 +127,11 @@ const (
 )
 
 // pause is before the next try of what has failed so often.
-func pause(u store.AcsUser) time.Duration { return min(time.Second<<min(u.Attempts, 16), longestPause) }
+func pause(u store.AcsUser) time.Duration { return pauseAfter(u.Attempts) }
+
+func pauseAfter(attempts int32) time.Duration {
+	return min(time.Second<<min(attempts, 16), longestPause)
+}
 
 const failedToDelete = "failed_to_delete_on_acs_system"
 
@@ -143,8 +153,11 @@ func (s *Service) RecordFailure(ctx context.Context, h access.Holder, system uui
 				return err
 			}
 		}
+		if w.Stray {
+			return nil
+		}
 		u, err := tx.LockAcsUser(ctx, w.UserID)
-		if w.Stray || store.IsNoRows(err) {
+		if store.IsNoRows(err) {
 			again = max(longestPause, f.RetryAfter)
 			return nil
 		}
@@ -161,5 +174,8 @@ func (s *Service) RecordFailure(ctx context.Context, h access.Holder, system uui
 		return tx.AcsUserFailed(ctx, store.AcsUserFailedParams{AcsUserID: w.UserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(again)), Blocked: f.ForGood && !w.Delete,
 			ErrorCode: new(failedTo(w)), ErrorMessage: &message})
 	})
+	if w.Stray && err == nil {
+		again = s.strays.try(strayKey{system, w.Ref}, s.access.Now(), f.RetryAfter)
+	}
 	return again, err
 }

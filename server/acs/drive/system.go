@@ -140,6 +140,9 @@ func (d *Driver) do(ctx context.Context, lease *work.Lease, a adapter.AccessSyst
 		if err != nil {
 			return 0, err
 		}
+		if w.Stray { // nobody who is known comes after it, and it is put off
+			return max(again, soon), nil
+		}
 		return max(again, soon), &stopped{}
 	case adapter.NotFound: // what is there now decides; a pause keeps that from going round and round
 		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, failure)
