@@ -64,6 +64,9 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 		if err := recordUnmanaged(ctx, tx, rows, there); err != nil {
 			return err
 		}
+		if err := unblock(ctx, tx, rows, there); err != nil {
+			return err
+		}
 		if r.UnlistedAt != nil { // it is there, whatever the list says: that is doubted anew
 			if err := tx.SetAcsSystemUnlisted(ctx, store.SetAcsSystemUnlistedParams{AcsSystemID: id}); err != nil {
 				return err
@@ -101,50 +104,6 @@ func sooner(a, b time.Duration) time.Duration {
 		return b
 	}
 	return a
-}
-
-// match finds out which of the users on a system are those that are known, and which are others.
-func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []FoundUser) (there map[uuid.UUID]FoundUser, others []FoundUser, err error) {
-	byRef, ours := map[string]store.AcsUser{}, map[uuid.UUID]bool{}
-	for _, u := range rows {
-		if u.VendorRef != nil {
-			byRef[*u.VendorRef] = u
-		}
-		if u.IsManaged {
-			ours[u.AcsUserID] = true
-		}
-	}
-	there = map[uuid.UUID]FoundUser{}
-	seen := map[string]bool{}
-	var strange []FoundUser
-	for _, f := range users {
-		if seen[f.Ref] {
-			continue
-		}
-		seen[f.Ref] = true
-		f.tidy()
-		u, known := byRef[f.Ref]
-		switch {
-		case known && (u.Applied != nil || f.madeFor() == u.AcsUserID || desired(u).sameInformation(f.Profile)):
-			there[u.AcsUserID] = f
-		case known: // it was not there any more: its place was given to somebody else
-			if err := tx.ForgetAcsUserRef(ctx, u.AcsUserID); err != nil {
-				return nil, nil, err
-			}
-			strange = append(strange, f)
-		default:
-			strange = append(strange, f)
-		}
-	}
-	for _, f := range strange {
-		id := f.madeFor()
-		if _, twice := there[id]; ours[id] && !twice { // it was made, but nobody heard of it
-			there[id] = f
-			continue
-		}
-		others = append(others, f)
-	}
-	return there, others, nil
 }
 
 // recordOthers keeps those that somebody else has made. What was made for a user that has been deleted since, or that is

@@ -68,8 +68,8 @@ func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uui
 		case !keepable(ref):
 			return nil // the next look does not see it either
 		}
-		free, err := s.claim(ctx, tx, u, w, ref)
-		if err != nil || !free {
+		free, leaves, err := s.claim(ctx, tx, u, w, ref)
+		if look = leaves; err != nil || !free {
 			return err
 		}
 		return tx.AcsUserFound(ctx, store.AcsUserFoundParams{AcsUserID: w.UserID, VendorRef: &ref, Applied: mustJSON(w.Profile), AsDesired: u.DesiredGen == w.Gen})
@@ -90,25 +90,34 @@ func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u store.AcsUser, 
 }
 
 // claim makes sure that no other user has the reference of the one that was just put. An unmanaged one turns out to be
-// that user, as with vendors who know people by their address. Another managed one keeps it, and the user is refused.
-func (s *Service) claim(ctx context.Context, tx store.Tx, u store.AcsUser, w Write, ref string) (free bool, err error) {
+// that user, as with vendors who know people by their address. Another managed one keeps it, and the user is refused for
+// as long as that one is there. Whose of the two it is shows the next look where the other one leaves: it may have left.
+func (s *Service) claim(ctx context.Context, tx store.Tx, u store.AcsUser, w Write, ref string) (free, leaves bool, err error) {
 	other, err := tx.FindAcsUserByRef(ctx, store.FindAcsUserByRefParams{AcsSystemID: u.AcsSystemID, VendorRef: &ref})
 	switch {
 	case store.IsNoRows(err) || err == nil && other.AcsUserID == u.AcsUserID:
-		return true, nil
+		return true, false, nil
 	case err != nil:
-		return false, err
+		return false, false, err
 	case !other.IsManaged:
-		return true, tx.DeleteAcsUser(ctx, other.AcsUserID)
+		return true, false, tx.DeleteAcsUser(ctx, other.AcsUserID)
 	case other.Applied == nil: // it is not there any more
-		return true, tx.ForgetAcsUserRef(ctx, other.AcsUserID)
+		return true, false, tx.ForgetAcsUserRef(ctx, other.AcsUserID)
+	}
+	message := "The access system takes the user for the one whose acs_user_id is " + other.AcsUserID.String()
+	if other.DeletingAt != nil {
+		arg := store.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(pause(u))), ErrorCode: u.ErrorCode, ErrorMessage: u.ErrorMessage}
+		if u.Attempts >= patience {
+			arg.ErrorCode, arg.ErrorMessage = new(failedTo(w)), new(message+", which is being deleted. It is tried again.")
+		}
+		return false, true, tx.AcsUserFailed(ctx, arg)
 	}
 	if err := tx.AcsUserSent(ctx, store.AcsUserSentParams{AcsUserID: u.AcsUserID}); err != nil {
-		return false, err
+		return false, false, err
 	}
-	message := "The access system takes the user for the one whose acs_user_id is " + other.AcsUserID.String() + ". Give them different addresses and numbers, or delete one of them."
-	return false, tx.AcsUserFailed(ctx, store.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(longestPause)),
-		Blocked: true, ErrorCode: new(failedTo(w)), ErrorMessage: &message})
+	message += ". Give them different addresses and numbers, or delete one of them."
+	return false, false, tx.AcsUserFailed(ctx, store.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(longestPause)),
+		Blocked: true, BlockedBy: &other.AcsUserID, ErrorCode: new(failedTo(w)), ErrorMessage: &message})
 }
 
 // Failure is why a write came to nothing.

@@ -43,14 +43,16 @@ func (q *Queries) AcsUserDisputed(ctx context.Context, arg AcsUserDisputedParams
 const acsUserFailed = `-- name: AcsUserFailed :exec
 update acs_users set attempts = attempts + 1, next_attempt_at = $1,
   blocked_gen = case when $2::boolean then $3::bigint else blocked_gen end,
-  error_code = $4, error_message = $5, error_at = case when error_code is not distinct from $4 then error_at else now() end
-where acs_user_id = $6 and desired_gen = $3::bigint
+  blocked_by = case when $2::boolean then $4::uuid else blocked_by end,
+  error_code = $5, error_message = $6, error_at = case when error_code is not distinct from $5 then error_at else now() end
+where acs_user_id = $7 and desired_gen = $3::bigint
 `
 
 type AcsUserFailedParams struct {
 	NextAttemptAt *time.Time
 	Blocked       bool
 	Gen           int64
+	BlockedBy     *uuid.UUID
 	ErrorCode     *string
 	ErrorMessage  *string
 	AcsUserID     uuid.UUID
@@ -62,6 +64,7 @@ func (q *Queries) AcsUserFailed(ctx context.Context, arg AcsUserFailedParams) er
 		arg.NextAttemptAt,
 		arg.Blocked,
 		arg.Gen,
+		arg.BlockedBy,
 		arg.ErrorCode,
 		arg.ErrorMessage,
 		arg.AcsUserID,
@@ -123,7 +126,7 @@ update acs_users set group_refs = $1, desired_gen = desired_gen + 1,
   error_code = case when error_code = 'deleted_externally' then error_code end,
   error_message = case when error_code = 'deleted_externally' then error_message end,
   error_at = case when error_code = 'deleted_externally' then error_at end
-where acs_user_id = $2 returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at
+where acs_user_id = $2 returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by
 `
 
 type AcsUserLeavesGroupsParams struct {
@@ -166,6 +169,7 @@ func (q *Queries) AcsUserLeavesGroups(ctx context.Context, arg AcsUserLeavesGrou
 		&i.WriteAt,
 		&i.Disputes,
 		&i.DisputedAt,
+		&i.BlockedBy,
 	)
 	return i, err
 }
@@ -175,7 +179,8 @@ update acs_users set applied = null,
   error_code = case when $1::boolean then 'deleted_externally' else error_code end,
   error_message = case when $1::boolean then $2::text else error_message end,
   error_at = case when $1::boolean then now() else error_at end,
-  blocked_gen = case when $1::boolean then desired_gen else blocked_gen end
+  blocked_gen = case when $1::boolean then desired_gen else blocked_gen end,
+  blocked_by = case when $1::boolean then null else blocked_by end
 where acs_user_id = $3
 `
 
@@ -227,7 +232,7 @@ func (q *Queries) AcsUsersWait(ctx context.Context, arg AcsUsersWaitParams) erro
 const changeAcsUser = `-- name: ChangeAcsUser :exec
 update acs_users set full_name = $1, email_address = $2, phone_number = $3, starts_at = $4, ends_at = $5,
   is_suspended = $6, group_refs = $7, deleting_at = $8, desired_gen = desired_gen + 1, changed_at = now(),
-  attempts = 0, next_attempt_at = null, error_code = null, error_message = null, error_at = null
+  attempts = 0, next_attempt_at = null, blocked_by = null, error_code = null, error_message = null, error_at = null
 where acs_user_id = $9
 `
 
@@ -289,7 +294,7 @@ func (q *Queries) DeleteAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) er
 }
 
 const findAcsUserByRef = `-- name: FindAcsUserByRef :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
 `
 
 type FindAcsUserByRefParams struct {
@@ -330,12 +335,13 @@ func (q *Queries) FindAcsUserByRef(ctx context.Context, arg FindAcsUserByRefPara
 		&i.WriteAt,
 		&i.Disputes,
 		&i.DisputedAt,
+		&i.BlockedBy,
 	)
 	return i, err
 }
 
 const findAcsUserToLink = `-- name: FindAcsUserToLink :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
   and (lower(email_address) = lower($2::text) or phone_number = $3::text)
 order by is_managed desc, created_at, acs_user_id limit 1 for no key update
 `
@@ -380,12 +386,13 @@ func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkPa
 		&i.WriteAt,
 		&i.Disputes,
 		&i.DisputedAt,
+		&i.BlockedBy,
 	)
 	return i, err
 }
 
 const findAcsUsers = `-- name: FindAcsUsers :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, u.blocked_by, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.is_managed = $2 and (u.created_at, u.acs_user_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid is null or u.acs_system_id = $5::uuid)
@@ -476,6 +483,7 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 			&i.AcsUser.WriteAt,
 			&i.AcsUser.Disputes,
 			&i.AcsUser.DisputedAt,
+			&i.AcsUser.BlockedBy,
 			&i.ConnectedAccountID,
 			&i.IdentityFullName,
 			&i.IdentityEmailAddress,
@@ -515,7 +523,7 @@ func (q *Queries) ForgetAcsUsersGone(ctx context.Context, arg ForgetAcsUsersGone
 }
 
 const getAcsUser = `-- name: GetAcsUser :one
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, u.blocked_by, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.acs_user_id = $2 and u.is_managed = $3
 `
@@ -567,6 +575,7 @@ func (q *Queries) GetAcsUser(ctx context.Context, arg GetAcsUserParams) (GetAcsU
 		&i.AcsUser.WriteAt,
 		&i.AcsUser.Disputes,
 		&i.AcsUser.DisputedAt,
+		&i.AcsUser.BlockedBy,
 		&i.ConnectedAccountID,
 		&i.IdentityFullName,
 		&i.IdentityEmailAddress,
@@ -580,7 +589,7 @@ insert into acs_users (acs_user_id, workspace_id, acs_system_id, user_identity_i
   is_suspended, group_refs, vendor_ref, applied)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
   $11, $12, $13, $14)
-returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at
+returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by
 `
 
 type InsertAcsUserParams struct {
@@ -648,6 +657,7 @@ func (q *Queries) InsertAcsUser(ctx context.Context, arg InsertAcsUserParams) (A
 		&i.WriteAt,
 		&i.Disputes,
 		&i.DisputedAt,
+		&i.BlockedBy,
 	)
 	return i, err
 }
@@ -698,7 +708,7 @@ func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGonePara
 }
 
 const listAcsUsersOfIdentity = `-- name: ListAcsUsersOfIdentity :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, u.blocked_by, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.user_identity_id = $2 and u.is_managed
   and ($3::uuid is null or u.acs_system_id = $3::uuid)
@@ -758,6 +768,7 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 			&i.AcsUser.WriteAt,
 			&i.AcsUser.Disputes,
 			&i.AcsUser.DisputedAt,
+			&i.AcsUser.BlockedBy,
 			&i.ConnectedAccountID,
 			&i.IdentityFullName,
 			&i.IdentityEmailAddress,
@@ -774,7 +785,7 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 }
 
 const lockAcsUser = `-- name: LockAcsUser :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where acs_user_id = $1 for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where acs_user_id = $1 for no key update
 `
 
 func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser, error) {
@@ -810,12 +821,13 @@ func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser
 		&i.WriteAt,
 		&i.Disputes,
 		&i.DisputedAt,
+		&i.BlockedBy,
 	)
 	return i, err
 }
 
 const lockAcsUsersOfSystem = `-- name: LockAcsUsersOfSystem :many
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
 `
 
 func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUID) ([]AcsUser, error) {
@@ -857,6 +869,7 @@ func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUI
 			&i.WriteAt,
 			&i.Disputes,
 			&i.DisputedAt,
+			&i.BlockedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -866,6 +879,16 @@ func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUI
 		return nil, err
 	}
 	return items, nil
+}
+
+const unblockAcsUsers = `-- name: UnblockAcsUsers :exec
+update acs_users set blocked_gen = 0, blocked_by = null, next_attempt_at = null where acs_user_id = any($1::uuid[])
+`
+
+// Those that their system took them for are gone.
+func (q *Queries) UnblockAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, unblockAcsUsers, acsUserIds)
+	return err
 }
 
 const unmanagedAcsUserFound = `-- name: UnmanagedAcsUserFound :exec
