@@ -34,8 +34,8 @@ func (f *FoundUser) tidy() {
 	f.Groups = refsOf(f.Groups)
 }
 
-// RecordContent takes in all that is on a system, and says what there is to do, and in how long there will be more
-// (0: nothing that is known of).
+// RecordContent takes in all that is on a system, and says what there is to do, in that order, and in how long there will
+// be more (0: nothing that is known of).
 func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UUID, users []FoundUser, groups []FoundGroup, entrances []FoundEntrance) (todo []Write, later time.Duration, err error) {
 	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r store.AcsSystem) error {
 		todo, later = nil, 0
@@ -89,7 +89,8 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 			}
 			later = sooner(later, wait)
 		}
-		todo = append(todo, strays...)                      // nobody who is known has to wait for them
+		todo = append(todo, strays...)
+		slices.SortStableFunc(todo, func(a, b Write) int { return a.turn() - b.turn() })
 		if r.WriteRefused && (len(todo) > 0 || later > 0) { // only a write can show that it is over
 			return nil
 		}

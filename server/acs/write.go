@@ -20,6 +20,21 @@ type Write struct {
 	Profile Profile
 }
 
+// turn is what a write comes after: whoever is to be kept out does not wait for those who are to be let in, nor anybody who is known for strays.
+func (w Write) turn() int {
+	switch {
+	case w.Stray:
+		return 4
+	case w.Delete:
+		return 0
+	case w.Ref == "":
+		return 3
+	case w.Profile.Suspended:
+		return 1
+	}
+	return 2
+}
+
 // RecordWriteStarted notes, before something is sent to a system, that this is about to happen: after a crash the next
 // holder knows that it may be there. It says whether it still is to be done so.
 func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, system uuid.UUID, w Write) (still bool, err error) {

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
@@ -42,5 +44,27 @@ func TestStrayThatStaysHoldsNobodyUp(t *testing.T) {
 				t.Errorf("it was to be deleted %d times, and the system looked at %d times", n, looks)
 			}
 		})
+	}
+}
+
+// A suspension does not wait until all are written that were found before: new users come after it.
+func TestSuspensionDoesNotWaitForNewAcsUsers(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	q, _, _ := newQueue(t)
+	took := time.Since(began) // longer than the look that has found them
+	var robin api.UserIdentityResponse
+	if status := q.s.Post(t, "/user_identities/create", map[string]any{"email_address": "robin.hale@example.com", "acs_system_ids": []string{q.y.ID}}, &robin); status != http.StatusOK {
+		t.Fatal(status)
+	}
+	var out any
+	if status := q.s.Post(t, "/acs/users/suspend", map[string]any{"user_identity_id": robin.UserIdentity.UserIdentityID, "acs_system_id": q.y.ID}, &out); status != http.StatusOK {
+		t.Fatal(status, out)
+	}
+	apptest.Until(t, "the first has taken long", func() bool { return time.Since(began) > 2*took+time.Second })
+	close(q.goOn)
+	apptest.Until(t, "all are written", func() bool { return len(q.writes()) == 4 })
+	if w := q.writes(); !strings.Contains(w[1], `"suspended":true`) {
+		t.Errorf("written in this order: %q", w)
 	}
 }
