@@ -107,39 +107,23 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// recordOthers keeps those that somebody else has made. What was made for a user that has been deleted since, or that is
-// there already, has arrived late: nobody wants it, and it is to be taken away, now or later.
+// recordOthers keeps those that somebody else has made. Of the others nobody wants any: they are to be taken away, now
+// or later.
 func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, others []FoundUser, now time.Time) (strays []Write, later time.Duration, err error) {
-	var keys []uuid.UUID
-	for _, f := range others {
-		if key := f.madeFor(); key != uuid.Nil {
-			keys = append(keys, key)
-		}
-	}
-	unwanted := map[uuid.UUID]bool{}
-	if keys != nil {
-		gone, err := tx.ListAcsUsersGone(ctx, store.ListAcsUsersGoneParams{AcsSystemID: r.AcsSystemID, Ids: keys})
-		if err != nil {
-			return nil, 0, err
-		}
-		for _, id := range gone {
-			unwanted[id] = true
-		}
-		for _, u := range rows {
-			unwanted[u.AcsUserID] = unwanted[u.AcsUserID] || u.IsManaged
-		}
+	unwanted, err := nobodyWants(ctx, tx, r, rows, others, now)
+	if err != nil {
+		return nil, 0, err
 	}
 	var fresh []FoundUser
 	for _, f := range others {
-		if key := f.madeFor(); unwanted[key] {
-			if wait := s.strays.wait(strayKey{r.AcsSystemID, f.Ref}, now); wait > 0 {
-				later = sooner(later, wait)
-			} else {
-				strays = append(strays, Write{UserID: key, Ref: f.Ref, Delete: true, Stray: true})
-			}
-			continue
+		user, ok := unwanted[f.Ref]
+		if !ok {
+			fresh = append(fresh, f)
+		} else if wait := s.strays.wait(strayKey{r.AcsSystemID, f.Ref}, now); wait > 0 {
+			later = sooner(later, wait)
+		} else {
+			strays = append(strays, Write{UserID: user, Ref: f.Ref, Delete: true, Stray: true})
 		}
-		fresh = append(fresh, f)
 	}
 	return strays, later, store.Each(ctx, tx, fresh, func(tx store.Tx, f FoundUser) error { return insertFound(ctx, tx, r, f) })
 }

@@ -103,18 +103,29 @@ func (q *Queries) AcsUserFound(ctx context.Context, arg AcsUserFoundParams) erro
 }
 
 const acsUserGone = `-- name: AcsUserGone :exec
-insert into acs_users_gone (acs_user_id, acs_system_id, gone_at) values ($1, $2, $3)
+insert into acs_users_gone (acs_user_id, acs_system_id, gone_at, vendor_ref, who, ref_until)
+values ($1, $2, $3, $4, $5, $6)
 `
 
 type AcsUserGoneParams struct {
 	AcsUserID   uuid.UUID
 	AcsSystemID uuid.UUID
 	GoneAt      time.Time
+	VendorRef   *string
+	Who         []byte
+	RefUntil    *time.Time
 }
 
 // One that was deleted is remembered for as long as what was sent for it may still arrive, and much longer.
 func (q *Queries) AcsUserGone(ctx context.Context, arg AcsUserGoneParams) error {
-	_, err := q.db.Exec(ctx, acsUserGone, arg.AcsUserID, arg.AcsSystemID, arg.GoneAt)
+	_, err := q.db.Exec(ctx, acsUserGone,
+		arg.AcsUserID,
+		arg.AcsSystemID,
+		arg.GoneAt,
+		arg.VendorRef,
+		arg.Who,
+		arg.RefUntil,
+	)
 	return err
 }
 
@@ -679,27 +690,42 @@ func (q *Queries) LinkAcsUser(ctx context.Context, arg LinkAcsUserParams) error 
 }
 
 const listAcsUsersGone = `-- name: ListAcsUsersGone :many
-select acs_user_id from acs_users_gone where acs_system_id = $1 and acs_user_id = any($2::uuid[])
+select acs_user_id, vendor_ref, who from acs_users_gone where acs_system_id = $1
+  and (acs_user_id = any($2::uuid[]) or vendor_ref = any($3::text[]) and ref_until > $4::timestamptz)
+order by gone_at
 `
 
 type ListAcsUsersGoneParams struct {
 	AcsSystemID uuid.UUID
 	Ids         []uuid.UUID
+	Refs        []string
+	Moment      time.Time
 }
 
-func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGoneParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, listAcsUsersGone, arg.AcsSystemID, arg.Ids)
+type ListAcsUsersGoneRow struct {
+	AcsUserID uuid.UUID
+	VendorRef *string
+	Who       []byte
+}
+
+func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGoneParams) ([]ListAcsUsersGoneRow, error) {
+	rows, err := q.db.Query(ctx, listAcsUsersGone,
+		arg.AcsSystemID,
+		arg.Ids,
+		arg.Refs,
+		arg.Moment,
+	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []uuid.UUID{}
+	items := []ListAcsUsersGoneRow{}
 	for rows.Next() {
-		var acs_user_id uuid.UUID
-		if err := rows.Scan(&acs_user_id); err != nil {
+		var i ListAcsUsersGoneRow
+		if err := rows.Scan(&i.AcsUserID, &i.VendorRef, &i.Who); err != nil {
 			return nil, err
 		}
-		items = append(items, acs_user_id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
