@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 )
 
@@ -62,10 +60,7 @@ func TestDeletionOfOneWhoWasTakenOverOutlivesASystemThatIsGone(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.robin()
-	var account uuid.UUID
-	if err := h.db.Pool.QueryRow(t.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", h.system).Scan(&account); err != nil {
-		t.Fatal(err)
-	}
+	account := h.account()
 	list := func(systems ...acs.FoundSystem) {
 		t.Helper()
 		if err := h.s.RecordSystems(t.Context(), alone{}, account, systems); err != nil {
