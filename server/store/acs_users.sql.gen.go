@@ -354,7 +354,9 @@ func (q *Queries) FindAcsUserByRef(ctx context.Context, arg FindAcsUserByRefPara
 const findAcsUserToLink = `-- name: FindAcsUserToLink :one
 select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
   and (lower(email_address) = lower($2::text) or phone_number = $3::text)
-order by is_managed desc, created_at, acs_user_id limit 1 for no key update
+  and (email_address is null or $2::text is null or lower(email_address) = lower($2::text))
+order by is_managed desc, coalesce(lower(email_address) = lower($2::text), false) desc,
+  coalesce(phone_number = $3::text, false) desc, created_at, acs_user_id limit 1 for no key update
 `
 
 type FindAcsUserToLinkParams struct {
@@ -363,7 +365,8 @@ type FindAcsUserToLinkParams struct {
 	PhoneNumber  *string
 }
 
-// The user that a person has on a system already, by address or number: managed ones first.
+// The user that a person has on a system already, by address or number: managed ones first, then whoever has both, then by address.
+// Somebody with another address is another person, who shares the number.
 func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkParams) (AcsUser, error) {
 	row := q.db.QueryRow(ctx, findAcsUserToLink, arg.AcsSystemID, arg.EmailAddress, arg.PhoneNumber)
 	var i AcsUser

@@ -55,10 +55,13 @@ update acs_users set user_identity_id = sqlc.narg('user_identity_id'), is_manage
   written_gen = case when is_managed then written_gen else desired_gen end where acs_user_id = @acs_user_id;
 
 -- name: FindAcsUserToLink :one
--- The user that a person has on a system already, by address or number: managed ones first.
+-- The user that a person has on a system already, by address or number: managed ones first, then whoever has both, then by address.
+-- Somebody with another address is another person, who shares the number.
 select * from acs_users where acs_system_id = @acs_system_id and deleting_at is null and user_identity_id is null
   and (lower(email_address) = lower(sqlc.narg('email_address')::text) or phone_number = sqlc.narg('phone_number')::text)
-order by is_managed desc, created_at, acs_user_id limit 1 for no key update;
+  and (email_address is null or sqlc.narg('email_address')::text is null or lower(email_address) = lower(sqlc.narg('email_address')::text))
+order by is_managed desc, coalesce(lower(email_address) = lower(sqlc.narg('email_address')::text), false) desc,
+  coalesce(phone_number = sqlc.narg('phone_number')::text, false) desc, created_at, acs_user_id limit 1 for no key update;
 
 -- name: AcsUserFound :exec
 -- What is on the system, and what of that is as it should be. Whoever was deleted there and is back is ours again.
