@@ -1,5 +1,6 @@
 -- +goose Up
 
+set local lock_timeout = '200ms';
 alter table acs_users add column blocked_by uuid; -- with blocked_gen: the system takes it for this user, and once that is gone for nobody
 
 -- Of who was taken over the system keeps no identifier of ours: only how it named them, and who they were.
