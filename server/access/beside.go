@@ -81,6 +81,18 @@ func Storable(s string) string { return storable(s) }
 // EmptyDoubt is how long a vendor's list that is empty all of a sudden is not believed.
 func (s *Service) EmptyDoubt() time.Duration { return s.opt.EmptyDoubt }
 
+// doubtMemory is for how much longer than it lasts a doubt is remembered.
+const doubtMemory = 10 * time.Minute
+
+// DoubtedSince is since when what a vendor says has been doubted; since is when that is written down, if it is. A doubt that nobody has
+// gone into for long, as while the server was stopped, is another one: what was said in between nobody knows.
+func (s *Service) DoubtedSince(since *time.Time, now time.Time) *time.Time {
+	if since == nil || now.Sub(*since) > s.opt.EmptyDoubt+doubtMemory {
+		return &now
+	}
+	return since
+}
+
 // ConfirmTimeout is when a write that has not shown counts as come to nothing.
 func (s *Service) ConfirmTimeout() time.Duration { return s.opt.ConfirmTimeout }
 

@@ -113,10 +113,7 @@ func (r *reading) doubted(found []Found) *time.Time {
 	if len(found) > 0 || !slices.ContainsFunc(r.codes, r.expected) {
 		return nil
 	}
-	since := r.d.EmptiedAt
-	if since == nil {
-		since = &r.now
-	}
+	since := r.s.DoubtedSince(r.d.EmptiedAt, r.now)
 	until := since.Add(r.s.opt.EmptyDoubt)
 	if !until.After(r.now) {
 		return nil

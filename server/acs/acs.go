@@ -28,6 +28,7 @@ type Service struct {
 	db     *store.DB
 	access *access.Service
 	waker  *work.Waker
+	strays strays
 }
 
 // New makes a Service on the database that a is on.

@@ -14,7 +14,7 @@ func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSyst
 		if wait := s.onItsWay(u, now); wait > 0 {
 			return nil, wait, nil
 		}
-		if err := s.remember(ctx, tx, u, now); err != nil {
+		if err := s.remember(ctx, tx, u, now, now.Add(refMemory)); err != nil {
 			return nil, 0, err
 		}
 		return nil, 0, s.userGone(ctx, tx, system, u)
@@ -43,15 +43,6 @@ func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSyst
 	}
 	w := &Write{UserID: u.AcsUserID, Gen: u.DesiredGen, Ref: f.Ref, Delete: u.DeletingAt != nil, Profile: desired(u)}
 	return s.inTurn(u, w, now)
-}
-
-// remember keeps that a user was deleted: what was sent to make it may be slower than all that is waited for.
-func (s *Service) remember(ctx context.Context, tx store.Tx, u store.AcsUser, now time.Time) error {
-	err := tx.ForgetAcsUsersGone(ctx, store.ForgetAcsUsersGoneParams{AcsSystemID: u.AcsSystemID, Before: now.AddDate(0, -1, 0)})
-	if err != nil {
-		return err
-	}
-	return tx.AcsUserGone(ctx, store.AcsUserGoneParams{AcsUserID: u.AcsUserID, AcsSystemID: u.AcsSystemID, GoneAt: now})
 }
 
 // missing is compare for a user that should be on the system and is not.

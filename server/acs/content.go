@@ -34,8 +34,8 @@ func (f *FoundUser) tidy() {
 	f.Groups = refsOf(f.Groups)
 }
 
-// RecordContent takes in all that is on a system, and says what there is to do, and in how long there will be more
-// (0: nothing that is known of).
+// RecordContent takes in all that is on a system, and says what there is to do, in that order, and in how long there will
+// be more (0: nothing that is known of).
 func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UUID, users []FoundUser, groups []FoundGroup, entrances []FoundEntrance) (todo []Write, later time.Duration, err error) {
 	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r store.AcsSystem) error {
 		todo, later = nil, 0
@@ -55,10 +55,16 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 		if err != nil {
 			return err
 		}
-		if todo, err = s.recordOthers(ctx, tx, r, rows, others); err != nil {
+		now, known := s.access.Now(), refs{}
+		strays, wait, err := s.recordOthers(ctx, tx, r, rows, others, now)
+		if err != nil {
 			return err
 		}
+		later = wait
 		if err := recordUnmanaged(ctx, tx, rows, there); err != nil {
+			return err
+		}
+		if err := unblock(ctx, tx, rows, there); err != nil {
 			return err
 		}
 		if r.UnlistedAt != nil { // it is there, whatever the list says: that is doubted anew
@@ -66,7 +72,6 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 				return err
 			}
 		}
-		now, known := s.access.Now(), refs{}
 		for _, g := range groups {
 			known[g.Ref] = true
 		}
@@ -82,10 +87,10 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 			if w != nil {
 				todo = append(todo, *w)
 			}
-			if wait > 0 && (later == 0 || wait < later) {
-				later = wait
-			}
+			later = sooner(later, wait)
 		}
+		todo = append(todo, strays...)
+		slices.SortStableFunc(todo, func(a, b Write) int { return a.turn() - b.turn() })
 		if r.WriteRefused && (len(todo) > 0 || later > 0) { // only a write can show that it is over
 			return nil
 		}
@@ -94,81 +99,33 @@ func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UU
 	return todo, later, err
 }
 
-// match finds out which of the users on a system are those that are known, and which are others.
-func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []FoundUser) (there map[uuid.UUID]FoundUser, others []FoundUser, err error) {
-	byRef, ours := map[string]store.AcsUser{}, map[uuid.UUID]bool{}
-	for _, u := range rows {
-		if u.VendorRef != nil {
-			byRef[*u.VendorRef] = u
-		}
-		if u.IsManaged {
-			ours[u.AcsUserID] = true
-		}
+// sooner is the shorter of two times, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
 	}
-	there = map[uuid.UUID]FoundUser{}
-	seen := map[string]bool{}
-	var strange []FoundUser
-	for _, f := range users {
-		if seen[f.Ref] {
-			continue
-		}
-		seen[f.Ref] = true
-		f.tidy()
-		u, known := byRef[f.Ref]
-		switch {
-		case known && (u.Applied != nil || f.madeFor() == u.AcsUserID || desired(u).sameInformation(f.Profile)):
-			there[u.AcsUserID] = f
-		case known: // it was not there any more: its place was given to somebody else
-			if err := tx.ForgetAcsUserRef(ctx, u.AcsUserID); err != nil {
-				return nil, nil, err
-			}
-			strange = append(strange, f)
-		default:
-			strange = append(strange, f)
-		}
-	}
-	for _, f := range strange {
-		id := f.madeFor()
-		if _, twice := there[id]; ours[id] && !twice { // it was made, but nobody heard of it
-			there[id] = f
-			continue
-		}
-		others = append(others, f)
-	}
-	return there, others, nil
+	return a
 }
 
-// recordOthers keeps those that somebody else has made. What was made for a user that has been deleted since, or that is
-// there already, has arrived late: nobody wants it, and it is to be taken away.
-func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, others []FoundUser) (todo []Write, err error) {
-	var keys []uuid.UUID
-	for _, f := range others {
-		if key := f.madeFor(); key != uuid.Nil {
-			keys = append(keys, key)
-		}
-	}
-	unwanted := map[uuid.UUID]bool{}
-	if keys != nil {
-		gone, err := tx.ListAcsUsersGone(ctx, store.ListAcsUsersGoneParams{AcsSystemID: r.AcsSystemID, Ids: keys})
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range gone {
-			unwanted[id] = true
-		}
-		for _, u := range rows {
-			unwanted[u.AcsUserID] = unwanted[u.AcsUserID] || u.IsManaged
-		}
+// recordOthers keeps those that somebody else has made. Of the others nobody wants any: they are to be taken away, now
+// or later.
+func (s *Service) recordOthers(ctx context.Context, tx store.Tx, r store.AcsSystem, rows []store.AcsUser, others []FoundUser, now time.Time) (strays []Write, later time.Duration, err error) {
+	unwanted, err := nobodyWants(ctx, tx, r, rows, others, now)
+	if err != nil {
+		return nil, 0, err
 	}
 	var fresh []FoundUser
 	for _, f := range others {
-		if key := f.madeFor(); unwanted[key] {
-			todo = append(todo, Write{UserID: key, Ref: f.Ref, Delete: true, Stray: true})
-			continue
+		user, ok := unwanted[f.Ref]
+		if !ok {
+			fresh = append(fresh, f)
+		} else if wait := s.strays.wait(strayKey{r.AcsSystemID, f.Ref}, now); wait > 0 {
+			later = sooner(later, wait)
+		} else {
+			strays = append(strays, Write{UserID: user, Ref: f.Ref, Delete: true, Stray: true})
 		}
-		fresh = append(fresh, f)
 	}
-	return todo, store.Each(ctx, tx, fresh, func(tx store.Tx, f FoundUser) error { return insertFound(ctx, tx, r, f) })
+	return strays, later, store.Each(ctx, tx, fresh, func(tx store.Tx, f FoundUser) error { return insertFound(ctx, tx, r, f) })
 }
 
 // recordUnmanaged takes over what somebody else has done with users of theirs. Of those that are gone nobody is told.

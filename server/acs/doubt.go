@@ -14,8 +14,8 @@ import (
 // unlisted notes that the list of its account does not show a system, and has it be looked at: only what is not found
 // there either is gone.
 func (s *Service) unlisted(ctx context.Context, tx store.Tx, r store.AcsSystem) error {
-	if r.UnlistedAt == nil {
-		err := tx.SetAcsSystemUnlisted(ctx, store.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: new(s.access.Now())})
+	if since := s.access.DoubtedSince(r.UnlistedAt, s.access.Now()); since != r.UnlistedAt {
+		err := tx.SetAcsSystemUnlisted(ctx, store.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
 		if err != nil {
 			return err
 		}
@@ -31,8 +31,13 @@ func (s *Service) RecordAbsent(ctx context.Context, h access.Holder, id uuid.UUI
 		if listed = r.UnlistedAt == nil; listed {
 			return nil
 		}
-		if again = r.UnlistedAt.Add(s.access.EmptyDoubt()).Sub(s.access.Now()); again > 0 {
-			return nil
+		now := s.access.Now()
+		since := s.access.DoubtedSince(r.UnlistedAt, now)
+		if again = since.Add(s.access.EmptyDoubt()).Sub(now); again > 0 {
+			if since == r.UnlistedAt {
+				return nil
+			}
+			return tx.SetAcsSystemUnlisted(ctx, store.SetAcsSystemUnlistedParams{AcsSystemID: r.AcsSystemID, UnlistedAt: since})
 		}
 		again = 0
 		return s.endSystem(ctx, tx, r)
@@ -84,25 +89,23 @@ func (s *Service) doubted(ctx context.Context, tx store.Tx, r store.AcsSystem, r
 		slices.ContainsFunc(rows, func(u store.AcsUser) bool {
 			return u.DeletingAt == nil && (u.IsManaged || len(groups) == 0) && slices.ContainsFunc(u.GroupRefs, func(ref string) bool { return !there[ref] })
 		})
-	since := r.EmptiedAt
+	if !emptied && r.EmptiedAt == nil {
+		return 0, nil
+	}
+	arg := store.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID} // believed, or not so any more: the next time is another
+	since, wait := s.access.DoubtedSince(r.EmptiedAt, now), time.Duration(0)
+	if emptied {
+		wait = max(since.Add(s.access.EmptyDoubt()).Sub(now), 0)
+	}
 	switch {
-	case !emptied && since == nil:
-		return 0, nil
-	case !emptied:
-		return 0, tx.SetAcsSystemEmptied(ctx, store.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID})
-	case since == nil:
-		since = &now
-		if err := tx.SetAcsSystemEmptied(ctx, store.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID, EmptiedAt: since}); err != nil {
-			return 0, err
-		}
-	}
-	if wait := since.Add(s.access.EmptyDoubt()).Sub(now); wait > 0 {
+	case wait > 0 && since == r.EmptiedAt:
 		return wait, nil
+	case wait > 0:
+		arg.EmptiedAt = since
+	case emptied && len(groups) == 0: // it may say of users that they are in groups that it does not have, for ever
+		arg.EmptiedAt = new(now.Add(-s.access.EmptyDoubt()))
 	}
-	if len(groups) == 0 { // it may say of users that they are in groups that it does not have, for ever
-		return 0, nil
-	}
-	return 0, tx.SetAcsSystemEmptied(ctx, store.SetAcsSystemEmptiedParams{AcsSystemID: r.AcsSystemID}) // the next time is another
+	return wait, tx.SetAcsSystemEmptied(ctx, arg)
 }
 
 // onItsWay is for how long a user that was sent to its system, and has not shown, may still arrive.

@@ -125,7 +125,8 @@ func (s *Service) endSystem(ctx context.Context, tx store.Tx, r store.AcsSystem)
 	for _, u := range users {
 		if u.IsManaged {
 			if u.DeletingAt != nil { // the system may be back, with who was to be deleted
-				if err := s.remember(ctx, tx, u, s.access.Now()); err != nil {
+				now := s.access.Now()
+				if err := s.remember(ctx, tx, u, now, now.Add(goneMemory)); err != nil {
 					return err
 				}
 			}

@@ -100,10 +100,7 @@ func TestDoubtBeginsAnewWhenASystemWasAway(t *testing.T) {
 	none()
 	h.settled("two such moments")
 
-	var account uuid.UUID
-	if err := h.db.Pool.QueryRow(t.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", h.system).Scan(&account); err != nil {
-		t.Fatal(err)
-	}
+	account := h.account()
 	for name, between := range map[string]func() error{
 		"it was looked at": func() error { h.look(h.users); return nil },
 		"it was away":      func() error { return h.s.RecordUnreachable(t.Context(), alone{}, h.system, "no answer", false) },
@@ -119,6 +116,52 @@ func TestDoubtBeginsAnewWhenASystemWasAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.settled("a list without the system, and " + name)
+	}
+}
+
+// Nor is one that was empty for a moment before the server was stopped for hours, and is again when it goes on.
+func TestDoubtOfHoursAgoIsAnother(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	groups := h.groups
+	for range 2 {
+		h.groups = nil
+		h.now = h.now.Add(3 * time.Hour)
+		if _, later, err := h.s.RecordContent(t.Context(), alone{}, h.system, nil, nil, nil); err != nil || later != 15*time.Second {
+			t.Fatalf("it is doubted for %s: %v", later, err)
+		}
+	}
+	h.groups = groups
+	h.settled("two such moments")
+
+	account := h.account()
+	for range 2 {
+		if err := h.s.RecordSystems(t.Context(), alone{}, account, []acs.FoundSystem{{Ref: "b", Name: "B", Online: true}}); err != nil {
+			t.Fatal(err)
+		}
+		h.now = h.now.Add(3 * time.Hour)
+		if _, again, err := h.s.RecordAbsent(t.Context(), alone{}, h.system); err != nil || again != 15*time.Second {
+			t.Fatalf("that the system is gone is doubted for %s: %v", again, err)
+		}
+	}
+	h.settled("a list without the system")
+}
+
+// What is believed in the end is not doubted anew with each look: a system may name groups for ever that it does not have.
+func TestWhatIsBelievedIsNotDoubtedWithEachLook(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	users := append(h.users, acs.FoundUser{Ref: "u2", Profile: acs.Profile{FullName: "Robin Hale", Groups: []string{"g1"}}})
+	h.look(users)
+	h.delete(h.jane)
+	h.look(users[1:])
+	h.groups = nil
+	h.look(users[1:])
+	for range 12 {
+		h.now = h.now.Add(6 * time.Minute)
+		if _, later, err := h.s.RecordContent(t.Context(), alone{}, h.system, users[1:], nil, nil); err != nil || later != 0 {
+			t.Fatalf("it is doubted for %s: %v", later, err)
+		}
 	}
 }
 
@@ -147,6 +190,15 @@ func TestWhatIsBelievedAtLastEndsItsDoubt(t *testing.T) {
 	}
 }
 
+// account is that of the house.
+func (h *house) account() (id uuid.UUID) {
+	h.Helper()
+	if err := h.db.Pool.QueryRow(h.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", h.system).Scan(&id); err != nil {
+		h.Fatal(err)
+	}
+	return id
+}
+
 // A person who was deleted while the system was gone passes when it is back, until somebody takes care.
 func TestDeletionsOutliveASystemThatIsGone(t *testing.T) {
 	t.Parallel()
@@ -154,10 +206,7 @@ func TestDeletionsOutliveASystemThatIsGone(t *testing.T) {
 	if err := h.s.DeleteUser(t.Context(), h.p, acs.UserName{UserID: h.jane.ID.String()}); err != nil {
 		t.Fatal(err)
 	}
-	var account uuid.UUID
-	if err := h.db.Pool.QueryRow(t.Context(), "select connected_account_id from acs_systems where acs_system_id = $1", h.system).Scan(&account); err != nil {
-		t.Fatal(err)
-	}
+	account := h.account()
 	list := func(systems ...acs.FoundSystem) {
 		t.Helper()
 		if err := h.s.RecordSystems(t.Context(), alone{}, account, systems); err != nil {
@@ -165,7 +214,7 @@ func TestDeletionsOutliveASystemThatIsGone(t *testing.T) {
 		}
 	}
 	list()
-	h.now = h.now.Add(time.Hour)
+	h.now = h.now.Add(time.Minute)
 	if _, again, err := h.s.RecordAbsent(t.Context(), alone{}, h.system); err != nil || again != 0 {
 		t.Fatal(again, err)
 	}

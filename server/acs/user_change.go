@@ -122,6 +122,9 @@ func (s *Service) onUser(ctx context.Context, p access.Principal, name UserName,
 		if err != nil {
 			return err
 		}
+		if name.IdentityID != "" && !same(r.UserIdentityID, found.AcsUser.UserIdentityID) { // it is somebody else's by now
+			return userNotFound("user_identity_id", name.IdentityID)
+		}
 		was := r
 		if err := f(tx, system, &r); err != nil {
 			return err
@@ -168,7 +171,7 @@ func (s *Service) endUsersOf(ctx context.Context, tx store.Tx, workspace, identi
 			return err
 		}
 		r, err := tx.LockAcsUser(ctx, row.AcsUser.AcsUserID)
-		if store.IsNoRows(err) {
+		if store.IsNoRows(err) || err == nil && !same(r.UserIdentityID, &identity) { // or it is somebody else's by now
 			continue
 		}
 		if err != nil {

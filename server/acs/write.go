@@ -20,6 +20,21 @@ type Write struct {
 	Profile Profile
 }
 
+// turn is what a write comes after: whoever is to be kept out does not wait for those who are to be let in, nor anybody who is known for strays.
+func (w Write) turn() int {
+	switch {
+	case w.Stray:
+		return 4
+	case w.Delete:
+		return 0
+	case w.Ref == "":
+		return 3
+	case w.Profile.Suspended:
+		return 1
+	}
+	return 2
+}
+
 // RecordWriteStarted notes, before something is sent to a system, that this is about to happen: after a crash the next
 // holder knows that it may be there. It says whether it still is to be done so.
 func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, system uuid.UUID, w Write) (still bool, err error) {
@@ -45,18 +60,21 @@ func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, syste
 }
 
 // RecordWritten notes that a system has taken a write, and says whether to look at it for what has come of that: of a
-// deletion only what it shows then is believed.
+// deletion only what it shows then is believed. Nobody waits to be told of a stray's.
 func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uuid.UUID, w Write, ref string) (look bool, err error) {
 	err = s.onSystem(ctx, h, system, "record a write", func(tx store.Tx, r store.AcsSystem) error {
-		look = w.Delete
+		look = w.Delete && !w.Stray
 		if r.WriteRefused {
 			if err := s.reached(ctx, tx, r); err != nil {
 				return err
 			}
 		}
+		if w.Stray {
+			return nil
+		}
 		u, err := tx.LockAcsUser(ctx, w.UserID)
 		switch {
-		case store.IsNoRows(err) || err == nil && w.Stray:
+		case store.IsNoRows(err):
 			return nil
 		case err != nil:
 			return err
@@ -65,12 +83,15 @@ func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uui
 		case !keepable(ref):
 			return nil // the next look does not see it either
 		}
-		free, err := s.claim(ctx, tx, u, w, ref)
-		if err != nil || !free {
+		free, leaves, err := s.claim(ctx, tx, u, w, ref)
+		if look = leaves; err != nil || !free {
 			return err
 		}
 		return tx.AcsUserFound(ctx, store.AcsUserFoundParams{AcsUserID: w.UserID, VendorRef: &ref, Applied: mustJSON(w.Profile), AsDesired: u.DesiredGen == w.Gen})
 	})
+	if w.Stray && err == nil {
+		s.strays.try(strayKey{system, w.Ref}, s.access.Now(), 0)
+	}
 	return look, err
 }
 
@@ -84,25 +105,34 @@ func (s *Service) deleteSent(ctx context.Context, tx store.Tx, u store.AcsUser, 
 }
 
 // claim makes sure that no other user has the reference of the one that was just put. An unmanaged one turns out to be
-// that user, as with vendors who know people by their address. Another managed one keeps it, and the user is refused.
-func (s *Service) claim(ctx context.Context, tx store.Tx, u store.AcsUser, w Write, ref string) (free bool, err error) {
+// that user, as with vendors who know people by their address. Another managed one keeps it, and the user is refused for
+// as long as that one is there. Whose of the two it is shows the next look where the other one leaves: it may have left.
+func (s *Service) claim(ctx context.Context, tx store.Tx, u store.AcsUser, w Write, ref string) (free, leaves bool, err error) {
 	other, err := tx.FindAcsUserByRef(ctx, store.FindAcsUserByRefParams{AcsSystemID: u.AcsSystemID, VendorRef: &ref})
 	switch {
 	case store.IsNoRows(err) || err == nil && other.AcsUserID == u.AcsUserID:
-		return true, nil
+		return true, false, nil
 	case err != nil:
-		return false, err
+		return false, false, err
 	case !other.IsManaged:
-		return true, tx.DeleteAcsUser(ctx, other.AcsUserID)
+		return true, false, tx.DeleteAcsUser(ctx, other.AcsUserID)
 	case other.Applied == nil: // it is not there any more
-		return true, tx.ForgetAcsUserRef(ctx, other.AcsUserID)
+		return true, false, tx.ForgetAcsUserRef(ctx, other.AcsUserID)
+	}
+	message := "The access system takes the user for the one whose acs_user_id is " + other.AcsUserID.String()
+	if other.DeletingAt != nil {
+		arg := store.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(pause(u))), ErrorCode: u.ErrorCode, ErrorMessage: u.ErrorMessage}
+		if u.Attempts >= patience {
+			arg.ErrorCode, arg.ErrorMessage = new(failedTo(w)), new(message+", which is being deleted. It is tried again.")
+		}
+		return false, true, tx.AcsUserFailed(ctx, arg)
 	}
 	if err := tx.AcsUserSent(ctx, store.AcsUserSentParams{AcsUserID: u.AcsUserID}); err != nil {
-		return false, err
+		return false, false, err
 	}
-	message := "The access system takes the user for the one whose acs_user_id is " + other.AcsUserID.String() + ". Give them different addresses and numbers, or delete one of them."
-	return false, tx.AcsUserFailed(ctx, store.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(longestPause)),
-		Blocked: true, ErrorCode: new(failedTo(w)), ErrorMessage: &message})
+	message += ". Give them different addresses and numbers, or delete one of them."
+	return false, false, tx.AcsUserFailed(ctx, store.AcsUserFailedParams{AcsUserID: u.AcsUserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(longestPause)),
+		Blocked: true, BlockedBy: &other.AcsUserID, ErrorCode: new(failedTo(w)), ErrorMessage: &message})
 }
 
 // Failure is why a write came to nothing.
@@ -121,7 +151,11 @@ const (
 )
 
 // pause is before the next try of what has failed so often.
-func pause(u store.AcsUser) time.Duration { return min(time.Second<<min(u.Attempts, 16), longestPause) }
+func pause(u store.AcsUser) time.Duration { return pauseAfter(u.Attempts) }
+
+func pauseAfter(attempts int32) time.Duration {
+	return min(time.Second<<min(attempts, 16), longestPause)
+}
 
 const failedToDelete = "failed_to_delete_on_acs_system"
 
@@ -143,8 +177,11 @@ func (s *Service) RecordFailure(ctx context.Context, h access.Holder, system uui
 				return err
 			}
 		}
+		if w.Stray {
+			return nil
+		}
 		u, err := tx.LockAcsUser(ctx, w.UserID)
-		if w.Stray || store.IsNoRows(err) {
+		if store.IsNoRows(err) {
 			again = max(longestPause, f.RetryAfter)
 			return nil
 		}
@@ -161,5 +198,8 @@ func (s *Service) RecordFailure(ctx context.Context, h access.Holder, system uui
 		return tx.AcsUserFailed(ctx, store.AcsUserFailedParams{AcsUserID: w.UserID, Gen: w.Gen, NextAttemptAt: new(s.access.Now().Add(again)), Blocked: f.ForGood && !w.Delete,
 			ErrorCode: new(failedTo(w)), ErrorMessage: &message})
 	})
+	if w.Stray && err == nil {
+		again = s.strays.try(strayKey{system, w.Ref}, s.access.Now(), f.RetryAfter)
+	}
 	return again, err
 }

@@ -26,11 +26,12 @@ type Adapters struct {
 	openers map[string]Opener
 	log     *slog.Logger
 
-	mu     sync.Mutex
-	open   map[uuid.UUID]*opened
-	closed bool
-	stop   chan struct{}
-	hints  sync.WaitGroup
+	opening adapter.Flights // of accounts, whose vendors may hang
+	mu      sync.Mutex
+	open    map[uuid.UUID]*opened
+	closed  bool
+	stop    chan struct{}
+	hints   sync.WaitGroup
 }
 
 // checkEvery is how often open adapters are compared with what is written down: an account that another
@@ -62,24 +63,62 @@ func (r *Adapters) Get(ctx context.Context, id uuid.UUID) (adapter.Adapter, erro
 		return nil, errDisconnected
 	}
 	r.drop(id, other(account.Config))
+	for {
+		a, err := r.asItIs(id)
+		if a != nil || err != nil {
+			return a, err
+		}
+		did, err := r.opening.Do(ctx, id, func() (err error) {
+			if a, err = r.asItIs(id); a == nil && err == nil { // nor was it opened since
+				a, err = r.opens(ctx, account)
+			}
+			return err
+		})
+		if did || err != nil {
+			return a, err
+		}
+	}
+}
+
+// asItIs is the adapter of an account as it is open now, or as somebody has just read it; nil: none is.
+func (r *Adapters) asItIs(id uuid.UUID) (adapter.Adapter, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return nil, errors.New("the adapters are closed")
+		return nil, errClosed
 	}
-	if o, ok := r.open[id]; ok { // as it is now, or as somebody has just read it
+	if o, ok := r.open[id]; ok {
 		return o.adapter, nil
 	}
+	return nil, nil
+}
+
+var errClosed = errors.New("the adapters are closed")
+
+// opens makes the adapter of an account. That may take as long as its vendor likes; those of other accounts do not wait for it.
+func (r *Adapters) opens(ctx context.Context, account access.Account) (adapter.Adapter, error) {
 	open, ok := r.openers[account.Adapter]
 	if !ok {
-		return nil, fmt.Errorf("account %s needs the adapter %q, which this program does not have", id, account.Adapter)
+		return nil, fmt.Errorf("account %s needs the adapter %q, which this program does not have", account.ID, account.Adapter)
 	}
 	a, err := open(ctx, account)
 	if err != nil {
-		return nil, fmt.Errorf("open the adapter of account %s: %w", id, err)
+		return nil, fmt.Errorf("open the adapter of account %s: %w", account.ID, err)
 	}
-	r.open[id] = &opened{account.Config, a}
-	r.hints.Go(func() { listen(r, id, a.Events()) })
+	r.mu.Lock()
+	closed := r.closed
+	if !closed {
+		r.open[account.ID] = &opened{account.Config, a}
+		r.hints.Go(func() { listen(r, account.ID, a.Events()) })
+	}
+	r.mu.Unlock()
+	if closed {
+		go func() {
+			for range a.Events() { // whatever it still tells is not to keep it open
+			}
+		}()
+		return nil, errors.Join(errClosed, a.Close())
+	}
 	return a, nil
 }
 

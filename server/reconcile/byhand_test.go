@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -24,7 +25,7 @@ func hand(t *testing.T, o options) byHand {
 	b := start(t, o)
 	b.stopEngine()
 	h := byHand{b}
-	_, err := b.db.Pool.Exec(t.Context(), "update devices set emptied_at = '2026-01-01'")
+	_, err := b.db.Pool.Exec(t.Context(), "update devices set emptied_at = $1", b.access.Now().Add(-time.Minute))
 	b.must(err)
 	h.read() // nothing is on it, and that is believed
 	return h

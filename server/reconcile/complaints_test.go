@@ -198,6 +198,18 @@ func TestComplaints(t *testing.T) {
 				b.Errorf("the code of somebody else's was lost: %v", got)
 			}
 		},
+		"upstream list empty before and after the server stood still": func(b byHand, clock *testClock) {
+			mine := b.on("2580", "k1")
+			b.read(found("k1", "2580"), found("k2", "4711"))
+			clock.pass(time.Hour)
+			b.read()
+			clock.pass(time.Hour)
+			b.read()
+			b.quiet(mine, clock, 0)
+			if got := b.unmanaged(); len(got) != 1 {
+				b.Errorf("the code of somebody else's was lost: %v", got)
+			}
+		},
 		"list stays empty while writes fail": func(b byHand, clock *testClock) {
 			b.on("2580", "k1")
 			b.read(found("k1", "2580"), found("k2", "4711"))

@@ -43,14 +43,16 @@ func (q *Queries) AcsUserDisputed(ctx context.Context, arg AcsUserDisputedParams
 const acsUserFailed = `-- name: AcsUserFailed :exec
 update acs_users set attempts = attempts + 1, next_attempt_at = $1,
   blocked_gen = case when $2::boolean then $3::bigint else blocked_gen end,
-  error_code = $4, error_message = $5, error_at = case when error_code is not distinct from $4 then error_at else now() end
-where acs_user_id = $6 and desired_gen = $3::bigint
+  blocked_by = case when $2::boolean then $4::uuid else blocked_by end,
+  error_code = $5, error_message = $6, error_at = case when error_code is not distinct from $5 then error_at else now() end
+where acs_user_id = $7 and desired_gen = $3::bigint
 `
 
 type AcsUserFailedParams struct {
 	NextAttemptAt *time.Time
 	Blocked       bool
 	Gen           int64
+	BlockedBy     *uuid.UUID
 	ErrorCode     *string
 	ErrorMessage  *string
 	AcsUserID     uuid.UUID
@@ -62,6 +64,7 @@ func (q *Queries) AcsUserFailed(ctx context.Context, arg AcsUserFailedParams) er
 		arg.NextAttemptAt,
 		arg.Blocked,
 		arg.Gen,
+		arg.BlockedBy,
 		arg.ErrorCode,
 		arg.ErrorMessage,
 		arg.AcsUserID,
@@ -100,18 +103,29 @@ func (q *Queries) AcsUserFound(ctx context.Context, arg AcsUserFoundParams) erro
 }
 
 const acsUserGone = `-- name: AcsUserGone :exec
-insert into acs_users_gone (acs_user_id, acs_system_id, gone_at) values ($1, $2, $3)
+insert into acs_users_gone (acs_user_id, acs_system_id, gone_at, vendor_ref, who, ref_until)
+values ($1, $2, $3, $4, $5, $6)
 `
 
 type AcsUserGoneParams struct {
 	AcsUserID   uuid.UUID
 	AcsSystemID uuid.UUID
 	GoneAt      time.Time
+	VendorRef   *string
+	Who         []byte
+	RefUntil    *time.Time
 }
 
 // One that was deleted is remembered for as long as what was sent for it may still arrive, and much longer.
 func (q *Queries) AcsUserGone(ctx context.Context, arg AcsUserGoneParams) error {
-	_, err := q.db.Exec(ctx, acsUserGone, arg.AcsUserID, arg.AcsSystemID, arg.GoneAt)
+	_, err := q.db.Exec(ctx, acsUserGone,
+		arg.AcsUserID,
+		arg.AcsSystemID,
+		arg.GoneAt,
+		arg.VendorRef,
+		arg.Who,
+		arg.RefUntil,
+	)
 	return err
 }
 
@@ -123,7 +137,7 @@ update acs_users set group_refs = $1, desired_gen = desired_gen + 1,
   error_code = case when error_code = 'deleted_externally' then error_code end,
   error_message = case when error_code = 'deleted_externally' then error_message end,
   error_at = case when error_code = 'deleted_externally' then error_at end
-where acs_user_id = $2 returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at
+where acs_user_id = $2 returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by
 `
 
 type AcsUserLeavesGroupsParams struct {
@@ -166,6 +180,7 @@ func (q *Queries) AcsUserLeavesGroups(ctx context.Context, arg AcsUserLeavesGrou
 		&i.WriteAt,
 		&i.Disputes,
 		&i.DisputedAt,
+		&i.BlockedBy,
 	)
 	return i, err
 }
@@ -175,7 +190,8 @@ update acs_users set applied = null,
   error_code = case when $1::boolean then 'deleted_externally' else error_code end,
   error_message = case when $1::boolean then $2::text else error_message end,
   error_at = case when $1::boolean then now() else error_at end,
-  blocked_gen = case when $1::boolean then desired_gen else blocked_gen end
+  blocked_gen = case when $1::boolean then desired_gen else blocked_gen end,
+  blocked_by = case when $1::boolean then null else blocked_by end
 where acs_user_id = $3
 `
 
@@ -227,7 +243,7 @@ func (q *Queries) AcsUsersWait(ctx context.Context, arg AcsUsersWaitParams) erro
 const changeAcsUser = `-- name: ChangeAcsUser :exec
 update acs_users set full_name = $1, email_address = $2, phone_number = $3, starts_at = $4, ends_at = $5,
   is_suspended = $6, group_refs = $7, deleting_at = $8, desired_gen = desired_gen + 1, changed_at = now(),
-  attempts = 0, next_attempt_at = null, error_code = null, error_message = null, error_at = null
+  attempts = 0, next_attempt_at = null, blocked_by = null, error_code = null, error_message = null, error_at = null
 where acs_user_id = $9
 `
 
@@ -289,7 +305,7 @@ func (q *Queries) DeleteAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) er
 }
 
 const findAcsUserByRef = `-- name: FindAcsUserByRef :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where acs_system_id = $1 and vendor_ref = $2 for no key update
 `
 
 type FindAcsUserByRefParams struct {
@@ -330,14 +346,17 @@ func (q *Queries) FindAcsUserByRef(ctx context.Context, arg FindAcsUserByRefPara
 		&i.WriteAt,
 		&i.Disputes,
 		&i.DisputedAt,
+		&i.BlockedBy,
 	)
 	return i, err
 }
 
 const findAcsUserToLink = `-- name: FindAcsUserToLink :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where acs_system_id = $1 and deleting_at is null and user_identity_id is null
   and (lower(email_address) = lower($2::text) or phone_number = $3::text)
-order by is_managed desc, created_at, acs_user_id limit 1 for no key update
+  and (email_address is null or $2::text is null or lower(email_address) = lower($2::text))
+order by is_managed desc, coalesce(lower(email_address) = lower($2::text), false) desc,
+  coalesce(phone_number = $3::text, false) desc, created_at, acs_user_id limit 1 for no key update
 `
 
 type FindAcsUserToLinkParams struct {
@@ -346,7 +365,8 @@ type FindAcsUserToLinkParams struct {
 	PhoneNumber  *string
 }
 
-// The user that a person has on a system already, by address or number: managed ones first.
+// The user that a person has on a system already, by address or number: managed ones first, then whoever has both, then by address.
+// Somebody with another address is another person, who shares the number.
 func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkParams) (AcsUser, error) {
 	row := q.db.QueryRow(ctx, findAcsUserToLink, arg.AcsSystemID, arg.EmailAddress, arg.PhoneNumber)
 	var i AcsUser
@@ -380,12 +400,13 @@ func (q *Queries) FindAcsUserToLink(ctx context.Context, arg FindAcsUserToLinkPa
 		&i.WriteAt,
 		&i.Disputes,
 		&i.DisputedAt,
+		&i.BlockedBy,
 	)
 	return i, err
 }
 
 const findAcsUsers = `-- name: FindAcsUsers :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, u.blocked_by, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.is_managed = $2 and (u.created_at, u.acs_user_id) > ($3::timestamptz, $4::uuid)
   and ($5::uuid is null or u.acs_system_id = $5::uuid)
@@ -476,6 +497,7 @@ func (q *Queries) FindAcsUsers(ctx context.Context, arg FindAcsUsersParams) ([]F
 			&i.AcsUser.WriteAt,
 			&i.AcsUser.Disputes,
 			&i.AcsUser.DisputedAt,
+			&i.AcsUser.BlockedBy,
 			&i.ConnectedAccountID,
 			&i.IdentityFullName,
 			&i.IdentityEmailAddress,
@@ -515,7 +537,7 @@ func (q *Queries) ForgetAcsUsersGone(ctx context.Context, arg ForgetAcsUsersGone
 }
 
 const getAcsUser = `-- name: GetAcsUser :one
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, u.blocked_by, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) left join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.acs_user_id = $2 and u.is_managed = $3
 `
@@ -567,6 +589,7 @@ func (q *Queries) GetAcsUser(ctx context.Context, arg GetAcsUserParams) (GetAcsU
 		&i.AcsUser.WriteAt,
 		&i.AcsUser.Disputes,
 		&i.AcsUser.DisputedAt,
+		&i.AcsUser.BlockedBy,
 		&i.ConnectedAccountID,
 		&i.IdentityFullName,
 		&i.IdentityEmailAddress,
@@ -580,7 +603,7 @@ insert into acs_users (acs_user_id, workspace_id, acs_system_id, user_identity_i
   is_suspended, group_refs, vendor_ref, applied)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
   $11, $12, $13, $14)
-returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at
+returning acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by
 `
 
 type InsertAcsUserParams struct {
@@ -648,6 +671,7 @@ func (q *Queries) InsertAcsUser(ctx context.Context, arg InsertAcsUserParams) (A
 		&i.WriteAt,
 		&i.Disputes,
 		&i.DisputedAt,
+		&i.BlockedBy,
 	)
 	return i, err
 }
@@ -669,27 +693,42 @@ func (q *Queries) LinkAcsUser(ctx context.Context, arg LinkAcsUserParams) error 
 }
 
 const listAcsUsersGone = `-- name: ListAcsUsersGone :many
-select acs_user_id from acs_users_gone where acs_system_id = $1 and acs_user_id = any($2::uuid[])
+select acs_user_id, vendor_ref, who from acs_users_gone where acs_system_id = $1
+  and (acs_user_id = any($2::uuid[]) or vendor_ref = any($3::text[]) and ref_until > $4::timestamptz)
+order by gone_at
 `
 
 type ListAcsUsersGoneParams struct {
 	AcsSystemID uuid.UUID
 	Ids         []uuid.UUID
+	Refs        []string
+	Moment      time.Time
 }
 
-func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGoneParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, listAcsUsersGone, arg.AcsSystemID, arg.Ids)
+type ListAcsUsersGoneRow struct {
+	AcsUserID uuid.UUID
+	VendorRef *string
+	Who       []byte
+}
+
+func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGoneParams) ([]ListAcsUsersGoneRow, error) {
+	rows, err := q.db.Query(ctx, listAcsUsersGone,
+		arg.AcsSystemID,
+		arg.Ids,
+		arg.Refs,
+		arg.Moment,
+	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []uuid.UUID{}
+	items := []ListAcsUsersGoneRow{}
 	for rows.Next() {
-		var acs_user_id uuid.UUID
-		if err := rows.Scan(&acs_user_id); err != nil {
+		var i ListAcsUsersGoneRow
+		if err := rows.Scan(&i.AcsUserID, &i.VendorRef, &i.Who); err != nil {
 			return nil, err
 		}
-		items = append(items, acs_user_id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -698,7 +737,7 @@ func (q *Queries) ListAcsUsersGone(ctx context.Context, arg ListAcsUsersGonePara
 }
 
 const listAcsUsersOfIdentity = `-- name: ListAcsUsersOfIdentity :many
-select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
+select u.acs_user_id, u.workspace_id, u.acs_system_id, u.user_identity_id, u.is_managed, u.full_name, u.email_address, u.phone_number, u.starts_at, u.ends_at, u.is_suspended, u.group_refs, u.deleting_at, u.vendor_ref, u.applied, u.desired_gen, u.written_gen, u.blocked_gen, u.changed_at, u.attempts, u.next_attempt_at, u.synced_at, u.error_code, u.error_message, u.error_at, u.created_at, u.write_at, u.disputes, u.disputed_at, u.blocked_by, s.connected_account_id, i.full_name as identity_full_name, i.email_address as identity_email_address, i.phone_number as identity_phone_number
 from acs_users u join acs_systems s using (acs_system_id) join user_identities i using (user_identity_id)
 where u.workspace_id = $1 and u.user_identity_id = $2 and u.is_managed
   and ($3::uuid is null or u.acs_system_id = $3::uuid)
@@ -758,6 +797,7 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 			&i.AcsUser.WriteAt,
 			&i.AcsUser.Disputes,
 			&i.AcsUser.DisputedAt,
+			&i.AcsUser.BlockedBy,
 			&i.ConnectedAccountID,
 			&i.IdentityFullName,
 			&i.IdentityEmailAddress,
@@ -774,7 +814,7 @@ func (q *Queries) ListAcsUsersOfIdentity(ctx context.Context, arg ListAcsUsersOf
 }
 
 const lockAcsUser = `-- name: LockAcsUser :one
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where acs_user_id = $1 for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where acs_user_id = $1 for no key update
 `
 
 func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser, error) {
@@ -810,12 +850,13 @@ func (q *Queries) LockAcsUser(ctx context.Context, acsUserID uuid.UUID) (AcsUser
 		&i.WriteAt,
 		&i.Disputes,
 		&i.DisputedAt,
+		&i.BlockedBy,
 	)
 	return i, err
 }
 
 const lockAcsUsersOfSystem = `-- name: LockAcsUsersOfSystem :many
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where acs_system_id = $1 order by created_at, acs_user_id for no key update
 `
 
 func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUID) ([]AcsUser, error) {
@@ -857,6 +898,7 @@ func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUI
 			&i.WriteAt,
 			&i.Disputes,
 			&i.DisputedAt,
+			&i.BlockedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -866,6 +908,16 @@ func (q *Queries) LockAcsUsersOfSystem(ctx context.Context, acsSystemID uuid.UUI
 		return nil, err
 	}
 	return items, nil
+}
+
+const unblockAcsUsers = `-- name: UnblockAcsUsers :exec
+update acs_users set blocked_gen = 0, blocked_by = null, next_attempt_at = null where acs_user_id = any($1::uuid[])
+`
+
+// Those that their system took them for are gone.
+func (q *Queries) UnblockAcsUsers(ctx context.Context, acsUserIds []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, unblockAcsUsers, acsUserIds)
+	return err
 }
 
 const unmanagedAcsUserFound = `-- name: UnmanagedAcsUserFound :exec

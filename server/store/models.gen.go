@@ -124,6 +124,7 @@ type AcsUser struct {
 	WriteAt        *time.Time
 	Disputes       int32
 	DisputedAt     *time.Time
+	BlockedBy      *uuid.UUID
 }
 
 type ActionAttempt struct {

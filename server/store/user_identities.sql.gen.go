@@ -271,7 +271,7 @@ func (q *Queries) KeepUserIdentity(ctx context.Context, userIdentityID uuid.UUID
 }
 
 const listUsersOfIdentities = `-- name: ListUsersOfIdentities :many
-select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at from acs_users where workspace_id = $1 and user_identity_id = any($2::uuid[]) and is_managed
+select acs_user_id, workspace_id, acs_system_id, user_identity_id, is_managed, full_name, email_address, phone_number, starts_at, ends_at, is_suspended, group_refs, deleting_at, vendor_ref, applied, desired_gen, written_gen, blocked_gen, changed_at, attempts, next_attempt_at, synced_at, error_code, error_message, error_at, created_at, write_at, disputes, disputed_at, blocked_by from acs_users where workspace_id = $1 and user_identity_id = any($2::uuid[]) and is_managed
 order by created_at, acs_user_id
 `
 
@@ -320,6 +320,7 @@ func (q *Queries) ListUsersOfIdentities(ctx context.Context, arg ListUsersOfIden
 			&i.WriteAt,
 			&i.Disputes,
 			&i.DisputedAt,
+			&i.BlockedBy,
 		); err != nil {
 			return nil, err
 		}

@@ -129,6 +129,11 @@ func TestVendorThatKnowsPeopleByTheirAddressStopsNobodyElse(t *testing.T) {
 	settled(t, l.s, newUser(t, l.s, l.y, map[string]any{"full_name": "After"}).AcsUserID)
 	l.look(1)
 	settled(t, l.s, first.AcsUserID)
+
+	l.tells(nil) // once the first one is gone, the vendor has nobody to take the second one for
+	done(t, l.s, "/acs/users/delete", first.AcsUserID, nil)
+	l.gone(first.AcsUserID)
+	settled(t, l.s, second.AcsUserID)
 }
 
 // Odd things in an answer are left out: the rest counts.

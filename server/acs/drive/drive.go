@@ -41,8 +41,10 @@ type Driver struct {
 	opt     Options
 	silent  sync.Map // silence → spell
 
-	mu   sync.Mutex
-	open map[uuid.UUID]*opened // by account
+	opening adapter.Flights // of accounts, whose vendors may hang
+	mu      sync.Mutex
+	open    map[uuid.UUID]*opened // by account
+	closed  bool
 }
 
 // silence is of an account or a system that does not answer, or of a system that answers all but writes.
@@ -89,15 +91,39 @@ func (d *Driver) Drives(name string) bool {
 
 // get is the adapter of an account, as its configuration is now.
 func (d *Driver) get(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
+	for {
+		a, ok := d.asItIs(account)
+		if ok {
+			return a, nil
+		}
+		did, err := d.opening.Do(ctx, account.ID, func() (err error) {
+			if a, ok = d.asItIs(account); !ok { // nor was it opened since
+				a, err = d.opens(ctx, account)
+			}
+			return err
+		})
+		if did || err != nil {
+			return a, err
+		}
+	}
+}
+
+// asItIs is the adapter of an account, if one is open that has its configuration.
+func (d *Driver) asItIs(account access.Account) (adapter.AccessSystems, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if o, ok := d.open[account.ID]; ok {
-		if bytes.Equal(o.config, account.Config) {
-			o.used = time.Now()
-			return o.adapter, nil
-		}
-		d.shut(account.ID)
+	o, ok := d.open[account.ID]
+	if !ok || !bytes.Equal(o.config, account.Config) {
+		return nil, false
 	}
+	o.used = time.Now()
+	return o.adapter, true
+}
+
+// opens makes the adapter of an account, in the place of the one that there is. That may take as long as its vendor likes;
+// those of other accounts do not wait for it.
+func (d *Driver) opens(ctx context.Context, account access.Account) (adapter.AccessSystems, error) {
+	d.shut(func(id uuid.UUID, _ *opened) bool { return id == account.ID })
 	open, ok := d.openers[account.Adapter]
 	if !ok {
 		return nil, fmt.Errorf("account %s needs the adapter %q, which this program does not have", account.ID, account.Adapter)
@@ -106,31 +132,39 @@ func (d *Driver) get(ctx context.Context, account access.Account) (adapter.Acces
 	if err != nil {
 		return nil, fmt.Errorf("open the adapter of account %s: %w", account.ID, err)
 	}
-	d.open[account.ID] = &opened{account.Config, a, time.Now()}
+	d.mu.Lock()
+	closed := d.closed
+	if !closed {
+		d.open[account.ID] = &opened{account.Config, a, time.Now()}
+	}
+	d.mu.Unlock()
+	if closed {
+		return nil, errors.Join(errors.New("the adapters are closed"), a.Close())
+	}
 	return a, nil
 }
 
-// shut closes the adapter of an account, if it is open, for those who hold the lock.
-func (d *Driver) shut(account uuid.UUID) {
-	o, ok := d.open[account]
-	if !ok {
-		return
+// shut closes the adapters that are meant.
+func (d *Driver) shut(meant func(account uuid.UUID, o *opened) bool) {
+	d.mu.Lock()
+	leave := map[uuid.UUID]*opened{}
+	for id, o := range d.open {
+		if meant(id, o) {
+			leave[id] = o
+			delete(d.open, id)
+		}
 	}
-	delete(d.open, account)
-	if err := o.adapter.Close(); err != nil {
-		d.opt.Log.Warn("close an adapter", "account", account, "error", err)
+	d.mu.Unlock()
+	for id, o := range leave {
+		if err := o.adapter.Close(); err != nil {
+			d.opt.Log.Warn("close an adapter", "account", id, "error", err)
+		}
 	}
 }
 
 // tidy shuts what nobody asks for, and forgets silences that nobody hears of.
 func (d *Driver) tidy() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for id, o := range d.open {
-		if time.Since(o.used) > unused {
-			d.shut(id)
-		}
-	}
+	d.shut(func(_ uuid.UUID, o *opened) bool { return time.Since(o.used) > unused })
 	d.silent.Range(func(of, s any) bool {
 		if time.Since(s.(spell).last) > unused {
 			d.silent.CompareAndDelete(of, s)
@@ -139,13 +173,12 @@ func (d *Driver) tidy() {
 	})
 }
 
-// Close ends all adapters.
+// Close ends all adapters, also those that are being opened.
 func (d *Driver) Close() {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	for id := range d.open {
-		d.shut(id)
-	}
+	d.closed = true
+	d.mu.Unlock()
+	d.shut(func(uuid.UUID, *opened) bool { return true })
 }
 
 // Disconnect has a simulated vendor refuse the credentials of an account.
@@ -168,9 +201,7 @@ func (d *Driver) Disconnect(ctx context.Context, account uuid.UUID) error {
 // DrainAccount lists the systems of an account, which has each be looked at.
 func (d *Driver) DrainAccount(ctx context.Context, lease *work.Lease, account access.Account) (time.Duration, error) {
 	if account.Deleted {
-		d.mu.Lock()
-		d.shut(account.ID)
-		d.mu.Unlock()
+		d.shut(func(id uuid.UUID, _ *opened) bool { return id == account.ID })
 		return 0, nil
 	}
 	if wait := min(d.access.Owing(account.ID), d.opt.AccountEvery); wait > 0 && !account.Failing {

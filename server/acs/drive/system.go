@@ -22,6 +22,13 @@ const crowded = 3 * time.Second
 // mostOwing is how long a system waits at most of whose account there has been too much to tell.
 const mostOwing = 6 * time.Hour
 
+// A system's writes go on for leastWriting, or as long as it took to find what to write, before anything else that was asked for since is
+// looked at: each look reads the whole system. After mostWriting it is looked at again in any case.
+const (
+	leastWriting = time.Second
+	mostWriting  = 20 * time.Second
+)
+
 // userSize is about what a user takes in memory, in bytes, while a system is compared with what is known of it.
 const userSize = 2000
 
@@ -48,6 +55,7 @@ func (d *Driver) drainSystem(ctx context.Context, lease *work.Lease, id uuid.UUI
 
 // lookAndDo says after how long to look again.
 func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.AccessSystems, system acs.Driven) (time.Duration, error) {
+	began := time.Now()
 	held, release := adapter.Hold(ctx)
 	defer release()
 	content, err := a.Look(held, adapter.SystemRef(system.Ref))
@@ -74,7 +82,17 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.Acc
 	if later > 0 {
 		pause = min(pause, later)
 	}
+	return d.write(ctx, lease, a, system, todo, pause, time.Since(began))
+}
+
+// write does what there is to do, until it is better to look at the system again, and says after how long that is: pause, where nothing
+// else is due. The look before took that long.
+func (d *Driver) write(ctx context.Context, lease *work.Lease, a adapter.AccessSystems, system acs.Driven, todo []acs.Write, pause, looked time.Duration) (time.Duration, error) {
+	began := time.Now()
 	for i, w := range todo {
+		if over, err := d.over(ctx, system, time.Since(began), looked); over || err != nil {
+			return soon, err
+		}
 		again, err := d.do(ctx, lease, a, system, w)
 		if stop, ok := errors.AsType[*stopped](err); ok {
 			switch {
@@ -95,6 +113,19 @@ func (d *Driver) lookAndDo(ctx context.Context, lease *work.Lease, a adapter.Acc
 		}
 	}
 	return pause, nil
+}
+
+// over says whether the writes that are left give way to a look: they have gone on for long, or, for a while, since somebody asked for
+// something else. That may be that a user is kept out, which comes before others.
+func (d *Driver) over(ctx context.Context, system acs.Driven, written, looked time.Duration) (bool, error) {
+	switch {
+	case written >= mostWriting:
+		return true, nil
+	case written < max(leastWriting, looked):
+		return false, nil
+	}
+	now, err := d.acs.DrivenSystem(ctx, system.ID)
+	return now.Seq != system.Seq || now.Removed, err
 }
 
 // stopped says that the rest of a system's writes is not to be tried now: they would fail as well, for that cause, or
@@ -139,6 +170,9 @@ func (d *Driver) do(ctx context.Context, lease *work.Lease, a adapter.AccessSyst
 		again, err := d.acs.RecordFailure(ctx, lease, system.ID, w, failure)
 		if err != nil {
 			return 0, err
+		}
+		if w.Stray { // nobody who is known comes after it, and it is put off
+			return max(again, soon), nil
 		}
 		return max(again, soon), &stopped{}
 	case adapter.NotFound: // what is there now decides; a pause keeps that from going round and round

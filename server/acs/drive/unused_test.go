@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
@@ -63,4 +64,15 @@ func TestSilenceOfLongAgoIsAnother(t *testing.T) {
 		d.tidy()
 		d.silent.Range(func(any, any) bool { t.Error("a silence of long ago is kept"); return false })
 	})
+}
+
+// Whatever is left to write, a system is looked at again after a while.
+func TestWritesGiveWayToALook(t *testing.T) {
+	t.Parallel()
+	d := New(nil, nil, nil, Options{})
+	for written, want := range map[time.Duration]bool{0: false, leastWriting / 2: false, mostWriting / 2: false, mostWriting: true} {
+		if over, err := d.over(t.Context(), acs.Driven{}, written, time.Minute); over != want || err != nil {
+			t.Errorf("after %s they give way: %t %v", written, over, err)
+		}
+	}
 }

@@ -46,7 +46,7 @@ select * from acs_users where acs_system_id = @acs_system_id order by created_at
 -- What should be has changed: what went wrong with it before says nothing any more.
 update acs_users set full_name = @full_name, email_address = @email_address, phone_number = @phone_number, starts_at = @starts_at, ends_at = @ends_at,
   is_suspended = @is_suspended, group_refs = @group_refs, deleting_at = @deleting_at, desired_gen = desired_gen + 1, changed_at = now(),
-  attempts = 0, next_attempt_at = null, error_code = null, error_message = null, error_at = null
+  attempts = 0, next_attempt_at = null, blocked_by = null, error_code = null, error_message = null, error_at = null
 where acs_user_id = @acs_user_id;
 
 -- name: LinkAcsUser :exec
@@ -55,10 +55,13 @@ update acs_users set user_identity_id = sqlc.narg('user_identity_id'), is_manage
   written_gen = case when is_managed then written_gen else desired_gen end where acs_user_id = @acs_user_id;
 
 -- name: FindAcsUserToLink :one
--- The user that a person has on a system already, by address or number: managed ones first.
+-- The user that a person has on a system already, by address or number: managed ones first, then whoever has both, then by address.
+-- Somebody with another address is another person, who shares the number.
 select * from acs_users where acs_system_id = @acs_system_id and deleting_at is null and user_identity_id is null
   and (lower(email_address) = lower(sqlc.narg('email_address')::text) or phone_number = sqlc.narg('phone_number')::text)
-order by is_managed desc, created_at, acs_user_id limit 1 for no key update;
+  and (email_address is null or sqlc.narg('email_address')::text is null or lower(email_address) = lower(sqlc.narg('email_address')::text))
+order by is_managed desc, coalesce(lower(email_address) = lower(sqlc.narg('email_address')::text), false) desc,
+  coalesce(phone_number = sqlc.narg('phone_number')::text, false) desc, created_at, acs_user_id limit 1 for no key update;
 
 -- name: AcsUserFound :exec
 -- What is on the system, and what of that is as it should be. Whoever was deleted there and is back is ours again.
@@ -83,15 +86,21 @@ update acs_users set applied = null,
   error_code = case when @deleted_there::boolean then 'deleted_externally' else error_code end,
   error_message = case when @deleted_there::boolean then @error_message::text else error_message end,
   error_at = case when @deleted_there::boolean then now() else error_at end,
-  blocked_gen = case when @deleted_there::boolean then desired_gen else blocked_gen end
+  blocked_gen = case when @deleted_there::boolean then desired_gen else blocked_gen end,
+  blocked_by = case when @deleted_there::boolean then null else blocked_by end
 where acs_user_id = @acs_user_id;
 
 -- name: AcsUserFailed :exec
 -- A write came to nothing. What was asked for meanwhile is not what was refused.
 update acs_users set attempts = attempts + 1, next_attempt_at = @next_attempt_at,
   blocked_gen = case when @blocked::boolean then @gen::bigint else blocked_gen end,
+  blocked_by = case when @blocked::boolean then sqlc.narg('blocked_by')::uuid else blocked_by end,
   error_code = @error_code, error_message = @error_message, error_at = case when error_code is not distinct from @error_code then error_at else now() end
 where acs_user_id = @acs_user_id and desired_gen = @gen::bigint;
+
+-- name: UnblockAcsUsers :exec
+-- Those that their system took them for are gone.
+update acs_users set blocked_gen = 0, blocked_by = null, next_attempt_at = null where acs_user_id = any(@acs_user_ids::uuid[]);
 
 -- name: AcsUsersWait :exec
 -- Their system cannot be reached.
@@ -136,10 +145,13 @@ update acs_users set vendor_ref = null where acs_user_id = @acs_user_id;
 
 -- name: AcsUserGone :exec
 -- One that was deleted is remembered for as long as what was sent for it may still arrive, and much longer.
-insert into acs_users_gone (acs_user_id, acs_system_id, gone_at) values (@acs_user_id, @acs_system_id, @gone_at);
+insert into acs_users_gone (acs_user_id, acs_system_id, gone_at, vendor_ref, who, ref_until)
+values (@acs_user_id, @acs_system_id, @gone_at, @vendor_ref, @who, @ref_until);
 
 -- name: ForgetAcsUsersGone :exec
 delete from acs_users_gone where acs_system_id = @acs_system_id and gone_at < @before;
 
 -- name: ListAcsUsersGone :many
-select acs_user_id from acs_users_gone where acs_system_id = @acs_system_id and acs_user_id = any(@ids::uuid[]);
+select acs_user_id, vendor_ref, who from acs_users_gone where acs_system_id = @acs_system_id
+  and (acs_user_id = any(@ids::uuid[]) or vendor_ref = any(@refs::text[]) and ref_until > @moment::timestamptz)
+order by gone_at;

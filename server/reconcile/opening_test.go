@@ -1,0 +1,76 @@
+package reconcile_test
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
+)
+
+// A cloud that hangs when its account is opened holds up no other account, and is asked once for all who wait for it. What has been
+// opened after the end is shut.
+func TestAccountThatTakesLongToOpenHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{profile: "august"})
+	slow, err := b.access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: b.p.WorkspaceID, Adapter: "slow", DisplayName: "Slow", Config: []byte(`{}`)})
+	b.must(err)
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	var opened atomic.Int32
+	late := watched{devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}), make(chan struct{})}
+	other := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
+		"slow": func(context.Context, access.Account) (adapter.Adapter, error) {
+			if opened.Add(1) == 1 {
+				close(begun)
+			}
+			<-goOn
+			return late, nil
+		},
+		access.SandboxAdapter: func(context.Context, access.Account) (adapter.Adapter, error) {
+			return devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token}), nil
+		},
+	}, slog.New(slog.DiscardHandler))
+	asked := make(chan error, 2)
+	ask := func() { _, err := other.Get(t.Context(), slow); asked <- err }
+	go ask()
+	<-begun
+	go ask()
+	done := make(chan error)
+	go func() {
+		_, err := other.Get(t.Context(), b.account)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		b.must(err)
+	case <-time.After(10 * time.Second):
+		t.Error("another account waits for it")
+	}
+	ended := make(chan error)
+	go func() { ended <- other.Close() }()
+	select {
+	case err := <-ended:
+		b.must(err)
+	case <-time.After(10 * time.Second):
+		t.Error("the end waits for it")
+	}
+	close(goOn)
+	for range 2 {
+		if err := <-asked; err == nil {
+			t.Error("it is opened after the end")
+		}
+	}
+	if n := opened.Load(); n != 1 {
+		t.Errorf("it is opened %d times", n)
+	}
+	select {
+	case <-late.closed:
+	default:
+		t.Error("it is not shut")
+	}
+}
