@@ -37,7 +37,7 @@ func (f *Flights) Do(ctx context.Context, id uuid.UUID, do func() error) (did bo
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
-		if first.err != errGivenUp {
+		if !errors.Is(first.err, errGivenUp) {
 			return false, first.err
 		}
 	}
