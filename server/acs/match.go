@@ -25,8 +25,8 @@ func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []Found
 	for _, f := range users {
 		u, known := byRef[f.Ref]
 		owner, owned := ours[f.madeFor()]
-		// The owner has no other place there: the reference of u, who is gone, was given to it.
-		given := known && owned && owner.AcsUserID != u.AcsUserID && made[owner.AcsUserID] == 1 && !listed[text(owner.VendorRef)]
+		// The owner has no other place there: the reference of u, who is gone, was given to it. Not so where the system took it for u.
+		given := known && owned && owner.AcsUserID != u.AcsUserID && made[owner.AcsUserID] == 1 && !listed[text(owner.VendorRef)] && !takenFor(owner, u)
 		switch {
 		case known && !given && (u.Applied != nil || f.madeFor() == u.AcsUserID || desired(u).sameInformation(f.Profile)):
 			there[u.AcsUserID] = f
@@ -51,6 +51,11 @@ func match(ctx context.Context, tx store.Tx, rows []store.AcsUser, users []Found
 	return there, others, nil
 }
 
+// takenFor says whether a user was refused because its system takes it for another one, who is to be there.
+func takenFor(refused, other store.AcsUser) bool {
+	return refused.BlockedBy != nil && *refused.BlockedBy == other.AcsUserID && refused.BlockedGen == refused.DesiredGen && other.DeletingAt == nil
+}
+
 // tidied are the users on a system, each once, with the references that they have, and how many were made for whom.
 func tidied(found []FoundUser) (users []FoundUser, listed refs, made map[uuid.UUID]int) {
 	listed, made = refs{}, map[uuid.UUID]int{}
@@ -70,11 +75,11 @@ func unblock(ctx context.Context, tx store.Tx, rows []store.AcsUser, there map[u
 	var free []uuid.UUID
 	for i := range rows {
 		u := &rows[i]
-		if u.BlockedBy == nil || u.BlockedGen != u.DesiredGen {
+		if u.BlockedBy == nil || u.BlockedGen != u.DesiredGen || text(u.ErrorCode) == deletedExternally { // an older server leaves BlockedBy as it was
 			continue
 		}
 		_, itself := there[u.AcsUserID]
-		if _, other := there[*u.BlockedBy]; itself || !other {
+		if _, other := there[*u.BlockedBy]; itself && u.Applied == nil || !other {
 			u.BlockedGen, u.BlockedBy, u.NextAttemptAt = 0, nil, nil
 			free = append(free, u.AcsUserID)
 		}

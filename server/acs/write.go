@@ -18,12 +18,18 @@ type Write struct {
 	Delete  bool
 	Stray   bool // Delete: it arrived when nobody wanted it any more, and is not the user that is known
 	Profile Profile
+	Tries   int32 // that have failed in a row
 }
+
+// Late says whether a write comes last and holds up no other: it is of a stray, or a deletion that has failed time and again.
+func (w Write) Late() bool { return w.Stray || w.Delete && w.Tries >= patience }
 
 // turn is what a write comes after: whoever is to be kept out does not wait for those who are to be let in, nor anybody who is known for strays.
 func (w Write) turn() int {
 	switch {
 	case w.Stray:
+		return 5
+	case w.Late():
 		return 4
 	case w.Delete:
 		return 0
@@ -39,9 +45,12 @@ func (w Write) turn() int {
 // holder knows that it may be there. It says whether it still is to be done so.
 func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, system uuid.UUID, w Write) (still bool, err error) {
 	err = s.onSystem(ctx, h, system, "record the start of a write", func(tx store.Tx, _ store.AcsSystem) error {
-		if w.Stray {
-			still = true
-			return nil
+		if w.Stray { // unless its reference was given to one who was just put
+			_, err := tx.FindAcsUserByRef(ctx, store.FindAcsUserByRefParams{AcsSystemID: system, VendorRef: &w.Ref})
+			if still = store.IsNoRows(err); still {
+				return nil
+			}
+			return err
 		}
 		u, err := tx.LockAcsUser(ctx, w.UserID)
 		if store.IsNoRows(err) {

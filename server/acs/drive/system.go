@@ -171,7 +171,7 @@ func (d *Driver) do(ctx context.Context, lease *work.Lease, a adapter.AccessSyst
 		if err != nil {
 			return 0, err
 		}
-		if w.Stray { // nobody who is known comes after it, and it is put off
+		if w.Late() { // nobody comes after it who could be written, and it is put off
 			return max(again, soon), nil
 		}
 		return max(again, soon), &stopped{}
