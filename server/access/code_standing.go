@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
@@ -22,27 +21,24 @@ func (t *deviceTx) stand(c *store.AccessCode) error {
 	return err
 }
 
-// startsAsBefore is when a code whose change was refused begins to open, as its device has it; nil where it has begun, or that is not known.
-func (s *Service) startsAsBefore(c store.AccessCode) *time.Time {
+// asBefore is what the device has of a code whose change was refused and that has still to begin to open; nil of any other, and where that
+// is not known.
+func (s *Service) asBefore(c store.AccessCode) *codeState {
 	if c.AppliedGen == 0 || c.BlockedGen < c.DesiredGen || c.Status != string(StatusUnset) {
 		return nil
 	}
 	has, err := s.appliedOf(c)
-	if err != nil || has == nil {
+	if err != nil || has == nil || has.StartsAt == nil {
 		return nil
 	}
-	return has.StartsAt
+	return has
 }
 
 // begin tells that a code whose change was refused opens from now on, as its device has it.
 func (t *deviceTx) begin(ctx context.Context, c *store.AccessCode) error {
-	starts := t.s.startsAsBefore(*c)
-	if starts == nil || starts.After(t.now) {
+	has := t.s.asBefore(*c)
+	if has == nil || has.StartsAt.After(t.now) {
 		return nil
-	}
-	has, err := t.s.appliedOf(*c)
-	if err != nil {
-		return err
 	}
 	c.Status = string(StatusSet)
 	a := aboutCode(t.d, *c)

@@ -118,7 +118,8 @@ func (t *deviceTx) macOnDevice(c *store.AccessCode) []byte {
 	return t.s.keys.MAC(pinScope(c.DeviceID), []byte(*applied.PIN))
 }
 
-// aside says whether a code is to leave the device so that others can have its PIN, or has begun to.
+// aside says whether a code is to leave the device so that others can have its PIN, or has begun to leave in order to come back, for
+// whatever reason (RecordDeleteStarted).
 func (t *deviceTx) aside(c *store.AccessCode) bool {
 	if !c.IsManaged || c.RemovingSince != nil || c.VendorRef == nil {
 		return false

@@ -224,8 +224,8 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now
 		}
 		return Nothing, c.EndsAt
 	case c.BlockedGen >= c.DesiredGen:
-		if starts := s.startsAsBefore(*c); starts != nil && starts.After(now) {
-			return Nothing, earlier(c.EndsAt, *starts)
+		if has := s.asBefore(*c); has != nil && has.StartsAt.After(now) {
+			return Nothing, earlier(c.EndsAt, *has.StartsAt)
 		}
 		return Nothing, c.EndsAt
 	}
