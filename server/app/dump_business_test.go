@@ -145,8 +145,16 @@ func (b *business) judge(before *business, due []string) {
 		Name   string `json:"name"`
 		PIN    string `json:"code"`
 		Status string `json:"status"`
+		Errors any    `json:"errors"`
 	}
 	var there map[string]code
+	defer func() {
+		for id, c := range there {
+			if c.Status != "set" {
+				b.Logf("code %s, %q, is %s with %v", id, c.Name, c.Status, c.Errors)
+			}
+		}
+	}()
 	b.until("all codes are on their locks", func() bool {
 		there = map[string]code{}
 		for _, device := range b.devices {

@@ -30,6 +30,7 @@ func TestADumpThatIsMadeWhileTheServerServesIsRestored(t *testing.T) {
 	b := newBusiness(t)
 	b.begin()
 	apptest.Until(t, "there is something to dump", func() bool { return b.answered() > 150 })
+	apptest.Until(t, "a delivery was tried", func() bool { return b.tried() > 0 })
 	release := b.endpoint.hold()
 	apptest.Until(t, "a delivery is in the air", func() bool { return b.endpoint.waiting() > 0 })
 
@@ -102,6 +103,16 @@ func (b *business) refersToWhatIsThere() {
 			b.Errorf("%s is empty, so nothing is known of what becomes of it", table)
 		}
 	}
+}
+
+// tried is how many tries of deliveries are written down.
+func (b *business) tried() (n int) {
+	b.Helper()
+	conn, err := pgx.Connect(b.Context(), b.dsn)
+	b.must(err)
+	defer conn.Close(b.Context())
+	b.must(conn.QueryRow(b.Context(), "select count(*) from delivery_attempts").Scan(&n))
+	return n
 }
 
 // due are the events of the restored database that the main endpoint has not taken yet, as far as it knows.
