@@ -33,7 +33,7 @@ const (
 // Options of a Service. The zero value is for production.
 type Options struct {
 	AttemptPatience   time.Duration    // when a pending action attempt is given up; 0: 10 min
-	ConfirmTimeout    time.Duration    // when an accepted write counts as come to nothing; 0: 60 s
+	ConfirmTimeout    time.Duration    // when an accepted write counts as come to nothing, which is to be well after ListLag; 0: 60 s
 	ListLag           time.Duration    // how long a device's list may lag behind what it has confirmed; 0: 10 s
 	EmptyDoubt        time.Duration    // how long a device's list that is empty all of a sudden is not believed; 0: 15 s
 	AttemptEvery      time.Duration    // how often a request that waits for an attempt looks whether another instance has ended it; 0: 1 s

@@ -249,9 +249,20 @@ func (b *business) goesOn(before *business, code string) {
 // late is a code that is made after the dump.
 var late = kept{8, 0, 0}
 
-// comesLate makes a code that a dump of before does not have.
+// comesLate puts a code on its lock that a dump of before does not have, however long the line of others is.
 func (b *business) comesLate() {
-	b.ask("/access_codes/create", map[string]any{"device_id": b.devices[0], "name": "Late", "code": late.pin(), "sync": true}, func(string) {})
+	b.Helper()
+	var id string
+	b.ask("/access_codes/create", map[string]any{"device_id": b.devices[0], "name": "Late", "code": late.pin()}, func(made string) { id = made })
+	b.until("the late code is on its lock", func() bool {
+		var made struct {
+			Code struct {
+				Status string `json:"status"`
+			} `json:"access_code"`
+		}
+		b.post(b.url, "/access_codes/get", fmt.Sprintf(`{"access_code_id":%q}`, id), &made)
+		return made.Code.Status == "set"
+	})
 }
 
 // stopAtEnd stops a server, or a cloud, when the test ends.

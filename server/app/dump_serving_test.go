@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
@@ -63,12 +64,13 @@ func TestADumpThatIsMadeWhileTheServerServesIsRestored(t *testing.T) {
 }
 
 // serveAgain starts a server on the database that was restored, with the same key and the same locks, which have gone on meanwhile.
+// What was sent when the dump was made is waited for as long as it may take to show: that is short here.
 func (b *business) serveAgain() {
 	b.Helper()
 	a, err := app.Start(b.Context(), app.Config{
 		Database: app.Database{DatabaseURL: b.dsn, DataDir: b.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(b.master), MaxConns: 10},
 		Listen:   "127.0.0.1:0", Sandboxing: app.Sandboxing{URL: b.cloud, Speed: 50},
-		Work:     work.Options{Workers: 20, Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second},
+		Work: work.Options{Workers: 20, Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second}, Access: access.Options{ConfirmTimeout: 5 * time.Second, ListLag: time.Second},
 		Webhooks: webhooks.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		Log:      slog.New(slog.DiscardHandler),
 	})
