@@ -3,6 +3,8 @@ package access
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -54,8 +56,19 @@ func (t *deviceTx) lookForPool(ctx context.Context) (w DeviceWork, err error) {
 			w.Codes = append(w.Codes, one)
 		}
 	}
-	w.ReadNeeded = len(w.Codes) > 0 && t.d.ReadNeeded
+	w.ThereOnly = len(t.inPool()) == 0
+	w.ReadNeeded = t.d.ReadNeeded && (w.ThereOnly || len(w.Codes) > 0)
 	return w, nil
+}
+
+// RecordThere notes that the account has a device of which nothing else was asked; seq is that of the work it was asked for.
+func (s *Service) RecordThere(ctx context.Context, h Holder, device uuid.UUID, seq int64) error {
+	return s.onDevice(ctx, h, device, "record that it is there", func(t *deviceTx) error {
+		if t.d.IsManaged {
+			return nil
+		}
+		return t.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: t.d.RereadAt, EmptiedAt: t.d.EmptiedAt})
+	})
 }
 
 // poolOnly is RecordRead for a device that is not managed: it finds out which codes of its pool have left it.

@@ -104,6 +104,11 @@ func (t *deviceTx) deviceGone(ctx context.Context) error {
 		}
 	}
 	for _, c := range append([]*store.AccessCode(nil), t.codes...) {
+		if ends(*c) && !c.EndsAt.After(t.now) { // it may come back with it
+			if err := t.expire(ctx, c); err != nil {
+				return err
+			}
+		}
 		stays := c.InPool || c.RemovingSince == nil || returns && (c.VendorRef != nil || c.WriteGen > 0)
 		if !c.IsManaged || !stays { // a code of the pool is known again, wherever it shows
 			if err := t.gone(ctx, c); err != nil {
@@ -118,6 +123,19 @@ func (t *deviceTx) deviceGone(ctx context.Context) error {
 	}
 	return t.end(ctx, all, Failed, "device_removed", message)
 }
+
+// nextEnd is when the next of the codes ends that stay of a device that was removed.
+func (t *deviceTx) nextEnd() (next *time.Time) {
+	for _, c := range t.codes {
+		if ends(*c) {
+			next = earlier(next, *c.EndsAt)
+		}
+	}
+	return next
+}
+
+// ends says whether a code has a time to be taken away at.
+func ends(c store.AccessCode) bool { return c.IsManaged && c.RemovingSince == nil && c.EndsAt != nil }
 
 // leftForGood says whether what its vendor lists from now on is another device (GiveUpDeviceRef, ForgetDevice).
 func leftForGood(d store.Device) bool {

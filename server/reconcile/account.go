@@ -44,7 +44,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 	devices, err := a.Devices(held)
 	switch e := adapter.AsError(err); {
 	case err == nil:
-		r.down.Delete(id)
+		r.down.over(id)
 		found := make([]access.FoundDevice, len(devices))
 		for i, d := range devices {
 			found[i] = describe(d, account.Adapter == access.SandboxAdapter)
@@ -63,8 +63,7 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 		}
 		r.opt.Log.Warn("the vendor refuses the account's credentials", "account", id)
 	case e.Class == adapter.GatewayDown && account.Adapter != access.SandboxAdapter: // what is simulated is down only while we stop
-		since, again := r.down.LoadOrStore(id, time.Now())
-		if down := time.Since(since.(time.Time)); !again || down < r.opt.DownAfter { // it may be restarting
+		if down := r.down.lasts(id, time.Now(), r.opt.DownAfter+2*r.opt.AccountEvery); down < r.opt.DownAfter { // it may be restarting
 			return r.opt.DownAfter - down, r.access.ScheduleAccount(ctx, id, account.Seq, r.opt.DownAfter-down)
 		}
 		r.opt.Log.Warn("the account's gateway cannot be reached; it is tried further", "account", id, "error", err)

@@ -33,7 +33,7 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 		return 0, err
 	}
 	if w.Device.Removed {
-		return 0, r.access.ScheduleDevice(ctx, id, w.Seq, nil)
+		return r.again(ctx, w)
 	}
 	if idle(w) && w.Bolt == nil && w.AutoLock == nil && !w.Doubted && len(w.Issues) == 0 {
 		return r.again(ctx, w)
@@ -64,6 +64,12 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 		if w.Seq = seq; idle(w) {
 			return r.left(ctx, w)
 		}
+	}
+	if w.ThereOnly {
+		if err := p.there(ctx, w.Seq); err != nil {
+			return p.unreachable(ctx, w, err)
+		}
+		return r.left(ctx, w)
 	}
 	// No write before a good read: what is on the device decides what is to be written.
 	if err := p.read(ctx, w.Seq); err != nil {
@@ -166,6 +172,15 @@ func (r *Reconciler) again(ctx context.Context, w access.DeviceWork) (time.Durat
 		return 0, nil
 	}
 	return max(w.Due.Sub(r.access.Now()), time.Millisecond), nil
+}
+
+// there asks whether the account has the device.
+func (p *pass) there(ctx context.Context, seq int64) error {
+	p.unread = true
+	if _, err := p.adapter.Device(ctx, p.ref); err != nil {
+		return err
+	}
+	return p.access.RecordThere(ctx, p.lease, p.device.ID, seq)
 }
 
 // read takes in what is on the device.

@@ -50,7 +50,7 @@ type Reconciler struct {
 	adapters *Adapters
 	opt      Options
 	written  sync.Map // when a device that needs a pause between writes was last written to
-	down     sync.Map // since when gateways cannot be reached, by their account
+	down     outages
 }
 
 // New makes a Reconciler; adapters reaches the vendors.
