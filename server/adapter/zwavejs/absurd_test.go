@@ -86,7 +86,7 @@ func TestGatewayThatTellsAbsurdities(t *testing.T) {
 // told is an adapter without a connection, and a session that no gateway has the other end of.
 func told(t *testing.T) (*Adapter, *session) {
 	t.Helper()
-	a := &Adapter{log: slog.New(slog.DiscardHandler), hints: adapter.NewHints(), done: make(chan struct{}), tried: make(chan struct{}), nodes: map[int]*node{}, unknown: map[int]bool{}}
+	a := &Adapter{log: slog.New(slog.DiscardHandler), hints: adapter.NewHints(), done: make(chan struct{}), tried: make(chan struct{}), nodes: map[int]*node{}, others: map[int]adapter.DeviceRef{}}
 	t.Cleanup(a.hints.Close)
 	return a, &session{home: 1, schema: mostSchema, pending: map[string]*call{}}
 }

@@ -50,7 +50,7 @@ func (a *Adapter) removed(id int) {
 	a.mu.Lock()
 	n := a.nodes[id]
 	delete(a.nodes, id)
-	delete(a.unknown, id)
+	delete(a.others, id)
 	a.mu.Unlock()
 	if n != nil {
 		a.gone(n)
@@ -67,12 +67,22 @@ func (a *Adapter) listed(s *session, w *wireNode) {
 	a.mu.Lock()
 	was := a.nodes[w.NodeID]
 	n := a.take(s, was, w)
-	a.mu.Unlock()
+	is := a.others[w.NodeID]
 	if n != nil {
-		if was != nil && was.ref != n.ref {
-			a.gone(was)
-		}
+		is = n.ref
+	}
+	other := was != nil && is != "" && is != was.ref
+	if other && n == nil {
+		delete(a.nodes, w.NodeID)
+	}
+	a.mu.Unlock()
+	if other {
+		a.gone(was)
+	}
+	if n != nil || other {
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
+	}
+	if n != nil {
 		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
 	}
 }

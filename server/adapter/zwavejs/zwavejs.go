@@ -42,7 +42,8 @@ type Adapter struct {
 	failed  error         // why the last try to connect failed; nil while it is not over
 	tried   chan struct{} // closed when it is over
 	nodes   map[int]*node // of the network with the session's home identifier
-	unknown map[int]bool  // nodes of which the gateway has yet to find out what they are
+
+	others map[int]adapter.DeviceRef // nodes that show no lock, as they are called if they are one; empty: the gateway has yet to find out what they are
 }
 
 var (
@@ -163,7 +164,7 @@ func (a *Adapter) serve(ctx context.Context) error {
 func (a *Adapter) up(s *session, nodes []*wireNode) {
 	a.mu.Lock()
 	known := a.nodes
-	a.nodes, a.unknown = map[int]*node{}, map[int]bool{}
+	a.nodes, a.others = map[int]*node{}, map[int]adapter.DeviceRef{}
 	hints := []adapter.Event{{Kind: adapter.Resync}}
 	for _, w := range nodes {
 		if n := a.take(s, known[w.NodeID], w); n != nil {
@@ -185,15 +186,21 @@ func (a *Adapter) take(s *session, known *node, w *wireNode) *node {
 	case w.NodeID < 1 || w.NodeID > mostNode:
 		return nil
 	case len(a.nodes) >= mostLocks && a.nodes[w.NodeID] == nil:
-		a.unknown[w.NodeID] = true // it may be a lock that is known
+		a.others[w.NodeID] = "" // it may be a lock that is known
 		return nil
 	}
-	n := a.node(s, known, w)
-	a.unknown[w.NodeID] = n == nil && w.unknown()
-	if n != nil {
-		n.codes.doubtAll()
-		a.nodes[w.NodeID] = n
+	other := w.ref(s)
+	if w.unknown() {
+		other = ""
 	}
+	n := a.node(s, known, w)
+	if n == nil {
+		a.others[w.NodeID] = other
+		return nil
+	}
+	delete(a.others, w.NodeID)
+	n.codes.doubtAll()
+	a.nodes[w.NodeID] = n
 	return n
 }
 
