@@ -11,7 +11,8 @@
 //     read. A lock that does not tell what is done at its keypad is read in full whenever it is asked.
 //   - A write counts once the lock has shown it. Locks refuse a PIN that they have already with nothing but
 //     a notification, which may follow the answer: it is waited for.
-//   - A lock that shows stars instead of PINs has hidden ones, for good.
+//   - A lock that shows stars instead of PINs has hidden ones, for good. A slot with another PIN is cleared before it is
+//     written, because a lock that refuses the new one looks like one that took it.
 //   - Of users with names, those who have no PIN, and cards and fingerprints, are nobody's here. A user for a new code is
 //     added, which the lock refuses where there is one, and is only removed once the lock has shown that it has nothing else.
 //   - What a lock with such users has not answered is asked again, and never taken for nothing.
