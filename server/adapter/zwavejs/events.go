@@ -129,7 +129,7 @@ func (a *Adapter) valueTold(n *node, v wireValue) {
 	news := ok && n.codes.hear(c)
 	was := n.locked
 	status := n.note(v)
-	if was != nil && *was != *n.locked {
+	if was != nil && n.locked != nil && *was != *n.locked {
 		a.movedSilently(n, *n.locked)
 	}
 	a.mu.Unlock()
@@ -142,12 +142,19 @@ func (a *Adapter) valueTold(n *node, v wireValue) {
 			a.troubleTold(n, state)
 		}
 	}
-	if status || a.lengthTold(n, v) {
+	length := a.lengthTold(n, v)
+	if status || length {
 		a.hints.Send(adapter.Event{Kind: adapter.StatusChanged, Device: n.ref})
+	}
+	if length { // some locks delete all codes with it, and do not say so
+		a.mu.Lock()
+		n.codes.doubtAll()
+		a.mu.Unlock()
+		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
 	}
 }
 
-// lengthTold takes in a new length of the lock's PINs; the value is told without its label.
+// lengthTold takes in another length of the lock's PINs; the value is told without its label.
 func (a *Adapter) lengthTold(n *node, v wireValue) bool {
 	was := n.traits.Load()
 	var length int

@@ -9,6 +9,7 @@ import (
 
 const (
 	modeSecured   = 255
+	modeUnknown   = 254
 	modeUnsecured = 0
 )
 

@@ -31,7 +31,7 @@ type node struct {
 // traits are what a lock is. They are replaced, never changed.
 type traits struct {
 	name, maker, model       string
-	ready                    bool // what is known of it can be relied on, and it is the lock that it was
+	ready                    bool        // what is known of it can be relied on, and it is the lock that it was
 	commandClasses           map[int]int // of endpoint 0, with their versions
 	slots, shortest, longest int         // for codes, of digits
 	length                   int         // the one that all PINs of the lock must have; 0: any
@@ -136,8 +136,12 @@ func (n *node) note(v wireValue) bool {
 		return false
 	}
 	switch {
-	case v.CC == ccDoorLock && v.Property == "currentMode": // 255 is secured, others are open in some way
-		locked := number == 255
+	case v.CC == ccDoorLock && v.Property == "currentMode" && number == modeUnknown:
+		changed := n.locked != nil
+		n.locked = nil
+		return changed
+	case v.CC == ccDoorLock && v.Property == "currentMode": // others than secured are open in some way
+		locked := number == modeSecured
 		changed := n.locked == nil || *n.locked != locked
 		n.locked = &locked
 		return changed

@@ -185,7 +185,6 @@ func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key 
 	a.mu.Unlock()
 	defer func() {
 		a.mu.Lock()
-		delete(n.codes.pending, slot)
 		n.codes.written(slot)
 		a.mu.Unlock()
 	}()
@@ -286,6 +285,14 @@ func (a *Adapter) clear(ctx context.Context, s *session, n *node, slot int) erro
 
 // empty takes away what is in a slot, and has the lock show that.
 func (a *Adapter) empty(ctx context.Context, s *session, n *node, slot int, e entry) (err error) {
+	a.mu.Lock()
+	n.codes.clear(slot)
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		n.codes.written(slot)
+		a.mu.Unlock()
+	}()
 	if n.named() {
 		err = a.removeCredential(ctx, s, n, slot, e)
 	} else {
