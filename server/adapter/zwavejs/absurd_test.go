@@ -49,6 +49,7 @@ func TestGatewayThatTellsAbsurdities(t *testing.T) {
 		"a jam":                   node + `"value updated","args":{"commandClass":113,"endpoint":0,"property":"Access Control","propertyKey":"Lock state","newValue":11}}}`,
 		"a duplicate":             node + `"notification","args":{"type":6,"event":15,"parameters":{"userId":3}}}}`,
 		"somebody at the keypad":  node + `"notification","args":{"type":6,"event":6,"parameters":{"userId":1}}}}`,
+		"somebody with a card":    node + `"notification","args":{"type":6,"event":36,"parameters":{"type":"Buffer","data":[0,1,1,3,0,1]}}}}`,
 		"a code that was removed": node + `"notification","args":{"type":6,"event":13,"parameters":{"userId":1}}}}`,
 		"all codes were removed":  node + `"notification","args":{"type":6,"event":12}}}`,
 		"a credential":            node + `"credential added","args":{"userId":1,"credentialType":1,"credentialSlot":1,"data":"864209"}}}`,

@@ -7,14 +7,17 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Events of the notification type Access Control (6), from the Z-Wave notification registry.
+// Events of the notification type Access Control (6), from the Z-Wave notification registry (@zwave-js/core,
+// registries/Notifications.js).
 const (
 	accessControl = 6
 
 	manualLock, manualUnlock = 1, 2
 	remoteLock, remoteUnlock = 3, 4
 	keypadLock, keypadUnlock = 5, 6
-	autoLock                 = 9
+	notLockedByHand          = 7 // "not fully locked operation"
+	notLockedByRF            = 8
+	autoLock, notAutoLocked  = 9, 10
 	lockJammed               = 11
 	allCodesDeleted          = 12
 	codeDeleted, codeAdded   = 13, 14
@@ -22,6 +25,12 @@ const (
 	keypadOff, tooManyTries  = 16, 19 // "Keypad temporary disabled", "Manual code exceeds code limit"
 	badRemoteUnlock          = 20     // "Unlock by RF with invalid user code"
 	badRemoteLock            = 21
+
+	codeLock, codeUnlock             = 33, 34 // "with User Code"
+	credentialLock, credentialUnlock = 35, 36
+	deniedDisabled, deniedNotNow     = 47, 48 // "Valid credential access denied": its user is disabled, its schedule inactive
+	deniedNotEnough                  = 49     // there are to be more credentials
+	deniedUnknown                    = 50     // "Invalid credential used"
 )
 
 // event takes in what the gateway tells, in order. What is nothing to us falls through.
@@ -139,7 +148,7 @@ func (a *Adapter) valueTold(n *node, v wireValue) {
 	if v.CC == ccNotification && v.Property == "Access Control" { // what lasts is told as a value: Lock state, Keypad state
 		var state int
 		if json.Unmarshal(v.NewValue, &state) == nil {
-			a.troubleTold(n, state)
+			a.troubleTold(n, notification{Event: state})
 		}
 	}
 	length := a.lengthTold(n, v)
@@ -247,9 +256,10 @@ type notification struct {
 func (t notification) slot() int {
 	var parameters struct {
 		UserID int `json:"userId"`
+		Named  int `json:"user ID"` // of codeLock and codeUnlock
 	}
 	_ = json.Unmarshal(t.Parameters, &parameters) // they are of other shapes, too
-	return max(parameters.UserID, 0)
+	return max(parameters.UserID, parameters.Named, 0)
 }
 
 func (a *Adapter) notificationTold(n *node, e *wireEvent) {
@@ -262,7 +272,7 @@ func (a *Adapter) notificationTold(n *node, e *wireEvent) {
 		a.moveTold(n, t)
 		return
 	}
-	a.troubleTold(n, t.Event)
+	a.troubleTold(n, t)
 	switch t.Event {
 	case allCodesDeleted, codeDeleted, codeAdded:
 		if t.Event == allCodesDeleted || n.named() { // a user's number need not be its code's
@@ -287,11 +297,14 @@ func (a *Adapter) notificationTold(n *node, e *wireEvent) {
 }
 
 // troubleTold takes in that a lock could not be moved, or has not let somebody in.
-func (a *Adapter) troubleTold(n *node, event int) {
-	switch event {
+func (a *Adapter) troubleTold(n *node, t notification) {
+	switch t.Event {
 	case lockJammed:
-		a.jamTold(n)
-	case keypadOff, tooManyTries, badRemoteUnlock, badRemoteLock:
-		a.hints.Send(adapter.Event{Kind: adapter.AccessDenied, Device: n.ref, Operation: adapter.Operation{At: time.Now()}})
+		a.jamTold(n, false)
+	case notLockedByHand, notLockedByRF, notAutoLocked:
+		a.jamTold(n, true)
+	case keypadOff, tooManyTries, badRemoteUnlock, badRemoteLock, deniedDisabled, deniedNotNow, deniedNotEnough, deniedUnknown:
+		_, code := t.used()
+		a.hints.Send(adapter.Event{Kind: adapter.AccessDenied, Device: n.ref, Code: code, Operation: adapter.Operation{At: time.Now()}})
 	}
 }

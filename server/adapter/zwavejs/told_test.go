@@ -108,3 +108,52 @@ func TestNotificationWithoutAUserDuringAWriteChangesNoOtherCode(t *testing.T) {
 		})
 	}
 }
+
+// As zwave-js passes the events of its registry (core, registries/Notifications.js) on: of "user ID", of what it cannot take for a
+// command class, and of a lock that names nobody.
+func TestWhatIsDoneWithUserCodesAndCredentialsIsTold(t *testing.T) {
+	t.Parallel()
+	const nobody = `{}`
+	used := func(user, kind, slot int) string {
+		return fmt.Sprintf(`{"type":"Buffer","data":[0,%d,1,%d,0,%d]}`, user, kind, slot)
+	}
+	for name, test := range map[string]struct {
+		lock, parameters string
+		event            int
+		want             adapter.Event // its kind, code and operation; no kind: nothing is told
+	}{
+		"locked with a user code":           {plainLock, `{"user ID":3}`, 33, adapter.Event{Kind: adapter.LockOperated, Code: "3", Operation: adapter.Operation{Locked: true, Method: adapter.ByKeycode}}},
+		"unlocked with a user code":         {plainLock, `{"user ID":3}`, 34, adapter.Event{Kind: adapter.LockOperated, Code: "3", Operation: adapter.Operation{Method: adapter.ByKeycode}}},
+		"locked with a PIN":                 {namedLock, used(7, 1, 4), 35, adapter.Event{Kind: adapter.LockOperated, Code: "4", Operation: adapter.Operation{Locked: true, Method: adapter.ByKeycode}}},
+		"unlocked with a PIN":               {namedLock, used(7, 1, 4), 36, adapter.Event{Kind: adapter.LockOperated, Code: "4", Operation: adapter.Operation{Method: adapter.ByKeycode}}},
+		"unlocked with a card":              {namedLock, used(7, 3, 4), 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByCard}}},
+		"unlocked with a finger":            {namedLock, used(7, 9, 4), 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
+		"unlocked with a card and a PIN":    {namedLock, `{"type":"Buffer","data":[0,7,2,3,0,9,1,0,4]}`, 36, adapter.Event{Kind: adapter.LockOperated, Code: "4", Operation: adapter.Operation{Method: adapter.ByKeycode}}},
+		"unlocked with what is not said":    {namedLock, nobody, 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
+		"unlocked with what is cut off":     {namedLock, `{"type":"Buffer","data":[0,7,3,1,0]}`, 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByUnknown}}},
+		"unlocked with no slot":             {namedLock, used(7, 1, 0), 36, adapter.Event{Kind: adapter.LockOperated, Operation: adapter.Operation{Method: adapter.ByKeycode}}},
+		"denied, the user is disabled":      {namedLock, used(7, 1, 4), 47, adapter.Event{Kind: adapter.AccessDenied, Code: "4"}},
+		"denied, it is not the time":        {namedLock, used(7, 3, 4), 48, adapter.Event{Kind: adapter.AccessDenied}},
+		"denied, it is not enough":          {namedLock, used(7, 1, 4), 49, adapter.Event{Kind: adapter.AccessDenied, Code: "4"}},
+		"denied, the credential is unknown": {namedLock, `null`, 50, adapter.Event{Kind: adapter.AccessDenied}},
+		"not fully locked by hand":          {plainLock, nobody, 7, adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
+		"not fully locked from afar":        {plainLock, nobody, 8, adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
+		"not fully locked by itself":        {plainLock, nobody, 10, adapter.Event{Kind: adapter.Jammed, Operation: adapter.Operation{Locked: true}}},
+		"a code that is none":               {plainLock, nobody, 32, adapter.Event{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, s, _ := knows(t, test.lock)
+			a.hear(s, fmt.Sprintf(noticeOf2, test.event, test.parameters))
+			var got adapter.Event
+			for _, e := range a.hinted() {
+				if e.Kind != adapter.StatusChanged { // the bolt is elsewhere
+					got = adapter.Event{Kind: e.Kind, Code: e.Code, Operation: adapter.Operation{Locked: e.Operation.Locked, Method: e.Operation.Method}}
+				}
+			}
+			if got != test.want {
+				t.Errorf("told %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
