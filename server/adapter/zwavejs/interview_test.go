@@ -65,6 +65,9 @@ func TestLockThatIsNotInterviewedTakesCodesAsBefore(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+				if pings := s.count("node.ping"); (pings > 0) != (test.class == adapter.Offline) {
+					t.Errorf("it was asked %d times whether it is there", pings)
+				}
 				s.interview(t, "")
 				until(t, "it is as before", func() bool {
 					codes, err := s.adapter.Codes(t.Context(), s.device, true)

@@ -16,6 +16,7 @@
 //   - Of users with names, those who have no PIN, and cards and fingerprints, are nobody's here. A user for a new code is
 //     added, which the lock refuses where there is one, and is only removed once the lock has shown that it has nothing else.
 //   - What a lock with such users has not answered is asked again, and never taken for nothing.
+//   - A lock that the gateway has not reached since it started, or has not interviewed in full, is what it was, and waits.
 //   - The identifier of an excluded node is given again, to another lock: whoever had it has left for good. Where
 //     nobody has listened, a node that is no longer there tells, and a serial number that is another one; a lock of
 //     the same model without a serial number cannot be told apart then.
