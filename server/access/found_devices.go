@@ -21,6 +21,7 @@ type FoundDevice struct {
 	HubDisconnected                                              bool      // it is its hub that makes it offline
 	SubscriptionMissing                                          bool      // its vendor puts no codes on it until it is paid for that
 	Capabilities                                                 Capabilities
+	CapabilitiesUnknown                                          bool // what it can do is not known yet: what it could before it still can
 }
 
 // RecordDevices takes in the complete list of an account's devices: new ones are added, known ones brought
@@ -166,6 +167,9 @@ func (s *Service) deviceRow(a store.ConnectedAccount, f FoundDevice) store.Inser
 func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device, f FoundDevice) error {
 	if f.SerialNumber == "" { // it has not told yet
 		f.SerialNumber = r.SerialNumber
+	}
+	if f.CapabilitiesUnknown {
+		f.Capabilities = foundCapabilities(r)
 	}
 	same := r.RemovedAt == nil && r.Online == f.Online && r.Name == f.Name && r.DeviceType == f.Type && r.Provider == f.Provider &&
 		r.Manufacturer == f.Manufacturer && r.Model == f.Model && r.SerialNumber == f.SerialNumber && reflect.DeepEqual(r.Locked, f.Locked) &&

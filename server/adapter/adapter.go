@@ -142,6 +142,7 @@ type Device struct {
 	Locked       *bool    // nil where unknown
 	BatteryLevel *float64 // 0 to 1, nil where unknown
 	Caps         Caps
+	CapsUnknown  bool // Caps does not say yet what codes it takes: what was known of that before still holds
 
 	AutoLock            *AutoLock // nil where unknown
 	HubOffline          bool      // it cannot be reached because its hub cannot

@@ -1,6 +1,9 @@
 package adapter
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // hintsKept is how many hints wait for their reader.
 const hintsKept = 256
@@ -24,7 +27,8 @@ func (e Event) history() bool {
 }
 
 // Send offers the hint and says whether anybody may still read it. Where there is no room, one Resync takes
-// the place of all that wait, except of those that no look would find out.
+// the place of all that wait, except of those that no look would find out. Of too many of these the oldest give way, and
+// what was done at doors before devices that have left.
 func (h *Hints) Send(hint Event) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -38,7 +42,7 @@ func (h *Hints) Send(hint Event) bool {
 	}
 	var lasting []Event
 	keep := func(e Event) {
-		if e.history() && len(lasting) < hintsKept-1 {
+		if e.history() {
 			lasting = append(lasting, e)
 		}
 	}
@@ -51,6 +55,10 @@ func (h *Hints) Send(hint Event) bool {
 		}
 	}
 	keep(hint)
+	for len(lasting) >= hintsKept { // the Resync is to have a place
+		first := slices.IndexFunc(lasting, func(e Event) bool { return e.Kind != DeviceRemoved })
+		lasting = slices.Delete(lasting, max(first, 0), max(first, 0)+1)
+	}
 	for _, e := range append(lasting, Event{Kind: Resync}) {
 		h.out <- e
 	}

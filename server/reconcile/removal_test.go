@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -168,5 +169,26 @@ func TestRemovalIsNotForgottenWhileItsDeviceIsAway(t *testing.T) {
 				t.Error("it is still there")
 			}
 		})
+	}
+}
+
+// What is not known of a device for now, such as while its gateway starts, it still can.
+func TestDeviceOfWhichLittleIsKnownForNowIsWhatItWas(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	c := b.on("2580", "r1")
+	before, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+	b.must(err)
+	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{{Ref: before.Ref, Name: "Back door", Type: before.Type, Provider: before.Provider,
+		Online: true, Capabilities: access.Capabilities{Lock: true}, CapabilitiesUnknown: true}}))
+	b.look()
+	after, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+	b.must(err)
+	if after.Name != "Back door" || !reflect.DeepEqual(after.Capabilities, before.Capabilities) {
+		t.Errorf("it is %q and can %+v", after.Name, after.Capabilities)
+	}
+	b.create("1470")
+	if got := b.code(c.ID); len(got.Errors) != 0 {
+		t.Errorf("its code shows %v", got.Errors)
 	}
 }

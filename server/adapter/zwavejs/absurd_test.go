@@ -49,6 +49,7 @@ func TestGatewayThatTellsAbsurdities(t *testing.T) {
 		"a jam":                   node + `"value updated","args":{"commandClass":113,"endpoint":0,"property":"Access Control","propertyKey":"Lock state","newValue":11}}}`,
 		"a duplicate":             node + `"notification","args":{"type":6,"event":15,"parameters":{"userId":3}}}}`,
 		"somebody at the keypad":  node + `"notification","args":{"type":6,"event":6,"parameters":{"userId":1}}}}`,
+		"somebody with a card":    node + `"notification","args":{"type":6,"event":36,"parameters":{"type":"Buffer","data":[0,1,1,3,0,1]}}}}`,
 		"a code that was removed": node + `"notification","args":{"type":6,"event":13,"parameters":{"userId":1}}}}`,
 		"all codes were removed":  node + `"notification","args":{"type":6,"event":12}}}`,
 		"a credential":            node + `"credential added","args":{"userId":1,"credentialType":1,"credentialSlot":1,"data":"864209"}}}`,
@@ -86,7 +87,7 @@ func TestGatewayThatTellsAbsurdities(t *testing.T) {
 // told is an adapter without a connection, and a session that no gateway has the other end of.
 func told(t *testing.T) (*Adapter, *session) {
 	t.Helper()
-	a := &Adapter{log: slog.New(slog.DiscardHandler), hints: adapter.NewHints(), done: make(chan struct{}), tried: make(chan struct{}), nodes: map[int]*node{}, unknown: map[int]bool{}}
+	a := &Adapter{log: slog.New(slog.DiscardHandler), hints: adapter.NewHints(), done: make(chan struct{}), tried: make(chan struct{}), nodes: map[int]*node{}, others: map[int]adapter.DeviceRef{}}
 	t.Cleanup(a.hints.Close)
 	return a, &session{home: 1, schema: mostSchema, pending: map[string]*call{}}
 }

@@ -1,6 +1,7 @@
 package zwavejs
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -17,6 +18,9 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 		return adapter.Codes{}, err
 	}
 	if err := a.programmable(n); err != nil {
+		if fresh && adapter.ClassOf(err) == adapter.Offline { // it is interviewed once it is heard
+			err = cmp.Or(a.awake(ctx, s, n), err)
+		}
 		return adapter.Codes{}, err
 	}
 	if !fresh {
@@ -42,14 +46,16 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 
 // programmable fails where the lock has no codes, or nobody knows yet.
 func (a *Adapter) programmable(n *node) error {
-	d := a.device(n)
+	d, ready := a.device(n), n.traits.Load().ready
 	switch {
+	case !ready && !d.Online:
+		return adapter.Errorf(adapter.Offline, "the lock does not answer the gateway's radio, and its interview is not over")
+	case !ready:
+		return adapter.Errorf(adapter.Transient, "the gateway's interview of the lock is not over, or has not shown all of it: interview it again if that lasts")
 	case d.Caps.OnlineCodes:
 		return nil
-	case !d.Online:
-		return adapter.Errorf(adapter.Offline, "the lock does not answer the gateway's radio, and its interview is not over")
-	case !n.traits.Load().ready:
-		return adapter.Errorf(adapter.Transient, "the gateway's interview of the lock is not over")
+	case d.CapsUnknown:
+		return adapter.Errorf(adapter.Transient, "the gateway's interview has not found out how many codes the lock takes: interview it again if that lasts")
 	default:
 		return adapter.Errorf(adapter.NotSupported, "the lock takes no codes from afar")
 	}

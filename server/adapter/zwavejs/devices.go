@@ -90,13 +90,18 @@ func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*session,
 	return s, n, nil
 }
 
-// absent is the error about a lock that is not listed. A gateway knows all nodes of its network at once, but not
-// what they are: those that are not there were excluded. Those of another network may come back with it.
+// absent is the error about a lock that is not among them. A gateway knows all nodes of its network at once, but not
+// what they are: those that are not there were excluded, and so were those that are something else. What is the same
+// product shows less than it is, as it does where it was interviewed without its keys. Those of another network may
+// come back with it.
 func (a *Adapter) absent(s *session, device adapter.DeviceRef) *adapter.Error {
 	home, id, ok := whose(device)
+	other, listed := a.others[id]
 	switch {
-	case ok && home == s.home && a.unknown[id]:
+	case ok && home == s.home && listed && other == "":
 		return adapter.Errorf(adapter.Transient, "the gateway's interview of the lock is not over")
+	case ok && home == s.home && listed && other == device:
+		return adapter.Errorf(adapter.Transient, "the gateway shows no lock there for now: interview it again, or include it again with its security keys, if that lasts")
 	case ok && home == s.home:
 		return &adapter.Error{Class: adapter.NotFound, Message: "the lock was excluded from the gateway's network", Gone: true}
 	}

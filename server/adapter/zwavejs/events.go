@@ -7,14 +7,17 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// Events of the notification type Access Control (6), from the Z-Wave notification registry.
+// Events of the notification type Access Control (6), from the Z-Wave notification registry (@zwave-js/core,
+// registries/Notifications.js).
 const (
 	accessControl = 6
 
 	manualLock, manualUnlock = 1, 2
 	remoteLock, remoteUnlock = 3, 4
 	keypadLock, keypadUnlock = 5, 6
-	autoLock                 = 9
+	notLockedByHand          = 7 // "not fully locked operation"
+	notLockedByRF            = 8
+	autoLock, notAutoLocked  = 9, 10
 	lockJammed               = 11
 	allCodesDeleted          = 12
 	codeDeleted, codeAdded   = 13, 14
@@ -22,6 +25,12 @@ const (
 	keypadOff, tooManyTries  = 16, 19 // "Keypad temporary disabled", "Manual code exceeds code limit"
 	badRemoteUnlock          = 20     // "Unlock by RF with invalid user code"
 	badRemoteLock            = 21
+
+	codeLock, codeUnlock             = 33, 34 // "with User Code"
+	credentialLock, credentialUnlock = 35, 36
+	deniedDisabled, deniedNotNow     = 47, 48 // "Valid credential access denied": its user is disabled, its schedule inactive
+	deniedNotEnough                  = 49     // there are to be more credentials
+	deniedUnknown                    = 50     // "Invalid credential used"
 )
 
 // event takes in what the gateway tells, in order. What is nothing to us falls through.
@@ -50,7 +59,7 @@ func (a *Adapter) removed(id int) {
 	a.mu.Lock()
 	n := a.nodes[id]
 	delete(a.nodes, id)
-	delete(a.unknown, id)
+	delete(a.others, id)
 	a.mu.Unlock()
 	if n != nil {
 		a.gone(n)
@@ -67,12 +76,22 @@ func (a *Adapter) listed(s *session, w *wireNode) {
 	a.mu.Lock()
 	was := a.nodes[w.NodeID]
 	n := a.take(s, was, w)
-	a.mu.Unlock()
+	is := a.others[w.NodeID]
 	if n != nil {
-		if was != nil && was.ref != n.ref {
-			a.gone(was)
-		}
+		is = n.ref
+	}
+	other := was != nil && is != "" && is != was.ref
+	if other && n == nil {
+		delete(a.nodes, w.NodeID)
+	}
+	a.mu.Unlock()
+	if other {
+		a.gone(was)
+	}
+	if n != nil || other {
 		a.hints.Send(adapter.Event{Kind: adapter.DeviceListed})
+	}
+	if n != nil {
 		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
 	}
 }
@@ -119,7 +138,7 @@ func (a *Adapter) valueTold(n *node, v wireValue) {
 	news := ok && n.codes.hear(c)
 	was := n.locked
 	status := n.note(v)
-	if was != nil && *was != *n.locked {
+	if was != nil && n.locked != nil && *was != *n.locked {
 		a.movedSilently(n, *n.locked)
 	}
 	a.mu.Unlock()
@@ -129,15 +148,22 @@ func (a *Adapter) valueTold(n *node, v wireValue) {
 	if v.CC == ccNotification && v.Property == "Access Control" { // what lasts is told as a value: Lock state, Keypad state
 		var state int
 		if json.Unmarshal(v.NewValue, &state) == nil {
-			a.troubleTold(n, state)
+			a.troubleTold(n, notification{Event: state})
 		}
 	}
-	if status || a.lengthTold(n, v) {
+	length := a.lengthTold(n, v)
+	if status || length {
 		a.hints.Send(adapter.Event{Kind: adapter.StatusChanged, Device: n.ref})
+	}
+	if length { // some locks delete all codes with it, and do not say so
+		a.mu.Lock()
+		n.codes.doubtAll()
+		a.mu.Unlock()
+		a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
 	}
 }
 
-// lengthTold takes in a new length of the lock's PINs; the value is told without its label.
+// lengthTold takes in another length of the lock's PINs; the value is told without its label.
 func (a *Adapter) lengthTold(n *node, v wireValue) bool {
 	was := n.traits.Load()
 	var length int
@@ -230,9 +256,10 @@ type notification struct {
 func (t notification) slot() int {
 	var parameters struct {
 		UserID int `json:"userId"`
+		Named  int `json:"user ID"` // of codeLock and codeUnlock
 	}
 	_ = json.Unmarshal(t.Parameters, &parameters) // they are of other shapes, too
-	return max(parameters.UserID, 0)
+	return max(parameters.UserID, parameters.Named, 0)
 }
 
 func (a *Adapter) notificationTold(n *node, e *wireEvent) {
@@ -245,7 +272,7 @@ func (a *Adapter) notificationTold(n *node, e *wireEvent) {
 		a.moveTold(n, t)
 		return
 	}
-	a.troubleTold(n, t.Event)
+	a.troubleTold(n, t)
 	switch t.Event {
 	case allCodesDeleted, codeDeleted, codeAdded:
 		if t.Event == allCodesDeleted || n.named() { // a user's number need not be its code's
@@ -270,11 +297,14 @@ func (a *Adapter) notificationTold(n *node, e *wireEvent) {
 }
 
 // troubleTold takes in that a lock could not be moved, or has not let somebody in.
-func (a *Adapter) troubleTold(n *node, event int) {
-	switch event {
+func (a *Adapter) troubleTold(n *node, t notification) {
+	switch t.Event {
 	case lockJammed:
-		a.jamTold(n)
-	case keypadOff, tooManyTries, badRemoteUnlock, badRemoteLock:
-		a.hints.Send(adapter.Event{Kind: adapter.AccessDenied, Device: n.ref, Operation: adapter.Operation{At: time.Now()}})
+		a.jamTold(n, false)
+	case notLockedByHand, notLockedByRF, notAutoLocked:
+		a.jamTold(n, true)
+	case keypadOff, tooManyTries, badRemoteUnlock, badRemoteLock, deniedDisabled, deniedNotNow, deniedNotEnough, deniedUnknown:
+		_, code := t.used()
+		a.hints.Send(adapter.Event{Kind: adapter.AccessDenied, Device: n.ref, Code: code, Operation: adapter.Operation{At: time.Now()}})
 	}
 }

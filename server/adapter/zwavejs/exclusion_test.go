@@ -78,19 +78,12 @@ func TestLockOfAnotherNetworkMayComeBack(t *testing.T) {
 func TestLockThatIsInterviewedAnewIsNotGone(t *testing.T) {
 	t.Parallel()
 	s := play(t, map[int]string{}, nil)
-	s.mu.Lock()
-	s.fresh = true
-	conn := s.conn
-	s.mu.Unlock()
-	_ = conn.CloseNow()
+	s.reconnect(t, `{"nodeId":2,"status":1,"ready":false,"endpoints":[{"index":0,"commandClasses":[]}],"values":[]}`)
 	until(t, "it is waited for", func() bool {
 		_, err := s.adapter.Device(t.Context(), s.device)
 		return err != nil && adapter.ClassOf(err) == adapter.Transient
 	})
-	s.mu.Lock()
-	s.fresh = false
-	s.mu.Unlock()
-	s.tell(`{"type":"event","event":{"source":"node","event":"ready","nodeId":2,"nodeState":` + s.node() + `}}`)
+	s.interview(t, "")
 	until(t, "it is there again", func() bool {
 		_, err := s.adapter.Device(t.Context(), s.device)
 		return err == nil

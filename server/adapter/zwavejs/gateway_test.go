@@ -25,10 +25,11 @@ type script struct {
 	mu      sync.Mutex
 	conn    *websocket.Conn
 	product int
-	fresh   bool           // the gateway has yet to interview it
+	shown   string         // how the gateway lists the node; empty: as a lock in good order
 	slots   map[int]string // what "get" answers of a slot; not in it: that it is empty
 	answer  func(c command) string
 	asked   []string
+	lists   int // how often the node was listed
 }
 
 // command is what the adapter sends.
@@ -129,6 +130,9 @@ func (s *script) reply(c command) {
 	case result != "":
 	case c.Name == "start_listening":
 		result = `{"state":{"nodes":[` + s.node() + `]}}`
+		s.mu.Lock()
+		s.lists++
+		s.mu.Unlock()
 	case c.Method == get:
 		s.mu.Lock()
 		result = s.slots[c.slot()]
@@ -169,8 +173,8 @@ func (s *script) tell(frame string) {
 func (s *script) node() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fresh {
-		return `{"nodeId":2,"status":1,"ready":false,"endpoints":[{"index":0,"commandClasses":[]}],"values":[]}`
+	if s.shown != "" {
+		return s.shown
 	}
 	var values []string
 	for slot := 1; slot <= 4; slot++ {
@@ -179,6 +183,32 @@ func (s *script) node() string {
 	return fmt.Sprintf(`{"nodeId":2,"status":4,"ready":true,"manufacturerId":%d,"productType":1,"productId":%d,"label":"YRD256","deviceConfig":{"manufacturer":"Yale"},`+
 		`"endpoints":[{"index":0,"commandClasses":[{"id":98,"version":4},{"id":99,"version":1},{"id":113,"version":8}]}],"values":[%s]}`,
 		manufacturer, s.product, strings.Join(values, ","))
+}
+
+// reconnect has the connection end, and the node be listed so from then on. The adapter is connected again when it returns.
+func (s *script) reconnect(t *testing.T, shown string) {
+	t.Helper()
+	s.mu.Lock()
+	s.shown = shown
+	conn, before := s.conn, s.lists
+	s.mu.Unlock()
+	_ = conn.CloseNow()
+	until(t, "it is connected again", func() bool {
+		s.mu.Lock()
+		again := s.lists > before
+		s.mu.Unlock()
+		_, err := s.adapter.Devices(t.Context())
+		return again && err == nil
+	})
+}
+
+// interview tells that the node was interviewed, and shows so.
+func (s *script) interview(t *testing.T, shown string) {
+	t.Helper()
+	s.mu.Lock()
+	s.shown = shown
+	s.mu.Unlock()
+	s.tell(`{"type":"event","event":{"source":"node","event":"ready","nodeId":2,"nodeState":` + s.node() + `}}`)
 }
 
 // count is how often a command was sent since the last look.

@@ -9,6 +9,7 @@ import (
 
 const (
 	modeSecured   = 255
+	modeUnknown   = 254
 	modeUnsecured = 0
 )
 
@@ -124,7 +125,7 @@ func (o *operation) notice(locked bool) {
 	o.noticed[locked] = time.Now()
 }
 
-// moves are the notifications of a moved bolt: where it is then, and what has moved it.
+// moves are the notifications of a moved bolt: where it is then, and what has moved it; empty: what they say was used.
 var moves = map[int]struct {
 	locked bool
 	method adapter.Method
@@ -133,6 +134,8 @@ var moves = map[int]struct {
 	remoteLock: {true, adapter.Remotely}, remoteUnlock: {false, adapter.Remotely},
 	keypadLock: {true, adapter.ByKeycode}, keypadUnlock: {false, adapter.ByKeycode},
 	autoLock: {true, adapter.ByItself},
+	codeLock: {true, adapter.ByKeycode}, codeUnlock: {false, adapter.ByKeycode},
+	credentialLock: {true, ""}, credentialUnlock: {false, ""},
 }
 
 // moveTold takes in a notification of a moved bolt, and of who has moved it.
@@ -146,6 +149,9 @@ func (a *Adapter) moveTold(n *node, t notification) {
 	e := adapter.Event{Kind: adapter.LockOperated, Device: n.ref, Operation: adapter.Operation{Locked: move.locked, Method: move.method, At: time.Now()}}
 	if slot := t.slot(); slot > 0 && move.method == adapter.ByKeycode {
 		e.Code = a.codeOf(n, slot)
+	}
+	if move.method == "" {
+		e.Operation.Method, e.Code = t.used()
 	}
 	a.hints.Send(e)
 	if changed {
@@ -168,12 +174,12 @@ func (a *Adapter) codeOf(n *node, user int) adapter.CodeRef {
 	return ""
 }
 
-// jamTold takes in that the bolt could not be moved.
-func (a *Adapter) jamTold(n *node) {
+// jamTold takes in that the bolt could not be moved, and whether it is told that it was to lock.
+func (a *Adapter) jamTold(n *node, locking bool) {
 	a.mu.Lock()
 	n.operated.jam = time.Now()
-	to := n.locked == nil || !*n.locked // whoever has tried wanted it elsewhere
-	if last := n.operated.to; n.operated.commanded(last) {
+	to := locking || n.locked == nil || !*n.locked // whoever has tried wanted it elsewhere
+	if last := n.operated.to; !locking && n.operated.commanded(last) {
 		to = last
 	}
 	a.mu.Unlock()

@@ -26,7 +26,7 @@ type memory struct {
 	others  map[int]bool      // User Credential: users that have no PIN, or something else besides; User Code: slots that are none
 	made    map[int]bool      // User Credential: users that were made from here, or may have been, and have shown no PIN yet
 	keys    map[string]put    // codes that were put from here, by their idempotency key
-	pending map[int]entry     // what is being written
+	pending map[int]entry     // what is being written; nothing: the slot is being cleared
 	writes  map[int]time.Time // when slots were last written from here
 	touched map[int]time.Time // when slots were last changed at the keypad since
 	reading map[int]bool      // slots that are being read; 0: all
@@ -141,14 +141,21 @@ func (m *memory) finish(slot int, complete bool) {
 
 // write notes what is about to be put into a slot, and by which key.
 func (m *memory) write(key string, slot int, e entry) {
-	if m.pending == nil {
-		m.pending, m.keys = map[int]entry{}, map[string]put{}
-	}
-	m.pending[slot] = e
+	m.start(slot, e)
 	m.forget(slot)
 	if key != "" {
 		m.keys[key] = put{slot, e.pin}
 	}
+}
+
+// clear notes that a slot is about to be cleared.
+func (m *memory) clear(slot int) { m.start(slot, entry{}) }
+
+func (m *memory) start(slot int, e entry) {
+	if m.pending == nil {
+		m.pending, m.keys = map[int]entry{}, map[string]put{}
+	}
+	m.pending[slot] = e
 }
 
 // forget drops the key of what a slot had.
@@ -236,18 +243,27 @@ func (m *memory) written(slot int) {
 	delete(m.touched, slot)
 }
 
-// touch notes that a slot (0: any of them) was changed at the lock's keypad.
+// echoes says whether what a lock tells of a slot may be of what is being written to it from here, or was just now.
+func (m *memory) echoes(slot int) bool {
+	_, writing := m.pending[slot]
+	return writing || time.Since(m.writes[slot]) < echoWithin
+}
+
+// touch notes that a slot was changed at the lock's keypad. 0: it is not known which; all are then, unless any is written to
+// from here: some locks tell of that without its slot.
 func (m *memory) touch(slot int) {
 	if slot == 0 {
 		m.doubtAll()
+		if len(m.pending) > 0 || slices.ContainsFunc(slices.Collect(maps.Keys(m.writes)), m.echoes) {
+			return
+		}
 		for slot := range m.slots {
 			m.touch(slot)
 		}
 		return
 	}
 	m.doubt(slot)
-	_, writing := m.pending[slot]
-	if writing || time.Since(m.writes[slot]) < echoWithin {
+	if m.echoes(slot) {
 		return
 	}
 	if m.touched == nil {

@@ -31,7 +31,7 @@ type node struct {
 // traits are what a lock is. They are replaced, never changed.
 type traits struct {
 	name, maker, model       string
-	ready                    bool
+	ready                    bool        // what is known of it can be relied on, and it is the lock that it was
 	commandClasses           map[int]int // of endpoint 0, with their versions
 	slots, shortest, longest int         // for codes, of digits
 	length                   int         // the one that all PINs of the lock must have; 0: any
@@ -42,8 +42,9 @@ type traits struct {
 }
 
 // node is the lock that w describes, nil when it is none that can be told apart yet. What was known of the same
-// piece of hardware is kept: a node identifier is given again after its node was excluded, so that what was
-// made and sold as something else is another device.
+// piece of hardware is kept, also where it shows no lock for now: an interview without the lock's keys shows little of it.
+// A node identifier is given again after its node was excluded, so that what was made and sold as something else is
+// another device.
 func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 	classes := map[int]int{}
 	for _, e := range w.Endpoints {
@@ -53,12 +54,13 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 			}
 		}
 	}
-	if _, lock := classes[ccDoorLock]; !lock || w.ManufacturerID == nil {
+	ref, n := w.ref(s), known
+	same := n != nil && n.ref == ref
+	_, lock := classes[ccDoorLock]
+	if ref == "" || !lock && !same {
 		return nil
 	}
-	ref := adapter.DeviceRef(fmt.Sprintf("%08x/%d/%04x-%04x-%04x", s.home, w.NodeID, *w.ManufacturerID, w.ProductType, w.ProductID)) // whose reads it
-	n := known
-	if n == nil || n.ref != ref {
+	if !same {
 		n = &node{id: w.NodeID, ref: ref, busy: make(chan struct{}, 1)}
 		n.codes.doubtAll()
 		if a.inMemory() < mostTold {
@@ -66,7 +68,7 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 		}
 	}
 	t := traits{maker: brief(cmp.Or(w.Manufacturer, w.DeviceConfig.Manufacturer), mostText), model: brief(cmp.Or(w.Label, w.DeviceConfig.Label), mostText),
-		ready: w.Ready, commandClasses: classes, shortest: 4, longest: 10}
+		ready: w.Ready && lock, commandClasses: classes, shortest: 4, longest: 10}
 	t.name = cmp.Or(brief(w.Name, mostText), strings.TrimSpace(t.maker+" "+t.model), fmt.Sprintf("Z-Wave lock %d", w.NodeID))
 	n.status = w.Status
 	for _, v := range w.Values {
@@ -79,8 +81,38 @@ func (a *Adapter) node(s *session, known *node, w *wireNode) *node {
 			}
 		}
 	}
+	if was := n.traits.Load(); was != nil {
+		t.keep(was)
+	}
 	n.traits.Store(&t)
 	return n
+}
+
+// ref is what a node is called if it is a lock; empty where the gateway does not know yet who has made it.
+func (w *wireNode) ref(s *session) adapter.DeviceRef {
+	if w.ManufacturerID == nil {
+		return ""
+	}
+	return adapter.DeviceRef(fmt.Sprintf("%08x/%d/%04x-%04x-%04x", s.home, w.NodeID, *w.ManufacturerID, w.ProductType, w.ProductID)) // whose reads it
+}
+
+// keep takes over what codes the same lock took before, where that is not told now: a gateway that has started tells nothing
+// of a lock until that has answered, and an interview leaves out what the lock did not answer.
+func (t *traits) keep(was *traits) {
+	if was.slots == 0 || t.ready && t.takesCodes() && t.slots > 0 {
+		return
+	}
+	if !t.ready || !t.takesCodes() {
+		t.ready, t.commandClasses, t.length, t.lengthProperty = false, was.commandClasses, was.length, was.lengthProperty
+	}
+	t.slots, t.shortest, t.longest, t.nameMax = was.slots, was.shortest, was.longest, was.nameMax
+}
+
+// takesCodes says whether the lock has one of the command classes for codes.
+func (t *traits) takesCodes() bool {
+	_, userCode := t.commandClasses[ccUserCode]
+	_, userCredential := t.commandClasses[ccUserCredential]
+	return userCode || userCredential
 }
 
 // inMemory counts the codes of all locks. The caller holds a.mu.
@@ -104,8 +136,12 @@ func (n *node) note(v wireValue) bool {
 		return false
 	}
 	switch {
-	case v.CC == ccDoorLock && v.Property == "currentMode": // 255 is secured, others are open in some way
-		locked := number == 255
+	case v.CC == ccDoorLock && v.Property == "currentMode" && number == modeUnknown:
+		changed := n.locked != nil
+		n.locked = nil
+		return changed
+	case v.CC == ccDoorLock && v.Property == "currentMode": // others than secured are open in some way
+		locked := number == modeSecured
 		changed := n.locked == nil || *n.locked != locked
 		n.locked = &locked
 		return changed
@@ -171,7 +207,8 @@ func (a *Adapter) device(n *node) adapter.Device {
 	d := adapter.Device{Ref: n.ref, Name: t.name, Type: "zwave_lock", Provider: "zwave_js", Manufacturer: t.maker, Model: t.model,
 		SerialNumber: t.serial, Online: status != nodeDead, Locked: locked, BatteryLevel: battery,
 		Caps: adapter.Caps{Lock: true, Unlock: true, Convert: adapter.ConvertNever, Confirm: adapter.ConfirmSync}}
-	if !t.ready || t.slots == 0 || !n.named() && !n.has(ccUserCode) {
+	if t.slots == 0 || !t.takesCodes() {
+		d.CapsUnknown = !t.ready || t.takesCodes()
 		return d
 	}
 	c := &d.Caps

@@ -20,6 +20,13 @@ func (r *refusal) tell(slot int) {
 	}
 }
 
+// refusedSince says whether the lock has told, since a time, that it has a PIN already.
+func (a *Adapter) refusedSince(n *node, since time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return n.refused.at.After(since)
+}
+
 // refusalWithin is how long after the answer to a write the lock may say that the PIN was a duplicate.
 const refusalWithin = 750 * time.Millisecond
 

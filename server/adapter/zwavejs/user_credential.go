@@ -43,8 +43,11 @@ func (a *Adapter) capabilities(ctx context.Context, s *session, n *node) error {
 	}
 	t := *was
 	pin := credentials.Capabilities.Types["1"]
-	t.asked, t.nameMax = true, min(max(users.Capabilities.MaxUserNameLength, 0), mostText/2)
-	t.slots, t.shortest, t.longest = min(pin.Slots, users.Capabilities.MaxUsers, mostSlots), pin.Shortest, pin.Longest
+	t.asked = true
+	if slots := min(pin.Slots, users.Capabilities.MaxUsers, mostSlots); slots > 0 { // otherwise the lock has not told the gateway
+		t.nameMax = min(max(users.Capabilities.MaxUserNameLength, 0), mostText/2)
+		t.slots, t.shortest, t.longest = slots, pin.Shortest, pin.Longest
+	}
 	n.traits.CompareAndSwap(was, &t) // otherwise it was interviewed again just now
 	return nil
 }

@@ -132,7 +132,8 @@ func (a *Adapter) place(ctx context.Context, s *session, n *node, spec adapter.C
 	return 0, e, false, adapter.Errorf(adapter.Full, "all %d slots of the lock are taken", slots)
 }
 
-// put brings a slot to what spec says.
+// put brings a slot to what spec says. One that hides its PIN is emptied first: a lock that refuses another goes on showing
+// the stars of the old one.
 func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec adapter.CodeSpec, found entry, occupied bool) error {
 	wanted := entry{pin: spec.PIN, user: slot, starts: spec.StartsAt, ends: spec.EndsAt}
 	if n.named() {
@@ -146,7 +147,16 @@ func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec a
 	mine := occupied && found.pin == "" && spec.Key != "" && ours == put{slot, spec.PIN} // hidden, and put from here
 	a.mu.Unlock()
 	if !occupied || found.disabled || !mine && found.pin != spec.PIN || found.name != wanted.name {
+		hidden := occupied && found.pin == "" && !n.named()
+		if hidden {
+			if err := a.empty(ctx, s, n, slot, found); err != nil {
+				return err
+			}
+		}
 		if err := a.write(ctx, s, n, slot, spec.Key, wanted, occupied); err != nil {
+			if hidden {
+				a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: n.ref, Code: codeRef(slot)})
+			}
 			return err
 		}
 		found = a.known(n, slot)
@@ -175,7 +185,6 @@ func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key 
 	a.mu.Unlock()
 	defer func() {
 		a.mu.Lock()
-		delete(n.codes.pending, slot)
 		n.codes.written(slot)
 		a.mu.Unlock()
 	}()
@@ -194,7 +203,7 @@ func (a *Adapter) write(ctx context.Context, s *session, n *node, slot int, key 
 	switch {
 	case err != nil:
 		return adapter.Errorf(adapter.Unconfirmed, "the lock was not heard to have the code: %s", adapter.AsError(err).Message)
-	case there && !refused && !e.disabled && e.shows(wanted.pin):
+	case there && !refused && !e.disabled && e.shows(wanted.pin) && (e.pin != "" || !a.refusedSince(n, began)):
 		return nil
 	}
 	a.mu.Lock()
@@ -271,6 +280,19 @@ func (a *Adapter) clear(ctx context.Context, s *session, n *node, slot int) erro
 		a.mu.Unlock()
 		return nil
 	}
+	return a.empty(ctx, s, n, slot, e)
+}
+
+// empty takes away what is in a slot, and has the lock show that.
+func (a *Adapter) empty(ctx context.Context, s *session, n *node, slot int, e entry) (err error) {
+	a.mu.Lock()
+	n.codes.clear(slot)
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		n.codes.written(slot)
+		a.mu.Unlock()
+	}()
 	if n.named() {
 		err = a.removeCredential(ctx, s, n, slot, e)
 	} else {
@@ -280,7 +302,7 @@ func (a *Adapter) clear(ctx context.Context, s *session, n *node, slot int) erro
 		a.inDoubt(n, slot)
 		return err
 	}
-	_, occupied, err = a.readSlot(ctx, s, n, slot)
+	_, occupied, err := a.readSlot(ctx, s, n, slot)
 	switch {
 	case err != nil:
 		return adapter.Errorf(adapter.Unconfirmed, "the lock was not heard to have removed the code: %s", adapter.AsError(err).Message)

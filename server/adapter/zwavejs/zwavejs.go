@@ -11,10 +11,12 @@
 //     read. A lock that does not tell what is done at its keypad is read in full whenever it is asked.
 //   - A write counts once the lock has shown it. Locks refuse a PIN that they have already with nothing but
 //     a notification, which may follow the answer: it is waited for.
-//   - A lock that shows stars instead of PINs has hidden ones, for good.
+//   - A lock that shows stars instead of PINs has hidden ones, for good. A slot with another PIN is cleared before it is
+//     written, because a lock that refuses the new one looks like one that took it.
 //   - Of users with names, those who have no PIN, and cards and fingerprints, are nobody's here. A user for a new code is
 //     added, which the lock refuses where there is one, and is only removed once the lock has shown that it has nothing else.
 //   - What a lock with such users has not answered is asked again, and never taken for nothing.
+//   - A lock that the gateway has not reached since it started, or has not interviewed in full, is what it was, and waits.
 //   - The identifier of an excluded node is given again, to another lock: whoever had it has left for good. Where
 //     nobody has listened, a node that is no longer there tells, and a serial number that is another one; a lock of
 //     the same model without a serial number cannot be told apart then.
@@ -42,7 +44,8 @@ type Adapter struct {
 	failed  error         // why the last try to connect failed; nil while it is not over
 	tried   chan struct{} // closed when it is over
 	nodes   map[int]*node // of the network with the session's home identifier
-	unknown map[int]bool  // nodes of which the gateway has yet to find out what they are
+
+	others map[int]adapter.DeviceRef // nodes that show no lock, as they are called if they are one; empty: the gateway has yet to find out what they are
 }
 
 var (
@@ -163,7 +166,7 @@ func (a *Adapter) serve(ctx context.Context) error {
 func (a *Adapter) up(s *session, nodes []*wireNode) {
 	a.mu.Lock()
 	known := a.nodes
-	a.nodes, a.unknown = map[int]*node{}, map[int]bool{}
+	a.nodes, a.others = map[int]*node{}, map[int]adapter.DeviceRef{}
 	hints := []adapter.Event{{Kind: adapter.Resync}}
 	for _, w := range nodes {
 		if n := a.take(s, known[w.NodeID], w); n != nil {
@@ -185,15 +188,21 @@ func (a *Adapter) take(s *session, known *node, w *wireNode) *node {
 	case w.NodeID < 1 || w.NodeID > mostNode:
 		return nil
 	case len(a.nodes) >= mostLocks && a.nodes[w.NodeID] == nil:
-		a.unknown[w.NodeID] = true // it may be a lock that is known
+		a.others[w.NodeID] = "" // it may be a lock that is known
 		return nil
 	}
-	n := a.node(s, known, w)
-	a.unknown[w.NodeID] = n == nil && w.unknown()
-	if n != nil {
-		n.codes.doubtAll()
-		a.nodes[w.NodeID] = n
+	other := w.ref(s)
+	if w.unknown() {
+		other = ""
 	}
+	n := a.node(s, known, w)
+	if n == nil {
+		a.others[w.NodeID] = other
+		return nil
+	}
+	delete(a.others, w.NodeID)
+	n.codes.doubtAll()
+	a.nodes[w.NodeID] = n
 	return n
 }
 

@@ -1,0 +1,112 @@
+package zwavejs_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+)
+
+// How a gateway lists the lock of the script when it does not know all of it. Not ready, it tells the command classes of its
+// cache, and no values (@zwave-js/server, state.js getNodeValues).
+const (
+	product   = `"manufacturerId":297,"productType":1,"productId":1536,"label":"YRD256","deviceConfig":{"manufacturer":"Yale"},`
+	lockClass = `"endpoints":[{"index":0,"commandClasses":[{"id":98,"version":4},{"id":99,"version":1},{"id":113,"version":8}]}],`
+
+	notYetHeard = `{"nodeId":2,"status":0,"ready":false,` + product + lockClass + `"values":[]}`
+	dead        = `{"nodeId":2,"status":3,"ready":false,` + product + lockClass + `"values":[]}`
+	uncounted   = `{"nodeId":2,"status":4,"ready":true,` + product + lockClass + `"values":[]}` // "Querying number of user codes timed out, skipping interview"
+	unsecured   = `{"nodeId":2,"status":4,"ready":true,` + product + `"endpoints":[{"index":0,"commandClasses":[{"id":114,"version":2},{"id":134,"version":2}]}],"values":[]}`
+	lamp        = `{"nodeId":2,"status":4,"ready":true,"manufacturerId":134,"productType":3,"productId":111,"endpoints":[{"index":0,"commandClasses":[{"id":37,"version":1}]}],"values":[]}`
+)
+
+// listing answers that the network has this node.
+func listing(node string) func(*script, command) string {
+	return func(_ *script, c command) string {
+		if c.Name != listen {
+			return ""
+		}
+		return `{"state":{"nodes":[` + node + `]}}`
+	}
+}
+
+// TestLockThatIsNotInterviewedTakesCodesAsBefore: for its account it is what it was, and waits.
+func TestLockThatIsNotInterviewedTakesCodesAsBefore(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		shown string
+		class adapter.Class // of calls; empty: none
+	}{
+		"not heard yet":               {notYetHeard, adapter.Transient},
+		"dead":                        {dead, adapter.Offline},
+		"its codes were not counted":  {uncounted, ""},
+		"its keys were not exchanged": {unsecured, adapter.Transient},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := play(t, map[int]string{1: shows(1, "864209")}, nil)
+			before, err := s.adapter.Device(t.Context(), s.device)
+			if err != nil || !before.Caps.OnlineCodes || before.CapsUnknown {
+				t.Fatalf("Device: %+v, %v", before, err)
+			}
+			for _, how := range []func(*testing.T, string){s.reconnect, s.interview} {
+				how(t, test.shown)
+				devices, err := s.adapter.Devices(t.Context())
+				if err != nil || len(devices) != 1 || !reflect.DeepEqual(devices[0].Caps, before.Caps) {
+					t.Fatalf("Devices: %+v, %v", devices, err)
+				}
+				_, err = s.adapter.Codes(t.Context(), s.device, true)
+				_, putErr := s.adapter.PutCode(t.Context(), s.device, spec("k", "135790"))
+				_, deleteErr := s.adapter.DeleteCode(t.Context(), s.device, "2")
+				for _, err := range []error{err, putErr, deleteErr} {
+					if test.class != "" {
+						failsAs(t, err, test.class)
+					} else if err != nil {
+						t.Fatal(err)
+					}
+				}
+				if pings := s.count("node.ping"); (pings > 0) != (test.class == adapter.Offline) {
+					t.Errorf("it was asked %d times whether it is there", pings)
+				}
+				s.interview(t, "")
+				until(t, "it is as before", func() bool {
+					codes, err := s.adapter.Codes(t.Context(), s.device, true)
+					return err == nil && len(codes.Codes) > 0
+				})
+			}
+		})
+	}
+}
+
+// TestNobodyKnowsWhatALockTakesThatWasNeverSeenReady: what was known of it elsewhere is to hold.
+func TestNobodyKnowsWhatALockTakesThatWasNeverSeenReady(t *testing.T) {
+	t.Parallel()
+	for shown, class := range map[string]adapter.Class{notYetHeard: adapter.Transient, dead: adapter.Offline, uncounted: adapter.Transient} {
+		s := begin(t, map[int]string{}, listing(shown))
+		devices, err := s.adapter.Devices(t.Context())
+		if err != nil || len(devices) != 1 || devices[0].Caps.OnlineCodes || !devices[0].CapsUnknown {
+			t.Fatalf("Devices: %+v, %v", devices, err)
+		}
+		_, err = s.adapter.PutCode(t.Context(), devices[0].Ref, spec("k", "135790"))
+		failsAs(t, err, class)
+	}
+}
+
+// TestListedNodeIsExcludedOnlyIfItIsSomethingElse: an interview without the lock's keys shows no Door Lock command class.
+func TestListedNodeIsExcludedOnlyIfItIsSomethingElse(t *testing.T) {
+	t.Parallel()
+	for shown, gone := range map[string]bool{unsecured: false, lamp: true} {
+		s := begin(t, map[int]string{}, listing(shown))
+		_, err := s.adapter.Device(t.Context(), "7e570001/2/0129-0001-0600")
+		if e := adapter.AsError(err); e == nil || e.Gone != gone || (e.Class == adapter.NotFound) != gone || (e.Class == adapter.Transient) == gone {
+			t.Errorf("excluded: %v, got %v", gone, err)
+		}
+	}
+	s := play(t, map[int]string{}, nil)
+	s.interview(t, lamp)
+	until(t, "it has left for good", func() bool {
+		_, err := s.adapter.Device(t.Context(), s.device)
+		e := adapter.AsError(err)
+		return e != nil && e.Gone
+	})
+}
