@@ -36,6 +36,7 @@ type Options struct {
 	ConfirmTimeout    time.Duration    // when an accepted write counts as come to nothing, which is to be well after ListLag; 0: 60 s
 	ListLag           time.Duration    // how long a device's list may lag behind what it has confirmed; 0: 10 s
 	EmptyDoubt        time.Duration    // how long a device's list that is empty all of a sudden is not believed; 0: 15 s
+	ReadWithin        time.Duration    // how long the codes of a device at rest go unread whose vendor may lose what it has to tell; 0: 6 h
 	AttemptEvery      time.Duration    // how often a request that waits for an attempt looks whether another instance has ended it; 0: 1 s
 	BoltPatience      time.Duration    // when an attempt to lock or unlock is given up; 0: 30 s
 	OperationLag      time.Duration    // how late a vendor may tell of a bolt that shows elsewhere; 0: 10 s
@@ -87,6 +88,9 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 	}
 	if opt.EmptyDoubt == 0 {
 		opt.EmptyDoubt = 15 * time.Second
+	}
+	if opt.ReadWithin == 0 {
+		opt.ReadWithin = 6 * time.Hour
 	}
 	if opt.AttemptEvery == 0 {
 		opt.AttemptEvery = time.Second

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,6 +19,9 @@ func (r *reading) owner(f Found) *store.AccessCode {
 	key, err := uuid.Parse(f.Key)
 	keyed := err == nil && key.String() == f.Key
 	for _, c := range r.managed {
+		if c.VendorRef != nil && keyed && key == c.AccessCodeID && r.movedTo(c, f) {
+			return c
+		}
 		if c.VendorRef != nil || offline(*c) {
 			continue
 		}
@@ -30,6 +34,14 @@ func (r *reading) owner(f Found) *store.AccessCode {
 		}
 	}
 	return nil
+}
+
+// movedTo says whether a code was put anew by somebody who has left no note of that: before an older dump was restored.
+func (r *reading) movedTo(c *store.AccessCode, f Found) bool {
+	if offline(*c) || f.Removing || r.onItsWay(c) || r.lags(c) { // what it is being replaced with, or was, may be listed beside it
+		return false
+	}
+	return !slices.ContainsFunc(r.found, func(other Found) bool { return other.Ref == text(c.VendorRef) })
 }
 
 // echo is how long after a write a device may still tell of it as if it were done at its keypad. It tells all servers, of which one has

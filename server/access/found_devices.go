@@ -2,9 +2,11 @@ package access
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -20,9 +22,14 @@ type FoundDevice struct {
 	AutoLock                                                     *AutoLock // nil where unknown
 	HubDisconnected                                              bool      // it is its hub that makes it offline
 	SubscriptionMissing                                          bool      // its vendor puts no codes on it until it is paid for that
+	Lossy                                                        bool      // its vendor may lose what it has to tell of it: see Options.ReadWithin
 	Capabilities                                                 Capabilities
 	CapabilitiesUnknown                                          bool // what it can do is not known yet: what it could before it still can
 }
+
+// outageFrom is after how long an account that did not work has all its devices read. A vendor that refuses one of them only, and lists
+// all the same, would have them read again and again.
+const outageFrom = 2 * time.Minute
 
 // RecordDevices takes in the complete list of an account's devices: new ones are added, known ones brought
 // up to date, with an event for each transition. A device that is missing is not taken away for that (a list
@@ -47,10 +54,16 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 		if err != nil {
 			return err
 		}
+		moment, err := tx.Moment(ctx) // which is what reads are noted by
+		if err != nil {
+			return err
+		}
+		outage := a.ErrorCode != nil && a.ErrorAt != nil && !a.ErrorAt.Add(outageFrom).After(moment)
 		known := map[string]store.Device{}
 		for _, r := range rows {
 			known[r.VendorRef] = r
 		}
+		var unread []uuid.UUID
 		seen := map[string]bool{}
 		var fresh []FoundDevice
 		exchanged := 0
@@ -78,20 +91,22 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 			if err := s.refreshDevice(ctx, tx, r, f); err != nil {
 				return err
 			}
+			if outage || s.forgotten(r, f, moment) { // nobody has told of it meanwhile
+				unread = append(unread, r.DeviceID)
+			}
 		}
 		if err := s.addDevices(ctx, tx, a, fresh, len(rows)-exchanged); err != nil {
 			return err
 		}
-		var missing []uuid.UUID
 		for _, r := range known {
-			if r.RemovedAt == nil {
-				missing = append(missing, r.DeviceID)
+			if r.RemovedAt == nil { // it is missing
+				unread = append(unread, r.DeviceID)
 			}
 		}
-		if err := tx.WakeToRead(ctx, missing); err != nil {
+		if err := tx.WakeToRead(ctx, unread); err != nil {
 			return err
 		}
-		if err := s.wakeAll(ctx, tx, missing); err != nil {
+		if err := s.wakeAll(ctx, tx, unread); err != nil {
 			return err
 		}
 		return s.accountSynced(ctx, tx, a)
@@ -100,6 +115,17 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 		return fmt.Errorf("record the devices of account %s: %w", account, err)
 	}
 	return nil
+}
+
+// forgotten says whether the codes of a device at rest are to be read because nobody has for long. Those that were read at one time
+// are so at times of their own: their vendor is not to be asked for all at once.
+func (s *Service) forgotten(r store.Device, f FoundDevice, moment time.Time) bool {
+	if !f.Lossy || !f.Online || !f.Capabilities.ListCodes || !r.IsManaged || r.RemovedAt != nil || r.ReadNeeded || r.LastGoodReadAt == nil {
+		return false
+	}
+	half := s.opt.ReadWithin / 2
+	spread := half * time.Duration(binary.BigEndian.Uint16(r.DeviceID[14:])) / (1 << 16)
+	return r.LastGoodReadAt.Add(half + spread).Before(moment)
 }
 
 // addDevices adds what an account that has so many has not been known to have.

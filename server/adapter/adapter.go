@@ -147,6 +147,7 @@ type Device struct {
 	AutoLock            *AutoLock // nil where unknown
 	HubOffline          bool      // it cannot be reached because its hub cannot
 	SubscriptionMissing bool      // its vendor puts no codes on it until it is paid for that
+	Lossy               bool      // what Events has to tell of it may get lost unnoticed, and reading it now and then costs it little
 }
 
 // Caps is what one device can do. Capabilities belong to a device, not to a vendor.

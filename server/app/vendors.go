@@ -153,27 +153,9 @@ func (v *vendors) openSandbox(ctx context.Context, account access.Account) (adap
 
 func (v *vendors) deviceCloud(account uuid.UUID, c DeviceCloud, at string) adapter.Adapter {
 	a := devicecloud.New(devicecloud.Config{BaseURL: c.BaseURL, Token: c.Token, Provider: c.Provider,
-		PushURL: at + vendorsPath + account.String() + "/" + v.secret(account), Log: v.log})
-	go v.subscribe(account, a)
+		PushURL: at + vendorsPath + account.String() + "/" + v.secret(account), Log: v.log.With("account", account)})
+	go a.StaySubscribed(v.ctx) // until it does tell of changes, devices are listed from time to time
 	return a
-}
-
-// subscribe asks the vendor to tell of changes. Until it does, devices are listed from time to time.
-func (v *vendors) subscribe(account uuid.UUID, a *devicecloud.Adapter) {
-	for pause := time.Second; pause < time.Hour; pause *= 2 {
-		ctx, cancel := context.WithTimeout(v.ctx, 30*time.Second)
-		err := a.Subscribe(ctx)
-		cancel()
-		if err == nil {
-			return
-		}
-		v.log.Debug("subscribe to a vendor's events", "account", account, "error", err)
-		select {
-		case <-time.After(pause):
-		case <-v.ctx.Done():
-			return
-		}
-	}
 }
 
 func tryLater(w http.ResponseWriter, _ *http.Request) {

@@ -90,6 +90,6 @@ func describe(d adapter.Device, simulated bool) access.FoundDevice {
 	if d.AutoLock != nil {
 		automatic = &access.AutoLock{Enabled: d.AutoLock.Enabled, Delay: d.AutoLock.Delay.Seconds()}
 	}
-	return access.FoundDevice{AutoLock: automatic, HubDisconnected: d.HubOffline, SubscriptionMissing: d.SubscriptionMissing, Ref: string(d.Ref), Name: d.Name, Type: d.Type, Provider: d.Provider, Manufacturer: d.Manufacturer, Model: d.Model,
-		SerialNumber: d.SerialNumber, Online: d.Online, Locked: d.Locked, BatteryLevel: d.BatteryLevel, Capabilities: c, CapabilitiesUnknown: d.CapsUnknown}
+	return access.FoundDevice{AutoLock: automatic, HubDisconnected: d.HubOffline, SubscriptionMissing: d.SubscriptionMissing, Lossy: d.Lossy, Ref: string(d.Ref), Name: d.Name, Type: d.Type, Provider: d.Provider, Manufacturer: d.Manufacturer,
+		Model: d.Model, SerialNumber: d.SerialNumber, Online: d.Online, Locked: d.Locked, BatteryLevel: d.BatteryLevel, Capabilities: c, CapabilitiesUnknown: d.CapsUnknown}
 }

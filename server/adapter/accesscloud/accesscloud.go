@@ -47,8 +47,9 @@ var (
 // New makes an adapter; nothing is sent.
 func New(c Config) *Adapter {
 	if c.HTTP == nil {
-		c.HTTP = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute,
-			MaxResponseHeaderBytes: adapter.AnswerHeader, TLSHandshakeTimeout: 10 * time.Second}}
+		transport := adapter.Transport()
+		transport.MaxIdleConnsPerHost, transport.IdleConnTimeout = 4, time.Minute
+		c.HTTP = &http.Client{Timeout: 30 * time.Second, Transport: transport}
 	}
 	client := *c.HTTP
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is the vendor's alone

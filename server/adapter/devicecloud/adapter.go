@@ -52,6 +52,9 @@ type Adapter struct {
 	pushes *rate.Limiter
 
 	known known
+
+	open context.Context // ends with Close
+	shut context.CancelFunc
 }
 
 var (
@@ -70,13 +73,12 @@ func New(c Config) *Adapter {
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if client.Transport == nil {
-		transport := http.DefaultTransport.(*http.Transport).Clone()
-		transport.MaxResponseHeaderBytes = adapter.AnswerHeader
-		client.Transport = transport
+		client.Transport = adapter.Transport()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	open, shut := context.WithCancel(context.Background())
 	return &Adapter{
 		base:     strings.TrimRight(c.BaseURL, "/"),
 		token:    c.Token,
@@ -87,6 +89,8 @@ func New(c Config) *Adapter {
 		events:   adapter.NewHints(),
 		pushes:   rate.NewLimiter(pushesAt, pushesOnce),
 		known:    known{caps: map[adapter.DeviceRef]adapter.Caps{}},
+		open:     open,
+		shut:     shut,
 	}
 }
 
@@ -108,6 +112,9 @@ func (a *Adapter) Devices(ctx context.Context) ([]adapter.Device, error) {
 		}
 		if l.ref() == "" {
 			return nil, adapter.Errorf(adapter.Transient, "the list of locks has one without lock_id")
+		}
+		if !inPath(string(l.ref())) {
+			continue
 		}
 		devices = append(devices, a.device(l))
 	}
@@ -172,12 +179,15 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 		if c.ID == "" {
 			return adapter.Codes{}, adapter.Errorf(adapter.Transient, "the list of codes has one without access_code_id")
 		}
+		if !inPath(c.ID) {
+			continue
+		}
 		codes = append(codes, a.code(c))
 	}
 	return adapter.Codes{Codes: codes, Stale: got.Stale}, nil
 }
 
-// PutCode implements adapter.Adapter. A time frame for a device that keeps none is NotSupported: without it
+// PutCode implements adapter.Adapter. What the vendor answers to have put otherwise is changed, or is not confirmed. A time frame for a device that keeps none is NotSupported: without it
 // the code would be good for ever.
 func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec adapter.CodeSpec) (adapter.PutResult, error) {
 	caps, err := a.capsOf(ctx, device)
@@ -200,10 +210,20 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	switch {
 	case code.Failed != nil && code.State != adapter.Confirmed:
 		return adapter.PutResult{}, code.Failed
-	case code.Ref == "" && spec.Ref == "":
-		return adapter.PutResult{}, adapter.Errorf(adapter.Unconfirmed, "the created code has no access_code_id")
-	case code.Ref == "":
+	case code.Removing:
+		return adapter.PutResult{}, adapter.Errorf(adapter.Transient, "the code is still being deleted")
+	case code.Ref == "" && spec.Ref != "":
 		code.Ref = spec.Ref
+	case !inPath(string(code.Ref)):
+		return adapter.PutResult{}, adapter.Errorf(adapter.Unconfirmed, "the created code has no access_code_id")
+	}
+	// The creation may have been repeated, and the answer be about the code as it was made then.
+	switch like := comparePut(caps, spec, code); {
+	case like == another && spec.Ref == "" && caps.ModifyInPlace:
+		spec.Ref = code.Ref
+		return a.PutCode(ctx, device, spec)
+	case like != thisOne || code.Failed != nil: // reading shows what it is
+		code.State = adapter.Accepted
 	}
 	result := adapter.PutResult{Ref: code.Ref, State: code.State}
 	if caps.ProviderPIN {
@@ -284,7 +304,7 @@ func (a *Adapter) act(ctx context.Context, device adapter.DeviceRef, action stri
 		return "", adapter.Errorf(adapter.NotSupported, "the device cannot %s from afar", action)
 	}
 	body := map[string]string{"action": action}
-	if err := a.do(ctx, call{method: http.MethodPost, path: lockPath(device) + "/actions", body: body}, nil); err != nil {
+	if err := a.do(ctx, call{method: http.MethodPost, path: lockPath(device) + "/actions", body: body, once: true}, nil); err != nil {
 		return "", err
 	}
 	return adapter.Accepted, nil
@@ -295,10 +315,14 @@ func (a *Adapter) Events() <-chan adapter.Event { return a.events.Events() }
 
 // Close implements adapter.Adapter. The vendor keeps its webhook: another instance may serve it.
 func (a *Adapter) Close() error {
+	a.shut()
 	a.events.Close()
 	a.http.CloseIdleConnections()
 	return nil
 }
+
+// inPath says whether an identifier can stand in the path of a request. With one of dots it would be another's path.
+func inPath(id string) bool { return id != "" && id != "." && id != ".." }
 
 func lockPath(device adapter.DeviceRef) string { return "/locks/" + url.PathEscape(string(device)) }
 

@@ -62,6 +62,9 @@ func newCloud(t *testing.T, profile string) *cloud {
 	if err := c.adapter.Subscribe(t.Context()); err != nil {
 		t.Fatalf("Subscribe: %v", err)
 	}
+	if e := <-c.adapter.Events(); e.Kind != adapter.Resync { // what follows is told by the vendor
+		t.Fatalf("Subscribe has told %+v", e)
+	}
 	return c
 }
 

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -28,6 +30,7 @@ type call struct {
 	body    any
 	account bool // about the account, not about one lock
 	control bool // a control of the sandbox, that real vendors lack
+	once    bool // it is not to be sent again unless it surely came to nothing
 }
 
 func (c call) writes() bool { return c.method != http.MethodGet }
@@ -37,6 +40,9 @@ func (c call) writes() bool { return c.method != http.MethodGet }
 func (a *Adapter) do(ctx context.Context, c call, out any) (err error) {
 	ctx, span := adapter.Trace(ctx, "devicecloud", a.base, c.method, c.path, words)
 	defer func() { adapter.Traced(span, err) }()
+	if path, _, _ := strings.Cut(c.path, "?"); slices.ContainsFunc(strings.Split(path[1:], "/"), func(part string) bool { return !inPath(part) }) {
+		return adapter.Errorf(adapter.NotFound, "the vendor cannot be asked about an identifier of dots only")
+	}
 	resp, err := a.send(ctx, c)
 	if err != nil {
 		return err

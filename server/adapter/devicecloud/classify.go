@@ -43,7 +43,8 @@ var classes = map[string]adapter.Class{
 
 // classify is the error of an answer other than 2xx. Status codes that the vendor's own program did not
 // choose (a proxy's page in place of JSON) say little: such a 404, 403 or 400 is Transient, or a wrong
-// route would make every device look removed. A 502, 504 or 408 leaves open whether a write got through.
+// route would make every device look removed. A 502, 504, 408, or one of Cloudflare's
+// from 520 on, leaves open whether a write got through, and of what is not to happen twice a 500 does, too.
 func (a *Adapter) classify(c call, resp *http.Response, data []byte) error {
 	var w wireError
 	ours := json.Unmarshal(data, &w) == nil || len(data) == 0
@@ -80,6 +81,8 @@ func classOfStatus(c call, status int, ours bool) adapter.Class {
 		return c.doubt()
 	}
 	switch {
+	case status/10 == 52, c.once && status == http.StatusInternalServerError:
+		return c.doubt()
 	case c.control && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed):
 		return adapter.NotSupported
 	case !ours:

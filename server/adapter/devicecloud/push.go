@@ -2,12 +2,10 @@ package devicecloud
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -167,50 +165,4 @@ func (a *Adapter) Receive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// Subscribe asks the vendor to push its events to Config.PushURL. Repeating it makes no second webhook where
-// the vendor lists webhooks, or keeps one for each URL as the guide wants. A webhook of the same path at another
-// address is ours from before we moved, and is taken away.
-// It fails like Devices, and with Invalid where the vendor refuses the URL.
-func (a *Adapter) Subscribe(ctx context.Context) error {
-	var known struct {
-		Webhooks adapter.List[struct {
-			ID     string               `json:"webhook_id"`
-			URL    string               `json:"url"`
-			Events adapter.List[string] `json:"events"`
-		}] `json:"webhooks"`
-	}
-	// A vendor need not list webhooks: an error here is no more than not knowing.
-	if err := a.do(ctx, call{method: http.MethodGet, path: "/webhooks", account: true}, &known); err != nil {
-		switch adapter.ClassOf(err) {
-		case adapter.AuthRevoked, adapter.GatewayDown:
-			return err
-		}
-	}
-	for _, w := range known.Webhooks {
-		if w.ID != "" && w.URL != a.pushURL && samePath(w.URL, a.pushURL) {
-			// It is a courtesy: the vendor finds out by itself that nobody answers there.
-			_ = a.do(ctx, call{method: http.MethodDelete, path: "/webhooks/" + url.PathEscape(w.ID), account: true}, nil)
-		}
-	}
-	for _, w := range known.Webhooks {
-		missing := slices.ContainsFunc(subscribed, func(name string) bool { return !slices.Contains(w.Events, name) })
-		if w.URL == a.pushURL && !missing {
-			return nil
-		}
-	}
-	body := map[string]any{"url": a.pushURL, "events": subscribed}
-	return a.do(ctx, call{method: http.MethodPost, path: "/webhooks", body: body, account: true}, nil)
-}
-
-// samePath says whether two URLs differ in nothing but where they are served. The path holds our secret, so
-// nobody else's has the same.
-func samePath(a, b string) bool {
-	u, err := url.Parse(a)
-	if err != nil {
-		return false
-	}
-	v, err := url.Parse(b)
-	return err == nil && u.Path == v.Path && len(u.Path) > 1
 }

@@ -100,8 +100,8 @@ func (a *Adapter) device(l wireLock) adapter.Device {
 	d := adapter.Device{
 		Ref: l.ref(), Name: l.Name, Provider: cmp.Or(w.Provider, a.provider),
 		Manufacturer: l.Manufacturer, Model: cmp.Or(l.Model, l.DeviceModel), SerialNumber: l.SerialNumber,
-		Online: or(l.Online, true),
-		Caps:   w.caps(),
+		Online: or(l.Online, true), Lossy: true,
+		Caps: w.caps(),
 	}
 	d.Type = cmp.Or(w.DeviceType, d.Provider+"_lock")
 	if l.LockState == "locked" || l.LockState == "unlocked" {
@@ -250,4 +250,36 @@ func utc(t *time.Time) *time.Time {
 	}
 	u := t.UTC()
 	return &u
+}
+
+// likeness says whether a code that the vendor answers a put with is the one that was put.
+type likeness int
+
+const (
+	thisOne likeness = iota
+	unclear          // it does not say so
+	another          // its PIN or its time frame is another
+)
+
+func comparePut(caps adapter.Caps, spec adapter.CodeSpec, code adapter.Code) likeness {
+	if !caps.ProviderPIN && code.PIN != "" && code.PIN != spec.PIN {
+		return another
+	}
+	if !caps.NativeSchedule {
+		return thisOne
+	}
+	asked, got := []*time.Time{spec.StartsAt, spec.EndsAt}, []*time.Time{code.StartsAt, code.EndsAt}
+	now, like := time.Now(), thisOne
+	for i := range asked {
+		begun := i == 0 && asked[0] != nil && got[0] != nil && !asked[0].After(now) && !got[0].After(now) // it opens, since whenever
+		switch {
+		case begun || asked[i] == nil && got[i] == nil:
+		case got[i] == nil && caps.ListCodes: // reading shows whether it has been left out of the answer only
+			like = unclear
+		case got[i] == nil:
+		case asked[i] == nil || !asked[i].Truncate(time.Second).Equal(got[i].Truncate(time.Second)): // vendors keep no fractions
+			return another
+		}
+	}
+	return like
 }

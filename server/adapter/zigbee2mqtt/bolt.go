@@ -41,26 +41,50 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	if locked {
 		word = "LOCK"
 	}
+	a.mu.Lock()
+	connected := a.session != nil
+	l.moving, l.moved, l.toLocked, l.jammed = true, time.Now(), locked, false // a jam from before is none of this command
+	a.mu.Unlock()
+	stuck := false // by what the lock has said since
 	err = a.command(ctx, l, "set", map[string]any{"state": word}, movedWithin, func(w, before *wireState) verdict {
+		stuck = w.stuck && (stuck || w.tellsOfJam(before))
 		switch {
-		case w.State != word:
+		case w.stuck, w.State != word: // it may be on its way
 			return isNone
-		case w.stuck: // it may be on its way
-			return mayBe
-		case before == nil || before.State != word:
+		case before == nil || before.stuck || before.State != word:
 			return isAnswer
 		}
 		return mayBe
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	l.moving = false
 	switch {
-	case l.jammed && (err == nil || errors.Is(err, errNoAnswer)):
-		return "", adapter.Errorf(adapter.Transient, "the bolt is jammed")
+	case stuck && (err == nil || errors.Is(err, errNoAnswer)):
+		a.jams(l)
+		return adapter.Accepted, nil
+	case err != nil && connected: // it may have been sent, and is not to be sent again
+		return "", unsure(ctx, late(ctx, err, adapter.Unconfirmed))
 	case err != nil:
-		return "", late(ctx, err, adapter.Unconfirmed)
+		return "", err
 	}
+	l.moved = time.Time{}
 	return adapter.Confirmed, nil
+}
+
+// jamOf is how long after a command a jam is one of that command.
+const jamOf = 30 * time.Second
+
+// jams tells that the bolt is jammed; with a.mu held. On whose way nobody says: without a command most are on theirs to lock.
+func (a *Adapter) jams(l *lock) {
+	l.jammed = true
+	locked := l.toLocked || l.moved.IsZero() || time.Since(l.moved) > jamOf
+	a.tell(l, adapter.Event{Kind: adapter.Jammed, Device: l.ref, Operation: adapter.Operation{ID: operationID(l, l.last), Locked: locked}})
+}
+
+// tellsOfJam says whether the message is about a bolt that is half way: those about other things repeat that.
+func (w *wireState) tellsOfJam(before *wireState) bool {
+	return w.stuck && (before == nil || !before.stuck || !w.tellsOfMore(before))
 }
 
 // operations say what a lock's action means (zigbee-herdsman-converters, lock_operation_event).
@@ -89,11 +113,13 @@ var operations = map[string]struct {
 var sources = map[string]adapter.Method{"keypad": adapter.ByKeycode, "rf": adapter.Remotely, "manual": adapter.ByHand, "rfid": adapter.ByCard}
 
 // operated tells what was done at the lock; with a.mu held.
-func (a *Adapter) operated(l *lock, w *wireState) {
-	if w.stuck && !l.jammed {
-		a.tell(l, adapter.Event{Kind: adapter.Jammed, Device: l.ref, Operation: adapter.Operation{ID: operationID(l, w), Locked: true}})
+func (a *Adapter) operated(l *lock, w, before *wireState) {
+	switch {
+	case !w.stuck:
+		l.jammed = false
+	case !l.jammed && !l.moving && w.tellsOfJam(before): // while it moves it may be on its way
+		a.jams(l)
 	}
-	l.jammed = w.stuck
 	o, ok := operations[w.Action]
 	if !ok {
 		return

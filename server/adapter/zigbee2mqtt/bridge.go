@@ -182,6 +182,9 @@ func (a *Adapter) bridgeDevices(devices wireDevices) {
 // settings applies what bridge/info says to the locks.
 func (a *Adapter) settings() {
 	for _, l := range a.locks {
+		was := l.online()
+		l.unwatched = a.bridge.known && !a.bridge.info.watches(string(l.ref))
+		a.turned(l, was)
 		visible := a.bridge.known && a.bridge.info.exposesPIN(string(l.ref))
 		if visible == l.visible {
 			continue
@@ -201,10 +204,15 @@ func (a *Adapter) named(name string) *lock {
 	return nil
 }
 
-// reached takes in an availability. An empty one is of a name that is no more.
+// reached takes in an availability. An empty one is of a name that is no more, or was taken back.
 func (a *Adapter) reached(name string, payload []byte) {
 	if len(payload) == 0 {
 		delete(a.bridge.reaches, name)
+		if l := a.named(name); l != nil {
+			was := l.online()
+			l.available = nil
+			a.turned(l, was)
+		}
 		return
 	}
 	online := isOnline(payload)

@@ -27,10 +27,14 @@ type lock struct {
 	visible   bool  // Zigbee2MQTT publishes its PINs
 	masked    bool  // the lock shows none all the same
 	available *bool // by what Zigbee2MQTT says; nil: it does not say
+	unwatched bool  // it is not to say that any more
 	silent    bool  // it did not answer, and has not been heard of since
 	locked    *bool
-	battery   *float64 // 0 to 1
-	jammed    bool
+	battery   *float64  // 0 to 1
+	jammed    bool      // and that was told, or is from before
+	moving    bool      // a command to the bolt waits for its answer
+	moved     time.Time // when the last one was sent that has not been answered; zero: all have
+	toLocked  bool      // where that was to move it
 
 	learned        bool // what follows was asked for, since we are connected
 	slots          int  // from 0 on
@@ -64,7 +68,7 @@ func newLock(ref adapter.DeviceRef) *lock {
 }
 
 func (l *lock) online() bool {
-	return !l.disabled && !l.silent && (l.available == nil || *l.available)
+	return !l.disabled && !l.silent && (l.unwatched || l.available == nil || *l.available)
 }
 
 // codes says whether codes can be managed: a code that cannot be asked for cannot be confirmed.
@@ -212,7 +216,7 @@ func (a *Adapter) published(l *lock, payload []byte, retained bool) {
 	if programmed(w.Action) {
 		a.programmed(l, w)
 	}
-	a.operated(l, w)
+	a.operated(l, w, before)
 	if l.waiter == nil {
 		return
 	}

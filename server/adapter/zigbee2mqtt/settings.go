@@ -1,6 +1,9 @@
 package zigbee2mqtt
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // wireInfo is the part of bridge/info that matters.
 type wireInfo struct {
@@ -11,28 +14,61 @@ type wireInfo struct {
 		Advanced struct {
 			Output string `json:"output"`
 		} `json:"advanced"`
-		Devices       exposing    `json:"devices"`
-		DeviceOptions wireOptions `json:"device_options"`
+		Devices       ownOptions   `json:"devices"`
+		DeviceOptions wireOptions  `json:"device_options"`
+		Availability  availability `json:"availability"`
 	} `json:"config"`
 }
 
 type wireOptions struct {
-	ExposePIN *bool `json:"expose_pin"`
+	ExposePIN    *bool        `json:"expose_pin"`
+	Availability availability `json:"availability"`
 }
 
-// exposing is expose_pin of the devices that have it of their own, by their address. Beyond mostSettings they have none.
-type exposing map[string]bool
+// availability says whether Zigbee2MQTT tells if devices can be reached (zigbee2mqtt.io, guide "Device availability"): a switch, or
+// settings, which of the versions from 2 on have a switch among them.
+type availability string
+
+const (
+	untold availability = ""
+	isOn   availability = "on"
+	isOff  availability = "off"
+)
+
+// UnmarshalJSON implements json.Unmarshaler. What it does not understand it is not told.
+func (a *availability) UnmarshalJSON(data []byte) error {
+	var settings *struct {
+		Enabled *bool `json:"enabled"`
+	}
+	var on *bool
+	switch {
+	case json.Unmarshal(data, &on) == nil && on != nil:
+	case json.Unmarshal(data, &settings) == nil && settings != nil:
+		on = cmp.Or(settings.Enabled, new(true))
+	default:
+		*a = untold
+		return nil
+	}
+	*a = isOff
+	if *on {
+		*a = isOn
+	}
+	return nil
+}
+
+// ownOptions are those of the devices that have some of their own, by their address. Beyond mostSettings they have none.
+type ownOptions map[string]wireOptions
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (e *exposing) UnmarshalJSON(data []byte) error {
-	*e = exposing{}
+func (e *ownOptions) UnmarshalJSON(data []byte) error {
+	*e = ownOptions{}
 	return members(data, func(address string, value *json.Decoder) error {
 		var o wireOptions
 		if err := value.Decode(&o); err != nil {
 			return err
 		}
-		if o.ExposePIN != nil && ieee(address) != "" && len(*e) < mostSettings {
-			(*e)[address] = *o.ExposePIN
+		if o != (wireOptions{}) && ieee(address) != "" && len(*e) < mostSettings {
+			(*e)[address] = o
 		}
 		return nil
 	})
@@ -48,8 +84,12 @@ func readInfo(payload []byte) (w wireInfo, ok bool) {
 
 // exposesPIN says whether Zigbee2MQTT publishes the PINs of a lock.
 func (w wireInfo) exposesPIN(ieee string) bool {
-	if own, ok := w.Config.Devices[ieee]; ok {
-		return own
-	}
-	return w.Config.DeviceOptions.ExposePIN != nil && *w.Config.DeviceOptions.ExposePIN
+	exposes := cmp.Or(w.Config.Devices[ieee].ExposePIN, w.Config.DeviceOptions.ExposePIN)
+	return exposes != nil && *exposes
+}
+
+// watches says whether Zigbee2MQTT tells of a lock if it can be reached, by all that is known. Where it has been told not to any more
+// what it told last stays with the broker.
+func (w wireInfo) watches(ieee string) bool {
+	return cmp.Or(w.Config.Devices[ieee].Availability, w.Config.DeviceOptions.Availability, w.Config.Availability) != isOff
 }
