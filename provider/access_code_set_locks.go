@@ -94,7 +94,7 @@ func (m *accessCodeSetModel) put(ctx context.Context, conn *connection, deviceID
 // lost finds the code of a creation that may have happened although it failed. Without it every further attempt
 // would be refused, because the PIN is taken.
 func (m *accessCodeSetModel) lost(ctx context.Context, client *api.Client, deviceID string, err error) *api.AccessCode {
-	if !mayHaveHappened(err) {
+	if !api.MayHaveHappened(err) {
 		return nil
 	}
 	ctx, cancel := lastLook(ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -66,11 +65,20 @@ func reportNext(diags *diag.Diagnostics, action string, err error, next string) 
 // reportCreate is report for a request that creates something, which may have happened although it failed.
 func reportCreate(diags *diag.Diagnostics, action string, err error) {
 	next := nextStep(err)
-	if mayHaveHappened(err) {
-		next = strings.TrimSpace(next + "\n\nIt is not known whether the server has done it, and it was not asked twice. " +
-			"Look there before running Terraform again, which would create a second " + strings.ToLower(strings.TrimPrefix(action, "Create ")) + ".")
+	if api.MayHaveHappened(err) {
+		next = inDoubt(err, "Look there before running Terraform again, which would create a second "+strings.ToLower(strings.TrimPrefix(action, "Create "))+".")
 	}
 	reportNext(diags, action, err, next)
+}
+
+// inDoubt is what can be done about the failure of a creation that may have happened, so that running Terraform again alone
+// is not what helps.
+func inDoubt(err error, look string) string {
+	next := ""
+	if !errors.Is(err, context.Canceled) {
+		next = nextStep(err) + "\n\n"
+	}
+	return strings.TrimSpace(next + "It is not known whether the server has done it. " + look)
 }
 
 // warnInterrupted says that Terraform was interrupted while it waited for a lock. It is no error: that would taint the
@@ -78,20 +86,6 @@ func reportCreate(diags *diag.Diagnostics, action string, err error) {
 func warnInterrupted(diags *diag.Diagnostics, action, id string) {
 	warn(diags, action, "Terraform was interrupted while it waited for the lock to take the access code "+id+". The code is in the state, and the "+
 		"server keeps trying; the next plan shows its status.")
-}
-
-// mayHaveHappened says of a failed request that the server may have carried it out.
-func mayHaveHappened(err error) bool {
-	if status := api.StatusOf(err); status != 0 {
-		return status/100 != 4 && status/100 != 3 && status != http.StatusServiceUnavailable
-	}
-	return !notConnected(err)
-}
-
-// notConnected says that the request has not gone out, as a rule because no connection was made.
-func notConnected(err error) bool {
-	broken, ok := errors.AsType[*net.OpError](err)
-	return api.IsUntrusted(err) || api.IsNotSent(err) || ok && broken.Op == "dial"
 }
 
 // hasID guards against an answer that names nothing.
@@ -158,6 +152,8 @@ func nextStep(err error) string {
 		return "To take over a code that is on the lock already, import it as `<device_id>/<access_code_id>`: see the guide *Adopt existing codes*."
 	case hasWrongID(err):
 		return "Check the identifier: the data sources deviceaccess_devices and deviceaccess_unmanaged_access_codes list those there are."
+	case status == http.StatusProxyAuthRequired:
+		return proxyWantsPassword
 	case api.IsNoRoute(err):
 		return "Check `endpoint` (or " + envEndpoint + "): what answers there does not know this operation."
 	case status == http.StatusTooManyRequests:
@@ -167,24 +163,7 @@ func nextStep(err error) string {
 	case status >= http.StatusInternalServerError:
 		return "The server has failed; its log tells more under the request above. Run Terraform again when it is well."
 	}
-	if errors.Is(err, http.ErrSchemeMismatch) {
-		return "Check `endpoint` (or " + envEndpoint + "): that server speaks plain http, so the address begins with http://."
-	}
-	if api.IsUntrusted(err) {
-		return "The server's TLS certificate is not trusted, so nothing was sent. Correct the name in `endpoint` (or " + envEndpoint + "), or let " +
-			"SSL_CERT_FILE name the certificate of the authority that has signed it."
-	}
-	if notTried(err) {
-		return "It was not tried before the time was up. Raise the provider's `max_concurrent_requests`, or the resource's `timeouts`."
-	}
-	if notConnected(err) {
-		return "Check that the server is running, and that `endpoint` (or " + envEndpoint + ") is its address."
-	}
-	if api.IsBadAnswer(err) {
-		return "Something at `endpoint` (or " + envEndpoint + ") answers, but its answer broke off, was too slow or too long. Check that it is the " +
-			"server itself, and what is between it and here, such as a proxy; then run Terraform again."
-	}
-	return ""
+	return connectionAdvice(err)
 }
 
 // isOfType says that a server has refused something for this reason.
