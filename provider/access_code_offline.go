@@ -90,6 +90,11 @@ func (m *accessCodeModel) issued() bool {
 	return m.IsOfflineAccessCode.ValueBool() && !m.Code.IsNull() && !ended
 }
 
+// wasIssued is issued for a code as the server tells it.
+func wasIssued(code *api.AccessCode) bool {
+	return code.IsOfflineAccessCode && code.Code != nil && (code.EndsAt == nil || code.EndsAt.After(time.Now()))
+}
+
 // rounding is max_time_rounding in the shorter of its two spellings.
 func rounding(configured types.String) types.String {
 	switch configured.ValueString() {
