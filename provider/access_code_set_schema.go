@@ -5,8 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -39,7 +37,7 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 				Optional: true, Computed: true, Sensitive: true,
 				MarkdownDescription: "The PIN: 4 to 12 digits. By default one is chosen that fits all locks of `device_ids` and that none of them has " +
 					"yet. It is kept in the state, so use a backend that encrypts, or `code_wo`. Null with `code_wo`.",
-				Validators:    []validator.String{isPIN{}, stringvalidator.ConflictsWith(path.MatchRoot("code_wo"))},
+				Validators:    []validator.String{isPIN{}, goesWithout{"code_wo"}},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
 			},
 			"code_wo": schema.StringAttribute{

@@ -25,7 +25,7 @@ func refuse(diags *diag.Diagnostics, summary, detail string) { diags.AddError(su
 // refuseAt adds an error that points to an attribute. Terraform shows the line of the configuration that it points to,
 // so those that hold a secret are not pointed to.
 func refuseAt(diags *diag.Diagnostics, attribute path.Path, summary, detail string) {
-	if slices.Contains(secrets, attribute.String()) {
+	if isSecret(attribute) {
 		diags.AddError(summary, detail)
 		return
 	}
@@ -35,13 +35,19 @@ func refuseAt(diags *diag.Diagnostics, attribute path.Path, summary, detail stri
 // warn adds a warning.
 func warn(diags *diag.Diagnostics, summary, detail string) { diags.AddWarning(summary, detail) }
 
-// warnAt adds a warning that points to an attribute.
+// warnAt adds a warning that points to an attribute, unless that holds a secret.
 func warnAt(diags *diag.Diagnostics, attribute path.Path, summary, detail string) {
+	if isSecret(attribute) {
+		diags.AddWarning(summary, detail)
+		return
+	}
 	diags.AddAttributeWarning(attribute, summary, detail)
 }
 
-// secrets are the attributes whose lines are not shown.
-var secrets = []string{"api_key", "code", "code_wo"}
+// secrets are the attributes whose lines are not shown. The URL of a webhook may carry a token.
+var secrets = []string{"api_key", "code", "code_wo", "url"}
+
+func isSecret(attribute path.Path) bool { return slices.Contains(secrets, attribute.String()) }
 
 // report adds what kept an action from being done: the summary is the action, the detail what the server says
 // and what can be done about it. It points to the attribute that the server complains about.
