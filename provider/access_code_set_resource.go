@@ -104,7 +104,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 	found := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) foundCode {
 		return look(ctx, r.refreshCode, client, deviceID, codes[deviceID].AccessCodeID.ValueString())
 	})
-	for _, deviceID := range slices.Sorted(maps.Keys(found)) {
+	for _, deviceID := range named(ctx, req.Private, codes, &resp.Diagnostics) {
 		one := found[deviceID]
 		if one.err != nil {
 			report(&resp.Diagnostics, actionRead, one.err)
@@ -115,6 +115,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 			imported = false
 		}
 	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, namedKey, nil)...)
 	if imported { // and there is nothing to import
 		var wrong []string
 		for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
