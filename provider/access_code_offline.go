@@ -128,7 +128,9 @@ func (m *accessCodeModel) planOffline(ctx context.Context, state *accessCodeMode
 	if m.roundedTo(state) && !m.StartsAt.IsNull() && !m.EndsAt.IsNull() {
 		m.StartsAt, m.EndsAt = state.StartsAt, state.EndsAt
 	}
-	reframed := !m.roundedTo(state)
+	// One that is not known yet may turn out to be what it was. If not, apply refuses.
+	undecided := state.issued() && (m.StartsAt.IsUnknown() || m.EndsAt.IsUnknown())
+	reframed := !undecided && !m.roundedTo(state)
 	var changed path.Paths
 	for _, part := range []struct {
 		attribute string
