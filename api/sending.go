@@ -45,6 +45,9 @@ func (t sending) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Header[strings.ToLower(keyHeader)] = key
 	}
 	resp, err := t.next.RoundTrip(req)
+	if odd, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(odd.RecordHeader[:]) == "HTTP/" {
+		err = http.ErrSchemeMismatch // as http.Client has it, which does not look at what is wrapped
+	}
 	if err != nil && (!connected.Load() || IsTurnedAway(err)) {
 		err = notConnected{err}
 	}

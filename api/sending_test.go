@@ -93,6 +93,7 @@ func TestRequestsThatWereNotSentAreKnownForIt(t *testing.T) {
 		says   string
 	}{
 		"nobody there":                       {server: nobody, says: "connect"},
+		"a server that speaks no TLS":        {url: strings.Replace(plain.URL, "http:", "https:", 1), kind: "untrusted", says: "HTTP response to HTTPS client"},
 		"a certificate that is not trusted":  {server: mutual(0), kind: "untrusted", says: "certificate"},
 		"a client certificate, TLS 1.3":      {server: mutual(tls.VersionTLS13), kind: "turned away", says: "certificate required"},
 		"a client certificate, TLS 1.2":      {server: mutual(tls.VersionTLS12), kind: "turned away", says: "remote error"},
