@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
 // Config says which server a client talks to, and as whom.
@@ -92,18 +90,4 @@ func CheckEndpoint(endpoint string) error {
 // must name the workspace.
 func NeedsWorkspace(credential string) bool {
 	return strings.HasPrefix(credential, "seam_at") || strings.HasPrefix(credential, "ey")
-}
-
-// NewTransport is HTTP with limits on how long a server may keep silent: ten seconds to connect, a minute to
-// begin an answer.
-func NewTransport() http.RoundTripper {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConnsPerHost:   16, // Terraform works on ten resources at once
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: time.Minute,
-	}
 }

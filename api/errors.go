@@ -1,7 +1,6 @@
 package api
 
 import (
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ type ResponseError struct {
 	Message   string              // for people
 	RequestID string              // of the answer, to be found in the server's log; may be empty
 	Fields    map[string][]string // parameter → what is wrong with it
+	InDoubt   bool                // whether a try before this one may have been carried out
 }
 
 func (e *ResponseError) Error() string {
@@ -71,20 +71,13 @@ func IsDenied(err error) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// IsUntrusted says that no request was sent, because the server's TLS certificate is not to be trusted or is not
-// of that name, or because the server does not speak TLS at all.
-func IsUntrusted(err error) bool {
-	_, bad := errors.AsType[*tls.CertificateVerificationError](err)
-	return bad || errors.Is(err, http.ErrSchemeMismatch)
-}
-
 func isJSON(resp *http.Response) bool {
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return mediaType == "application/json"
 }
 
 func responseError(resp *http.Response, body []byte) *ResponseError {
-	e := &ResponseError{Status: resp.StatusCode, RequestID: resp.Header.Get("seam-request-id")}
+	e := &ResponseError{Status: resp.StatusCode, RequestID: resp.Header.Get("seam-request-id"), InDoubt: isInDoubt(resp)}
 	if answer, ok := refusal(resp, body); ok {
 		e.Type, e.Message = answer.Error.Type, answer.Error.Message
 		e.Fields = fieldErrors(answer.Error.ValidationErrors)

@@ -46,6 +46,7 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 	if isCreation(req.URL.Path) {
 		key = rand.Text()
 	}
+	doubt := false // whether a try before may have been carried out
 	for try := 1; ; try++ {
 		again, err := anew(req)
 		if err != nil {
@@ -58,10 +59,14 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err == nil && resp.Header.Get(acceptsKeysHeader) == "true" {
 			t.keyed.Store(true)
 		}
+		if doubt = doubt && !settles(resp); doubt {
+			resp, err = doubted(resp, err)
+		}
 		harmless := isRepeatable(req.URL.Path) || key != "" && t.keyed.Load()
 		if ctx.Err() != nil || !worthRepeating(resp, err, harmless) && (key == "" || !worthRepeating(resp, err, true) || !t.goesByKeys(req)) {
 			return resp, err
 		}
+		doubt = doubt || key != "" && mayHaveHappened(resp, err)
 		pause, asked := pauseAfter(resp, try)
 		limit := triesUnasked
 		if asked {
@@ -131,17 +136,16 @@ func worthRepeating(resp *http.Response, err error, harmless bool) bool {
 		}
 		return false
 	}
-	if errors.Is(err, errTooLong) {
-		return false
-	}
-	if IsUntrusted(err) {
+	if errors.Is(err, errTooLong) || IsUntrusted(err) || IsTurnedAway(err) {
 		return false
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
 		return false
 	}
-	dial, ok := errors.AsType[*net.OpError](err)
-	return harmless || ok && dial.Op == "dial"
+	if refused, ok := errors.AsType[refusedByProxy](err); ok && refused.status < http.StatusInternalServerError {
+		return false
+	}
+	return harmless || IsNotConnected(err)
 }
 
 // pauseAfter is how long to wait before the next try, and whether the server has asked for it.

@@ -40,7 +40,9 @@ func (e notSent) Error() string { return "the request was not sent: " + e.err.Er
 func (e notSent) Unwrap() error { return e.err }
 
 // IsNotSent says that a request was given up before it was sent, so that it cannot have been carried out.
-func IsNotSent(err error) bool {
+func IsNotSent(err error) bool { return isNotSent(err) && !MayHaveHappened(err) }
+
+func isNotSent(err error) bool {
 	_, ok := errors.AsType[notSent](err)
 	return ok
 }

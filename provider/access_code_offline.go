@@ -90,6 +90,11 @@ func (m *accessCodeModel) issued() bool {
 	return m.IsOfflineAccessCode.ValueBool() && !m.Code.IsNull() && !ended
 }
 
+// wasIssued is issued for a code as the server tells it.
+func wasIssued(code *api.AccessCode) bool {
+	return code.IsOfflineAccessCode && code.Code != nil && (code.EndsAt == nil || code.EndsAt.After(time.Now()))
+}
+
 // rounding is max_time_rounding in the shorter of its two spellings.
 func rounding(configured types.String) types.String {
 	switch configured.ValueString() {
@@ -123,7 +128,9 @@ func (m *accessCodeModel) planOffline(ctx context.Context, state *accessCodeMode
 	if m.roundedTo(state) && !m.StartsAt.IsNull() && !m.EndsAt.IsNull() {
 		m.StartsAt, m.EndsAt = state.StartsAt, state.EndsAt
 	}
-	reframed := !m.roundedTo(state)
+	// One that is not known yet may turn out to be what it was. If not, apply refuses.
+	undecided := state.issued() && (m.StartsAt.IsUnknown() || m.EndsAt.IsUnknown())
+	reframed := !undecided && !m.roundedTo(state)
 	var changed path.Paths
 	for _, part := range []struct {
 		attribute string

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
@@ -48,7 +46,7 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 				Optional: true, Computed: true, Sensitive: true,
 				MarkdownDescription: "The PIN: 4 to 12 digits, of which many locks take fewer lengths. By default the server makes one. It is kept in " +
 					"the state, so use a backend that encrypts, or `code_wo`. Null with `code_wo`, and where the lock's vendor does not tell it.",
-				Validators:    []validator.String{isPIN{}, stringvalidator.ConflictsWith(path.MatchRoot("code_wo"))},
+				Validators:    []validator.String{isPIN{}, goesWithout{"code_wo"}},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
 			},
 			"code_wo": schema.StringAttribute{

@@ -2,11 +2,13 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
@@ -41,18 +43,40 @@ func (m *accessCodeSetModel) identity(ctx context.Context) accessCodeSetIdentity
 	return identity
 }
 
+// namedKey is where the private state of a set keeps, from the import to the read that follows it, its locks as they were named: maps and
+// sets forget the order.
+const namedKey = "named"
+
+func rememberNamed(ctx context.Context, private privateState, locks []string) diag.Diagnostics {
+	encoded, _ := json.Marshal(locks) // strings always encode
+	return private.SetKey(ctx, namedKey, encoded)
+}
+
+// named are the locks of codes, those that an import has named in that order first.
+func named(ctx context.Context, private privateState, codes map[string]lockCode, diags *diag.Diagnostics) (locks []string) {
+	stored, problems := private.GetKey(ctx, namedKey)
+	diags.Append(problems...)
+	_ = json.Unmarshal(stored, &locks) // none, where nothing was stored
+	for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
+		if !slices.Contains(locks, deviceID) {
+			locks = append(locks, deviceID)
+		}
+	}
+	return locks
+}
+
 // ImportState takes the codes of the set as <device_id>/<access_code_id>, with commas between them or in an identity. It
 // changes nothing: Read looks the codes up, and apply makes those alike that differ from the first.
 func (r *accessCodeSetResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	if r.cannotImport(req, resp) {
 		return
 	}
-	named, byIdentity := accessCodeSetIdentity{AccessCodes: strings.Split(req.ID, ",")}, req.ID == ""
+	given, byIdentity := accessCodeSetIdentity{AccessCodes: strings.Split(req.ID, ",")}, req.ID == ""
 	if byIdentity {
-		resp.Diagnostics.Append(req.Identity.Get(ctx, &named)...)
+		resp.Diagnostics.Append(req.Identity.Get(ctx, &given)...)
 	}
-	codes := map[string]lockCode{}
-	for _, one := range named.AccessCodes {
+	codes, locks := map[string]lockCode{}, []string{}
+	for _, one := range given.AccessCodes {
 		deviceID, id, hasCode := strings.Cut(strings.TrimSpace(one), "/")
 		if _, twice := codes[deviceID]; twice || deviceID == "" || id == "" && (hasCode || !byIdentity) || strings.ContainsAny(id, "/ ") {
 			refuse(&resp.Diagnostics, "Import access code set", fmt.Sprintf("%q is not `<device_id>/<access_code_id>` of a lock, or names a lock again. "+
@@ -63,12 +87,13 @@ func (r *accessCodeSetResource) ImportState(ctx context.Context, req resource.Im
 		if hasCode {
 			code.AccessCodeID = types.StringValue(id)
 		}
-		codes[deviceID] = code
+		codes[deviceID], locks = code, append(locks, deviceID)
 	}
 	if len(codes) == 0 {
 		refuse(&resp.Diagnostics, "Import access code set", "The identity names no codes. Give `access_codes` one `<device_id>/<access_code_id>` for each lock.")
 		return
 	}
+	resp.Diagnostics.Append(rememberNamed(ctx, resp.Private, locks)...)
 	var model accessCodeSetModel
 	resp.Diagnostics.Append(model.setCodes(ctx, codes)...)
 	resp.Diagnostics.Append(model.setDevices(ctx, codes)...)

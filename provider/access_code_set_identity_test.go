@@ -97,6 +97,27 @@ func TestImportOfASetByIdentityWritesNothingAndItsIdentityFollowsItsLocks(t *tes
 	}
 }
 
+func TestImportOfASetGoesByTheCodeThatIsNamedFirst(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	f.codes[keeper] = &fakeCode{device: lockA, name: "Nanny", code: "905173846251", managed: true, status: "set"}
+	f.codes[first] = &fakeCode{device: lockB, name: "Anna", code: "640297158306", managed: true, status: "set"}
+	codes := []string{lockC + "/" + late, lockB + "/" + first, lockA + "/" + keeper} // the first is not there any more
+	for form, request := range map[string]*tfprotov6.ImportResourceStateRequest{
+		"an ID":       {TypeName: setType, ID: strings.Join(codes, ", ")},
+		"an identity": {TypeName: setType, Identity: f.plugin(t).codesIdentity(codes...)},
+	} {
+		p := f.plugin(t)
+		read := p.imports(request)
+		if state := p.state(setType, read.NewState); state["name"] != "Anna" || state["code"] != "640297158306" {
+			t.Errorf("%s: the set is called %q", form, state["name"])
+		}
+		if strings.Contains(string(read.Private), namedKey) {
+			t.Errorf("%s: the order is kept for good", form)
+		}
+	}
+}
+
 func TestImportByIdentityOfExclusiveCodes(t *testing.T) {
 	t.Parallel()
 	f := startCrowdedFake(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -67,48 +68,34 @@ func look(ctx context.Context, find codeFinder, client *api.Client, deviceID, id
 
 // done is what came of the work on one lock.
 type done struct {
-	code lockCode
-	gone bool
-	err  error
+	code    lockCode
+	gone    bool
+	err     error
+	inDoubt bool // a creation was not answered, and may have put a code on the lock that is not known
 }
 
 // put creates the code on a lock that has none.
 func (m *accessCodeSetModel) put(ctx context.Context, conn *connection, deviceID string) done {
 	if m.pin() == "" {
 		err := errors.New("the PIN of the set is not known, because the server does not tell it. Write it into `code`")
-		return done{noCode(err.Error()), false, err}
+		return done{code: noCode(err.Error()), err: err}
 	}
 	answer, err := api.Call[api.AccessCodeCreatedResponse](ctx, conn.api.CreateAccessCode, m.on(deviceID, "").createRequest())
 	if err == nil {
 		err = hasID("access code", answer.AccessCode.AccessCodeID)
 	}
-	if err != nil {
-		if code := m.lost(ctx, conn.api, deviceID, err); code != nil {
+	if err == nil {
+		return m.arrived(ctx, conn, answer.AccessCode.AccessCodeID, answer.ActionAttempt)
+	}
+	failed := done{code: noCode(m.hide(sentence(err.Error()))), err: err, inDoubt: api.MayHaveHappened(err)}
+	if failed.inDoubt {
+		last, cancel := lastLook(ctx)
+		defer cancel()
+		if code, _ := m.lost(last, conn.api, deviceID); code != nil {
 			return m.arrived(ctx, conn, code.AccessCodeID, api.ActionAttempt{})
 		}
-		return done{noCode(m.hide(sentence(err.Error()))), false, err}
 	}
-	return m.arrived(ctx, conn, answer.AccessCode.AccessCodeID, answer.ActionAttempt)
-}
-
-// lost finds the code of a creation that may have happened although it failed. Without it every further attempt
-// would be refused, because the PIN is taken.
-func (m *accessCodeSetModel) lost(ctx context.Context, client *api.Client, deviceID string, err error) *api.AccessCode {
-	if !mayHaveHappened(err) {
-		return nil
-	}
-	ctx, cancel := lastLook(ctx)
-	defer cancel()
-	codes, err := managedCodes(ctx, client, deviceID)
-	if err != nil {
-		return nil
-	}
-	for i, code := range codes {
-		if code.Code != nil && *code.Code == m.pin() && code.Name != nil && *code.Name == m.Name.ValueString() {
-			return &codes[i]
-		}
-	}
-	return nil
+	return failed
 }
 
 // arrived waits until a code is on its lock, if that is to be waited for.
@@ -132,12 +119,12 @@ func (m *accessCodeSetModel) failed(ctx context.Context, client *api.Client, id 
 	defer cancel()
 	code, readErr := managedCode(ctx, client, id)
 	if readErr == nil {
-		return done{m.managed(code).unless(m.hidesPIN(code)), false, err}
+		return done{code: m.managed(code).unless(m.hidesPIN(code)), err: err}
 	}
-	return done{lockCode{
+	return done{code: lockCode{
 		AccessCodeID: types.StringValue(id), Status: types.StringValue(string(api.Unknown)),
 		AsDeclared: types.BoolValue(false), Errors: []string{m.hide(sentence(err.Error()))},
-	}, false, err}
+	}, err: err}
 }
 
 // bring makes the code on a lock what the set wants.
@@ -155,7 +142,7 @@ func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, device
 		actual.fillUnmanaged(found.unmanaged)
 		code, err := convertPlanned(ctx, conn.api, plan, actual)
 		if err != nil {
-			return done{m.unmanaged(found.unmanaged), false, err}
+			return done{code: m.unmanaged(found.unmanaged), err: err}
 		}
 		found.managed = code
 	}
@@ -169,22 +156,30 @@ func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, device
 }
 
 // remove takes the code off a lock.
-func (m *accessCodeSetModel) remove(ctx context.Context, conn *connection, deviceID string, code lockCode) done {
+func (m *accessCodeSetModel) remove(ctx context.Context, conn *connection, deviceID string, code lockCode, inDoubt bool) done {
 	id := code.AccessCodeID.ValueString()
 	if id == "" {
-		return done{gone: true}
+		return done{gone: true, inDoubt: inDoubt}
 	}
 	err := deleteCode(ctx, conn.api, deviceID, id)
-	return done{code, err == nil, err}
+	return done{code: code, gone: err == nil, err: err}
 }
 
-// reportLock adds what went wrong on one lock of a set, as an error or as a warning.
-func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client, diags *diag.Diagnostics, add func(*diag.Diagnostics, path.Path, string, string), action, deviceID string, err error) {
+// reportLock adds what went wrong on one lock of a set, as an error or as a warning. Where kept is false, nothing of the set gets into the
+// state.
+func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client, diags *diag.Diagnostics, add func(*diag.Diagnostics, path.Path, string, string), kept bool, action, deviceID string, failed done) {
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
-	lock := lockName(ctx, client, deviceID)
+	err := failed.err
+	others := "The other locks of the set are not affected by this. The next apply tries this one again."
 	next := nextStep(err)
 	switch {
+	case failed.inDoubt && kept:
+		next = inDoubt(err, "The next apply looks on this lock for a code of this name and PIN, before it creates another. Where the server does not tell PINs, look there yourself first.")
+		others = "The other locks of the set are not affected by this."
+	case failed.inDoubt:
+		next = inDoubt(err, "Nothing of the set is in the state: look on this lock before running Terraform again, which would create a second access code.")
+		others = ""
 	case keepsTrying(err):
 		next = "The server keeps trying; nothing has to be repeated when the lock is back. For locks that always take longer, raise `timeouts`."
 	case errors.Is(err, errCannotBeDeleted):
@@ -192,14 +187,10 @@ func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client,
 	case errors.Is(err, errCannotBeManaged):
 		next = "The code stays on the lock as it is, unmanaged. Take the lock out of `device_ids`, or delete the code in the app of the lock."
 	}
-	const others = "The other locks of the set are not affected by this. The next apply tries this one again."
-	add(diags, path.Root("access_codes").AtMapKey(deviceID), action, m.hide(sentence(lock+": "+err.Error()))+"\n\n"+joined(next, others))
+	add(diags, path.Root("access_codes").AtMapKey(deviceID), action, m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+joined(next, others))
 }
 
 // joined puts sentences behind each other.
 func joined(first, second string) string {
-	if first == "" {
-		return second
-	}
-	return first + " " + second
+	return strings.TrimSpace(first + " " + second)
 }

@@ -61,13 +61,13 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 		plan.Code = types.StringValue(pin)
 	}
 	results := onEach(plan.devices(ctx), func(deviceID string) done { return plan.put(ctx, r.connection, deviceID) })
-	codes, failures := map[string]lockCode{}, map[string]error{}
+	codes, failures := map[string]lockCode{}, map[string]done{}
 	exists := false
 	for deviceID, result := range results {
 		codes[deviceID] = result.code
 		exists = exists || !result.code.AccessCodeID.IsNull()
 		if result.err != nil {
-			failures[deviceID] = result.err
+			failures[deviceID] = result
 		}
 	}
 	add := refuseAt
@@ -75,10 +75,11 @@ func (r *accessCodeSetResource) Create(ctx context.Context, req resource.CreateR
 		add = warnAt
 	}
 	for _, deviceID := range slices.Sorted(maps.Keys(failures)) {
-		plan.reportLock(ctx, client, &resp.Diagnostics, add, actionPut, deviceID, failures[deviceID])
+		plan.reportLock(ctx, client, &resp.Diagnostics, add, exists, actionPut, deviceID, failures[deviceID])
 	}
 	if exists {
 		resp.Diagnostics.Append(r.rememberWorkspace(ctx, resp.Private, "")...)
+		resp.Diagnostics.Append(rememberDoubts(ctx, resp.Private, results)...)
 		resp.Diagnostics.Append(plan.setCodes(ctx, codes)...)
 		plan.CodeWO = types.StringNull() // what is written only is never kept
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -103,7 +104,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 	found := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) foundCode {
 		return look(ctx, r.refreshCode, client, deviceID, codes[deviceID].AccessCodeID.ValueString())
 	})
-	for _, deviceID := range slices.Sorted(maps.Keys(found)) {
+	for _, deviceID := range named(ctx, req.Private, codes, &resp.Diagnostics) {
 		one := found[deviceID]
 		if one.err != nil {
 			report(&resp.Diagnostics, actionRead, one.err)
@@ -114,6 +115,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 			imported = false
 		}
 	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, namedKey, nil)...)
 	if imported { // and there is nothing to import
 		var wrong []string
 		for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
@@ -165,6 +167,8 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 		refuse(&resp.Diagnostics, actionPut, "The PIN of the set is not known, because the server does not tell it. Write it into `code`.")
 		return
 	}
+	state.CodeWO = plan.CodeWO // which no state has
+	unsettled := state.find(ctx, client, codes, locksInDoubt(ctx, req.Private, &resp.Diagnostics))
 	work := slices.DeleteFunc(slices.Clone(wanted), func(deviceID string) bool { return !plan.todo(&state, codes, deviceID) })
 	for deviceID := range codes {
 		if !slices.Contains(wanted, deviceID) {
@@ -174,8 +178,10 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	results := onEach(work, func(deviceID string) done {
 		code, known := codes[deviceID]
 		switch {
+		case unsettled[deviceID].err != nil:
+			return unsettled[deviceID]
 		case !slices.Contains(wanted, deviceID):
-			return plan.remove(ctx, r.connection, deviceID, code)
+			return plan.remove(ctx, r.connection, deviceID, code, unsettled[deviceID].inDoubt)
 		case known && !code.AccessCodeID.IsNull():
 			return plan.bring(ctx, r.connection, deviceID, code.AccessCodeID.ValueString())
 		default:
@@ -184,6 +190,7 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	})
 	r.forget(ctx, req.Private, results, &resp.Diagnostics)
 	r.settle(ctx, client, &plan, codes, results, &resp.Diagnostics)
+	resp.Diagnostics.Append(rememberDoubts(ctx, resp.Private, results)...)
 	plan.CodeWO = types.StringNull() // what is written only is never kept
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity(ctx))...)
@@ -229,6 +236,9 @@ func (r *accessCodeSetResource) settle(ctx context.Context, client *api.Client, 
 	for _, deviceID := range slices.Sorted(maps.Keys(results)) {
 		result := results[deviceID]
 		if result.gone {
+			if result.inDoubt {
+				model.warnOfLost(ctx, client, diags, deviceID)
+			}
 			delete(codes, deviceID)
 			continue
 		}
@@ -238,7 +248,7 @@ func (r *accessCodeSetResource) settle(ctx context.Context, client *api.Client, 
 			if !slices.Contains(wanted, deviceID) {
 				action = actionRemove
 			}
-			model.reportLock(ctx, client, diags, refuseAt, action, deviceID, result.err)
+			model.reportLock(ctx, client, diags, refuseAt, true, action, deviceID, result)
 		}
 	}
 	diags.Append(model.setCodes(ctx, codes)...)
@@ -258,8 +268,12 @@ func (r *accessCodeSetResource) Delete(ctx context.Context, req resource.DeleteR
 	defer cancel()
 
 	codes := model.codes(ctx)
+	unsettled := model.find(ctx, client, codes, locksInDoubt(ctx, req.Private, &resp.Diagnostics))
 	results := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) done {
-		return model.remove(ctx, r.connection, deviceID, codes[deviceID])
+		if unsettled[deviceID].err != nil {
+			return unsettled[deviceID]
+		}
+		return model.remove(ctx, r.connection, deviceID, codes[deviceID], unsettled[deviceID].inDoubt)
 	})
 	r.forget(ctx, req.Private, results, &resp.Diagnostics)
 	model.DeviceIDs = types.SetValueMust(types.StringType, nil)

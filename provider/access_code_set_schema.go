@@ -5,8 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -21,7 +19,9 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 			"Each lock is handled by itself. One that is added gets the code and the others are not touched; one that is taken out loses its " +
 			"code; one whose code was changed or deleted is repaired. When a lock fails, the others keep what they got, the message names the " +
 			"lock, and the next apply finishes. While the set is created, that message is a warning as long as some lock has taken the code: after an " +
-			"error Terraform would replace the whole set. The example shows how to make the run fail.",
+			"error Terraform would replace the whole set. The example shows how to make the run fail.\n\n" +
+			"Where the creation of a code was not answered, so that it may be on the lock all the same, the next apply looks there for one of that name and " +
+			"PIN, and takes it over. Servers that do not tell PINs do not allow that: the message says where to look.",
 		Attributes: map[string]schema.Attribute{
 			"device_ids": schema.SetAttribute{
 				Required: true, ElementType: types.StringType,
@@ -37,7 +37,7 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 				Optional: true, Computed: true, Sensitive: true,
 				MarkdownDescription: "The PIN: 4 to 12 digits. By default one is chosen that fits all locks of `device_ids` and that none of them has " +
 					"yet. It is kept in the state, so use a backend that encrypts, or `code_wo`. Null with `code_wo`.",
-				Validators:    []validator.String{isPIN{}, stringvalidator.ConflictsWith(path.MatchRoot("code_wo"))},
+				Validators:    []validator.String{isPIN{}, goesWithout{"code_wo"}},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()},
 			},
 			"code_wo": schema.StringAttribute{

@@ -80,7 +80,7 @@ func TestWriteOnlyPINOfASetIsWrittenToLocksThatNeedItAndNeverKept(t *testing.T) 
 			Config:           config(third, 1, lockA, lockB, lockC),
 			ConfigPlanChecks: plansNothing(),
 		},
-		{Config: f.config(codeSet(`code = "2468"`+"\n  "+writtenOnly(third, 1), lockA)), ExpectError: says(`Attribute "code_wo" cannot be specified`)},
+		{Config: f.config(codeSet(`code = "2468"`+"\n  "+writtenOnly(third, 1), lockA)), ExpectError: says("`code` and `code_wo` are both set")},
 		{Config: f.config(codeSet(`code_wo = "905173846251"`, lockA)), ExpectError: says("`code_wo` goes together with `code_wo_version`")},
 		{Config: f.config("")},
 	}})

@@ -158,7 +158,7 @@ func TestWriteOnlyPINIsNotShownByErrors(t *testing.T) {
 	run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: f.config(accessCode(`code_wo = "12ab"` + "\n  code_wo_version = 1")), ExpectError: says("`code_wo` must be 4 to 12 digits")},
 		{Config: f.config(accessCode(`code_wo = "` + pin + `"`)), ExpectError: says("`code_wo` goes together with `code_wo_version`, which is not set. Set it to 1")},
-		{Config: f.config(accessCode(`code = "2468"` + "\n  " + writtenOnly(pin, 1))), ExpectError: says(`Attribute "code_wo" cannot be specified`)},
+		{Config: f.config(accessCode(`code = "2468"` + "\n  " + writtenOnly(pin, 1))), ExpectError: says("`code` and `code_wo` are both set")},
 		{Config: f.config(accessCode(writtenOnly(pin, 1))), ExpectError: says("failed: (hidden) does not fit")},
 	}})
 }

@@ -85,7 +85,7 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 				MarkdownDescription: "Where the person is sent when it comes to nothing. By default `custom_redirect_url`.",
 			},
 			"custom_metadata": schema.MapAttribute{
-				Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{mapplanmodifier.RequiresReplace()},
+				Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{replacedUnlessEmpty()},
 				Validators:          []validator.Map{mapvalidator.NoNullValues(), mapvalidator.ValueStringsAre(isNotEmpty{"Give the key a text, or leave it out."})},
 				MarkdownDescription: "Data of your own, which the account gets, too: up to 50 keys of 40 characters, with texts of up to 500.",
 			},
@@ -107,6 +107,14 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 			"created_at":           schema.StringAttribute{Computed: true, PlanModifiers: same, MarkdownDescription: "When it was made, in RFC 3339."},
 		},
 	}
+}
+
+// replacedUnlessEmpty replaces a resource when a map changes. An empty one and none are the same to servers, and an import reads none.
+func replacedUnlessEmpty() planmodifier.Map {
+	const description = "Changing it makes another."
+	return mapplanmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.MapRequest, resp *mapplanmodifier.RequiresReplaceIfFuncResponse) {
+		resp.RequiresReplace = req.PlanValue.IsUnknown() || len(req.PlanValue.Elements()) > 0 || len(req.StateValue.Elements()) > 0
+	}, description, description)
 }
 
 func (r *connectWebviewResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {

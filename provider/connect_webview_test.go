@@ -113,6 +113,27 @@ func TestServerConnectWebviewInvitesSomebodyToLogIn(t *testing.T) {
 	}
 }
 
+func TestServerConnectWebviewWithoutMetadataIsOneWithNoneInIt(t *testing.T) {
+	t.Parallel()
+	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	same := statecheck.CompareValue(compare.ValuesSame())
+	keeps := func() []statecheck.StateCheck {
+		return []statecheck.StateCheck{same.AddStateValue(invitation, tfjsonpath.New("connect_webview_id"))}
+	}
+	empty := onServer(srv, invite("  custom_metadata = {}\n"))
+	play(t, resource.TestCase{Steps: []resource.TestStep{
+		{Config: empty, ConfigStateChecks: keeps()},
+		{Config: onServer(srv, "removed {\n  from = "+invitation+"\n  lifecycle {\n    destroy = false\n  }\n}\n")},
+		{Config: empty, ResourceName: invitation, ImportState: true, ImportStatePersist: true, ImportStateIdFunc: func(*terraform.State) (string, error) {
+			return invitations(t, srv)[0].ConnectWebviewID, nil
+		}},
+		{Config: empty, ConfigStateChecks: keeps(), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, invitation)},
+		{Config: onServer(srv, invite("")), ConfigStateChecks: keeps(), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, invitation)},
+		{Config: onServer(srv, invite("  custom_metadata = { flat = \"7\" }\n")), ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, invitation)},
+		{Config: empty, ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, invitation)},
+	}})
+}
+
 func TestServerConnectWebviewExampleIsAppliedAsItStands(t *testing.T) {
 	t.Parallel()
 	srv := apptest.Start(t, apptest.WithProfiles("august"))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ func refuse(diags *diag.Diagnostics, summary, detail string) { diags.AddError(su
 // refuseAt adds an error that points to an attribute. Terraform shows the line of the configuration that it points to,
 // so those that hold a secret are not pointed to.
 func refuseAt(diags *diag.Diagnostics, attribute path.Path, summary, detail string) {
-	if slices.Contains(secrets, attribute.String()) {
+	if isSecret(attribute) {
 		diags.AddError(summary, detail)
 		return
 	}
@@ -36,13 +35,19 @@ func refuseAt(diags *diag.Diagnostics, attribute path.Path, summary, detail stri
 // warn adds a warning.
 func warn(diags *diag.Diagnostics, summary, detail string) { diags.AddWarning(summary, detail) }
 
-// warnAt adds a warning that points to an attribute.
+// warnAt adds a warning that points to an attribute, unless that holds a secret.
 func warnAt(diags *diag.Diagnostics, attribute path.Path, summary, detail string) {
+	if isSecret(attribute) {
+		diags.AddWarning(summary, detail)
+		return
+	}
 	diags.AddAttributeWarning(attribute, summary, detail)
 }
 
-// secrets are the attributes whose lines are not shown.
-var secrets = []string{"api_key", "code", "code_wo"}
+// secrets are the attributes whose lines are not shown. The URL of a webhook may carry a token.
+var secrets = []string{"api_key", "code", "code_wo", "url"}
+
+func isSecret(attribute path.Path) bool { return slices.Contains(secrets, attribute.String()) }
 
 // report adds what kept an action from being done: the summary is the action, the detail what the server says
 // and what can be done about it. It points to the attribute that the server complains about.
@@ -66,11 +71,20 @@ func reportNext(diags *diag.Diagnostics, action string, err error, next string) 
 // reportCreate is report for a request that creates something, which may have happened although it failed.
 func reportCreate(diags *diag.Diagnostics, action string, err error) {
 	next := nextStep(err)
-	if mayHaveHappened(err) {
-		next = strings.TrimSpace(next + "\n\nIt is not known whether the server has done it, and it was not asked twice. " +
-			"Look there before running Terraform again, which would create a second " + strings.ToLower(strings.TrimPrefix(action, "Create ")) + ".")
+	if api.MayHaveHappened(err) {
+		next = inDoubt(err, "Look there before running Terraform again, which would create a second "+strings.ToLower(strings.TrimPrefix(action, "Create "))+".")
 	}
 	reportNext(diags, action, err, next)
+}
+
+// inDoubt is what can be done about the failure of a creation that may have happened, so that running Terraform again alone
+// is not what helps.
+func inDoubt(err error, look string) string {
+	next := ""
+	if !errors.Is(err, context.Canceled) {
+		next = nextStep(err) + "\n\n"
+	}
+	return strings.TrimSpace(next + "It is not known whether the server has done it. " + look)
 }
 
 // warnInterrupted says that Terraform was interrupted while it waited for a lock. It is no error: that would taint the
@@ -78,20 +92,6 @@ func reportCreate(diags *diag.Diagnostics, action string, err error) {
 func warnInterrupted(diags *diag.Diagnostics, action, id string) {
 	warn(diags, action, "Terraform was interrupted while it waited for the lock to take the access code "+id+". The code is in the state, and the "+
 		"server keeps trying; the next plan shows its status.")
-}
-
-// mayHaveHappened says of a failed request that the server may have carried it out.
-func mayHaveHappened(err error) bool {
-	if status := api.StatusOf(err); status != 0 {
-		return status/100 != 4 && status/100 != 3 && status != http.StatusServiceUnavailable
-	}
-	return !notConnected(err)
-}
-
-// notConnected says that the request has not gone out, as a rule because no connection was made.
-func notConnected(err error) bool {
-	broken, ok := errors.AsType[*net.OpError](err)
-	return api.IsUntrusted(err) || api.IsNotSent(err) || ok && broken.Op == "dial"
 }
 
 // hasID guards against an answer that names nothing.
@@ -158,6 +158,8 @@ func nextStep(err error) string {
 		return "To take over a code that is on the lock already, import it as `<device_id>/<access_code_id>`: see the guide *Adopt existing codes*."
 	case hasWrongID(err):
 		return "Check the identifier: the data sources deviceaccess_devices and deviceaccess_unmanaged_access_codes list those there are."
+	case status == http.StatusProxyAuthRequired:
+		return proxyWantsPassword
 	case api.IsNoRoute(err):
 		return "Check `endpoint` (or " + envEndpoint + "): what answers there does not know this operation."
 	case status == http.StatusTooManyRequests:
@@ -167,24 +169,7 @@ func nextStep(err error) string {
 	case status >= http.StatusInternalServerError:
 		return "The server has failed; its log tells more under the request above. Run Terraform again when it is well."
 	}
-	if errors.Is(err, http.ErrSchemeMismatch) {
-		return "Check `endpoint` (or " + envEndpoint + "): that server speaks plain http, so the address begins with http://."
-	}
-	if api.IsUntrusted(err) {
-		return "The server's TLS certificate is not trusted, so nothing was sent. Correct the name in `endpoint` (or " + envEndpoint + "), or let " +
-			"SSL_CERT_FILE name the certificate of the authority that has signed it."
-	}
-	if notTried(err) {
-		return "It was not tried before the time was up. Raise the provider's `max_concurrent_requests`, or the resource's `timeouts`."
-	}
-	if notConnected(err) {
-		return "Check that the server is running, and that `endpoint` (or " + envEndpoint + ") is its address."
-	}
-	if api.IsBadAnswer(err) {
-		return "Something at `endpoint` (or " + envEndpoint + ") answers, but its answer broke off, was too slow or too long. Check that it is the " +
-			"server itself, and what is between it and here, such as a proxy; then run Terraform again."
-	}
-	return ""
+	return connectionAdvice(err)
 }
 
 // isOfType says that a server has refused something for this reason.

@@ -29,11 +29,35 @@ func TestDiagnosticsAreMadeInOnePlace(t *testing.T) {
 }
 
 func TestAttributesThatHoldSecretsAreNotPointedTo(t *testing.T) {
-	for name, pointed := range map[string]bool{"code": false, "code_wo": false, "api_key": false, "name": true} {
+	for name, pointed := range map[string]bool{"code": false, "code_wo": false, "api_key": false, "url": false, "name": true} {
 		var diags diag.Diagnostics
 		refuseAt(&diags, path.Root(name), "Check the value", "It is wrong.")
-		if _, got := diags[0].(diag.DiagnosticWithPath); got != pointed {
-			t.Errorf("%s is pointed to: %v", name, got)
+		warnAt(&diags, path.Root(name), "Check the value", "It may be wrong.")
+		for _, d := range diags {
+			if _, got := d.(diag.DiagnosticWithPath); got != pointed {
+				t.Errorf("%s is pointed to by the %s: %v", name, d.Severity(), got)
+			}
 		}
+	}
+}
+
+// Terraform shows the line of what a diagnostic points to.
+func TestDiagnosticsOfAConfigurationShowNoLineWithASecret(t *testing.T) {
+	t.Parallel()
+	const pin, token = "905173846251", "tok-2bMS94SrGUXuNR2JmJkjtvBQDg5c"
+	for name, c := range map[string]struct{ config, says string }{
+		"two PINs of a code": {accessCode("code = \"" + pin + "\"\n  code_wo = \"" + pin + "\"\n  code_wo_version = 1"), "`code` and `code_wo` are both set"},
+		"two PINs of a set":  {codeSet("code = \""+pin+"\"\n  code_wo = \""+pin+"\"\n  code_wo_version = 1", lockA), "`code` and `code_wo` are both set"},
+		"a webhook's URL":    {webhook("example.com/"+token, ""), "`url` must be an http or https URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkspace(t, map[string]string{"main.tf": required + c.config})
+			w.expect(false, "validate", "-no-color")
+			expectSaid(t, "validate", plainly(w.seen.String()), c.says)
+			if seen := w.seen.String(); strings.Contains(seen, pin) || strings.Contains(seen, token) {
+				t.Error("the secret was shown")
+			}
+		})
 	}
 }

@@ -68,7 +68,9 @@ func stock(managed []api.AccessCode, unmanaged []api.UnmanagedAccessCode) map[st
 		}
 	}
 	for _, code := range managed {
-		codes[code.AccessCodeID] = foreignCode{nameWithoutPIN(code.Name, code.Code), types.BoolValue(true), types.BoolValue(true), pulledFor[code.AccessCodeID]}
+		codes[code.AccessCodeID] = foreignCode{
+			nameWithoutPIN(code.Name, code.Code), types.BoolValue(true), types.BoolValue(!wasIssued(&code)), pulledFor[code.AccessCodeID],
+		}
 	}
 	for _, code := range unmanaged {
 		codes[code.AccessCodeID] = foreignCode{
@@ -149,8 +151,11 @@ func listed(codes map[string]foreignCode) string {
 	var lines strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(codes)) {
 		kind := "managed"
-		if !codes[id].IsManaged.ValueBool() {
+		switch {
+		case !codes[id].IsManaged.ValueBool():
 			kind = "unmanaged"
+		case !codes[id].CanBeDeleted.ValueBool(): // nothing else keeps a server from it
+			kind = "offline code"
 		}
 		if original := codes[id].BackupOf.ValueString(); original != "" {
 			kind = "backup code of " + original

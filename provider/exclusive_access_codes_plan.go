@@ -45,10 +45,7 @@ func planDeletions(ctx context.Context, plan, state *exclusiveAccessCodesModel, 
 	foreign, allowed := state.foreign(ctx), plan.allowed()
 	maps.DeleteFunc(foreign, allowed.has)
 	deletable, stuck := split(foreign)
-	if len(stuck) > 0 {
-		warnAt(diags, path.Root("foreign_access_codes"), "Access codes that cannot be deleted",
-			"The vendor of this lock does not let these codes be deleted, so they stay on it:"+listed(stuck)+"\n\nDelete them in the app of the lock.")
-	}
+	warnOfStuck(stuck, diags)
 	ids, _ := plan.AccessCodeIDs.ToTerraformValue(ctx)
 	switch {
 	case !ids.IsFullyKnown():
@@ -66,6 +63,21 @@ func planDeletions(ctx context.Context, plan, state *exclusiveAccessCodesModel, 
 	default:
 		plan.DeletedAccessCodes, plan.ForeignAccessCodes = names(nil), types.MapUnknown(foreignCodeType)
 	}
+}
+
+// warnOfStuck warns of codes that should go and cannot be deleted.
+func warnOfStuck(stuck map[string]foreignCode, diags *diag.Diagnostics) {
+	if len(stuck) == 0 {
+		return
+	}
+	next := "Delete them in the app of the lock."
+	for _, code := range stuck {
+		if code.IsManaged.ValueBool() {
+			next = "Offline codes open the lock until they end, and are gone then; to be rid of one before, block it at the lock with the vendor's app. Delete others in that app."
+		}
+	}
+	warnAt(diags, path.Root("foreign_access_codes"), "Access codes that cannot be deleted",
+		"The vendor of this lock does not let these codes be deleted, so they stay on it:"+listed(stuck)+"\n\n"+next)
 }
 
 // announce says what the plan after the creation will delete, as far as that can be told by now.

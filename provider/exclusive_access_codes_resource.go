@@ -153,7 +153,10 @@ func warnOfNew(left, foreign map[string]foreignCode, resp *resource.UpdateRespon
 
 func (r *exclusiveAccessCodesResource) reportDeletion(ctx context.Context, client *api.Client, resp *resource.UpdateResponse, id string, code foreignCode, deviceID string, err error) {
 	next := deletionAdvice(err)
-	if keepsTrying(err) {
+	switch {
+	case isOfType(err, cannotDeleteOffline): // it was issued since the last refresh
+		next = "It stays on the lock until it ends. The next plan knows that, and leaves it there."
+	case keepsTrying(err):
 		ctx, cancel := lastLook(ctx)
 		defer cancel()
 		next = offline(ctx, client, deviceID) + "The PIN may still open the door. The server keeps trying; the next plan shows the code if it is still there. " +

@@ -19,7 +19,7 @@ func (r *exclusiveAccessCodesResource) Schema(ctx context.Context, _ resource.Sc
 			"**This takes PINs off a door.** It acts on the lock of `device_id` only, and deletes only what a plan has shown in " +
 			"`deleted_access_codes`. Creating the resource deletes nothing: it takes stock, and the next plan shows what is to go. After an import " +
 			"the first plan shows it. A code that appears between plan and apply is left on the lock, with a warning; so is one that is taken " +
-			"out of `access_code_ids`, which the plan after that shows; and so are codes that their vendor does not let be deleted. Destroying the resource deletes nothing.",
+			"out of `access_code_ids`, which the plan after that shows; and so are codes that their vendor does not let be deleted, such as offline codes that were issued. Destroying the resource deletes nothing.",
 		Attributes: map[string]schema.Attribute{
 			"device_id": schema.StringAttribute{
 				Required:            true,
@@ -38,7 +38,7 @@ func (r *exclusiveAccessCodesResource) Schema(ctx context.Context, _ resource.Sc
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"name":           schema.StringAttribute{Computed: true, MarkdownDescription: "The name of the code. Null where the lock keeps none."},
 					"is_managed":     schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the workspace manages it."},
-					"can_be_deleted": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether its vendor lets it be deleted. Where not, it stays."},
+					"can_be_deleted": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether its vendor lets it be deleted. Where not, it stays; so does an offline code that was issued, until it ends."},
 					"backup_of":      schema.StringAttribute{Computed: true, MarkdownDescription: "The code in whose place it was pulled, if it is a backup code. It may be on the lock while that one may."},
 				}},
 			},

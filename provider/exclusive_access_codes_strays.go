@@ -67,9 +67,11 @@ func (r *exclusiveAccessCodesResource) lookForStrays(ctx context.Context, plan, 
 
 // warnOfReleased warns, in plan and apply, of codes that no longer may be on the lock and are not deleted yet.
 func warnOfReleased(codes map[string]foreignCode, diags *diag.Diagnostics) {
-	if len(codes) > 0 {
+	deletable, stuck := split(codes)
+	warnOfStuck(stuck, diags)
+	if len(deletable) > 0 {
 		warnAt(diags, path.Root("access_code_ids"), "Access codes stay on the lock until the next plan",
-			"These codes are no longer in `access_code_ids`:"+listed(codes)+"\n\nThis resource deletes none of them in this apply, so that their PINs go on opening the door, unless "+
+			"These codes are no longer in `access_code_ids`:"+listed(deletable)+"\n\nThis resource deletes none of them in this apply, so that their PINs go on opening the door, unless "+
 				"another resource deletes them. The plan after it shows what is left of them in `deleted_access_codes`, and applying that plan takes it off the lock.")
 	}
 }

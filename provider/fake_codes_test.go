@@ -22,6 +22,7 @@ type fakeCode struct {
 	cannotBeDeleted  bool
 	errors           []map[string]any
 	external         bool
+	offline          bool
 	key              any // of those that share a PIN; null while it is not managed
 }
 
@@ -87,6 +88,9 @@ func (f *fake) codeJSON(id string) map[string]any {
 		code["is_external_modification_allowed"], code["common_code_key"] = c.external, c.key
 	case c.cannotBeManaged:
 		code["cannot_be_managed"] = true
+	}
+	if c.offline {
+		code["is_offline_access_code"] = true
 	}
 	if c.cannotBeDeleted && !c.managed {
 		code["cannot_delete_unmanaged_access_code"] = true

@@ -217,6 +217,15 @@ func TestCreateThatMayHaveHappenedIsNotRepeated(t *testing.T) {
 	}
 }
 
+func TestCreateThatMayHaveHappenedIsInDoubtWhateverItsLastTrySays(t *testing.T) {
+	f := startFake(t)
+	f.then("/webhooks/create", answerRaw(http.StatusBadGateway, "text/html", "<h1>Bad gateway</h1>", "Accept-Idempotency-Key", "true"),
+		answerRaw(http.StatusUnauthorized, "application/json", `{"ok": false, "error": {"type": "unauthorized", "message": "API Key not found"}}`))
+	run(t, resource.TestCase{Steps: []resource.TestStep{{
+		Config: f.config(webhook("https://example.com/a", "")), ExpectError: says("HTTP 401", "Check `api_key`", "It is not known whether the server has done it", "create a second webhook"),
+	}}})
+}
+
 func TestCreateThatWasNotCarriedOutIsRepeated(t *testing.T) {
 	f := startFake(t)
 	f.then("/webhooks/create",

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -8,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -70,10 +73,11 @@ func TestWhateverAnswersTheDiagnosticSaysWhatToDo(t *testing.T) {
 		"another JSON":      {answers(t, answerRaw(200, "application/json", `{"status": "up"}`)), []string{"names no workspace", "Check `endpoint`"}},
 		"an answer cut off": {answers(t, cutOff), []string{"read the answer: unexpected EOF", "broke off", "proxy"}},
 		"an endless answer": {answers(t, tooLong), []string{"longer than 16777216 bytes", "too long", "proxy"}},
-		"no certificate":    {secure.URL, []string{"certificate", "SSL_CERT_FILE"}},
+		"no certificate":    {secure.URL, []string{"certificate", howToTrust(runtime.GOOS)}},
 		"no TLS":            {strings.Replace(plain, "http:", "https:", 1), []string{"begins with http://"}},
 		"nobody":            {nobody(t), []string{"connection refused", "Check that the server is running"}},
 		"a wrong path":      {answers(t, http.NotFound) + "/api/v2", []string{"404 Not Found", "Check `endpoint`"}},
+		"a plain proxy":     {answers(t, answerRaw(407, "text/html", "<h1>Who are you?</h1>")), []string{"407 Proxy Authentication Required", "HTTP_PROXY", "USER:PASSWORD"}},
 		"a redirect":        {answers(t, answerRaw(308, "text/plain", "")), []string{"set the endpoint to the address"}},
 		"a refused key":     {answers(t, answerError(401, "unauthorized", "API Key not found")), []string{"Check `api_key`", "Nothing is taken to be deleted"}},
 		"a forbidden read":  {answers(t, answerError(403, "forbidden", "Not for this key")), []string{"Use an API key that may", "Nothing is taken to be deleted"}},
@@ -124,6 +128,34 @@ func TestAnswerThatDragsOnIsExplained(t *testing.T) {
 func TestServerThatCannotBeReachedInTimeIsNotOneThatAnswers(t *testing.T) {
 	t.Parallel()
 	expectDiagnostic(t, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}, []string{"Check that the server is running"})
+}
+
+func TestConnectionsThatAreRefusedSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("connection refused")
+	for name, c := range map[string]struct {
+		err  error
+		says string
+	}{
+		"a proxy":              {&net.OpError{Op: "proxyconnect", Net: "tcp", Err: &net.OpError{Op: "dial", Net: "tcp", Err: refused}}, "NO_PROXY"},
+		"a SOCKS proxy":        {&net.OpError{Op: "socks connect", Net: "tcp", Err: refused}, "NO_PROXY"},
+		"a client certificate": {&net.OpError{Op: "remote error", Err: tls.AlertError(116)}, "demands a certificate of the client"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			expectDiagnostic(t, fmt.Errorf("Post %q: %w", "https://server.example/workspaces/get", c.err), []string{c.says, "nothing was sent"})
+		})
+	}
+}
+
+// Go reads SSL_CERT_FILE only where the system has no store that it asks.
+func TestHowToTrustIsSaidForTheSystem(t *testing.T) {
+	t.Parallel()
+	for system, says := range map[string]string{"linux": "SSL_CERT_FILE", "freebsd": "SSL_CERT_FILE", "darwin": "keychain", "windows": "certificate store"} {
+		if advice := howToTrust(system); !strings.Contains(advice, says) || strings.Contains(advice, "SSL_CERT_FILE") != (says == "SSL_CERT_FILE") {
+			t.Errorf("%s: %s", system, advice)
+		}
+	}
 }
 
 // slow begins an answer, and says a blank of it every second.

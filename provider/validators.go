@@ -91,11 +91,11 @@ func (v isWebAddress) ValidateString(ctx context.Context, req validator.StringRe
 	address := req.ConfigValue.ValueString()
 	u, err := url.Parse(address)
 	if err == nil && u.User != nil { // not pointed to, because Terraform would show the line, and a password in it
-		refuse(&resp.Diagnostics, "Check the URL", "The value must be "+v.Description(ctx)+": "+u.Redacted()+" has one.")
+		refuse(&resp.Diagnostics, "Check the URL", fmt.Sprintf("`%s` must be %s: %s has one.", req.Path, v.Description(ctx), u.Redacted()))
 		return
 	}
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || len(address) > 2048 || strings.ContainsFunc(address, unicode.IsSpace) {
-		refuseAt(&resp.Diagnostics, req.Path, "Check the URL", "The value must be "+v.Description(ctx)+", such as https://example.com/events.")
+		refuseAt(&resp.Diagnostics, req.Path, "Check the URL", fmt.Sprintf("`%s` must be %s, such as https://example.com/events.", req.Path, v.Description(ctx)))
 	}
 }
 
@@ -212,6 +212,23 @@ func (v goesWith) ValidateString(ctx context.Context, req validator.StringReques
 func (v goesWith) ValidateInt64(ctx context.Context, req validator.Int64Request, resp *validator.Int64Response) {
 	if isSet(req.ConfigValue) {
 		v.check(ctx, req.Config, req.Path, &resp.Diagnostics)
+	}
+}
+
+// goesWithout checks that another attribute is not set beside this one. The validator of the framework that does points to the attribute, and
+// so shows its line, with the PIN.
+type goesWithout struct{ other string }
+
+func (v goesWithout) Description(context.Context) string {
+	return "not together with `" + v.other + "`"
+}
+func (v goesWithout) MarkdownDescription(c context.Context) string { return v.Description(c) }
+
+func (v goesWithout) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	var other types.String
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root(v.other), &other)...)
+	if !req.ConfigValue.IsNull() && !other.IsNull() && !req.ConfigValue.IsUnknown() && !other.IsUnknown() {
+		refuseAt(&resp.Diagnostics, req.Path, "Check the value", fmt.Sprintf("`%s` and `%s` are both set. Set one of them, and leave the other out.", req.Path, v.other))
 	}
 }
 

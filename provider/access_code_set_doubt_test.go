@@ -1,0 +1,94 @@
+package provider
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// losesOn creates the code on a lock, and has a gateway answer for it.
+func (f *fake) losesOn(lock string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body := f.calls[len(f.calls)-1].body
+		if body["device_id"] != lock {
+			f.createCode(w, r, body)
+			return
+		}
+		f.createCode(httptestDiscard{}, r, body)
+		for _, code := range f.codes {
+			f.settle(code)
+		}
+		answerRaw(http.StatusBadGateway, "text/html", "<h1>Bad gateway</h1>")(w, r)
+	}
+}
+
+func TestAccessCodeSetLooksForTheCodeOfACreationThatWasNotAnswered(t *testing.T) {
+	t.Parallel()
+	away := answerRaw(http.StatusInternalServerError, "text/plain", "")
+	set := func(locks ...string) string { return codeSet(`code = "905173846251"`, locks...) }
+	for name, c := range map[string]struct {
+		hides bool // PINs
+		then  func(t *testing.T, f *fake, w *workspace, wrote func(when string, want ...string))
+	}{
+		"and takes it over": {then: func(t *testing.T, f *fake, w *workspace, wrote func(string, ...string)) {
+			f.then("/access_codes/list", away)
+			w.expect(false, "apply", "-auto-approve", "-refresh=false") // it cannot look, so it creates nothing
+			wrote("while it cannot look")
+			w.expect(true, "apply", "-auto-approve", "-refresh=false")
+			wrote("once it can, it finds it as it is to be")
+			w.expect(true, "plan", "-detailed-exitcode")
+			w.expect(true, "destroy", "-auto-approve")
+			wrote("in the end", "delete "+lockA, "delete "+lockC)
+		}},
+		"also where somebody has deleted it": {then: func(t *testing.T, f *fake, w *workspace, wrote func(string, ...string)) {
+			f.do(func() { id, _ := f.on(lockC); delete(f.codes, id) })
+			w.expect(true, "apply", "-auto-approve")
+			wrote("again", "create "+lockC)
+			w.expect(true, "plan", "-detailed-exitcode")
+		}},
+		"and takes it off a lock that is taken out": {then: func(t *testing.T, f *fake, w *workspace, wrote func(string, ...string)) {
+			w.write("main.tf", f.config(set(lockA)))
+			w.expect(true, "apply", "-auto-approve")
+			wrote("taken out", "delete "+lockC)
+		}},
+		"and takes it off when the set is destroyed": {then: func(t *testing.T, f *fake, w *workspace, wrote func(string, ...string)) {
+			w.expect(true, "destroy", "-auto-approve")
+			wrote("in the end", "delete "+lockA, "delete "+lockC)
+		}},
+		"and warns where it cannot tell": {hides: true, then: func(t *testing.T, f *fake, w *workspace, wrote func(string, ...string)) {
+			expectSaid(t, "the destroy", w.plain("destroy", "-auto-approve"), "An access code may be left on a lock", `"Garage"`)
+			wrote("in the end", "delete "+lockA)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startFakeLocks(t)
+			f.noAttempts = true
+			if c.hides {
+				f.omits = []string{"code"}
+			}
+			wrote := f.since(t)
+			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(set(lockA, lockC))})
+			f.then("/access_codes/create", f.losesOn(lockC), f.losesOn(lockC))
+			f.then("/access_codes/list", away)
+			expectSaid(t, "the creation", w.plain("apply", "-auto-approve"), `The lock "Garage" (`+lockC+"): the server answered 502 Bad Gateway",
+				"It is not known whether the server has done it", "looks on this lock for a code of this name and PIN")
+			wrote("at first", "create "+lockA, "create "+lockC)
+			c.then(t, f, w, wrote)
+			if strings.Contains(w.seen.String(), "905173846251") {
+				t.Error("the PIN was shown")
+			}
+		})
+	}
+}
+
+func TestAccessCodeSetOfWhichNothingIsKnownSaysWhereToLook(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet("", lockC))})
+	f.then("/access_codes/create", f.losesOn(lockC))
+	f.then("/access_codes/list", nil, answerRaw(http.StatusInternalServerError, "text/plain", ""))
+	w.expect(false, "apply", "-auto-approve", "-no-color")
+	expectSaid(t, "the creation", plainly(w.seen.String()), "Error: Set the access code on a lock", `"Garage"`, "It is not known whether the server has done it",
+		"Nothing of the set is in the state: look on this lock before running Terraform again")
+}
