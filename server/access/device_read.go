@@ -124,8 +124,11 @@ func (r *reading) doubted(found []Found) *time.Time {
 
 // expected says whether a code is on the device by all that is known.
 func (r *reading) expected(c *store.AccessCode) bool {
-	return c.VendorRef != nil && !offline(*c) && !r.leaving(c) && (!c.IsManaged || c.AppliedGen > 0)
+	return c.VendorRef != nil && !offline(*c) && !(r.leaving(c) && sent(c)) && (!c.IsManaged || c.AppliedGen > 0)
 }
+
+// sent says whether the removal of a code that is to leave has been sent, or may have been.
+func sent(c *store.AccessCode) bool { return c.WriteGen == 0 && c.WriteAt != nil }
 
 // take finds out whose a code on the device is.
 func (r *reading) take(ctx context.Context, f Found) error {
@@ -241,7 +244,7 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 	switch {
 	case c.RemovingSince != nil && c.VendorRef == nil && onItsWay:
 		return nil // the put may still show
-	case c.IsManaged && r.leaving(c) && c.VendorRef != nil && r.comes(c):
+	case r.leaving(c) && c.VendorRef != nil && r.comes(c):
 		return nil // it has not been taken away yet, only not shown
 	case c.RemovingSince != nil, !c.IsManaged:
 		r.changed = true
@@ -257,12 +260,13 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 }
 
 // comes says whether a code that is to leave and is not shown may yet come: a list that lags can show it as
-// neither on its way nor there. Taking it away is the surer way to know.
+// neither on its way nor there, and one that is cut short does not show what is there. Taking it away is the surer way to know, which
+// does no harm where it has left; a list is believed where that has failed again and again.
 func (r *reading) comes(c *store.AccessCode) bool {
 	switch {
-	case !c.WriteAccepted: // the removal has not been sent
-		return c.AppliedGen == 0 || r.lags(c)
-	case c.AppliedGen > 0 || c.WriteAt == nil || !c.WriteAt.Add(r.s.opt.ListLag).After(r.now):
+	case !c.WriteAccepted:
+		return c.IsManaged && c.AppliedGen == 0 || !sent(c) && int(c.Attempts) < patience || r.lags(c)
+	case !c.IsManaged || c.AppliedGen > 0 || c.WriteAt == nil || !c.WriteAt.Add(r.s.opt.ListLag).After(r.now):
 		return false
 	}
 	r.again = earlier(r.again, c.WriteAt.Add(r.s.opt.ListLag))

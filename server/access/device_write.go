@@ -50,7 +50,7 @@ func (s *Service) RecordPlace(ctx context.Context, h Holder, device uuid.UUID, w
 			if text(other.WriteRef) == ref {
 				other.WriteRef = nil
 			}
-			if !other.IsManaged && text(other.VendorRef) == ref { // it has left, and there was no room yet to say so
+			if (!other.IsManaged || other.RemovingSince != nil) && text(other.VendorRef) == ref { // it has left, and nobody has said so yet
 				if err := t.gone(ctx, other); err != nil {
 					return err
 				}
