@@ -160,6 +160,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		}
 		return nil
 	}
+	defer r.saw(c, f)
 	if r.caps.ProviderPIN && f.PIN != "" && (c.PinMac == nil || c.AppliedGen < c.DesiredGen) { // nobody can ask for another
 		r.s.setPIN(c, f.PIN)
 	}
@@ -182,6 +183,13 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		return r.applied(ctx, c, c.DesiredGen)
 	}
 	return nil
+}
+
+// saw notes the PIN that the device shows of a code that is not as it should be: others may wait for that one.
+func (r *reading) saw(c *store.AccessCode, f Found) {
+	if mac := r.mac(f.PIN); c.AppliedGen == 0 && f.Confirmed && mac != nil && !seal.Equal(c.WritePinMac, mac) {
+		c.WritePinMac = mac
+	}
 }
 
 // refused records that the vendor gave up a put. It may go on saying so: one write fails once.
