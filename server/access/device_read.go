@@ -248,6 +248,9 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 	onItsWay := r.onItsWay(c)
 	if !onItsWay && c.VendorRef == nil { // who is found in its place later is somebody else
 		c.WriteRef = nil
+		if c.BlockedGen >= c.DesiredGen { // and nothing more is sent
+			c.WriteGen, c.WriteAt = 0, nil
+		}
 	}
 	switch {
 	case c.RemovingSince != nil && c.VendorRef == nil && onItsWay:

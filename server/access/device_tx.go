@@ -213,7 +213,9 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 		clearError(c)
 	}
 	if code, ok := permanent[f.Class]; ok {
-		c.WriteGen, c.WriteAt = 0, nil
+		if !f.Unsure || c.VendorRef != nil {
+			c.WriteGen, c.WriteAt = 0, nil
+		}
 		if err := t.settle(ctx, c, gen, Failed, code, f.Message); err != nil {
 			return err
 		}

@@ -48,6 +48,7 @@ type CodeWork struct {
 	New              bool       // it takes a place on the device that it does not have yet
 	Leaving          bool       // it is to leave the device, or is about to
 	Aside            bool       // it leaves for a moment only: for others to have its PIN, or to be put anew
+	InDoubt          bool       // an earlier write of it may still show
 }
 
 const (
@@ -173,7 +174,7 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 		action = Nothing // looked at again as soon as the PIN is free
 	}
 	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: text(c.VendorRef), Name: text(c.Name), New: c.VendorRef == nil,
-		Leaving: leaving, Aside: anew || leaving && t.aside(c)}
+		Leaving: leaving, Aside: anew || leaving && t.aside(c), InDoubt: c.VendorRef == nil && c.WriteGen > 0}
 	if action == Put {
 		var err error
 		if !t.caps.ProviderPIN { // the vendor keeps the one it has invented
@@ -223,6 +224,8 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now
 			return Nothing, c.StartsAt
 		}
 		return Nothing, c.EndsAt
+	case c.BlockedGen >= c.DesiredGen && c.VendorRef == nil && c.WriteGen > 0: // refused, and may be there from an earlier write
+		return Await, later(s.poll(c, now))
 	case c.BlockedGen >= c.DesiredGen:
 		if has := s.asBefore(*c); has != nil && has.StartsAt.After(now) {
 			return Nothing, earlier(c.EndsAt, *has.StartsAt)

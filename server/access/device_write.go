@@ -85,7 +85,8 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 		}
 		o.check()
 		if o.Failure != nil {
-			if c.RemovingSince != nil && o.Failure.Class == FailedForNow { // it may have arrived: reading will show
+			o.Failure.Unsure = o.Failure.Unsure || w.InDoubt
+			if c.RemovingSince != nil && (o.Failure.Class == FailedForNow || w.InDoubt) { // it may have arrived: reading will show
 				c.WriteAccepted = false
 				return nil
 			}
