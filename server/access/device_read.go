@@ -164,6 +164,9 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	if r.caps.ProviderPIN && f.PIN != "" && (c.PinMac == nil || c.AppliedGen < c.DesiredGen) { // nobody can ask for another
 		r.s.setPIN(c, f.PIN)
 	}
+	if was, err := r.asItWas(c, f); err != nil || was {
+		return err
+	}
 	switch same := r.same(c, f); {
 	case !f.Confirmed || f.Removing:
 		return nil
