@@ -234,6 +234,9 @@ func (r *reading) lags(c *store.AccessCode) bool {
 
 // refresh takes over what an unmanaged code has become at the device.
 func (r *reading) refresh(c *store.AccessCode, f Found) {
+	if c.RemovingSince == nil {
+		c.Status = string(StatusSet)
+	}
 	if !seal.Equal(c.PinMac, r.mac(f.PIN)) && (c.PinMac != nil || f.PIN != "") {
 		r.s.setPIN(c, f.PIN)
 		r.changed = true
@@ -309,7 +312,7 @@ func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
 // unblock lets codes be tried again that the device refused for what was on it.
 func (t *deviceTx) unblock() {
 	for _, c := range t.codes {
-		if code := text(c.ErrorCode); c.BlockedGen == c.DesiredGen && (code == errDuplicate || code == errNoSpace) {
+		if code := text(c.ErrorCode); c.RemovingSince == nil && c.BlockedGen == c.DesiredGen && (code == errDuplicate || code == errNoSpace) {
 			c.BlockedGen = 0
 			c.Status = string(StatusSetting)
 		}

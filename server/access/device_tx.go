@@ -132,6 +132,11 @@ func (t *deviceTx) end(ctx context.Context, match func(store.ActionAttempt) bool
 
 // applied records that the device has the code as gen wants it.
 func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) error {
+	return t.appliedAs(ctx, c, gen, nil)
+}
+
+// appliedAs is applied where it is known what gen wants, which may not be what is wanted by now; nil: it is not.
+func (t *deviceTx) appliedAs(ctx context.Context, c *store.AccessCode, gen int64, as *codeState) error {
 	changed := c.AppliedGen > 0 && c.AppliedGen < gen // the PIN it had until now may be free
 	c.AppliedGen, c.AppliedAt = gen, &t.now
 	c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
@@ -144,11 +149,12 @@ func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) 
 	if changed {
 		t.unblock()
 	}
-	if gen != c.DesiredGen { // changed again meanwhile
-		if t.caps.PutAnew {
-			c.AppliedSealed = nil // it is not known any more, and what is wanted must not be taken for it
-		}
+	switch {
+	case gen != c.DesiredGen && as == nil: // changed again meanwhile
+		c.AppliedSealed = nil // it is not known any more, and neither what is wanted nor what was before must be taken for it
 		return nil
+	case gen != c.DesiredGen:
+		return t.confirmedAs(ctx, c, *as, changedByRequest)
 	}
 	c.BlockedGen = 0 // should it be lost, it is to be put back
 	if err := t.confirmed(ctx, c, changedByRequest); err != nil {

@@ -49,6 +49,7 @@ type CodeWork struct {
 	Leaving          bool       // it is to leave the device, or is about to
 	Aside            bool       // it leaves for a moment only: for others to have its PIN, or to be put anew
 	InDoubt          bool       // an earlier write of it may still show
+	state            codeState  // what is put
 }
 
 const (
@@ -177,11 +178,11 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 		Leaving: leaving, Aside: anew || leaving && t.aside(c), InDoubt: c.VendorRef == nil && c.WriteGen > 0}
 	if action == Put {
 		var err error
-		if !t.caps.ProviderPIN { // the vendor keeps the one it has invented
-			w.PIN, err = t.s.pinOf(*c)
-		}
-		if err != nil {
+		if w.state, err = t.s.stateOf(*c); err != nil {
 			return w, nil, err
+		}
+		if !t.caps.ProviderPIN { // the vendor keeps the one it has invented
+			w.PIN = text(w.state.PIN)
 		}
 		if nativeSchedule(*c, t.caps) {
 			w.StartsAt, w.EndsAt = c.StartsAt, c.EndsAt
@@ -227,10 +228,7 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now
 	case c.BlockedGen >= c.DesiredGen && c.VendorRef == nil && c.WriteGen > 0: // refused, and may be there from an earlier write
 		return Await, later(s.poll(c, now))
 	case c.BlockedGen >= c.DesiredGen:
-		if has := s.asBefore(*c); has != nil && has.StartsAt.After(now) {
-			return Nothing, earlier(c.EndsAt, *has.StartsAt)
-		}
-		return Nothing, c.EndsAt
+		return Nothing, s.asBeforeDue(*c, now)
 	}
 	if when := programAt(*c, caps); when != nil && when.After(now) && c.VendorRef == nil && c.WriteGen == 0 {
 		return Nothing, when

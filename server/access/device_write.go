@@ -107,6 +107,7 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 		}
 		if o.PIN != "" && (c.PinMac == nil || t.caps.ProviderPIN) {
 			t.s.setPIN(c, o.PIN)
+			w.state.PIN = &o.PIN
 		}
 		if c.RemovingSince != nil {
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
@@ -114,7 +115,7 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 		}
 		c.WriteAccepted = true
 		if o.Confirmed {
-			return t.applied(ctx, c, w.Gen)
+			return t.appliedAs(ctx, c, w.Gen, &w.state)
 		}
 		return nil
 	})
