@@ -177,7 +177,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	case c.WriteGen > 0 && same:
 		return r.applied(ctx, c, c.WriteGen)
 	case r.caps.PutAnew && c.WriteGen >= c.DesiredGen && shown: // it is not what was put, and will not become that
-		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+		return r.refused(ctx, c, Found{Failure: &Failure{Class: FailedForNow, Message: "The device shows the code otherwise than it was put."}})
 	case c.AppliedGen >= c.DesiredGen && !same && !r.lags(c):
 		return r.modified(ctx, c, f)
 	case same && text(c.WarningCode) == warnExternal && text(c.WarningMessage) == disabledAllowed: // it was enabled again
@@ -298,11 +298,14 @@ func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
 	}
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
 	t.forgetPIN(c)
-	if wasOn {
+	c.NextAttemptAt, c.Status = nil, string(status)
+	over := wasOn || status == StatusUnset // what went wrong with putting it there is no matter any more
+	if over {
 		c.Attempts = 0
 	}
-	c.NextAttemptAt, c.Status = nil, string(status)
-	clearError(c)
+	if over || text(c.ErrorCode) == errFailedToRem {
+		clearError(c)
+	}
 	if !wasOn {
 		return nil
 	}

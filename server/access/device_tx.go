@@ -50,6 +50,11 @@ func (s *Service) onLockedDevice(ctx context.Context, id uuid.UUID, doing string
 		t := &deviceTx{s: s, tx: tx, d: l.Device, caps: capabilities(l.Device), before: map[uuid.UUID]store.AccessCode{}, pending: l.Pending, now: s.opt.Now().UTC(), moment: l.Moment}
 		for _, r := range l.Codes {
 			t.before[r.AccessCodeID] = r
+			for _, at := range []**time.Time{&r.WriteAt, &r.AppliedAt} {
+				if *at != nil && (*at).After(t.now) { // the clock was stepped back
+					*at = &t.now
+				}
+			}
 			t.codes = append(t.codes, &r)
 		}
 		if err := f(t); err != nil {

@@ -54,8 +54,6 @@ type CodeWork struct {
 
 const (
 	patience   = 3 // failures in a row until a code shows an error, and pauses grow
-	pollFirst  = 200 * time.Millisecond
-	pollLast   = 5 * time.Second
 	firstPause = time.Second
 	minPause   = 30 * time.Second
 	maxPause   = 30 * time.Minute
@@ -240,15 +238,6 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now
 		return Nothing, c.NextAttemptAt
 	}
 	return Put, nil
-}
-
-// poll is when to read next for a write on its way: soon at first, then less and less often.
-func (s *Service) poll(c *store.AccessCode, now time.Time) time.Time {
-	since := c.WriteAt
-	if since == nil {
-		since = &now
-	}
-	return now.Add(min(max(now.Sub(*since)/2, pollFirst), pollLast))
 }
 
 // tick does what the clock alone asks for.
