@@ -124,7 +124,7 @@ func (r *reading) doubted(found []Found) *time.Time {
 
 // expected says whether a code is on the device by all that is known.
 func (r *reading) expected(c *store.AccessCode) bool {
-	return c.VendorRef != nil && !offline(*c) && !(r.leaving(c) && sent(c)) && (!c.IsManaged || c.AppliedGen > 0)
+	return c.VendorRef != nil && !offline(*c) && (!r.leaving(c) || !sent(c)) && (!c.IsManaged || c.AppliedGen > 0)
 }
 
 // sent says whether the removal of a code that is to leave has been sent, or may have been.

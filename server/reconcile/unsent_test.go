@@ -99,3 +99,22 @@ func (b byHand) taken(w access.CodeWork) {
 	}
 	b.must(b.access.RecordDelete(b.Context(), holder{}, b.id(), w, true, nil))
 }
+
+// A place that was free just now is no place of a code whose removal has failed, and ours is not taken away for it.
+func TestPlaceOfACodeThatHasLeftIsAnothers(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	c := b.on("2580", "5")
+	clock.pass(time.Minute)
+	b.deleteCode(c)
+	b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), b.work(c), false, &access.Failure{Class: access.FailedForNow, Message: "busy"}))
+	b.read(found("9", "9999"))
+	next, _ := b.create("4711")
+	w := b.work(next)
+	b.begin(w)
+	b.must(b.access.RecordPlace(t.Context(), holder{}, b.id(), w, "5")) // and no answer comes
+	b.read(found("9", "9999"), found("5", "4711"))
+	if got := b.managed(); len(got) != 1 || got[0].ID != next.ID || got[0].Status != access.StatusSet {
+		t.Errorf("there are %d codes of ours", len(got))
+	}
+}
