@@ -73,3 +73,20 @@ func TestCommandIsLookedForWithPausesAfterTheClockWasSteppedBack(t *testing.T) {
 		t.Errorf("it is looked for again at %v", due)
 	}
 }
+
+func TestEmptyListIsBelievedAfterTheClockWasSteppedBack(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	c := b.on("2580", "k1")
+	clock.pass(time.Hour)
+	b.read(found("k1", "2580"))
+	b.read()
+	clock.pass(-6 * time.Hour)
+	for range 2 {
+		b.read()
+		clock.pass(time.Minute)
+	}
+	if w := b.work(c); w.Action != access.Put {
+		t.Errorf("there is %q to do", w.Action)
+	}
+}
