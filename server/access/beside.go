@@ -85,9 +85,10 @@ func (s *Service) EmptyDoubt() time.Duration { return s.opt.EmptyDoubt }
 const doubtMemory = 10 * time.Minute
 
 // DoubtedSince is since when what a vendor says has been doubted; since is when that is written down, if it is. A doubt that nobody has
-// gone into for long, as while the server was stopped, is another one: what was said in between nobody knows.
+// gone into for long, as while the server was stopped, is another one: what was said in between nobody knows. So is one of a time to come: the
+// clock was stepped back.
 func (s *Service) DoubtedSince(since *time.Time, now time.Time) *time.Time {
-	if since == nil || now.Sub(*since) > s.opt.EmptyDoubt+doubtMemory {
+	if since == nil || since.After(now) || now.Sub(*since) > s.opt.EmptyDoubt+doubtMemory {
 		return &now
 	}
 	return since

@@ -154,7 +154,7 @@ func (t *deviceTx) bolt() (work *BoltWork, poll *time.Time) {
 			continue
 		}
 		if a.StartedAt != nil {
-			again := t.now.Add(min(max(t.now.Sub(*a.StartedAt)/2, pollFirst), pollLast))
+			again := pollAfter(*a.StartedAt, t.now)
 			poll = &again
 		}
 		return &BoltWork{Attempt: a.ActionAttemptID, Lock: a.ActionType == LockDoor, Started: a.StartedAt != nil}, poll

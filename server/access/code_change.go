@@ -234,6 +234,7 @@ func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c s
 			return a, err
 		}
 	}
+	c.Status = string(StatusSet) // also before it begins: so it is with codes of others
 	c.IsManaged, c.IsBackup, c.ErrorCode, c.WarningCode, c.CommonCodeKey, c.PulledBackupCodeID = false, false, nil, nil, nil, nil
 	if err := save(ctx, tx, c); err != nil {
 		return a, err

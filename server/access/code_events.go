@@ -116,6 +116,10 @@ func (t *deviceTx) confirmed(ctx context.Context, c *store.AccessCode, by string
 	if err != nil {
 		return err
 	}
+	return t.confirmedAs(ctx, c, state, by)
+}
+
+func (t *deviceTx) confirmedAs(ctx context.Context, c *store.AccessCode, state codeState, by string) error {
 	was, err := t.s.appliedOf(*c)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
@@ -15,29 +16,54 @@ func (t *deviceTx) stand(c *store.AccessCode) error {
 		return nil
 	}
 	has, err := t.s.appliedOf(*c)
-	if err == nil && (has == nil || has.StartsAt == nil || !has.StartsAt.After(t.now)) {
+	if err == nil && (has == nil || t.opens(c, has)) {
 		c.Status = string(StatusSet)
 	}
 	return err
 }
 
-// asBefore is what the device has of a code whose change was refused and that has still to begin to open; nil of any other, and where that
-// is not known.
+// opens says whether a code opens now as its device has it. What keeps no time frames lets it in until it is taken off.
+func (t *deviceTx) opens(c *store.AccessCode, has *codeState) bool {
+	over := nativeSchedule(*c, t.caps) && has.EndsAt != nil && !has.EndsAt.After(t.now)
+	return !over && (has.StartsAt == nil || !has.StartsAt.After(t.now))
+}
+
+// asBefore is what the device has of a code whose change was refused; nil of any other, and where that is not known.
 func (s *Service) asBefore(c store.AccessCode) *codeState {
-	if c.AppliedGen == 0 || c.BlockedGen < c.DesiredGen || c.Status != string(StatusUnset) {
+	if c.AppliedGen == 0 || c.BlockedGen < c.DesiredGen {
 		return nil
 	}
 	has, err := s.appliedOf(c)
-	if err != nil || has == nil || has.StartsAt == nil {
+	if err != nil {
 		return nil
 	}
 	return has
 }
 
-// begin tells that a code whose change was refused opens from now on, as its device has it.
+// asBeforeDue is when a code whose change was refused begins or ceases to open, or is over; nil: never.
+func (s *Service) asBeforeDue(c store.AccessCode, now time.Time) *time.Time {
+	due := c.EndsAt
+	if has := s.asBefore(c); has != nil {
+		for _, at := range []*time.Time{has.StartsAt, has.EndsAt} {
+			if at != nil && at.After(now) {
+				due = earlier(due, *at)
+			}
+		}
+	}
+	return due
+}
+
+// begin tells that a code whose change was refused opens from now on, as its device has it, or has it not be told to open any more.
 func (t *deviceTx) begin(ctx context.Context, c *store.AccessCode) error {
 	has := t.s.asBefore(*c)
-	if has == nil || has.StartsAt.After(t.now) {
+	if has == nil {
+		return nil
+	}
+	switch opens := t.opens(c, has); {
+	case !opens && c.Status == string(StatusSet):
+		c.Status = string(StatusUnset)
+		return nil
+	case !opens || c.Status != string(StatusUnset):
 		return nil
 	}
 	c.Status = string(StatusSet)

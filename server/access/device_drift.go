@@ -115,6 +115,9 @@ func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
 	t.forgetPIN(c)
 	if had == 0 {
+		if c.BlockedGen >= c.DesiredGen && c.AppliedSealed != nil && !c.ExternalModificationAllowed { // it was lost with its device, and stood as it was
+			c.BlockedGen, c.Status = 0, string(StatusSetting)
+		}
 		return nil
 	}
 	c.ExternalChange = new(changeRemoved)

@@ -124,8 +124,11 @@ func (r *reading) doubted(found []Found) *time.Time {
 
 // expected says whether a code is on the device by all that is known.
 func (r *reading) expected(c *store.AccessCode) bool {
-	return c.VendorRef != nil && !offline(*c) && !r.leaving(c) && (!c.IsManaged || c.AppliedGen > 0)
+	return c.VendorRef != nil && !offline(*c) && (!r.leaving(c) || !sent(c)) && (!c.IsManaged || c.AppliedGen > 0)
 }
+
+// sent says whether the removal of a code that is to leave has been sent, or may have been.
+func sent(c *store.AccessCode) bool { return c.WriteGen == 0 && c.WriteAt != nil }
 
 // take finds out whose a code on the device is.
 func (r *reading) take(ctx context.Context, f Found) error {
@@ -157,8 +160,12 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		}
 		return nil
 	}
+	defer r.saw(c, f)
 	if r.caps.ProviderPIN && f.PIN != "" && (c.PinMac == nil || c.AppliedGen < c.DesiredGen) { // nobody can ask for another
 		r.s.setPIN(c, f.PIN)
+	}
+	if was, err := r.asItWas(c, f); err != nil || was {
+		return err
 	}
 	switch same := r.same(c, f); {
 	case !f.Confirmed || f.Removing:
@@ -170,7 +177,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	case c.WriteGen > 0 && same:
 		return r.applied(ctx, c, c.WriteGen)
 	case r.caps.PutAnew && c.WriteGen >= c.DesiredGen && shown: // it is not what was put, and will not become that
-		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+		return r.refused(ctx, c, Found{Failure: &Failure{Class: FailedForNow, Message: "The device shows the code otherwise than it was put."}})
 	case c.AppliedGen >= c.DesiredGen && !same && !r.lags(c):
 		return r.modified(ctx, c, f)
 	case same && text(c.WarningCode) == warnExternal && text(c.WarningMessage) == disabledAllowed: // it was enabled again
@@ -179,6 +186,13 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		return r.applied(ctx, c, c.DesiredGen)
 	}
 	return nil
+}
+
+// saw notes the PIN that the device shows of a code that is not as it should be: others may wait for that one.
+func (r *reading) saw(c *store.AccessCode, f Found) {
+	if mac := r.mac(f.PIN); c.AppliedGen == 0 && f.Confirmed && mac != nil && !seal.Equal(c.WritePinMac, mac) {
+		c.WritePinMac = mac
+	}
 }
 
 // refused records that the vendor gave up a put. It may go on saying so: one write fails once.
@@ -220,6 +234,9 @@ func (r *reading) lags(c *store.AccessCode) bool {
 
 // refresh takes over what an unmanaged code has become at the device.
 func (r *reading) refresh(c *store.AccessCode, f Found) {
+	if c.RemovingSince == nil {
+		c.Status = string(StatusSet)
+	}
 	if !seal.Equal(c.PinMac, r.mac(f.PIN)) && (c.PinMac != nil || f.PIN != "") {
 		r.s.setPIN(c, f.PIN)
 		r.changed = true
@@ -237,11 +254,14 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 	onItsWay := r.onItsWay(c)
 	if !onItsWay && c.VendorRef == nil { // who is found in its place later is somebody else
 		c.WriteRef = nil
+		if c.BlockedGen >= c.DesiredGen { // and nothing more is sent
+			c.WriteGen, c.WriteAt = 0, nil
+		}
 	}
 	switch {
 	case c.RemovingSince != nil && c.VendorRef == nil && onItsWay:
 		return nil // the put may still show
-	case c.IsManaged && r.leaving(c) && c.VendorRef != nil && r.comes(c):
+	case r.leaving(c) && c.VendorRef != nil && r.comes(c):
 		return nil // it has not been taken away yet, only not shown
 	case c.RemovingSince != nil, !c.IsManaged:
 		r.changed = true
@@ -257,12 +277,13 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 }
 
 // comes says whether a code that is to leave and is not shown may yet come: a list that lags can show it as
-// neither on its way nor there. Taking it away is the surer way to know.
+// neither on its way nor there, and one that is cut short does not show what is there. Taking it away is the surer way to know, which
+// does no harm where it has left; a list is believed where that has failed again and again.
 func (r *reading) comes(c *store.AccessCode) bool {
 	switch {
-	case !c.WriteAccepted: // the removal has not been sent
-		return c.AppliedGen == 0 || r.lags(c)
-	case c.AppliedGen > 0 || c.WriteAt == nil || !c.WriteAt.Add(r.s.opt.ListLag).After(r.now):
+	case !c.WriteAccepted:
+		return c.IsManaged && c.AppliedGen == 0 || !sent(c) && int(c.Attempts) < patience || r.lags(c)
+	case !c.IsManaged || c.AppliedGen > 0 || c.WriteAt == nil || !c.WriteAt.Add(r.s.opt.ListLag).After(r.now):
 		return false
 	}
 	r.again = earlier(r.again, c.WriteAt.Add(r.s.opt.ListLag))
@@ -277,11 +298,14 @@ func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
 	}
 	c.VendorRef, c.AppliedGen, c.WriteGen, c.WriteAt, c.WriteAccepted = nil, 0, 0, nil, false
 	t.forgetPIN(c)
-	if wasOn {
+	c.NextAttemptAt, c.Status = nil, string(status)
+	over := wasOn || status == StatusUnset // what went wrong with putting it there is no matter any more
+	if over {
 		c.Attempts = 0
 	}
-	c.NextAttemptAt, c.Status = nil, string(status)
-	clearError(c)
+	if over || text(c.ErrorCode) == errFailedToRem {
+		clearError(c)
+	}
 	if !wasOn {
 		return nil
 	}
@@ -291,7 +315,7 @@ func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
 // unblock lets codes be tried again that the device refused for what was on it.
 func (t *deviceTx) unblock() {
 	for _, c := range t.codes {
-		if code := text(c.ErrorCode); c.BlockedGen == c.DesiredGen && (code == errDuplicate || code == errNoSpace) {
+		if code := text(c.ErrorCode); c.RemovingSince == nil && c.BlockedGen == c.DesiredGen && (code == errDuplicate || code == errNoSpace) {
 			c.BlockedGen = 0
 			c.Status = string(StatusSetting)
 		}

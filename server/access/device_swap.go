@@ -42,10 +42,11 @@ type asKept struct {
 	desired, applied int64
 	removing         bool
 	sealed, pin      *byte
+	seen             *byte
 }
 
 func kept(c *store.AccessCode) asKept {
-	return asKept{c, c.DesiredGen, c.AppliedGen, c.RemovingSince != nil, first(c.AppliedSealed), first(c.PinMac)}
+	return asKept{c, c.DesiredGen, c.AppliedGen, c.RemovingSince != nil, first(c.AppliedSealed), first(c.PinMac), first(c.WritePinMac)}
 }
 
 func first(b []byte) *byte {
@@ -106,13 +107,17 @@ func changes(c *store.AccessCode) bool {
 	return c.IsManaged && c.AppliedGen < c.DesiredGen && c.BlockedGen < c.DesiredGen
 }
 
-// macOnDevice stands for the PIN that a code has on the device; nil where that is not known.
+// macOnDevice stands for the PIN that a code has on the device; nil where that is not known. Of one that was changed there it is the one
+// that was seen.
 func (t *deviceTx) macOnDevice(c *store.AccessCode) []byte {
-	if c.AppliedGen == c.DesiredGen || c.RemovingSince != nil && c.AppliedGen == 0 {
+	switch {
+	case c.AppliedGen == c.DesiredGen || c.RemovingSince != nil && c.AppliedGen == 0:
 		return c.PinMac
+	case c.AppliedGen == 0:
+		return c.WritePinMac
 	}
 	applied, err := t.s.appliedOf(*c)
-	if c.AppliedGen == 0 || err != nil || applied == nil || applied.PIN == nil {
+	if err != nil || applied == nil || applied.PIN == nil {
 		return nil
 	}
 	return t.s.keys.MAC(pinScope(c.DeviceID), []byte(*applied.PIN))
@@ -133,7 +138,7 @@ func (t *deviceTx) breaksRing(c *store.AccessCode) bool {
 	first := c
 	var all map[string][]*store.AccessCode
 	for at, steps := c, 0; steps <= len(t.codes); steps++ {
-		if at.RemovingSince != nil || !changes(at) || at.AppliedGen == 0 || (at.WriteGen > 0 && at.WriteAccepted) {
+		if at.RemovingSince != nil || !changes(at) || (at.WriteGen > 0 && at.WriteAccepted) {
 			return false
 		}
 		if at.AccessCodeID.String() < first.AccessCodeID.String() {

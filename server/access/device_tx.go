@@ -50,6 +50,11 @@ func (s *Service) onLockedDevice(ctx context.Context, id uuid.UUID, doing string
 		t := &deviceTx{s: s, tx: tx, d: l.Device, caps: capabilities(l.Device), before: map[uuid.UUID]store.AccessCode{}, pending: l.Pending, now: s.opt.Now().UTC(), moment: l.Moment}
 		for _, r := range l.Codes {
 			t.before[r.AccessCodeID] = r
+			for _, at := range []**time.Time{&r.WriteAt, &r.AppliedAt} {
+				if *at != nil && (*at).After(t.now) { // the clock was stepped back
+					*at = &t.now
+				}
+			}
 			t.codes = append(t.codes, &r)
 		}
 		if err := f(t); err != nil {
@@ -132,6 +137,11 @@ func (t *deviceTx) end(ctx context.Context, match func(store.ActionAttempt) bool
 
 // applied records that the device has the code as gen wants it.
 func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) error {
+	return t.appliedAs(ctx, c, gen, nil)
+}
+
+// appliedAs is applied where it is known what gen wants, which may not be what is wanted by now; nil: it is not.
+func (t *deviceTx) appliedAs(ctx context.Context, c *store.AccessCode, gen int64, as *codeState) error {
 	changed := c.AppliedGen > 0 && c.AppliedGen < gen // the PIN it had until now may be free
 	c.AppliedGen, c.AppliedAt = gen, &t.now
 	c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
@@ -144,11 +154,12 @@ func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) 
 	if changed {
 		t.unblock()
 	}
-	if gen != c.DesiredGen { // changed again meanwhile
-		if t.caps.PutAnew {
-			c.AppliedSealed = nil // it is not known any more, and what is wanted must not be taken for it
-		}
+	switch {
+	case gen != c.DesiredGen && as == nil: // changed again meanwhile
+		c.AppliedSealed = nil // it is not known any more, and neither what is wanted nor what was before must be taken for it
 		return nil
+	case gen != c.DesiredGen:
+		return t.confirmedAs(ctx, c, *as, changedByRequest)
 	}
 	c.BlockedGen = 0 // should it be lost, it is to be put back
 	if err := t.confirmed(ctx, c, changedByRequest); err != nil {
@@ -213,7 +224,9 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 		clearError(c)
 	}
 	if code, ok := permanent[f.Class]; ok {
-		c.WriteGen, c.WriteAt = 0, nil
+		if !f.Unsure || c.VendorRef != nil {
+			c.WriteGen, c.WriteAt = 0, nil
+		}
 		if err := t.settle(ctx, c, gen, Failed, code, f.Message); err != nil {
 			return err
 		}

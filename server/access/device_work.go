@@ -49,12 +49,12 @@ type CodeWork struct {
 	New              bool       // it takes a place on the device that it does not have yet
 	Leaving          bool       // it is to leave the device, or is about to
 	Aside            bool       // it leaves for a moment only: for others to have its PIN, or to be put anew
+	InDoubt          bool       // an earlier write of it may still show
+	state            codeState  // what is put
 }
 
 const (
 	patience   = 3 // failures in a row until a code shows an error, and pauses grow
-	pollFirst  = 200 * time.Millisecond
-	pollLast   = 5 * time.Second
 	firstPause = time.Second
 	minPause   = 30 * time.Second
 	maxPause   = 30 * time.Minute
@@ -177,14 +177,14 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 		action = Nothing // looked at again as soon as the PIN is free
 	}
 	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: text(c.VendorRef), Name: text(c.Name), New: c.VendorRef == nil,
-		Leaving: leaving, Aside: anew || leaving && t.aside(c)}
+		Leaving: leaving, Aside: anew || leaving && t.aside(c), InDoubt: c.VendorRef == nil && c.WriteGen > 0}
 	if action == Put {
 		var err error
-		if !t.caps.ProviderPIN { // the vendor keeps the one it has invented
-			w.PIN, err = t.s.pinOf(*c)
-		}
-		if err != nil {
+		if w.state, err = t.s.stateOf(*c); err != nil {
 			return w, nil, err
+		}
+		if !t.caps.ProviderPIN { // the vendor keeps the one it has invented
+			w.PIN = text(w.state.PIN)
 		}
 		if nativeSchedule(*c, t.caps) {
 			w.StartsAt, w.EndsAt = c.StartsAt, c.EndsAt
@@ -227,11 +227,10 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now
 			return Nothing, c.StartsAt
 		}
 		return Nothing, c.EndsAt
+	case c.BlockedGen >= c.DesiredGen && c.VendorRef == nil && c.WriteGen > 0: // refused, and may be there from an earlier write
+		return Await, later(s.poll(c, now))
 	case c.BlockedGen >= c.DesiredGen:
-		if has := s.asBefore(*c); has != nil && has.StartsAt.After(now) {
-			return Nothing, earlier(c.EndsAt, *has.StartsAt)
-		}
-		return Nothing, c.EndsAt
+		return Nothing, s.asBeforeDue(*c, now)
 	}
 	if when := programAt(*c, caps); when != nil && when.After(now) && c.VendorRef == nil && c.WriteGen == 0 {
 		return Nothing, when
@@ -243,15 +242,6 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now
 		return Nothing, c.NextAttemptAt
 	}
 	return Put, nil
-}
-
-// poll is when to read next for a write on its way: soon at first, then less and less often.
-func (s *Service) poll(c *store.AccessCode, now time.Time) time.Time {
-	since := c.WriteAt
-	if since == nil {
-		since = &now
-	}
-	return now.Add(min(max(now.Sub(*since)/2, pollFirst), pollLast))
 }
 
 // tick does what the clock alone asks for.

@@ -50,7 +50,7 @@ func (s *Service) RecordPlace(ctx context.Context, h Holder, device uuid.UUID, w
 			if text(other.WriteRef) == ref {
 				other.WriteRef = nil
 			}
-			if !other.IsManaged && text(other.VendorRef) == ref { // it has left, and there was no room yet to say so
+			if (!other.IsManaged || other.RemovingSince != nil) && text(other.VendorRef) == ref { // it has left, and nobody has said so yet
 				if err := t.gone(ctx, other); err != nil {
 					return err
 				}
@@ -85,7 +85,8 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 		}
 		o.check()
 		if o.Failure != nil {
-			if c.RemovingSince != nil && o.Failure.Class == FailedForNow { // it may have arrived: reading will show
+			o.Failure.Unsure = o.Failure.Unsure || w.InDoubt
+			if c.RemovingSince != nil && (o.Failure.Class == FailedForNow || w.InDoubt) { // it may have arrived: reading will show
 				c.WriteAccepted = false
 				return nil
 			}
@@ -106,6 +107,7 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 		}
 		if o.PIN != "" && (c.PinMac == nil || t.caps.ProviderPIN) {
 			t.s.setPIN(c, o.PIN)
+			w.state.PIN = &o.PIN
 		}
 		if c.RemovingSince != nil {
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
@@ -113,7 +115,7 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 		}
 		c.WriteAccepted = true
 		if o.Confirmed {
-			return t.applied(ctx, c, w.Gen)
+			return t.appliedAs(ctx, c, w.Gen, &w.state)
 		}
 		return nil
 	})

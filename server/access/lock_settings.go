@@ -104,7 +104,7 @@ func (t *deviceTx) autoLock() (work *AutoLockWork, poll *time.Time) {
 			continue
 		}
 		if a.StartedAt != nil {
-			again := t.now.Add(min(max(t.now.Sub(*a.StartedAt)/2, pollFirst), pollLast))
+			again := pollAfter(*a.StartedAt, t.now)
 			poll = &again
 		}
 		return &AutoLockWork{Attempt: a.ActionAttemptID, AutoLock: *setting, Started: a.StartedAt != nil}, poll

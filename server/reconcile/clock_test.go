@@ -36,3 +36,57 @@ func TestAttemptsEndByTheClockOfTheDatabase(t *testing.T) {
 		})
 	}
 }
+
+// A clock that is stepped back has nothing that was written before be waited for that much longer, or be looked at without a pause.
+func TestClockThatIsSteppedBackHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	c, _ := b.create("2580")
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "k1"})
+	clock.pass(-6 * time.Hour)
+	looks := 0
+	for end := clock.now().Add(10 * time.Minute); clock.now().Before(end); looks++ {
+		due := b.look().Due
+		if due == nil {
+			t.Fatal("it is given up")
+		}
+		if b.work(c).Action == access.Put {
+			break
+		}
+		clock.to(*due)
+	}
+	if b.work(c).Action != access.Put || looks > 60 {
+		t.Errorf("after %d looks there is %q to do", looks, b.work(c).Action)
+	}
+}
+
+func TestCommandIsLookedForWithPausesAfterTheClockWasSteppedBack(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	b.door(false)
+	still, err := b.access.RecordBoltStarted(t.Context(), holder{}, b.id(), *b.look().Bolt)
+	b.must(err)
+	clock.pass(-6 * time.Hour)
+	if due := b.look().Due; !still || due == nil || due.Sub(clock.now()) < time.Second {
+		t.Errorf("it is looked for again at %v", due)
+	}
+}
+
+func TestEmptyListIsBelievedAfterTheClockWasSteppedBack(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	c := b.on("2580", "k1")
+	clock.pass(time.Hour)
+	b.read(found("k1", "2580"))
+	b.read()
+	clock.pass(-6 * time.Hour)
+	for range 2 {
+		b.read()
+		clock.pass(time.Minute)
+	}
+	if w := b.work(c); w.Action != access.Put {
+		t.Errorf("there is %q to do", w.Action)
+	}
+}

@@ -63,7 +63,7 @@ func TestChangeAtTheLockIsWantedOnceModificationIsForbiddenAgainUnlessItIsHidden
 		want  access.Action
 	}{
 		"shown":  {found("k1", "9999"), access.Nothing},
-		"hidden": {changedAt("k1", time.Now().Add(time.Minute)), access.Put},
+		"hidden": {changedAt("k1", time.Now().Add(time.Hour)), access.Put},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -201,6 +201,7 @@ func TestConversionOfACodeThatIsBeingDeletedComesToNothing(t *testing.T) {
 	if len(b.managed()) > 0 {
 		t.Error("it was converted on its way off")
 	}
+	b.taken(b.work(u))
 	b.read()
 	if a, z := b.attempt(convert).Status, b.attempt(remove).Status; a != access.Failed || z != access.Succeeded {
 		t.Errorf("converted: %s, removed: %s", a, z)

@@ -118,6 +118,7 @@ func TestWhatIsOursNeitherWaitsForRoomNorTakesIt(t *testing.T) {
 	b.look() // nobody waits for that any more
 	b.read()
 	c.forward(time.Minute)
+	b.taken(b.work(codes[0]))
 	b.read() // an empty list is believed the second time
 	kept := b.unmanaged()
 	if len(kept) != 19 {

@@ -41,6 +41,7 @@ func TestACodeThatIsOnItsWayForLongIsNotPutAnew(t *testing.T) {
 	b.begin(w)
 	b.end(w, access.PutOutcome{Ref: "k2"})
 	b.read(found("k9", "9999"), found("k2", "2580")) // another one than was put: that will not become it
+	clock.pass(2 * time.Second)
 	if w := b.work(c); w.Action != access.Delete || w.Ref != "k2" {
 		t.Errorf("there is %q of %q to do", w.Action, w.Ref)
 	}
@@ -111,5 +112,66 @@ func TestACodeWithAPINThatNobodyKnowsIsNotPutAnew(t *testing.T) {
 	b.update(access.CodeChange{ID: code.ID.String(), Name: &name})
 	if w := b.work(code); w.Action != access.Put || w.Ref != "k1" {
 		t.Errorf("there is %q of %q to do", w.Action, w.Ref)
+	}
+}
+
+// What takes hours is not looked at every few seconds all that time.
+func TestACodeThatIsOnItsWayForLongIsLookedAtLessAndLess(t *testing.T) {
+	t.Parallel()
+	b, clock := anew(t, "august")
+	c, _ := b.create("2580")
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "k1"})
+	end, looks := clock.now().Add(24*time.Hour), 0
+	for ; clock.now().Before(end); looks++ {
+		b.read(access.Found{Ref: "k1", Key: c.ID.String(), PIN: "2580"})
+		due := b.look().Due
+		if due == nil || due.Sub(clock.now()) > 15*time.Minute {
+			t.Fatalf("it is looked at again at %v", due)
+		}
+		clock.to(*due)
+	}
+	if looks > 400 {
+		t.Errorf("it is looked at %d times a day", looks)
+	}
+}
+
+// A vendor who shows something else than was put does so each time.
+func TestACodeThatIsNeverShownAsItWasPutIsPutAnewEverLater(t *testing.T) {
+	t.Parallel()
+	b, clock := anew(t, "august")
+	c := b.between("2580", clock.now(), clock.now().Add(48*time.Hour+30*time.Second))
+	puts, on := 0, []access.Found{found("k9", "9999")}
+	for end := clock.now().Add(24 * time.Hour); clock.now().Before(end); {
+		b.read(on...)
+		w := b.work(c)
+		switch w.Action {
+		case access.Put:
+			b.begin(w)
+			b.end(w, access.PutOutcome{Ref: "k1"})
+			rounded := found("k1", "2580")
+			rounded.StartsAt, rounded.EndsAt = w.StartsAt, new(w.EndsAt.Truncate(time.Minute))
+			puts, on = puts+1, append(on[:1], rounded)
+		case access.Delete:
+			b.taken(w)
+			on = on[:1]
+		default:
+			due := b.look().Due
+			if due == nil {
+				t.Fatal("it is given up")
+			}
+			clock.to(*due)
+		}
+		clock.pass(time.Second)
+	}
+	if puts < 10 || puts > 120 {
+		t.Errorf("it was put %d times in a day", puts)
+	}
+	if got := b.code(c.ID); len(got.Errors) != 1 || got.Errors[0].Code != "failed_to_set_on_device" {
+		t.Errorf("it says %v", got.Errors)
+	}
+	if n := countOf(b.events(c.ID), "access_code.failed_to_set_on_device"); n != 1 {
+		t.Errorf("that is told %d times", n)
 	}
 }

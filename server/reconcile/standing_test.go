@@ -160,3 +160,117 @@ func TestRemovalOfOursThatIsConfirmedLateIsOurs(t *testing.T) {
 		t.Error("it was told as deleted by somebody else")
 	}
 }
+
+// A lock that keeps time frames lets nobody in once that of before is over, however long the one is that it has refused.
+func TestCodeWhoseExtensionWasRefusedIsNotSetAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	for profile, want := range map[string]access.Status{"august": access.StatusUnset, "smartthings": access.StatusSet} {
+		for when, late := range map[string]bool{"before its end": false, "after its end": true} {
+			t.Run(profile+", refused "+when, func(t *testing.T) {
+				t.Parallel()
+				b, clock := timeBound(t, profile)
+				end := clock.now().Add(2 * time.Hour)
+				c := b.between("2580", clock.now(), end)
+				w := b.work(c)
+				b.begin(w)
+				b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+				b.update(access.CodeChange{ID: c.ID.String(), EndsAt: end.Add(6 * time.Hour).Format(time.RFC3339)})
+				w = b.work(c)
+				b.begin(w)
+				if late {
+					clock.to(end)
+				}
+				b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedInvalid, Message: "too long"}})
+				if !late {
+					if got := b.code(c.ID); got.Status != access.StatusSet {
+						t.Errorf("before its end it is %s", got.Status)
+					}
+					if w := b.look(); want == access.StatusUnset && (w.Due == nil || !w.Due.Equal(end)) {
+						t.Errorf("it is due at %v, want %v", w.Due, end)
+					}
+					clock.to(end)
+				}
+				for range 2 {
+					b.look()
+				}
+				if got := b.code(c.ID); got.Status != want || len(got.Errors) != 1 {
+					t.Errorf("after its end it is %s with %v", got.Status, got.Errors)
+				}
+				if n := countOf(b.events(c.ID), "access_code.set_on_device"); n != 1 {
+					t.Errorf("that it opens was told %d times", n)
+				}
+			})
+		}
+	}
+}
+
+// What is between what a code was and what it is to be is what it is when the last of that is refused.
+func TestCodeIsWhatItsDeviceHasConfirmedLast(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	from := clock.now().Add(50 * time.Hour)
+	c := b.between("2580", from, from.Add(time.Hour))
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
+	w = b.work(c)
+	b.begin(w)
+	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2582"})
+	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+	b.refuse(c)
+	clock.to(from)
+	b.look()
+	told := b.tales("access_code.set_on_device", "access_code.code_changed")
+	if len(told) != 2 || told[0].Type != "access_code.code_changed" {
+		t.Fatalf("told is %v", b.events(c.ID))
+	}
+	change, opens := b.fields(told[0]), b.fields(told[1])
+	if change["from"].(map[string]any)["code"] != "2580" || change["to"].(map[string]any)["code"] != "2581" || opens["code"] != "2581" {
+		t.Error("told is another PIN than the device has")
+	}
+}
+
+// A code on its way off is not on its way there, whatever else leaves the lock.
+func TestCodeOnItsWayOffIsNotSetting(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	b.read(found("k9", "9999"), found("k8", "8888"))
+	c := b.between("2580", clock.now(), clock.now().Add(time.Hour))
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+	b.update(access.CodeChange{ID: c.ID.String(), PIN: "2581"})
+	w = b.work(c)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedFull, Message: "no room"}})
+	clock.pass(time.Hour)
+	b.look()
+	b.read(found("k8", "8888"), found("k1", "2580"))
+	if got := b.code(c.ID); got.Status != access.StatusRemoving {
+		t.Errorf("it is %s", got.Status)
+	}
+}
+
+// A code that nobody manages any more opens when its device says so.
+func TestCodeThatIsGivenUpBeforeItsStartIsSet(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	from := clock.now().Add(50 * time.Hour)
+	c := b.between("2580", from, from.Add(time.Hour))
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "k1", Confirmed: true})
+	b.update(access.CodeChange{ID: c.ID.String(), Managed: new(false)})
+	if got := b.unmanaged()[0]; got.Status != access.StatusSet {
+		t.Errorf("it is %s", got.Status)
+	}
+	_, err := b.db.Pool.Exec(t.Context(), "update access_codes set status = 'unset' where access_code_id = $1", c.ID) // as it was left before
+	b.must(err)
+	f := found("k1", "2580")
+	f.StartsAt, f.EndsAt = &from, new(from.Add(time.Hour))
+	b.read(f)
+	if got := b.unmanaged()[0]; got.Status != access.StatusSet {
+		t.Errorf("read again it is %s", got.Status)
+	}
+}

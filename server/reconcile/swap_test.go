@@ -137,3 +137,60 @@ func TestExchangeOfPINsThatIsTakenBackLeavesTheCodesAlone(t *testing.T) {
 		t.Errorf("there is %q to do about the one that waits", w.Action)
 	}
 }
+
+// Somebody has exchanged the PINs of codes at the keypad, or they were exchanged before a backup of the database was restored. Each is
+// put right with what another has.
+func TestPINsThatWereExchangedAtTheLockArePutRight(t *testing.T) {
+	t.Parallel()
+	clock := &testClock{at: time.Now()}
+	b := hand(t, options{profile: "august", access: access.Options{Now: clock.now}})
+	want := map[string]string{"k1": "2580", "k2": "4711", "k3": "3690"}
+	on := map[string]string{"k1": "4711", "k2": "3690", "k3": "2580"}
+	codes := map[string]access.Code{}
+	for ref, pin := range want {
+		codes[ref] = b.on(pin, ref)
+	}
+	clock.pass(time.Hour)
+	lock := func(w access.CodeWork) {
+		for ref, pin := range on {
+			if pin == w.PIN && ref != w.Ref {
+				b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: ref}})
+				return
+			}
+		}
+		if w.Ref == "" {
+			w.Ref = "k4"
+		}
+		on[w.Ref] = w.PIN
+		b.end(w, access.PutOutcome{Ref: w.Ref, Confirmed: true})
+	}
+	writes := 0
+	for range 20 {
+		var list []access.Found
+		for ref, pin := range on {
+			list = append(list, found(ref, pin))
+		}
+		b.read(list...)
+		for _, w := range b.look().Codes {
+			switch w.Action {
+			case access.Delete:
+				b.taken(w)
+				delete(on, w.Ref)
+				writes++
+			case access.Put:
+				b.begin(w)
+				lock(w)
+				writes++
+			}
+		}
+		clock.pass(15 * time.Second)
+	}
+	for _, c := range codes {
+		if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
+			t.Errorf("one is %s with %v", got.Status, got.Errors)
+		}
+	}
+	if len(on) != 3 || writes > 8 {
+		t.Errorf("after %d writes there are %d codes on the lock", writes, len(on))
+	}
+}
