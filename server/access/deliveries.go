@@ -172,22 +172,23 @@ func (s *Service) GetDue(ctx context.Context, event uuid.UUID) (Event, error) {
 	return s.toEvent(r)
 }
 
-// ScheduleWebhook works out when the webhook is to be looked at next; nil: when something happens.
-func (s *Service) ScheduleWebhook(ctx context.Context, webhook uuid.UUID) (due *time.Time, err error) {
+// ScheduleWebhook works out after how long the webhook is to be looked at next; 0: when something happens.
+func (s *Service) ScheduleWebhook(ctx context.Context, webhook uuid.UUID) (after time.Duration, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if _, err := tx.LockWebhook(ctx, webhook); err != nil {
 			return err
 		}
-		due, err = tx.ScheduleWebhook(ctx, webhook)
+		due, err := tx.ScheduleWebhook(ctx, webhook)
+		after = seconds(due)
 		return err
 	})
 	if store.IsNoRows(err) {
-		return nil, nil // deleted
+		return 0, nil // deleted
 	}
 	if err != nil {
-		return nil, fmt.Errorf("schedule the deliveries of webhook %s: %w", webhook, err)
+		return 0, fmt.Errorf("schedule the deliveries of webhook %s: %w", webhook, err)
 	}
-	return due, nil
+	return after, nil
 }
 
 // WebhookDue says whether it is time to look at the webhook.

@@ -75,11 +75,7 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *work.Lease, id uui
 			return 0, err
 		}
 	}
-	due, err := d.access.ScheduleWebhook(ctx, id)
-	if err != nil || due == nil {
-		return 0, err
-	}
-	return max(time.Until(*due), time.Millisecond), nil
+	return d.access.ScheduleWebhook(ctx, id)
 }
 
 func isGone(err error) bool {
