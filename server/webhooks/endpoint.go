@@ -221,7 +221,7 @@ func (p *pass) wait(ctx context.Context) error {
 
 func (p *pass) land(a answer) {
 	p.down()
-	if !a.cut {
+	if !a.cut && !a.unopened {
 		p.loads.answered(p.endpoint.ID, a.ok())
 	}
 	switch {
@@ -230,6 +230,8 @@ func (p *pass) land(a answer) {
 			delete(p.flying, a.event)
 			p.unread, p.stopped = cmp.Or(p.unread, a.unread), true
 		}
+	case a.unopened:
+		p.answers = append(p.answers, a)
 	case a.ok():
 		p.window = min(p.window+1, healthyWidth)
 		p.answers = append(p.answers, a)
@@ -273,7 +275,7 @@ func (p *pass) recorded(r record) error {
 	for _, a := range r.attempts {
 		delete(p.flying, a.EventID)
 	}
-	p.troubled = slices.ContainsFunc(p.answers, func(a answer) bool { return !a.ok() })
+	p.troubled = slices.ContainsFunc(p.answers, func(a answer) bool { return !a.ok() && !a.unopened })
 	if isGone(r.err) { // deleted: what is in the air is the last of it
 		p.stopped = true
 		return nil
