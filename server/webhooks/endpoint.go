@@ -226,7 +226,7 @@ func (p *pass) land(a answer) {
 	}
 	switch {
 	case a.cut: // sent again by whoever comes next
-		if a.unread != nil { // what else is in the air is answered and recorded first
+		if a.unread != nil || a.withdrawn { // what else is in the air is answered and recorded first
 			delete(p.flying, a.event)
 			p.unread, p.stopped = cmp.Or(p.unread, a.unread), true
 		}
