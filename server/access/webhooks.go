@@ -223,18 +223,45 @@ func (s *Service) UpdateWebhook(ctx context.Context, p Principal, id string, typ
 	return nil
 }
 
-// DeleteWebhook ends a webhook. It fails with NotFound.
+// deletedAtOnce is how many deliveries of a webhook are deleted in one transaction.
+const deletedAtOnce = 2_000
+
+// DeleteWebhook ends a webhook. It fails with NotFound. One with more deliveries loses these first, a part at a time: whoever gives up
+// meanwhile goes on with the next try, and the hand-out of events, for which the webhook is locked, waits for no more than a part.
 func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return webhookNotFound(id)
 	}
-	n, err := s.db.DeleteWebhook(ctx, store.DeleteWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed})
-	if err != nil {
-		return fmt.Errorf("delete the webhook: %w", err)
+	for {
+		n, err := s.db.DeleteWebhook(ctx, store.DeleteWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, MaxDeliveries: deletedAtOnce})
+		if err != nil {
+			return fmt.Errorf("delete the webhook: %w", err)
+		}
+		if n > 0 {
+			return nil
+		}
+		dropped, err := s.dropDeliveries(ctx, p, parsed)
+		if err != nil {
+			return fmt.Errorf("delete deliveries of the webhook: %w", err)
+		}
+		if dropped == 0 {
+			return webhookNotFound(id)
+		}
 	}
-	if n == 0 {
-		return webhookNotFound(id)
-	}
-	return nil
+}
+
+func (s *Service) dropDeliveries(ctx context.Context, p Principal, webhook uuid.UUID) (dropped int, err error) {
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		events, err := tx.SomeDeliveries(ctx, store.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deletedAtOnce})
+		if dropped = len(events); err != nil || dropped == 0 {
+			return err
+		}
+		// The deliveries are first, which keeps others from adding to their attempts.
+		if err := tx.DropDeliveriesOf(ctx, store.DropDeliveriesOfParams{WebhookID: webhook, EventIds: events}); err != nil {
+			return err
+		}
+		return tx.DropAttemptsOf(ctx, store.DropAttemptsOfParams{WebhookID: webhook, EventIds: events})
+	})
+	return dropped, err
 }
