@@ -12,6 +12,23 @@ import (
 	"github.com/google/uuid"
 )
 
+const countWebhooks = `-- name: CountWebhooks :one
+select count(*)::integer from (select 1 from webhooks where workspace_id = $1 limit $2::integer) w
+`
+
+type CountWebhooksParams struct {
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+// Of a workspace, and no more of them than may be.
+func (q *Queries) CountWebhooks(ctx context.Context, arg CountWebhooksParams) (int32, error) {
+	row := q.db.QueryRow(ctx, countWebhooks, arg.WorkspaceID, arg.MaxRows)
+	var column_1 int32
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const deleteWebhook = `-- name: DeleteWebhook :execrows
 delete from webhooks w where w.workspace_id = $1 and w.webhook_id = $2
 and not exists (select 1 from deliveries d where d.webhook_id = $2 order by d.event_id offset $3::integer limit 1)

@@ -2,6 +2,10 @@
 insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed)
 values (@webhook_id, @workspace_id, @url, @event_types, @secret_sealed);
 
+-- name: CountWebhooks :one
+-- Of a workspace, and no more of them than may be.
+select count(*)::integer from (select 1 from webhooks where workspace_id = @workspace_id limit @max_rows::integer) w;
+
 -- name: GetWebhook :one
 select * from webhooks where workspace_id = @workspace_id and webhook_id = @webhook_id;
 
