@@ -22,7 +22,7 @@ type Line struct {
 // NewLine makes a line. Its Through is an option of store.Open.
 func NewLine(t testing.TB) *Line {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
