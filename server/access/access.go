@@ -45,6 +45,7 @@ type Options struct {
 	KeyPatience       time.Duration    // how long a request waits for another one with its Idempotency-Key; 0: 15 s
 	DelayAfter        time.Duration    // when a code that is not yet set, or removed, is told to be late; 0: 10 min
 	UnclaimedSessions int              // how many client sessions of a workspace may be made with a publishable key and reach nothing; 0: 10,000
+	MostWebhooks      int              // webhooks of a workspace; 0: 10,000
 	MostFound         int              // devices of an account, with those that have left; 0: 50,000
 	MostSystems       int              // access systems of an account, with those that have left; 0: 1000
 	NewsPerSecond     float64          // events about an account, beyond which what its vendor lists is taken in later; 0: 100
@@ -68,7 +69,8 @@ type Service struct {
 
 	waiting   waiting
 	underWay  underWay
-	unclaimed unclaimed
+	unclaimed allowances // of client sessions
+	webhooks  allowances
 	news      *news
 
 	serverKeys   sync.Map // name → []byte; they never change
@@ -109,6 +111,9 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 	}
 	if opt.UnclaimedSessions == 0 {
 		opt.UnclaimedSessions = unclaimedSessions
+	}
+	if opt.MostWebhooks == 0 {
+		opt.MostWebhooks = 10_000
 	}
 	if opt.MostFound == 0 {
 		opt.MostFound = 50_000

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -133,13 +134,17 @@ func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, erro
 	return e, nil
 }
 
+// ErrUnopened says that what is sealed of an event cannot be opened: it is damaged, or its data key is gone.
+var ErrUnopened = errors.New("the event cannot be opened")
+
 // Delivery is an event that is due at a webhook.
 type Delivery struct {
-	Event  Event
-	Step   int       // attempts made since it was created or replayed
-	Due    time.Time // since when; another time once it has been tried or replayed
-	Size   int       // bytes of what the event carries
-	Unread bool      // of the event there is no more than its head: GetDue reads it
+	Event    Event
+	Step     int       // attempts made since it was created or replayed
+	Due      time.Time // since when; another time once it has been tried or replayed
+	Size     int       // bytes of what the event carries
+	Unread   bool      // of the event there is no more than its head: GetDue reads it
+	Unopened error     // ErrUnopened: there is no event to be sent; nil: there is
 }
 
 // DueDeliveries lists what is due at a webhook, the longest due first, without the events that are busy. Together they carry so
@@ -157,13 +162,13 @@ func (s *Service) DueDeliveries(ctx context.Context, webhook uuid.UUID, busy []u
 		out[i] = Delivery{Step: int(r.Step), Due: r.DueAt, Size: int(r.Size), Unread: r.Unread}
 		if out[i].Event, err = s.toEvent(store.Event{EventID: r.EventID, EventType: r.EventType, WorkspaceID: r.WorkspaceID,
 			OccurredAt: r.OccurredAt, CreatedAt: r.CreatedAt, Payload: r.Payload, PinSealed: r.PinSealed}); err != nil {
-			return nil, err
+			out[i].Unopened = err // it keeps no other back
 		}
 	}
 	return out, nil
 }
 
-// GetDue reads the event of a delivery.
+// GetDue reads the event of a delivery. It fails with ErrUnopened, too.
 func (s *Service) GetDue(ctx context.Context, event uuid.UUID) (Event, error) {
 	r, err := s.db.DueEvent(ctx, event)
 	if err != nil {
@@ -172,22 +177,23 @@ func (s *Service) GetDue(ctx context.Context, event uuid.UUID) (Event, error) {
 	return s.toEvent(r)
 }
 
-// ScheduleWebhook works out when the webhook is to be looked at next; nil: when something happens.
-func (s *Service) ScheduleWebhook(ctx context.Context, webhook uuid.UUID) (due *time.Time, err error) {
+// ScheduleWebhook works out after how long the webhook is to be looked at next; 0: when something happens.
+func (s *Service) ScheduleWebhook(ctx context.Context, webhook uuid.UUID) (after time.Duration, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if _, err := tx.LockWebhook(ctx, webhook); err != nil {
 			return err
 		}
-		due, err = tx.ScheduleWebhook(ctx, webhook)
+		due, err := tx.ScheduleWebhook(ctx, webhook)
+		after = seconds(due)
 		return err
 	})
 	if store.IsNoRows(err) {
-		return nil, nil // deleted
+		return 0, nil // deleted
 	}
 	if err != nil {
-		return nil, fmt.Errorf("schedule the deliveries of webhook %s: %w", webhook, err)
+		return 0, fmt.Errorf("schedule the deliveries of webhook %s: %w", webhook, err)
 	}
-	return due, nil
+	return after, nil
 }
 
 // WebhookDue says whether it is time to look at the webhook.

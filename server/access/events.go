@@ -188,14 +188,14 @@ func (s *Service) toEvent(r store.Event) (Event, error) {
 	if r.PinSealed != nil {
 		secret, err := s.keys.Open(eventPlace(r.EventID), r.PinSealed)
 		if err != nil {
-			return e, fmt.Errorf("open the PIN of event %s: %w", r.EventID, err)
+			return e, fmt.Errorf("%w: open the PIN of event %s: %w", ErrUnopened, r.EventID, err)
 		}
 		if !bytes.HasPrefix(secret, []byte("{")) { // of the first version: the PIN alone
 			secret = mustJSON(map[string]any{"code": string(secret)})
 		}
 		var fields map[string]any
 		if err := json.Unmarshal(secret, &fields); err != nil {
-			return e, fmt.Errorf("read the secret fields of event %s", r.EventID) // err may quote them
+			return e, fmt.Errorf("%w: read the secret fields of event %s", ErrUnopened, r.EventID) // err may quote them
 		}
 		e.Fields, e.PINs = joined(e.Fields, secret), pinsIn(fields)
 	}

@@ -3,8 +3,6 @@ package access
 import (
 	"context"
 	"fmt"
-	"maps"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,59 +11,11 @@ import (
 )
 
 const (
-	unclaimedSessions  = 10_000          // of a workspace
-	unclaimedKnownFor  = 5 * time.Second // how long it is believed how many more there may be
-	unclaimedAtOnce    = 10              // which part of these may be made before they are counted again, as other instances make some, too
-	unclaimedRemembers = 1000            // workspaces
-	claimedBatch       = 1000            // sessions that are found to reach something in one transaction
-	forgottenAfter     = time.Hour       // when a session that reaches nothing gives way to others
-	forgottenBatch     = 100             // such sessions that are ended in one transaction
+	unclaimedSessions = 10_000    // of a workspace
+	claimedBatch      = 1000      // sessions that are found to reach something in one transaction
+	forgottenAfter    = time.Hour // when a session that reaches nothing gives way to others
+	forgottenBatch    = 100       // such sessions that are ended in one transaction
 )
-
-// unclaimed is how many more sessions that reach nothing may be made in each workspace, as far as this instance knows.
-type unclaimed struct {
-	mu   sync.Mutex
-	room map[uuid.UUID]allowance
-}
-
-type allowance struct {
-	left  int
-	until time.Time
-}
-
-// take takes one of those that there may be; where known is false they have to be counted.
-func (u *unclaimed) take(workspace uuid.UUID, now time.Time) (taken, known bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	r, known := u.room[workspace]
-	switch {
-	case !known || now.After(r.until):
-		return false, false
-	case r.left > 1:
-		u.room[workspace] = allowance{r.left - 1, r.until}
-		return true, true
-	case r.left == 1: // the next one counts
-		delete(u.room, workspace)
-		return true, true
-	}
-	return false, true
-}
-
-// counted notes how many more there may be, of which the one who has counted takes one.
-func (u *unclaimed) counted(workspace uuid.UUID, left int, now time.Time) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.room == nil {
-		u.room = map[uuid.UUID]allowance{}
-	}
-	if len(u.room) >= unclaimedRemembers {
-		maps.DeleteFunc(u.room, func(_ uuid.UUID, r allowance) bool { return now.After(r.until) })
-	}
-	delete(u.room, workspace)
-	if atOnce := left / unclaimedAtOnce; left == 0 || atOnce > 1 {
-		u.room[workspace] = allowance{max(atOnce-1, 0), now.Add(unclaimedKnownFor)}
-	}
-}
 
 // roomForUnclaimed fails with TooMany where a workspace has as many sessions as it may that were made with a publishable key and
 // reach nothing: everybody has that key, and nobody else would end them. They are counted in an index, and only where there are too

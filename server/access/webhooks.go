@@ -42,7 +42,7 @@ func newSecret() string {
 }
 
 // CreateWebhook makes a webhook; no event types stand for all.
-// It fails with Invalid for a URL or an event type that is none.
+// It fails with Invalid for a URL or an event type that is none, and where there are as many as there may be.
 func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string, types []string) (Webhook, error) {
 	if err := CheckWebhookURL(address); err != nil {
 		return Webhook{}, err
@@ -57,6 +57,9 @@ func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string
 	if err != nil {
 		return Webhook{}, err
 	}
+	if err := s.roomForWebhook(ctx, p.WorkspaceID); err != nil {
+		return Webhook{}, err
+	}
 	w := Webhook{ID: newID(), URL: address, EventTypes: types, Secret: newSecret()}
 	err = s.db.InsertWebhook(ctx, store.InsertWebhookParams{WebhookID: w.ID, WorkspaceID: p.WorkspaceID, Url: w.URL, EventTypes: w.EventTypes,
 		SecretSealed: s.keys.Seal(secretPlace(w.ID), []byte(w.Secret))})
@@ -64,6 +67,25 @@ func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string
 		return Webhook{}, fmt.Errorf("create the webhook: %w", err)
 	}
 	return w, nil
+}
+
+// roomForWebhook fails with Invalid where a workspace has as many webhooks as it may: an event is handed to all of them in one transaction,
+// which has to end before the lease does under which it is made. That there is no room is not remembered: one that is deleted makes some.
+func (s *Service) roomForWebhook(ctx context.Context, workspace uuid.UUID) error {
+	now := s.opt.Now()
+	if taken, _ := s.webhooks.take(workspace, now); taken {
+		return nil
+	}
+	n, err := s.db.CountWebhooks(ctx, store.CountWebhooksParams{WorkspaceID: workspace, MaxRows: int32(min(s.opt.MostWebhooks, 1<<30))})
+	if err != nil {
+		return fmt.Errorf("count the webhooks: %w", err)
+	}
+	left := s.opt.MostWebhooks - int(n)
+	if left <= 0 {
+		return invalid("", "The workspace has %d webhooks, which is as many as it may. Delete those that nobody needs, with /webhooks/delete", s.opt.MostWebhooks)
+	}
+	s.webhooks.counted(workspace, left, now)
+	return nil
 }
 
 // CheckWebhookURL says why events cannot be sent to an address.
@@ -223,18 +245,45 @@ func (s *Service) UpdateWebhook(ctx context.Context, p Principal, id string, typ
 	return nil
 }
 
-// DeleteWebhook ends a webhook. It fails with NotFound.
+// deletedAtOnce is how many deliveries of a webhook are deleted in one transaction.
+const deletedAtOnce = 2_000
+
+// DeleteWebhook ends a webhook. It fails with NotFound. One with more deliveries loses these first, a part at a time: whoever gives up
+// meanwhile goes on with the next try, and the hand-out of events, for which the webhook is locked, waits for no more than a part.
 func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return webhookNotFound(id)
 	}
-	n, err := s.db.DeleteWebhook(ctx, store.DeleteWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed})
-	if err != nil {
-		return fmt.Errorf("delete the webhook: %w", err)
+	for {
+		n, err := s.db.DeleteWebhook(ctx, store.DeleteWebhookParams{WorkspaceID: p.WorkspaceID, WebhookID: parsed, MaxDeliveries: deletedAtOnce})
+		if err != nil {
+			return fmt.Errorf("delete the webhook: %w", err)
+		}
+		if n > 0 {
+			return nil
+		}
+		dropped, err := s.dropDeliveries(ctx, p, parsed)
+		if err != nil {
+			return fmt.Errorf("delete deliveries of the webhook: %w", err)
+		}
+		if dropped == 0 {
+			return webhookNotFound(id)
+		}
 	}
-	if n == 0 {
-		return webhookNotFound(id)
-	}
-	return nil
+}
+
+func (s *Service) dropDeliveries(ctx context.Context, p Principal, webhook uuid.UUID) (dropped int, err error) {
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		events, err := tx.SomeDeliveries(ctx, store.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deletedAtOnce})
+		if dropped = len(events); err != nil || dropped == 0 {
+			return err
+		}
+		// The deliveries are first, which keeps others from adding to their attempts.
+		if err := tx.DropDeliveriesOf(ctx, store.DropDeliveriesOfParams{WebhookID: webhook, EventIds: events}); err != nil {
+			return err
+		}
+		return tx.DropAttemptsOf(ctx, store.DropAttemptsOfParams{WebhookID: webhook, EventIds: events})
+	})
+	return dropped, err
 }

@@ -595,15 +595,16 @@ const scheduleWebhook = `-- name: ScheduleWebhook :one
 update webhooks w set due_at = (select greatest(w.paused_until, d.next_attempt_at) from deliveries d
   where d.webhook_id = $1 and d.state = 'pending' order by d.next_attempt_at limit 1)
 where w.webhook_id = $1
-returning due_at
+returning coalesce(greatest(extract(epoch from due_at - clock_timestamp()), 0.001), 0)::double precision as seconds
 `
 
-// The webhook is locked, so that no delivery is made meanwhile.
-func (q *Queries) ScheduleWebhook(ctx context.Context, webhookID uuid.UUID) (*time.Time, error) {
+// The webhook is locked, so that no delivery is made meanwhile. It says in how many seconds it is due, by the clock that will have it be
+// due; 0: when something happens.
+func (q *Queries) ScheduleWebhook(ctx context.Context, webhookID uuid.UUID) (float64, error) {
 	row := q.db.QueryRow(ctx, scheduleWebhook, webhookID)
-	var due_at *time.Time
-	err := row.Scan(&due_at)
-	return due_at, err
+	var seconds float64
+	err := row.Scan(&seconds)
+	return seconds, err
 }
 
 const setEndpointHealth = `-- name: SetEndpointHealth :exec

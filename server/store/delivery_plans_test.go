@@ -90,6 +90,17 @@ func TestOperationOfDeliveriesReadsNoWholeTable(t *testing.T) {
 			_, err := q.HoldDeliveries(ctx, store.HoldDeliveriesParams{WebhookID: webhook, MaxRows: 5000})
 			return err
 		}},
+		"delete a webhook": {false, "deliveries_pkey", func(q *store.Queries) error {
+			_, err := q.DeleteWebhook(ctx, store.DeleteWebhookParams{WorkspaceID: workspace, WebhookID: webhook, MaxDeliveries: 2000})
+			return err
+		}},
+		"some of a webhook": {false, "deliveries_pkey", func(q *store.Queries) error {
+			_, err := q.SomeDeliveries(ctx, store.SomeDeliveriesParams{WorkspaceID: workspace, WebhookID: webhook, MaxRows: 2000})
+			return err
+		}},
+		"drop these": {false, "deliveries_pkey", func(q *store.Queries) error {
+			return q.DropDeliveriesOf(ctx, store.DropDeliveriesOfParams{WebhookID: webhook, EventIds: ids})
+		}},
 		"count the outbox":   {false, "events_outbox", func(q *store.Queries) error { _, err := q.CountOutbox(ctx, 100_000); return err }},
 		"the oldest event":   {false, "events_outbox_of_accounts", func(q *store.Queries) error { _, err := q.OldestEvent(ctx); return err }},
 		"count what waits":   {false, "deliveries_pending", func(q *store.Queries) error { _, err := q.CountPending(ctx, 100_000); return err }},

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -112,6 +113,9 @@ func (q joining) to(ctx context.Context) DBTX {
 	j := jointOf(ctx, q.db.Pool)
 	switch {
 	case j == nil:
+		if within, ok := ctx.Value(withinKey{}).(time.Duration); ok {
+			return prompt{q.db.acquire, within}
+		}
 		if s := shareOf(ctx); s != nil {
 			return shared{q.db.Pool, s}
 		}

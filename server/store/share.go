@@ -135,7 +135,7 @@ func (q shared) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	if err := q.share.take(ctx); err != nil {
 		return failedRow{err}
 	}
-	return sharedRow{q.pool.QueryRow(ctx, sql, args...), q.share}
+	return sharedRow{q.pool.QueryRow(ctx, sql, args...), q.share.give}
 }
 
 type sharedRows struct {
@@ -147,11 +147,11 @@ func (r sharedRows) Close() { r.Rows.Close(); r.give() }
 
 type sharedRow struct {
 	pgx.Row
-	share *share
+	give func()
 }
 
 func (r sharedRow) Scan(to ...any) error {
-	defer r.share.give()
+	defer r.give()
 	return r.Row.Scan(to...)
 }
 

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,9 +24,10 @@ type DB struct {
 	PlannedAnew *Queries
 	// Beside is on a connection of its own, for what is asked by those who hold one of the pool: were it of the pool,
 	// all of these might be held by such, each waiting for another one.
-	Beside *Queries
-	Pool   *pgxpool.Pool
-	beside *pgxpool.Pool
+	Beside     *Queries
+	Pool       *pgxpool.Pool
+	beside     prompt
+	besidePool *pgxpool.Pool
 }
 
 // plannedAnew sends each query as an unnamed statement, which PostgreSQL plans for its parameters.
@@ -65,6 +67,9 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 	if maxConns > 0 {
 		cfg.MaxConns = maxConns
 	}
+	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, connectWithin)
+	cfg.ConnConfig.DialFunc = dialer(cfg.ConnConfig).DialContext
+	cfg.PingTimeout = cmp.Or(cfg.PingTimeout, pongWithin)
 	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
 	settings := "-- name: SetUpConnection :exec\n" + byIndex
 	for name, limit := range map[string]time.Duration{"idle_in_transaction_session_timeout": heldIdle, "lock_timeout": queued} {
@@ -75,6 +80,8 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		registerUUID(conn.TypeMap())
 		registerTimes(conn.TypeMap())
+		ctx, cancel := context.WithTimeout(ctx, connectWithin)
+		defer cancel()
 		// Not while connecting: poolers refuse connections with parameters that they do not know.
 		_, err := conn.Exec(ctx, settings)
 		return err
@@ -82,7 +89,7 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 	for _, o := range options {
 		o(cfg)
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	pool, err := newPool(ctx, cfg)
 	if err != nil {
 		return nil, notConnected(err)
 	}
@@ -92,19 +99,27 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 	}
 	cfg = cfg.Copy()
 	cfg.MinConns, cfg.MinIdleConns, cfg.MaxConns = 0, 0, 1
-	beside, err := pgxpool.NewWithConfig(ctx, cfg)
+	beside, err := newPool(ctx, cfg)
 	if err != nil {
 		pool.Close()
 		return nil, notConnected(err)
 	}
-	db := &DB{Beside: New(beside), Pool: pool, beside: beside}
+	db := &DB{Pool: pool, besidePool: beside}
+	db.beside = prompt{func(ctx context.Context) (*pgxpool.Conn, func(), error) {
+		conn, err := beside.Acquire(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return conn, conn.Release, nil
+	}, besideWithin}
+	db.Beside = New(db.beside)
 	db.Queries, db.PlannedAnew = New(joining{db}), New(plannedAnew{joining{db}})
 	return db, nil
 }
 
 // Close ends all connections, once they are given back.
 func (db *DB) Close() {
-	db.beside.Close()
+	db.besidePool.Close()
 	db.Pool.Close()
 }
 

@@ -12,21 +12,69 @@ import (
 	"github.com/google/uuid"
 )
 
+const countWebhooks = `-- name: CountWebhooks :one
+select count(*)::integer from (select 1 from webhooks where workspace_id = $1 limit $2::integer) w
+`
+
+type CountWebhooksParams struct {
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+// Of a workspace, and no more of them than may be.
+func (q *Queries) CountWebhooks(ctx context.Context, arg CountWebhooksParams) (int32, error) {
+	row := q.db.QueryRow(ctx, countWebhooks, arg.WorkspaceID, arg.MaxRows)
+	var column_1 int32
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const deleteWebhook = `-- name: DeleteWebhook :execrows
-delete from webhooks where workspace_id = $1 and webhook_id = $2
+delete from webhooks w where w.workspace_id = $1 and w.webhook_id = $2
+and not exists (select 1 from deliveries d where d.webhook_id = $2 order by d.event_id offset $3::integer limit 1)
 `
 
 type DeleteWebhookParams struct {
-	WorkspaceID uuid.UUID
-	WebhookID   uuid.UUID
+	WorkspaceID   uuid.UUID
+	WebhookID     uuid.UUID
+	MaxDeliveries int32
 }
 
+// Not one with more deliveries than that: they would all go in this statement.
 func (q *Queries) DeleteWebhook(ctx context.Context, arg DeleteWebhookParams) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteWebhook, arg.WorkspaceID, arg.WebhookID)
+	result, err := q.db.Exec(ctx, deleteWebhook, arg.WorkspaceID, arg.WebhookID, arg.MaxDeliveries)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const dropAttemptsOf = `-- name: DropAttemptsOf :exec
+delete from delivery_attempts where webhook_id = $1 and event_id = any($2::uuid[])
+`
+
+type DropAttemptsOfParams struct {
+	WebhookID uuid.UUID
+	EventIds  []uuid.UUID
+}
+
+func (q *Queries) DropAttemptsOf(ctx context.Context, arg DropAttemptsOfParams) error {
+	_, err := q.db.Exec(ctx, dropAttemptsOf, arg.WebhookID, arg.EventIds)
+	return err
+}
+
+const dropDeliveriesOf = `-- name: DropDeliveriesOf :exec
+delete from deliveries where webhook_id = $1 and event_id = any($2::uuid[])
+`
+
+type DropDeliveriesOfParams struct {
+	WebhookID uuid.UUID
+	EventIds  []uuid.UUID
+}
+
+func (q *Queries) DropDeliveriesOf(ctx context.Context, arg DropDeliveriesOfParams) error {
+	_, err := q.db.Exec(ctx, dropDeliveriesOf, arg.WebhookID, arg.EventIds)
+	return err
 }
 
 const dropOldSecrets = `-- name: DropOldSecrets :execrows
@@ -160,6 +208,38 @@ func (q *Queries) RotateWebhookSecret(ctx context.Context, arg RotateWebhookSecr
 	var old_secret_until *time.Time
 	err := row.Scan(&old_secret_until)
 	return old_secret_until, err
+}
+
+const someDeliveries = `-- name: SomeDeliveries :many
+select d.event_id from deliveries d where d.webhook_id = $1
+and exists (select 1 from webhooks w where w.workspace_id = $2 and w.webhook_id = $1)
+order by d.event_id limit $3::integer
+`
+
+type SomeDeliveriesParams struct {
+	WebhookID   uuid.UUID
+	WorkspaceID uuid.UUID
+	MaxRows     int32
+}
+
+func (q *Queries) SomeDeliveries(ctx context.Context, arg SomeDeliveriesParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, someDeliveries, arg.WebhookID, arg.WorkspaceID, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var event_id uuid.UUID
+		if err := rows.Scan(&event_id); err != nil {
+			return nil, err
+		}
+		items = append(items, event_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const updateWebhook = `-- name: UpdateWebhook :execrows

@@ -50,9 +50,14 @@ type bed struct {
 
 func start(t testing.TB, o webhooks.Options) *bed {
 	t.Helper()
+	return startOn(t, o, storetest.New(t))
+}
+
+func startOn(t testing.TB, o webhooks.Options, dsn string, options ...store.Option) *bed {
+	t.Helper()
 	b := &bed{TB: t}
 	var err error
-	b.db, err = store.Open(t.Context(), storetest.New(t), 20)
+	b.db, err = store.Open(t.Context(), dsn, 20, options...)
 	b.must(err)
 	t.Cleanup(b.db.Close)
 	b.keys, err = seal.New(seal.NewMaster())

@@ -75,11 +75,7 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *work.Lease, id uui
 			return 0, err
 		}
 	}
-	due, err := d.access.ScheduleWebhook(ctx, id)
-	if err != nil || due == nil {
-		return 0, err
-	}
-	return max(time.Until(*due), time.Millisecond), nil
+	return d.access.ScheduleWebhook(ctx, id)
 }
 
 func isGone(err error) bool {
@@ -225,15 +221,17 @@ func (p *pass) wait(ctx context.Context) error {
 
 func (p *pass) land(a answer) {
 	p.down()
-	if !a.cut {
+	if !a.cut && !a.unopened {
 		p.loads.answered(p.endpoint.ID, a.ok())
 	}
 	switch {
 	case a.cut: // sent again by whoever comes next
-		if a.unread != nil { // what else is in the air is answered and recorded first
+		if a.unread != nil || a.withdrawn { // what else is in the air is answered and recorded first
 			delete(p.flying, a.event)
 			p.unread, p.stopped = cmp.Or(p.unread, a.unread), true
 		}
+	case a.unopened:
+		p.answers = append(p.answers, a)
 	case a.ok():
 		p.window = min(p.window+1, healthyWidth)
 		p.answers = append(p.answers, a)
@@ -277,7 +275,7 @@ func (p *pass) recorded(r record) error {
 	for _, a := range r.attempts {
 		delete(p.flying, a.EventID)
 	}
-	p.troubled = slices.ContainsFunc(p.answers, func(a answer) bool { return !a.ok() })
+	p.troubled = slices.ContainsFunc(p.answers, func(a answer) bool { return !a.ok() && !a.unopened })
 	if isGone(r.err) { // deleted: what is in the air is the last of it
 		p.stopped = true
 		return nil

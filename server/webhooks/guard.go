@@ -50,7 +50,14 @@ func newClient(allow []netip.Prefix, resolver *net.Resolver) *http.Client {
 				}
 				return c, err
 			},
-			ForceAttemptHTTP2:      true,
+			ForceAttemptHTTP2: true,
+			HTTP2: &http.HTTP2Config{ // net/http would keep 4 MiB of each response that is not read yet, and send on over a connection that is dead
+				MaxReadFrameSize:              16 << 10,
+				MaxReceiveBufferPerStream:     drainSize,
+				MaxReceiveBufferPerConnection: 64 << 10,
+				SendPingTimeout:               10 * time.Second, // and its answer come before a request is given up
+				PingTimeout:                   4 * time.Second,
+			},
 			DisableCompression:     true, // a short body stays short
 			MaxResponseHeaderBytes: 16 << 10,
 			WriteBufferSize:        2 << 10, // a request has about as much, and hundreds wait for an answer when endpoints hang

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
@@ -70,6 +71,10 @@ func outcome(a answer, state access.DeliveryState) string {
 // health is what answers, in the order in which they came, show about an endpoint.
 func (o Options) health(failures int, failingFor time.Duration, answers []answer) access.Health {
 	h := access.Health{Failures: failures}
+	answers = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool { return a.unopened })
+	if len(answers) == 0 {
+		return h
+	}
 	for _, a := range answers {
 		if a.ok() {
 			h.Failures, h.Recovered, h.Pause = 0, true, 0

@@ -36,26 +36,51 @@ type answer struct {
 	cause      error // why there was no answer
 	cut        bool  // this program has ended it: nothing was learnt
 	unread     error // nothing was sent: its event could not be read
+	withdrawn  bool  // nothing was sent: nothing is to be sent to its endpoint any more
+	unopened   bool  // nothing was sent: its event cannot be opened, for which the endpoint can do nothing
 }
 
 func (a answer) ok() bool { return a.problem == "" }
 
-// deliver makes one attempt at a delivery. What carries much waits for its share of the memory first, and is read then.
+// deliver makes one attempt at a delivery. What carries much waits for its share of the memory first, and is read then, with the
+// endpoint where that has taken so long that a pass would have read it again.
 func (d *Deliverer) deliver(ctx context.Context, w access.Endpoint, next access.Delivery) answer {
+	if next.Unopened != nil {
+		return d.unopened(w, next, next.Unopened)
+	}
 	if !next.Unread {
 		return d.send(ctx, w, next.Event)
 	}
+	begin := time.Now()
 	free, err := d.loads.take(ctx, w.WorkspaceID, w.ID, next.Size)
 	if err != nil {
 		return answer{event: next.Event.ID, cut: true, unread: err}
 	}
 	free = sync.OnceFunc(free)
 	defer free()
+	if time.Since(begin) >= d.opt.Glance {
+		w, err = d.access.GetEndpoint(ctx, w.ID)
+		if isGone(err) || err == nil && (w.Disabled || w.Paused) {
+			return answer{event: next.Event.ID, cut: true, withdrawn: true}
+		}
+		if err != nil {
+			return answer{event: next.Event.ID, cut: true, unread: err}
+		}
+	}
 	event, err := d.access.GetDue(ctx, next.Event.ID)
+	if errors.Is(err, access.ErrUnopened) {
+		return d.unopened(w, next, err)
+	}
 	if err != nil {
 		return answer{event: next.Event.ID, cut: true, unread: err}
 	}
 	return d.attempt(ctx, w, event, free)
+}
+
+// unopened is an attempt that fails before anything is sent. It is made again as others are: the data key may come back with a backup.
+func (d *Deliverer) unopened(w access.Endpoint, next access.Delivery, err error) answer {
+	d.opt.Log.Error("an event cannot be opened, and is not sent", "webhook", w.ID, "event", next.Event.ID, "error", err)
+	return answer{event: next.Event.ID, unopened: true, problem: "Nothing was sent: the event cannot be opened. What is sealed of it is damaged, or its data key is gone."}
 }
 
 // send makes one attempt.

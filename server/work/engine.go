@@ -62,6 +62,7 @@ type Engine struct {
 
 const (
 	turn         = time.Minute      // after which a key that is still due lets others have its slot
+	answer       = 15 * time.Second // of the database, to what is asked to find work and to get it: a lock may be waited for twice. Later it has vanished
 	drainTimeout = 10 * time.Minute // after which a holder is cut off: lanes end their drains long before
 	fetchers     = 100              // jobs taken up at once
 	mostCauses   = 8                // of looking at a key once that are remembered
@@ -221,7 +222,7 @@ func (e *Engine) look(ctx context.Context, w wakeUp) (outcome string, more bool)
 		if again > 0 {
 			e.after(w, again)
 		}
-		due, err := lane.Due(ctx, w.ID)
+		due, err := lane.Due(store.Within(ctx, answer), w.ID)
 		if err != nil && ctx.Err() == nil {
 			log.ErrorContext(ctx, "could not look once more; the sweep will", "error", err)
 		}
@@ -357,7 +358,7 @@ func (e *Engine) inTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
 // claim takes a key in hand; nil: there are too many. Where the database fails it is nobody's: whoever looks at it will see.
 func (e *Engine) claim(w wakeUp, woken bool) *claim {
 	s := e.shares[w.Lane]
-	of, _ := s.of(e.working, []uuid.UUID{w.ID})
+	of, _ := s.of(store.Within(e.working, answer), []uuid.UUID{w.ID})
 	e.mu.Lock()
 	crowded := e.inHand[w.Lane] > e.mostInHand
 	e.mu.Unlock()

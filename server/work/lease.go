@@ -27,7 +27,7 @@ type Lease struct {
 // take gets the lease of a key for ttl; nil when another holds it.
 func take(ctx context.Context, db *store.DB, key string, holder uuid.UUID, ttl time.Duration) (*Lease, error) {
 	asked := time.Now()
-	fence, err := db.TakeLease(ctx, store.TakeLeaseParams{Key: key, Holder: holder, Ttl: ttl})
+	fence, err := db.TakeLease(store.Within(ctx, answer), store.TakeLeaseParams{Key: key, Holder: holder, Ttl: ttl})
 	if store.IsNoRows(err) || store.GaveUp(err) { // a transaction that has checked it goes on, or stands still
 		return nil, nil
 	}

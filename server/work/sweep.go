@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
 const (
@@ -68,10 +70,11 @@ func (e *Engine) sweepLane(name string) (good bool) {
 		e.mu.Lock()
 		limit := batch + e.pauses.count(name) + int32(e.inHand[name]) // those that rest, or wait here, do not keep others out
 		e.mu.Unlock()
-		ids, err := lane.Sweep(e.sweeping, limit, crowds)
+		ctx := store.Within(e.sweeping, answer)
+		ids, err := lane.Sweep(ctx, limit, crowds)
 		var of map[uuid.UUID]Owners
 		if err == nil {
-			of, err = s.of(e.sweeping, ids)
+			of, err = s.of(ctx, ids)
 		}
 		if err != nil {
 			if e.sweeping.Err() == nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
@@ -59,6 +60,34 @@ func TestAllowedAddressesAreTakenAtCreation(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1:8080/hook", "http://localhost/hook"} {
 		if status := s.Post(t, "/webhooks/create", map[string]any{"url": url}, nil); status != http.StatusOK {
 			t.Errorf("%s: %d", url, status)
+		}
+	}
+}
+
+// A workspace has no more webhooks than can be told of one event before the lease on its events ends. Each that is deleted makes room.
+func TestWebhooksOfAWorkspaceAreLimited(t *testing.T) {
+	t.Parallel()
+	const most = 3
+	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithAccess(func(o *access.Options) { o.MostWebhooks = most }))
+	create := func(out any) int {
+		return s.Post(t, "/webhooks/create", map[string]any{"url": "https://example.com"}, out)
+	}
+	var last api.WebhookResponse
+	for i := range most {
+		if status := create(&last); status != http.StatusOK {
+			t.Fatalf("webhook %d: %d", i, status)
+		}
+	}
+	for range 2 {
+		var f failure
+		if status := create(&f); status != http.StatusBadRequest || f.Error.Type != "invalid_input" || !strings.Contains(f.Error.Message, "3 webhooks") {
+			t.Fatalf("one too many: %d %+v", status, f)
+		}
+		if status := s.Post(t, "/webhooks/delete", map[string]any{"webhook_id": last.Webhook.WebhookID}, nil); status != http.StatusOK {
+			t.Fatalf("delete: %d", status)
+		}
+		if status := create(&last); status != http.StatusOK {
+			t.Fatalf("in the place of one that is deleted: %d", status)
 		}
 	}
 }

@@ -164,11 +164,12 @@ update deliveries set state = 'pending', step = 0, next_attempt_at = now(), fini
 where webhook_id = @webhook_id and event_id = any(@event_ids::uuid[]) and state = any(@states::text[]);
 
 -- name: ScheduleWebhook :one
--- The webhook is locked, so that no delivery is made meanwhile.
+-- The webhook is locked, so that no delivery is made meanwhile. It says in how many seconds it is due, by the clock that will have it be
+-- due; 0: when something happens.
 update webhooks w set due_at = (select greatest(w.paused_until, d.next_attempt_at) from deliveries d
   where d.webhook_id = @webhook_id and d.state = 'pending' order by d.next_attempt_at limit 1)
 where w.webhook_id = @webhook_id
-returning due_at;
+returning coalesce(greatest(extract(epoch from due_at - clock_timestamp()), 0.001), 0)::double precision as seconds;
 
 -- name: WebhookDue :one
 select coalesce(due_at <= now(), false)::boolean as due from webhooks where webhook_id = @webhook_id;

@@ -2,6 +2,10 @@
 insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed)
 values (@webhook_id, @workspace_id, @url, @event_types, @secret_sealed);
 
+-- name: CountWebhooks :one
+-- Of a workspace, and no more of them than may be.
+select count(*)::integer from (select 1 from webhooks where workspace_id = @workspace_id limit @max_rows::integer) w;
+
 -- name: GetWebhook :one
 select * from webhooks where workspace_id = @workspace_id and webhook_id = @webhook_id;
 
@@ -12,7 +16,20 @@ select * from webhooks where workspace_id = @workspace_id order by created_at, w
 update webhooks set event_types = @event_types where workspace_id = @workspace_id and webhook_id = @webhook_id;
 
 -- name: DeleteWebhook :execrows
-delete from webhooks where workspace_id = @workspace_id and webhook_id = @webhook_id;
+-- Not one with more deliveries than that: they would all go in this statement.
+delete from webhooks w where w.workspace_id = @workspace_id and w.webhook_id = @webhook_id
+and not exists (select 1 from deliveries d where d.webhook_id = @webhook_id order by d.event_id offset @max_deliveries::integer limit 1);
+
+-- name: SomeDeliveries :many
+select d.event_id from deliveries d where d.webhook_id = @webhook_id
+and exists (select 1 from webhooks w where w.workspace_id = @workspace_id and w.webhook_id = @webhook_id)
+order by d.event_id limit @max_rows::integer;
+
+-- name: DropAttemptsOf :exec
+delete from delivery_attempts where webhook_id = @webhook_id and event_id = any(@event_ids::uuid[]);
+
+-- name: DropDeliveriesOf :exec
+delete from deliveries where webhook_id = @webhook_id and event_id = any(@event_ids::uuid[]);
 
 -- name: RotateWebhookSecret :one
 -- The webhook is locked. No overlap: the old secret ends at once.

@@ -7,11 +7,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// A flood of sessions is not counted for each of them, and once there are enough only every few seconds.
-func TestUnclaimedSessionsAreCountedSeldom(t *testing.T) {
+// A flood, as of sessions, is not counted for each of them, and once there are enough only every few seconds.
+func TestWhatIsLimitedIsCountedSeldom(t *testing.T) {
 	t.Parallel()
 	const most = 10_000
-	var u unclaimed
+	var u allowances
 	now, workspace := time.Unix(0, 0), uuid.New()
 	made, counts := 0, 0
 	ask := func() {
@@ -31,7 +31,7 @@ func TestUnclaimedSessionsAreCountedSeldom(t *testing.T) {
 	if made != most || counts > 100 {
 		t.Errorf("%d are made, and counted %d times", made, counts)
 	}
-	now = now.Add(unclaimedKnownFor + 1)
+	now = now.Add(allowanceFor + 1)
 	made -= 100 // have ended
 	counts = 0
 	for range most {
@@ -40,11 +40,11 @@ func TestUnclaimedSessionsAreCountedSeldom(t *testing.T) {
 	if made != most || counts > 50 {
 		t.Errorf("later %d are made, and counted %d times", made, counts)
 	}
-	for range 2 * unclaimedRemembers {
+	for range 2 * allowancesKept {
 		now = now.Add(time.Second)
 		u.counted(uuid.New(), 0, now)
 	}
-	if len(u.room) > unclaimedRemembers {
+	if len(u.room) > allowancesKept {
 		t.Errorf("%d workspaces are remembered", len(u.room))
 	}
 }

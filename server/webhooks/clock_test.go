@@ -1,0 +1,64 @@
+package webhooks_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+// A server whose clock is ahead of the database's, or behind it, looks at an endpoint again when it is due, and not all the time until then.
+func TestAClockThatIsOffKeepsNoServerBusy(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]string{"the database is behind": "-1 hour", "the database is ahead": "1 hour"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := storetest.New(t)
+			conn, err := pgx.Connect(t.Context(), dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close(t.Context())
+			for _, clock := range []string{"now", "clock_timestamp"} {
+				if _, err := conn.Exec(t.Context(), `create schema if not exists clocks;
+					create function clocks.`+clock+`() returns timestamptz language sql as $$ select pg_catalog.`+clock+`() + interval '`+off+`' $$`); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := conn.Exec(t.Context(), `create sequence clocks.looks;
+				create function clocks.looked() returns trigger language plpgsql as $$ begin perform nextval('clocks.looks'); return new; end $$;
+				create trigger looked before insert on leases for each row when (new.key like 'endpoint:%') execute function clocks.looked()`); err != nil {
+				t.Fatal(err)
+			}
+			o := quick()
+			o.Schedule = slices.Repeat([]time.Duration{500 * time.Millisecond}, 7)
+			b := startOn(t, o, dsn, func(cfg *pgxpool.Config) { cfg.ConnConfig.RuntimeParams["search_path"] = "clocks, pg_catalog, public" })
+			s := newSink(t, func(w http.ResponseWriter, _ *http.Request, n int) {
+				if n < 3 {
+					w.WriteHeader(http.StatusInternalServerError)
+				}
+			})
+			w := b.hook(s.URL)
+			looks := func() (n int64) {
+				b.must(b.db.Pool.QueryRow(t.Context(), "select last_value from clocks.looks").Scan(&n))
+				return n
+			}
+			b.emit(b.p, "device.connected", "")
+			b.until("it fails", s.got(1))
+			before := looks()
+			b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
+			if n := looks() - before; n > 20 {
+				t.Errorf("it was looked at %d times", n)
+			}
+			if n := len(s.messages()); n != 3 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
