@@ -119,7 +119,8 @@ func TestCodeThatWasPutAnewSinceADumpIsKnownAgain(t *testing.T) {
 // The vendor has answered a creation that was repeated with the code as it was made first: it is put anew, and not told to be set before.
 func TestCodeThatWasMadeWithAnotherPINIsPutAnew(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "august", vendor: rigid(t, saysSo)})
+	var clock clock
+	b := hand(t, options{profile: "august", vendor: rigid(t, saysSo), access: access.Options{Now: clock.now}})
 	c, _ := b.create("2580")
 	b.begin(b.work(c)) // the answer is lost
 	b.update(access.CodeChange{ID: c.ID.String(), PIN: "1357"})
@@ -129,6 +130,7 @@ func TestCodeThatWasMadeWithAnotherPINIsPutAnew(t *testing.T) {
 	first := found("r1", "2580")
 	first.Key = c.ID.String()
 	b.read(first)
+	clock.ahead.Store(int64(2 * time.Second)) // it has failed once
 	if got, w := b.code(c.ID), b.work(c); got.Status != access.StatusSetting || w.Action != access.Delete || w.Ref != "r1" {
 		t.Errorf("it is %s, and to be done is %q of %s", got.Status, w.Action, w.Ref)
 	}
