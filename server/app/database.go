@@ -59,9 +59,12 @@ type openDatabase struct {
 	lent  *pglocal.Handle  // for a command
 }
 
-// openDB opens the database, migrated. A server runs the private cluster itself; a command joins the one
-// that runs, or starts one for the moment.
-func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *openDatabase, err error) {
+// toSchema reads the master key and makes sure of the schema of a database: whoever opens it does so in one of three ways.
+type toSchema func(c Database, _ context.Context, dsn string) (*seal.Keys, error)
+
+// openDB opens the database, with a schema of at least this program's. A server runs the private cluster itself; a command joins
+// the one that runs, or starts one for the moment.
+func openDB(ctx context.Context, c Database, serve bool, schema toSchema, log *slog.Logger) (_ *openDatabase, err error) {
 	db := &openDatabase{}
 	defer func() {
 		if err != nil {
@@ -88,7 +91,7 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 			dsn = db.lent.DSN("postgres")
 		}
 	}
-	if db.keys, err = c.migrated(ctx, dsn); err != nil {
+	if db.keys, err = schema(c, ctx, dsn); err != nil {
 		return nil, err
 	}
 	var options []store.Option
@@ -172,12 +175,27 @@ type Admin struct {
 	db      *openDatabase
 }
 
-// OpenAdmin opens the data for a command. It makes none where there is none: that directory is the wrong one.
+// OpenAdmin opens the data for a command. It makes none where there is none, as the directory or the database is the wrong one,
+// and migrates none, as servers of the version before may be running.
 func OpenAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
 	if err := c.wanted(); err != nil {
 		return nil, err
 	}
-	return BeginAdmin(ctx, c, log)
+	return openAdmin(ctx, c, Database.found, log)
+}
+
+// BeginAdmin opens the data for a command that one can begin with: it makes what is not there, and migrates nothing that is.
+func BeginAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
+	return openAdmin(ctx, c, Database.begun, log)
+}
+
+func openAdmin(ctx context.Context, c Database, schema toSchema, log *slog.Logger) (*Admin, error) {
+	db, err := openDB(ctx, c, false, schema, log)
+	if err != nil {
+		return nil, err
+	}
+	a, _ := db.services(access.Options{Log: log})
+	return &Admin{Access: a, db: db}, nil
 }
 
 // wanted fails where there is no database, or no master key.
@@ -207,22 +225,12 @@ func (c Database) wantedDatabase() error {
 	return err
 }
 
-// BeginAdmin opens the data for a command that one can begin with: it makes what is not there.
-func BeginAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
-	db, err := openDB(ctx, c, false, log)
-	if err != nil {
-		return nil, err
-	}
-	a, _ := db.services(access.Options{Log: log})
-	return &Admin{Access: a, db: db}, nil
-}
-
 // Close ends the command's way to the data.
 func (a *Admin) Close(ctx context.Context) error { return a.db.close(context.WithoutCancel(ctx)) }
 
 // Migrate brings the database up to this program, and ends.
 func Migrate(ctx context.Context, c Database, log *slog.Logger) error {
-	db, err := openDB(ctx, c, false, log)
+	db, err := openDB(ctx, c, false, Database.migrated, log)
 	if err != nil {
 		return err
 	}

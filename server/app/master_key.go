@@ -72,3 +72,41 @@ func (c Database) migrated(ctx context.Context, dsn string) (*seal.Keys, error) 
 	}
 	return c.makeKeys()
 }
+
+// found leaves the schema of a database as it is, and fails where that is not there or older than this program's.
+func (c Database) found(ctx context.Context, dsn string) (*seal.Keys, error) {
+	keys, err := c.keysOf(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkSchema(ctx, dsn); err != nil || keys != nil {
+		return keys, err
+	}
+	return c.readKeys() // there is none, which that says
+}
+
+// begun is found that makes an installation where there is none.
+func (c Database) begun(ctx context.Context, dsn string) (*seal.Keys, error) {
+	keys, err := c.keysOf(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkSchema(ctx, dsn); !errors.Is(err, store.ErrNoSchema) && keys != nil {
+		return keys, err
+	}
+	return c.migrated(ctx, dsn)
+}
+
+// checkSchema fails where a database has no schema that this program can use as it is.
+func (c Database) checkSchema(ctx context.Context, dsn string) error {
+	err := store.CheckSchema(ctx, dsn)
+	switch {
+	case errors.Is(err, store.ErrNoSchema) && c.DatabaseURL != "":
+		return fmt.Errorf("there is no installation in the database that --database-url names (or DEVICEACCESS_DATABASE_URL or DATABASE_URL does): name the one that serve uses; nothing has been changed (%w)", err)
+	case errors.Is(err, store.ErrNoSchema):
+		return fmt.Errorf("there is no installation in %s yet: it is made by deviceaccess-server serve (%w)", c.DataDir, err)
+	case errors.Is(err, store.ErrOlderSchema):
+		return fmt.Errorf("%w: use the program of the version that the servers have, or upgrade them, or run deviceaccess-server migrate; nothing has been changed", err)
+	}
+	return err
+}

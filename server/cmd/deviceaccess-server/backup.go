@@ -117,7 +117,7 @@ func tellRestore(out io.Writer, dir string, m backup.Manifest) error {
 	fmt.Fprintln(out, "All is as it was then; before you start the server, think of what has changed since. Access codes that were deleted are set again,\n"+
 		"and API keys that were revoked are valid (keys list). Webhooks sign with their secrets of then: receivers that know only a newer one\n"+
 		"refuse everything, and one that was replaced because it had leaked signs again. Give each of those a new one with\n"+
-		"webhooks rotate-secret, and with --overlap 0 where the old one has leaked.")
+		"webhooks rotate-secret, and with --overlap 0 where the old one has leaked. If the backup was made by an older version, migrate comes first.")
 	owner, err := pglocal.OwnerOf(dir)
 	switch {
 	case err != nil:
