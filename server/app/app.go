@@ -112,7 +112,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 			unused.Close() //nolint:errcheck // nothing was served
 		}
 	}()
-	if a.db, err = openDB(ctx, c.Database, true, Database.migrated, c.Log); err != nil {
+	if a.db, err = openDB(ctx, c.Database, true, mayMigrate, c.Log); err != nil {
 		return nil, err
 	}
 	a.Access, a.ACS = a.db.services(c.Access)

@@ -59,12 +59,18 @@ type openDatabase struct {
 	lent  *pglocal.Handle  // for a command
 }
 
-// toSchema reads the master key and makes sure of the schema of a database: whoever opens it does so in one of three ways.
-type toSchema func(c Database, _ context.Context, dsn string) (*seal.Keys, error)
+// right is what somebody who opens a database may do to it.
+type right int
+
+const (
+	mayUse     right = iota // it has to be there, with a schema that is not older than this program's
+	mayBegin                // use it, and make it where there is nothing
+	mayMigrate              // make it, and bring up its schema
+)
 
 // openDB opens the database, with a schema of at least this program's. A server runs the private cluster itself; a command joins
 // the one that runs, or starts one for the moment.
-func openDB(ctx context.Context, c Database, serve bool, schema toSchema, log *slog.Logger) (_ *openDatabase, err error) {
+func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Logger) (_ *openDatabase, err error) {
 	db := &openDatabase{}
 	defer func() {
 		if err != nil {
@@ -91,7 +97,7 @@ func openDB(ctx context.Context, c Database, serve bool, schema toSchema, log *s
 			dsn = db.lent.DSN("postgres")
 		}
 	}
-	if db.keys, err = schema(c, ctx, dsn); err != nil {
+	if db.keys, err = c.prepare(ctx, dsn, may); err != nil {
 		return nil, err
 	}
 	var options []store.Option
@@ -101,7 +107,7 @@ func openDB(ctx context.Context, c Database, serve bool, schema toSchema, log *s
 	if db.store, err = store.Open(ctx, dsn, c.MaxConns, options...); err != nil {
 		return nil, err
 	}
-	if err := access.FollowKeys(ctx, db.store, db.keys); err != nil {
+	if err := access.FollowKeys(ctx, db.store, db.keys, may != mayUse); err != nil {
 		return nil, err
 	}
 	db.stale = beside(db.keys.KeepFresh)
@@ -181,16 +187,16 @@ func OpenAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error
 	if err := c.wanted(); err != nil {
 		return nil, err
 	}
-	return openAdmin(ctx, c, Database.found, log)
+	return openAdmin(ctx, c, mayUse, log)
 }
 
 // BeginAdmin opens the data for a command that one can begin with: it makes what is not there, and migrates nothing that is.
 func BeginAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
-	return openAdmin(ctx, c, Database.begun, log)
+	return openAdmin(ctx, c, mayBegin, log)
 }
 
-func openAdmin(ctx context.Context, c Database, schema toSchema, log *slog.Logger) (*Admin, error) {
-	db, err := openDB(ctx, c, false, schema, log)
+func openAdmin(ctx context.Context, c Database, may right, log *slog.Logger) (*Admin, error) {
+	db, err := openDB(ctx, c, false, may, log)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +236,7 @@ func (a *Admin) Close(ctx context.Context) error { return a.db.close(context.Wit
 
 // Migrate brings the database up to this program, and ends.
 func Migrate(ctx context.Context, c Database, log *slog.Logger) error {
-	db, err := openDB(ctx, c, false, Database.migrated, log)
+	db, err := openDB(ctx, c, false, mayMigrate, log)
 	if err != nil {
 		return err
 	}

@@ -73,28 +73,23 @@ func (c Database) migrated(ctx context.Context, dsn string) (*seal.Keys, error) 
 	return c.makeKeys()
 }
 
-// found leaves the schema of a database as it is, and fails where that is not there or older than this program's.
-func (c Database) found(ctx context.Context, dsn string) (*seal.Keys, error) {
+// prepare reads the master key, and sees to it that a database has a schema for this program.
+func (c Database) prepare(ctx context.Context, dsn string, may right) (*seal.Keys, error) {
+	if may == mayMigrate {
+		return c.migrated(ctx, dsn)
+	}
 	keys, err := c.keysOf(ctx, dsn)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkSchema(ctx, dsn); err != nil || keys != nil {
-		return keys, err
+	err = c.checkSchema(ctx, dsn)
+	switch {
+	case may == mayBegin && (errors.Is(err, store.ErrNoSchema) || keys == nil):
+		return c.migrated(ctx, dsn)
+	case err == nil && keys == nil:
+		return c.readKeys() // which says that there is none
 	}
-	return c.readKeys() // there is none, which that says
-}
-
-// begun is found that makes an installation where there is none.
-func (c Database) begun(ctx context.Context, dsn string) (*seal.Keys, error) {
-	keys, err := c.keysOf(ctx, dsn)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.checkSchema(ctx, dsn); !errors.Is(err, store.ErrNoSchema) && keys != nil {
-		return keys, err
-	}
-	return c.migrated(ctx, dsn)
+	return keys, err
 }
 
 // checkSchema fails where a database has no schema that this program can use as it is.
