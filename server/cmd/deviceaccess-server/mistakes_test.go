@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/urfave/cli/v3"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -63,6 +65,13 @@ func TestAWrongFlagIsToldInOneLine(t *testing.T) {
 		`--delivery-retention: "soon" is no time such as 90m, 12h or 30d; deviceaccess-server serve --help shows the flags`:        {"serve", "--delivery-retention", "soon"},
 		`--audit-retention: -24h0m0s is less than 0; deviceaccess-server serve --help shows the flags`:                             {"serve", "--audit-retention", "-1d"},
 		`--sandbox-locks: "many" is no whole number; deviceaccess-server serve --help shows the flags`:                             {"serve", "--sandbox-locks", "many"},
+		`--attempt-timeout: 0s is not more than 0; deviceaccess-server serve --help shows the flags`:                               {"serve", "--attempt-timeout", "0"},
+		`--offline-debounce: -1s is less than 0; deviceaccess-server serve --help shows the flags`:                                 {"serve", "--offline-debounce", "-1s"},
+		`--shutdown-timeout: -1s is less than 0; deviceaccess-server serve --help shows the flags`:                                 {"serve", "--shutdown-timeout", "-1s"},
+		`--sandbox-speed: NaN is not more than 0; deviceaccess-server sandbox serve --help shows the flags`:                        {"sandbox", "serve", "--sandbox-speed", "NaN"},
+		`--sandbox-speed: +Inf is too much; deviceaccess-server serve --help shows the flags`:                                      {"serve", "--sandbox-speed", "inf"},
+		`--listen: it is empty; deviceaccess-server serve --help shows the flags`:                                                  {"serve", "--listen", ""},
+		`--data-dir: it is empty; deviceaccess-server keys list --help shows the flags`:                                            {"keys", "list", "--data-dir="},
 		`--max-connections: 3 is less than 4; deviceaccess-server serve --help shows the flags`:                                    {"serve", "--max-connections", "3"},
 		`--sandbox-speed: "quick" is no number; deviceaccess-server serve --help shows the flags`:                                  {"serve", "--sandbox-speed", "quick"},
 		`there is no flag --port; deviceaccess-server serve --help shows the flags`:                                                {"serve", "--port", "80"},
@@ -86,6 +95,21 @@ func TestAWrongFlagIsToldInOneLine(t *testing.T) {
 	if said := p.said("serve"); !strings.Contains(said, `DEVICEACCESS_SHUTDOWN_DELAY`) || !strings.Contains(said, `"later" is no time`) || strings.Count(said, "\n") != 1 {
 		t.Errorf("a variable: %s", said)
 	}
+}
+
+// A variable that is empty, as in many an environment file, is one that is not set.
+func TestAnEmptyVariableIsTheDefault(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	for _, f := range serveCommand().Flags {
+		for _, name := range f.(cli.DocGenerationFlag).GetEnvVars() {
+			p.env = append(p.env, name+"=")
+		}
+	}
+	data := filepath.Join(p.dir, "data")
+	_, cmd := p.serve("--data-dir", data)
+	p.stop(cmd)
+	p.ok("keys", "list", "--data-dir", data)
 }
 
 func TestTimesAreGivenInDays(t *testing.T) {
