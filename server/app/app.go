@@ -242,7 +242,7 @@ func (a *App) Stop(ctx context.Context) error {
 	}
 	errs = append(errs, a.traces.Stop(ctx))
 	if a.db != nil {
-		errs = append(errs, a.db.close(context.WithoutCancel(ctx)))
+		errs = append(errs, a.db.close(ctx))
 	}
 	return errors.Join(errs...)
 }

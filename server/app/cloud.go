@@ -51,7 +51,7 @@ func StartCloud(ctx context.Context, c CloudConfig) (_ *Cloud, err error) {
 	}
 	a, _ := db.services(access.Options{Log: c.Log})
 	cloud.sandbox, err = newSandbox(ctx, a, c.Sandboxing, filepath.Join(c.DataDir, "sandbox"), c.Log)
-	if err = errors.Join(err, db.close(context.WithoutCancel(ctx))); err != nil { // from here on it is told
+	if err = errors.Join(err, db.close(ctx)); err != nil { // from here on it is told
 		return nil, err
 	}
 	mux := http.NewServeMux()

@@ -74,7 +74,7 @@ func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Lo
 	db := &openDatabase{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, db.close(context.WithoutCancel(ctx)))
+			err = errors.Join(err, db.close(ctx))
 		}
 	}()
 	dsn := c.DatabaseURL
@@ -84,9 +84,7 @@ func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Lo
 		}
 		opt := c.cluster(log)
 		if serve {
-			if db.own, err = pglocal.Start(ctx, opt); errors.Is(err, pglocal.ErrInUse) {
-				return nil, fmt.Errorf("a server is running on the data directory %s already: stop it, or choose another with --data-dir: %w", c.DataDir, err)
-			} else if err != nil {
+			if db.own, err = c.startOwn(ctx, opt); err != nil {
 				return nil, err
 			}
 			dsn = db.own.DSN("postgres")
@@ -115,6 +113,37 @@ func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Lo
 		return nil, err
 	}
 	return db, nil
+}
+
+// commandWithin is how long a server waits for a command that has started the private cluster.
+const commandWithin = 30 * time.Second
+
+// startOwn starts the private cluster. Where a command has done so it waits for that to end, for a while.
+func (c Database) startOwn(ctx context.Context, opt pglocal.Options) (*pglocal.Cluster, error) {
+	end, told := time.Now().Add(commandWithin), false
+	for {
+		own, err := pglocal.Start(ctx, opt)
+		if !errors.Is(err, pglocal.ErrInUse) {
+			return own, err
+		}
+		command, unknown := pglocal.ByCommand(ctx, opt.Dir)
+		switch late := time.Now().After(end); {
+		case unknown == nil && !command:
+			return nil, fmt.Errorf("a server is running on the data directory %s already: stop it, or choose another with --data-dir: %w", c.DataDir, err)
+		case late && unknown == nil:
+			return nil, fmt.Errorf("a command uses the data directory %s: start the server when that has ended: %w", c.DataDir, err)
+		case late:
+			return nil, fmt.Errorf("another process uses the data directory %s: stop it, or choose another with --data-dir: %w", c.DataDir, errors.Join(err, unknown))
+		case command && !told:
+			opt.Log.Info("a command uses the data directory: waiting until that has ended", "for", commandWithin)
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for the data directory %s: %w", c.DataDir, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // services are the rooms of the domain, put together.
@@ -156,9 +185,9 @@ func beside(f func(context.Context)) (end func()) {
 
 const stopDatabaseWithin = 15 * time.Second
 
+// close ends the way to the data, and stops the private cluster if it was started for that: at the end of ctx also where commands
+// use it that have come later.
 func (db *openDatabase) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, stopDatabaseWithin)
-	defer cancel()
 	if db.stale != nil {
 		db.stale()
 	}
@@ -167,7 +196,7 @@ func (db *openDatabase) close(ctx context.Context) error {
 	}
 	switch {
 	case db.own != nil:
-		return db.own.Stop(ctx)
+		return closeWithin(ctx, db.own.Stop)
 	case db.lent != nil:
 		return db.lent.Close(ctx)
 	}
@@ -232,7 +261,7 @@ func (c Database) wantedDatabase() error {
 }
 
 // Close ends the command's way to the data.
-func (a *Admin) Close(ctx context.Context) error { return a.db.close(context.WithoutCancel(ctx)) }
+func (a *Admin) Close(ctx context.Context) error { return a.db.close(ctx) }
 
 // Migrate brings the database up to this program, and ends.
 func Migrate(ctx context.Context, c Database, log *slog.Logger) error {
