@@ -34,7 +34,7 @@ type Database struct {
 }
 
 // DefaultDataDir is where data is kept unless told otherwise: for root a directory that the user which runs
-// PostgreSQL can reach, else below the user's own state.
+// PostgreSQL can reach, else below the user's own state; empty where the user has no home.
 func DefaultDataDir() string {
 	if os.Geteuid() == 0 {
 		return "/var/lib/deviceaccess"
@@ -44,7 +44,7 @@ func DefaultDataDir() string {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return filepath.Join(os.TempDir(), "deviceaccess")
+		return ""
 	}
 	return filepath.Join(home, ".local", "state", "deviceaccess")
 }

@@ -23,12 +23,18 @@ var version = "dev"
 
 func main() {
 	app.Tune()
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as with nohup
-		ends = append(ends, syscall.SIGHUP)
+	ends := []os.Signal{syscall.SIGTERM}
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // as in the background of a script, and with nohup
+			ends = append(ends, s)
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
+	context.AfterFunc(ctx, func() { // a second one does not wait for what the first has left to do
+		signal.Ignore(syscall.SIGHUP) // of which the end of a session may send two
+		stop()
+	})
 	if err := command().Run(ctx, os.Args); err != nil {
 		fmt.Fprintln(os.Stderr, "deviceaccess-server:", lines(err.Error()))
 		os.Exit(1)
@@ -71,6 +77,9 @@ func strict(c *cli.Command) *cli.Command {
 	c.Action = func(ctx context.Context, c *cli.Command) error {
 		if c.Args().Len() > known {
 			return fmt.Errorf("%q is too much; %s --help shows what it takes", c.Args().Get(known), c.FullName())
+		}
+		if dir, wanted := c.Value("data-dir").(string); wanted && dir == "" {
+			return errors.New("there is no home directory to keep the data below: name a directory with --data-dir")
 		}
 		_, words, _ := strings.Cut(c.FullName(), " ")
 		return act(access.ActingByCommand(ctx, username(), words), c)

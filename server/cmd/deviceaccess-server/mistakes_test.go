@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/urfave/cli/v3"
@@ -110,6 +111,28 @@ func TestAnEmptyVariableIsTheDefault(t *testing.T) {
 	_, cmd := p.serve("--data-dir", data)
 	p.stop(cmd)
 	p.ok("keys", "list", "--data-dir", data)
+}
+
+// Who has no home is asked where the data is to be: that is nothing for a directory which the machine empties.
+func TestWithoutAHomeTheDataDirectoryIsAskedFor(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.env = []string{"DEVICEACCESS_DATA_DIR=", "HOME=", "XDG_STATE_HOME="}
+	cmd := p.command("serve", "--listen", "127.0.0.1:0", "--database-url", "postgres://127.0.0.1:1/none")
+	if os.Geteuid() == 0 { // root's is another
+		program, err := os.ReadFile(cmd.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Path = p.file("program", string(program))
+		if err := os.Chmod(cmd.Path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	if said, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(said), "there is no home directory to keep the data below: name a directory with --data-dir") {
+		t.Errorf("%v: %s", err, said)
+	}
 }
 
 func TestTimesAreGivenInDays(t *testing.T) {
