@@ -74,7 +74,7 @@ func newReplicaBed(ctx context.Context, size float64) (_ *replicaBed, err error)
 	if b.primary, err = b.open(ctx, b.cluster); err != nil {
 		return nil, err
 	}
-	if err := access.FollowKeys(ctx, b.primary.db, b.keys); err != nil {
+	if err := access.FollowKeys(ctx, b.primary.db, b.keys, false); err != nil {
 		return nil, err
 	}
 	if b.places, err = b.allPlaces(ctx); err != nil {

@@ -1,12 +1,16 @@
 #!/bin/sh
 # Runs a server with simulated locks until it is stopped, and prints what a shell needs to use it. Its data is its own, and
-# not that of a server which is run as a service, and it is kept: the next start shows the same locks, and the same key works.
+# not that of a server which is run as a service, whatever the shell's variables say for that one, and it is kept: the next start
+# shows the same locks, and the same key works.
 set -eu
 cd "$(dirname "$0")/.."
-server=${DEVICEACCESS_SERVER:-bin/deviceaccess-server}
+for name in DATABASE_URL $(env | sed -n 's/^\(DEVICEACCESS_[A-Z_]*\)=.*/\1/p'); do
+  [ "$name" = DEVICEACCESS_TEST_RUN_MAIN ] || unset "$name" # with that a test's binary is the server
+done
+server=${MAKE_SERVER_PROGRAM:-bin/deviceaccess-server}
 state=${XDG_STATE_HOME:-$HOME/.local/state}
 [ "$(id -u)" != 0 ] || state=/var/lib # below root's own directory PostgreSQL, which does not run as root, could not get at it
-DEVICEACCESS_DATA_DIR=${DEVICEACCESS_DATA_DIR:-$state/deviceaccess-make-server}
+DEVICEACCESS_DATA_DIR=${MAKE_SERVER_DATA_DIR:-$state/deviceaccess-make-server}
 export DEVICEACCESS_DATA_DIR
 ready=$(mktemp)
 rm -f "$ready"

@@ -15,10 +15,15 @@ import (
 const hashKeyName = "hashes"
 
 // FollowKeys has the keys be those of a database: its data keys, and its key for hashes. Every instance does so before
-// it does anything else.
-func FollowKeys(ctx context.Context, db *store.DB, keys *seal.Keys) error {
+// it does anything else. One that may begin makes a data key where there is none.
+func FollowKeys(ctx context.Context, db *store.DB, keys *seal.Keys, begin bool) error {
 	if err := keys.Follow(ctx, func(ctx context.Context) ([]seal.DataKey, error) { return dataKeys(ctx, db.Beside) }); err != nil {
 		return err
+	}
+	if begin {
+		if err := firstDataKey(ctx, db.Beside, keys); err != nil {
+			return fmt.Errorf("make the first data key: %w", err)
+		}
 	}
 	hash, err := serverKey(ctx, db.Beside, keys, hashKeyName, keys.HashKey)
 	if err != nil {
@@ -26,6 +31,30 @@ func FollowKeys(ctx context.Context, db *store.DB, keys *seal.Keys) error {
 	}
 	keys.HashWith(hash)
 	return nil
+}
+
+// firstDataKey makes a data key where there is none. The master key only wraps from then on: were it to seal, an instance that has
+// been given a newer one would seal what the others cannot open. Of several instances at once one makes it.
+func firstDataKey(ctx context.Context, db *store.Queries, keys *seal.Keys) error {
+	if there, err := db.ListDataKeys(ctx); err != nil || len(there) > 0 {
+		return err
+	}
+	var fresh seal.DataKey
+	sealed, err := db.GetOldestServerKey(ctx)
+	alone := store.IsNoRows(err) // nothing is sealed with another
+	switch {
+	case alone:
+		fresh, err = keys.NewDataKey(nil)
+	case err == nil:
+		fresh, err = keys.FirstDataKey(sealed)
+	}
+	if err == nil {
+		err = db.InsertFirstDataKey(ctx, store.InsertFirstDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped, Alone: alone})
+	}
+	if err != nil {
+		return err
+	}
+	return keys.Reread(ctx)
 }
 
 // CheckKeys fails when the keys are not those of a database, whose schema may be an older one.

@@ -112,7 +112,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 			unused.Close() //nolint:errcheck // nothing was served
 		}
 	}()
-	if a.db, err = openDB(ctx, c.Database, true, c.Log); err != nil {
+	if a.db, err = openDB(ctx, c.Database, true, mayMigrate, c.Log); err != nil {
 		return nil, err
 	}
 	a.Access, a.ACS = a.db.services(c.Access)
@@ -242,7 +242,7 @@ func (a *App) Stop(ctx context.Context) error {
 	}
 	errs = append(errs, a.traces.Stop(ctx))
 	if a.db != nil {
-		errs = append(errs, a.db.close(context.WithoutCancel(ctx)))
+		errs = append(errs, a.db.close(ctx))
 	}
 	return errors.Join(errs...)
 }

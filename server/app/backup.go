@@ -48,7 +48,7 @@ func Backup(ctx context.Context, c Database, to io.Writer, withoutKey bool, prog
 	if err != nil {
 		return m, err
 	}
-	defer func() { err = errors.Join(err, closeWithin(ctx, h.Close)) }()
+	defer func() { err = errors.Join(err, h.Close(ctx)) }()
 	if m.Schema, err = store.SchemaVersion(ctx, h.DSN("postgres")); errors.Is(err, store.ErrNoSchema) {
 		return m, fmt.Errorf("%w: there is something to back up once serve has been ready", err)
 	} else if err != nil {

@@ -45,13 +45,13 @@ func StartCloud(ctx context.Context, c CloudConfig) (_ *Cloud, err error) {
 			err = errors.Join(err, listener.Close(), cloud.Stop(ctx))
 		}
 	}()
-	db, err := openDB(ctx, c.Database, false, c.Log)
+	db, err := openDB(ctx, c.Database, false, mayMigrate, c.Log)
 	if err != nil {
 		return nil, err
 	}
 	a, _ := db.services(access.Options{Log: c.Log})
 	cloud.sandbox, err = newSandbox(ctx, a, c.Sandboxing, filepath.Join(c.DataDir, "sandbox"), c.Log)
-	if err = errors.Join(err, db.close(context.WithoutCancel(ctx))); err != nil { // from here on it is told
+	if err = errors.Join(err, db.close(ctx)); err != nil { // from here on it is told
 		return nil, err
 	}
 	mux := http.NewServeMux()

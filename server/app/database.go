@@ -34,7 +34,7 @@ type Database struct {
 }
 
 // DefaultDataDir is where data is kept unless told otherwise: for root a directory that the user which runs
-// PostgreSQL can reach, else below the user's own state.
+// PostgreSQL can reach, else below the user's own state; empty where the user has no home.
 func DefaultDataDir() string {
 	if os.Geteuid() == 0 {
 		return "/var/lib/deviceaccess"
@@ -44,7 +44,7 @@ func DefaultDataDir() string {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return filepath.Join(os.TempDir(), "deviceaccess")
+		return ""
 	}
 	return filepath.Join(home, ".local", "state", "deviceaccess")
 }
@@ -59,13 +59,22 @@ type openDatabase struct {
 	lent  *pglocal.Handle  // for a command
 }
 
-// openDB opens the database, migrated. A server runs the private cluster itself; a command joins the one
-// that runs, or starts one for the moment.
-func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *openDatabase, err error) {
+// right is what somebody who opens a database may do to it.
+type right int
+
+const (
+	mayUse     right = iota // it has to be there, with a schema that is not older than this program's
+	mayBegin                // use it, and make it where there is nothing
+	mayMigrate              // make it, and bring up its schema
+)
+
+// openDB opens the database, with a schema of at least this program's. A server runs the private cluster itself; a command joins
+// the one that runs, or starts one for the moment.
+func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Logger) (_ *openDatabase, err error) {
 	db := &openDatabase{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, db.close(context.WithoutCancel(ctx)))
+			err = errors.Join(err, db.close(ctx))
 		}
 	}()
 	dsn := c.DatabaseURL
@@ -75,9 +84,7 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 		}
 		opt := c.cluster(log)
 		if serve {
-			if db.own, err = pglocal.Start(ctx, opt); errors.Is(err, pglocal.ErrInUse) {
-				return nil, fmt.Errorf("a server is running on the data directory %s already: stop it, or choose another with --data-dir: %w", c.DataDir, err)
-			} else if err != nil {
+			if db.own, err = c.startOwn(ctx, opt); err != nil {
 				return nil, err
 			}
 			dsn = db.own.DSN("postgres")
@@ -88,7 +95,7 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 			dsn = db.lent.DSN("postgres")
 		}
 	}
-	if db.keys, err = c.migrated(ctx, dsn); err != nil {
+	if db.keys, err = c.prepare(ctx, dsn, may); err != nil {
 		return nil, err
 	}
 	var options []store.Option
@@ -98,7 +105,7 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 	if db.store, err = store.Open(ctx, dsn, c.MaxConns, options...); err != nil {
 		return nil, err
 	}
-	if err := access.FollowKeys(ctx, db.store, db.keys); err != nil {
+	if err := access.FollowKeys(ctx, db.store, db.keys, may != mayUse); err != nil {
 		return nil, err
 	}
 	db.stale = beside(db.keys.KeepFresh)
@@ -106,6 +113,37 @@ func openDB(ctx context.Context, c Database, serve bool, log *slog.Logger) (_ *o
 		return nil, err
 	}
 	return db, nil
+}
+
+// commandWithin is how long a server waits for a command that has started the private cluster.
+const commandWithin = 30 * time.Second
+
+// startOwn starts the private cluster. Where a command has done so it waits for that to end, for a while.
+func (c Database) startOwn(ctx context.Context, opt pglocal.Options) (*pglocal.Cluster, error) {
+	end, told := time.Now().Add(commandWithin), false
+	for {
+		own, err := pglocal.Start(ctx, opt)
+		if !errors.Is(err, pglocal.ErrInUse) {
+			return own, err
+		}
+		command, unknown := pglocal.ByCommand(ctx, opt.Dir)
+		switch late := time.Now().After(end); {
+		case unknown == nil && !command:
+			return nil, fmt.Errorf("a server is running on the data directory %s already: stop it, or choose another with --data-dir: %w", c.DataDir, err)
+		case late && unknown == nil:
+			return nil, fmt.Errorf("a command uses the data directory %s: start the server when that has ended: %w", c.DataDir, err)
+		case late:
+			return nil, fmt.Errorf("another process uses the data directory %s: stop it, or choose another with --data-dir: %w", c.DataDir, errors.Join(err, unknown))
+		case command && !told:
+			opt.Log.Info("a command uses the data directory: waiting until that has ended", "for", commandWithin)
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for the data directory %s: %w", c.DataDir, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // services are the rooms of the domain, put together.
@@ -147,9 +185,9 @@ func beside(f func(context.Context)) (end func()) {
 
 const stopDatabaseWithin = 15 * time.Second
 
+// close ends the way to the data, and stops the private cluster if it was started for that: at the end of ctx also where commands
+// use it that have come later.
 func (db *openDatabase) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, stopDatabaseWithin)
-	defer cancel()
 	if db.stale != nil {
 		db.stale()
 	}
@@ -158,7 +196,7 @@ func (db *openDatabase) close(ctx context.Context) error {
 	}
 	switch {
 	case db.own != nil:
-		return db.own.Stop(ctx)
+		return closeWithin(ctx, db.own.Stop)
 	case db.lent != nil:
 		return db.lent.Close(ctx)
 	}
@@ -172,12 +210,27 @@ type Admin struct {
 	db      *openDatabase
 }
 
-// OpenAdmin opens the data for a command. It makes none where there is none: that directory is the wrong one.
+// OpenAdmin opens the data for a command. It makes none where there is none, as the directory or the database is the wrong one,
+// and migrates none, as servers of the version before may be running.
 func OpenAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
 	if err := c.wanted(); err != nil {
 		return nil, err
 	}
-	return BeginAdmin(ctx, c, log)
+	return openAdmin(ctx, c, mayUse, log)
+}
+
+// BeginAdmin opens the data for a command that one can begin with: it makes what is not there, and migrates nothing that is.
+func BeginAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
+	return openAdmin(ctx, c, mayBegin, log)
+}
+
+func openAdmin(ctx context.Context, c Database, may right, log *slog.Logger) (*Admin, error) {
+	db, err := openDB(ctx, c, false, may, log)
+	if err != nil {
+		return nil, err
+	}
+	a, _ := db.services(access.Options{Log: log})
+	return &Admin{Access: a, db: db}, nil
 }
 
 // wanted fails where there is no database, or no master key.
@@ -207,22 +260,12 @@ func (c Database) wantedDatabase() error {
 	return err
 }
 
-// BeginAdmin opens the data for a command that one can begin with: it makes what is not there.
-func BeginAdmin(ctx context.Context, c Database, log *slog.Logger) (*Admin, error) {
-	db, err := openDB(ctx, c, false, log)
-	if err != nil {
-		return nil, err
-	}
-	a, _ := db.services(access.Options{Log: log})
-	return &Admin{Access: a, db: db}, nil
-}
-
 // Close ends the command's way to the data.
-func (a *Admin) Close(ctx context.Context) error { return a.db.close(context.WithoutCancel(ctx)) }
+func (a *Admin) Close(ctx context.Context) error { return a.db.close(ctx) }
 
 // Migrate brings the database up to this program, and ends.
 func Migrate(ctx context.Context, c Database, log *slog.Logger) error {
-	db, err := openDB(ctx, c, false, log)
+	db, err := openDB(ctx, c, false, mayMigrate, log)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,9 @@ func (o *old) tool(name string, args ...string) {
 // newAccount connects an account by command, while no server runs: a job is left for the next one.
 func (o *old) newAccount() {
 	o.Helper()
-	admin, err := app.OpenAdmin(o.Context(), app.Database{DatabaseURL: o.dsn, DataDir: o.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(o.master)}, slog.New(slog.DiscardHandler))
+	c, log := app.Database{DatabaseURL: o.dsn, DataDir: o.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(o.master)}, slog.New(slog.DiscardHandler)
+	o.must(app.Migrate(o.Context(), c, log)) // the tables of the job queue
+	admin, err := app.OpenAdmin(o.Context(), c, log)
 	o.must(err)
 	config, err := json.Marshal(map[string]any{"key": "new", "profiles": []string{"yale"}})
 	o.must(err)

@@ -28,7 +28,7 @@ func TestKeysAreReadWhileAllConnectionsAreHeld(t *testing.T) {
 	master := seal.NewMaster()
 	here, elsewhere := must(seal.New(master))(t), must(seal.New(master))(t)
 	for _, k := range []*seal.Keys{here, elsewhere} {
-		if err := access.FollowKeys(t.Context(), db, k); err != nil {
+		if err := access.FollowKeys(t.Context(), db, k, false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -229,5 +230,90 @@ func TestMasterKeyCanBeChanged(t *testing.T) {
 		}
 		latest = another(latest)
 		older, newer = newer, base64.StdEncoding.EncodeToString(latest)
+	}
+}
+
+// While some servers have been given a newer master key and others have not, as during a restart of one after the other, all of them
+// open what any has sealed: also where an earlier version had no data key.
+func TestMasterKeyIsChangedOneServerAfterTheOther(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]func(context.Context, app.Database, *slog.Logger) (*app.Admin, error){"sealed by a data key": app.BeginAdmin, "sealed by the master key": app.OpenAdmin} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			old := seal.NewMaster()
+			older, newer := base64.StdEncoding.EncodeToString(old), base64.StdEncoding.EncodeToString(another(old))
+			c := app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 2}
+			start := func(how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error), masters string) *access.Service {
+				c.MasterKey = masters
+				admin, err := how(t.Context(), c, slog.New(slog.DiscardHandler))
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { admin.Close(context.WithoutCancel(t.Context())) })
+				return admin.Access
+			}
+			servers := []*access.Service{start(first, older)}
+			w, err := servers[0].CreateWorkspace(t.Context(), "w", "", true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, secrets := access.Principal{WorkspaceID: w.ID}, map[string]string{}
+			everybodySeals := func() {
+				t.Helper()
+				for i, s := range servers {
+					hook, err := s.CreateWebhook(t.Context(), p, "https://hooks.example/x", nil)
+					if err != nil {
+						t.Fatalf("server %d: %v", i, err)
+					}
+					secrets[hook.ID.String()] = hook.Secret
+				}
+				for i, s := range servers {
+					for id, secret := range secrets {
+						if got, err := s.GetWebhook(t.Context(), p, id); err != nil || got.Secret != secret {
+							t.Errorf("server %d of %d does not know a secret: %v", i, len(servers), err)
+						}
+					}
+				}
+			}
+			everybodySeals()
+			servers = append(servers, start(app.BeginAdmin, newer+","+older))
+			everybodySeals()
+			servers = append(servers, start(app.BeginAdmin, older)) // that has crashed
+			everybodySeals()
+			servers = []*access.Service{start(app.BeginAdmin, newer+","+older), start(app.BeginAdmin, newer+","+older)}
+			everybodySeals()
+			if err := servers[0].RotateEncryption(t.Context(), func(access.Rotation) {}); err != nil {
+				t.Fatal(err)
+			}
+			servers = append(servers, start(app.BeginAdmin, newer))
+			everybodySeals()
+		})
+	}
+}
+
+// Servers that begin at once make one data key.
+func TestTheFirstDataKeyIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	c := app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(seal.NewMaster()), MaxConns: 2}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if err := app.Migrate(t.Context(), c, slog.New(slog.DiscardHandler)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	db, err := store.Open(t.Context(), c.DatabaseURL, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	keys, err := db.ListDataKeys(t.Context())
+	if err != nil || len(keys) != 1 || !keys[0].IsCurrent || keys[0].ResealedAt == nil {
+		t.Errorf("%d keys: %v", len(keys), err)
+	}
+	if left, _ := otherSealers(t, db); left != 0 {
+		t.Errorf("another key has sealed %d", left)
 	}
 }

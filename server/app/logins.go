@@ -115,6 +115,8 @@ func (l *logins) LogIn(ctx context.Context, in access.Workspace, vendor string, 
 		return l.logInToSandbox(ctx, in, vendor, entered)
 	case !l.Gateways:
 		return access.NewAccount{}, fmt.Errorf("nobody can log in to %s here", vendor)
+	case vendor == "zwave_js" && entered["username"] == "" && entered["password"] != "":
+		return access.NewAccount{}, &connect.Refusal{Field: "username", Message: "Enter the user as well: the password is sent with it only."}
 	case vendor == "zwave_js":
 		c := &ZWaveJS{Config: zwavejs.Config{URL: withUser(entered["url"], entered["username"], entered["password"]), Control: l.guard}, guarded: byWebview}
 		var stranger Connection

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connect"
 )
 
 // An account that somebody has entered on a page is dialled where the operator allows it, whenever that is; one that
@@ -103,5 +105,15 @@ func TestStrangersDifferByThePassword(t *testing.T) {
 		if _, password, _ := userOf(url); (password != "") != want {
 			t.Errorf("%s has a password: %t", url, !want)
 		}
+	}
+}
+
+// A password is sent with a user only: one that is entered alone is not dropped.
+func TestAPasswordWantsItsUser(t *testing.T) {
+	t.Parallel()
+	l := &logins{Connecting: Connecting{Gateways: true}}
+	_, err := l.LogIn(t.Context(), access.Workspace{}, "zwave_js", map[string]string{"url": "ws://127.0.0.1:1", "password": "secret"})
+	if refused, ok := errors.AsType[*connect.Refusal](err); !ok || refused.Field != "username" {
+		t.Errorf("%v", err)
 	}
 }

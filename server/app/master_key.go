@@ -72,3 +72,36 @@ func (c Database) migrated(ctx context.Context, dsn string) (*seal.Keys, error) 
 	}
 	return c.makeKeys()
 }
+
+// prepare reads the master key, and sees to it that a database has a schema for this program.
+func (c Database) prepare(ctx context.Context, dsn string, may right) (*seal.Keys, error) {
+	if may == mayMigrate {
+		return c.migrated(ctx, dsn)
+	}
+	keys, err := c.keysOf(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	err = c.checkSchema(ctx, dsn)
+	switch {
+	case may == mayBegin && (errors.Is(err, store.ErrNoSchema) || keys == nil):
+		return c.migrated(ctx, dsn)
+	case err == nil && keys == nil:
+		return c.readKeys() // which says that there is none
+	}
+	return keys, err
+}
+
+// checkSchema fails where a database has no schema that this program can use as it is.
+func (c Database) checkSchema(ctx context.Context, dsn string) error {
+	err := store.CheckSchema(ctx, dsn)
+	switch {
+	case errors.Is(err, store.ErrNoSchema) && c.DatabaseURL != "":
+		return fmt.Errorf("there is no installation in the database that --database-url names (or DEVICEACCESS_DATABASE_URL or DATABASE_URL does): name the one that serve uses; nothing has been changed (%w)", err)
+	case errors.Is(err, store.ErrNoSchema):
+		return fmt.Errorf("there is no installation in %s yet: it is made by deviceaccess-server serve (%w)", c.DataDir, err)
+	case errors.Is(err, store.ErrOlderSchema):
+		return fmt.Errorf("%w: use the program of the version that the servers have, or upgrade them, or run deviceaccess-server migrate; nothing has been changed", err)
+	}
+	return err
+}

@@ -142,10 +142,14 @@ func (r *restore) prepare(ctx context.Context, b *backup.Reader) error {
 
 // vacant refuses a data directory with a database in it.
 func (r *restore) vacant() error {
-	if r.has(postgresName) {
-		return r.occupied(postgresName)
+	if !r.has(postgresName) {
+		return nil
 	}
-	return nil
+	dir := filepath.Join(r.DataDir, postgresName)
+	if there, err := pglocal.HasData(dir); err == nil && !there {
+		return fmt.Errorf("%s has no database in it, as a first start that came to nothing leaves it: remove it and start this again", dir)
+	}
+	return r.occupied(postgresName)
 }
 
 // clear refuses a data directory with something in it, except for what an earlier restore has left there, which it removes.

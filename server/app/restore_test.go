@@ -117,6 +117,20 @@ func TestARestoreTakesNothingFromAServer(t *testing.T) {
 	}
 }
 
+// Where a first start has come to nothing there is no data, and what is to be removed is said.
+func TestARestoreSaysWhatIsInItsWay(t *testing.T) {
+	t.Parallel()
+	file, to := backedUp(t)
+	dir := filepath.Join(to.DataDir, postgresName)
+	must(t, os.MkdirAll(dir, 0o755))
+	if _, err := Restore(t.Context(), to, bytes.NewReader(file), discard); err == nil || !strings.Contains(err.Error(), dir+" has no database in it") || strings.Contains(err.Error(), "there is data in") {
+		t.Errorf("%v", err)
+	}
+	must(t, os.Remove(dir))
+	_, err := Restore(t.Context(), to, bytes.NewReader(file), discard)
+	must(t, err)
+}
+
 // A name that leads somewhere else is none of a backup's.
 func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
 	t.Parallel()

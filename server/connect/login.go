@@ -189,7 +189,8 @@ func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[
 		return webview, nil
 	}
 	e, _ := errors.AsType[*access.Error](err)
-	if e == nil || e.Kind != access.NotFound {
+	left := ctx.Err() != nil // whoever has closed the page has not been refused
+	if !left && (e == nil || e.Kind != access.NotFound) {
 		err = errors.Join(err, h.Access.FailLogin(context.WithoutCancel(ctx), v.webview.ID, vendor.Name))
 	}
 	return v.webview, err

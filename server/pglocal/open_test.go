@@ -49,6 +49,50 @@ func TestOpenStartsAndStopsWhatDoesNotRun(t *testing.T) {
 	}
 }
 
+// Whoever has started the cluster for a moment does not cut off another who has joined it meanwhile.
+func TestCloseWaitsForOthers(t *testing.T) {
+	t.Parallel()
+	opt := pglocal.Options{Dir: seeded(t), NoSync: true}
+	first, err := pglocal.Open(t.Context(), opt)
+	ok(t, err)
+	second, err := pglocal.Open(t.Context(), opt)
+	ok(t, err)
+	if command, err := pglocal.ByCommand(t.Context(), opt.Dir); err != nil || !command {
+		t.Errorf("it is there for a command: %t, %v", command, err)
+	}
+	closed, patience := make(chan error, 1), &patience{Context: t.Context()}
+	go func() { closed <- first.Close(patience) }()
+	for deadline := time.Now().Add(60 * time.Second); patience.asked.Load() < 5; {
+		select {
+		case err := <-closed:
+			t.Fatalf("Close did not wait: %v", err)
+		case <-time.After(time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("Close does not look for others")
+		}
+	}
+	ok(t, insert(t.Context(), second.DSN("postgres"), "second"))
+	ok(t, second.Close(t.Context()))
+	ok(t, <-closed)
+
+	first, err = pglocal.Open(t.Context(), opt)
+	ok(t, err)
+	second, err = pglocal.Open(t.Context(), opt)
+	ok(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ok(t, first.Close(ctx))
+	ok(t, second.Close(t.Context()))
+	c := start(t, opt)
+	if command, err := pglocal.ByCommand(t.Context(), opt.Dir); err != nil || command {
+		t.Errorf("a server's is there for a command: %t, %v", command, err)
+	}
+	if got := notes(t, c); !slices.Equal(got, []string{"second"}) {
+		t.Errorf("rows = %q, want the one inserted through the second handle", got)
+	}
+}
+
 func TestOpenWaitsForAnotherProcess(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, dir string) (proceed func() error){

@@ -120,11 +120,26 @@ func wrapPlace(id byte) string { return "data_keys.wrapped/" + strconv.Itoa(int(
 
 // NewDataKey makes a data key whose identifier no key has that is known or among the taken. It seals nothing until its
 // source names it.
-func (k *Keys) NewDataKey(taken []byte) (DataKey, error) {
+func (k *Keys) NewDataKey(taken []byte) (DataKey, error) { return k.newDataKey(k.master, taken) }
+
+// FirstDataKey is a NewDataKey for where the master key itself has sealed so far. It is wrapped by the one which that was, so that
+// instances can open it that do not know a newer one yet.
+func (k *Keys) FirstDataKey(sealed []byte) (DataKey, error) {
+	if len(sealed) == 0 {
+		return DataKey{}, ErrOpen
+	}
+	master, known := k.masters[sealed[0]]
+	if !known {
+		return DataKey{}, ErrOpen
+	}
+	return k.newDataKey(master, nil)
+}
+
+func (k *Keys) newDataKey(master key, taken []byte) (DataKey, error) {
 	known := k.ring.Load().all
 	for id := 1; id <= 255; id++ {
 		if _, there := known[byte(id)]; !there && !bytes.Contains(taken, []byte{byte(id)}) {
-			return DataKey{ID: byte(id), Wrapped: k.master.seal(wrapPlace(byte(id)), NewMaster())}, nil
+			return DataKey{ID: byte(id), Wrapped: master.seal(wrapPlace(byte(id)), NewMaster())}, nil
 		}
 	}
 	return DataKey{}, errors.New("all 255 identifiers of data keys are taken; rotate again when retired keys are gone")

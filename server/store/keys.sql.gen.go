@@ -32,6 +32,17 @@ func (q *Queries) FinishDataKey(ctx context.Context, keyID int16) error {
 	return err
 }
 
+const getOldestServerKey = `-- name: GetOldestServerKey :one
+select sealed from server_keys order by created_at, name limit 1
+`
+
+func (q *Queries) GetOldestServerKey(ctx context.Context) ([]byte, error) {
+	row := q.db.QueryRow(ctx, getOldestServerKey)
+	var sealed []byte
+	err := row.Scan(&sealed)
+	return sealed, err
+}
+
 const getServerKey = `-- name: GetServerKey :one
 select sealed from server_keys where name = $1
 `
@@ -54,6 +65,23 @@ type InsertDataKeyParams struct {
 
 func (q *Queries) InsertDataKey(ctx context.Context, arg InsertDataKeyParams) error {
 	_, err := q.db.Exec(ctx, insertDataKey, arg.KeyID, arg.Wrapped)
+	return err
+}
+
+const insertFirstDataKey = `-- name: InsertFirstDataKey :exec
+insert into data_keys (key_id, wrapped, is_current, resealed_at)
+select $1, $2, true, case when $3::boolean then now() end where not exists (select from data_keys)
+on conflict do nothing
+`
+
+type InsertFirstDataKeyParams struct {
+	KeyID   int16
+	Wrapped []byte
+	Alone   bool
+}
+
+func (q *Queries) InsertFirstDataKey(ctx context.Context, arg InsertFirstDataKeyParams) error {
+	_, err := q.db.Exec(ctx, insertFirstDataKey, arg.KeyID, arg.Wrapped, arg.Alone)
 	return err
 }
 

@@ -133,8 +133,39 @@ func migrateRiver(ctx context.Context, dsn string) error {
 	return nil
 }
 
-// ErrNoSchema says that nothing has been put into a database yet.
-var ErrNoSchema = errors.New("there is nothing in the database yet")
+// What CheckSchema fails with.
+var (
+	ErrNoSchema    = errors.New("there is nothing in the database yet")
+	ErrOlderSchema = errors.New("the schema of the database is older than this program")
+)
+
+// CheckSchema fails where Migrate would have something to do, with ErrNoSchema or ErrOlderSchema.
+func CheckSchema(ctx context.Context, dsn string) error {
+	version, err := SchemaVersion(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	if newest := NewestSchema(); version < newest {
+		return fmt.Errorf("%w (it has version %d, and %d is needed)", ErrOlderSchema, version, newest)
+	}
+	pool, err := pgxpool.New(ctx, dsn)
+	if err != nil {
+		return notConnected(err)
+	}
+	defer pool.Close()
+	m, err := rivermigrate.New(riverpgxv5.New(pool), nil)
+	if err != nil {
+		return err
+	}
+	queue, err := m.Validate(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("read the version of the job queue: %w", err)
+	}
+	if !queue.OK {
+		return fmt.Errorf("%w (the tables of the job queue are)", ErrOlderSchema)
+	}
+	return nil
+}
 
 // SchemaVersion is the newest migration that a database has. It fails with ErrNoSchema.
 func SchemaVersion(ctx context.Context, dsn string) (version int64, err error) {

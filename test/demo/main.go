@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/apart"
 )
 
 func main() {
@@ -20,6 +22,7 @@ func main() {
 	source := flag.String("source", "examples/demo", "the Terraform files")
 	terraform := flag.String("terraform", "terraform", "the Terraform CLI, 1.11 or newer")
 	flag.Parse()
+	apart.Unset()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	d := &demo{server: *server, plugin: *plugin, source: *source, terraform: *terraform}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,8 +21,8 @@ type accountKind struct {
 	adapter string
 	usage   string
 	blank   func() app.Connection
-	flags   func(connect bool) []cli.Flag                 // those of connect have defaults, and may be required
-	read    func(c *cli.Command, to app.Connection) error // takes over the flags that are set
+	flags   func(connect bool) []cli.Flag                                      // those of connect have defaults, and may be required
+	read    func(ctx context.Context, c *cli.Command, to app.Connection) error // takes over the flags that are set
 }
 
 func accountKinds() []accountKind {
@@ -58,7 +59,7 @@ func zwaveJSFlags(connect bool) []cli.Flag {
 
 const caUsage = "`FILE` with the certificate in PEM that the other end's is signed with, where this machine does not trust it; an empty name forgets it"
 
-func readZWaveJS(c *cli.Command, to app.Connection) error {
+func readZWaveJS(ctx context.Context, c *cli.Command, to app.Connection) error {
 	z := to.(*app.ZWaveJS)
 	u, err := url.Parse(z.URL)
 	if c.IsSet("url") {
@@ -77,9 +78,14 @@ func readZWaveJS(c *cli.Command, to app.Connection) error {
 		user = old.User.Username()
 		password, _ = old.User.Password()
 	}
-	setText(c, "username", &user)
-	if err := readSecret(c, "password-file", &password); err != nil {
+	if setText(c, "username", &user); user == "" {
+		password = ""
+	}
+	if err := readSecret(ctx, c, "password-file", &password); err != nil {
 		return err
+	}
+	if user == "" && password != "" {
+		return fmt.Errorf("a password is sent with its user only: give that with --username")
 	}
 	u.User = nil
 	if user != "" {
@@ -87,7 +93,7 @@ func readZWaveJS(c *cli.Command, to app.Connection) error {
 	}
 	z.URL = u.String()
 	setText(c, "time-zone", &z.TimeZone)
-	return readPEM(c, "ca", &z.CA)
+	return readPEM(ctx, c, "ca", &z.CA)
 }
 
 func zigbee2MQTTFlags(connect bool) []cli.Flag {
@@ -106,7 +112,7 @@ func zigbee2MQTTFlags(connect bool) []cli.Flag {
 	}
 }
 
-func readZigbee2MQTT(c *cli.Command, to app.Connection) (err error) {
+func readZigbee2MQTT(ctx context.Context, c *cli.Command, to app.Connection) (err error) {
 	z := to.(*app.Zigbee2MQTT)
 	setText(c, "broker", &z.Broker)
 	if c.IsSet("broker") {
@@ -114,10 +120,10 @@ func readZigbee2MQTT(c *cli.Command, to app.Connection) (err error) {
 	}
 	setText(c, "topic", &z.Topic)
 	setText(c, "username", &z.Username)
-	if err := readSecret(c, "password-file", &z.Password); err != nil {
+	if err := readSecret(ctx, c, "password-file", &z.Password); err != nil {
 		return err
 	}
-	return errors.Join(readPEM(c, "ca", &z.CA), readPEM(c, "cert", &z.Cert), readPEM(c, "key", &z.Key))
+	return errors.Join(readPEM(ctx, c, "ca", &z.CA), readPEM(ctx, c, "cert", &z.Cert), readPEM(ctx, c, "key", &z.Key))
 }
 
 func deviceCloudFlags(connect bool) []cli.Flag {
@@ -128,12 +134,12 @@ func deviceCloudFlags(connect bool) []cli.Flag {
 	}
 }
 
-func readDeviceCloud(c *cli.Command, to app.Connection) error {
+func readDeviceCloud(ctx context.Context, c *cli.Command, to app.Connection) error {
 	d := to.(*app.DeviceCloud)
 	setText(c, "url", &d.BaseURL)
 	d.BaseURL = strings.TrimRight(d.BaseURL, "/")
 	setText(c, "provider", &d.Provider)
-	if err := readSecret(c, "token-file", &d.Token); err != nil {
+	if err := readSecret(ctx, c, "token-file", &d.Token); err != nil {
 		return err
 	}
 	if d.Token == "" {
@@ -146,11 +152,11 @@ func accessCloudFlags(connect bool) []cli.Flag {
 	return deviceCloudFlags(connect)[:2]
 }
 
-func readAccessCloud(c *cli.Command, to app.Connection) error {
+func readAccessCloud(ctx context.Context, c *cli.Command, to app.Connection) error {
 	a := to.(*app.AccessCloud)
 	setText(c, "url", &a.BaseURL)
 	a.BaseURL = strings.TrimRight(a.BaseURL, "/")
-	if err := readSecret(c, "token-file", &a.Token); err != nil {
+	if err := readSecret(ctx, c, "token-file", &a.Token); err != nil {
 		return err
 	}
 	if a.Token == "" {
@@ -169,14 +175,14 @@ func setText(c *cli.Command, name string, to *string) {
 var secretVariables = map[string]string{"password-file": "DEVICEACCESS_GATEWAY_PASSWORD", "token-file": "DEVICEACCESS_GATEWAY_TOKEN"}
 
 // readSecret takes over a secret from a file or from the environment: other users can see a process's flags.
-func readSecret(c *cli.Command, flag string, to *string) error {
+func readSecret(ctx context.Context, c *cli.Command, flag string, to *string) error {
 	if !c.IsSet(flag) {
 		if value, ok := os.LookupEnv(secretVariables[flag]); ok {
 			*to = value
 		}
 		return nil
 	}
-	b, err := readWhole(c.String(flag))
+	b, err := readWhole(ctx, c.String(flag))
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
 	}
@@ -184,7 +190,7 @@ func readSecret(c *cli.Command, flag string, to *string) error {
 	return nil
 }
 
-func readPEM(c *cli.Command, flag string, to *string) error {
+func readPEM(ctx context.Context, c *cli.Command, flag string, to *string) error {
 	if !c.IsSet(flag) {
 		return nil
 	}
@@ -192,7 +198,7 @@ func readPEM(c *cli.Command, flag string, to *string) error {
 		*to = ""
 		return nil
 	}
-	b, err := readWhole(c.String(flag))
+	b, err := readWhole(ctx, c.String(flag))
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flag, err)
 	}
@@ -200,9 +206,9 @@ func readPEM(c *cli.Command, flag string, to *string) error {
 	return nil
 }
 
-func readWhole(file string) ([]byte, error) {
+func readWhole(ctx context.Context, file string) ([]byte, error) {
 	if file == "-" {
-		return io.ReadAll(os.Stdin)
+		return io.ReadAll(stdin(ctx))
 	}
 	return os.ReadFile(file) //nolint:gosec // the file that was named
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -93,7 +92,7 @@ func connectAccount(ctx context.Context, c *cli.Command, a *app.Admin, kind acco
 		return err
 	}
 	to := kind.blank()
-	if err := kind.read(c, to); err != nil {
+	if err := kind.read(ctx, c, to); err != nil {
 		return err
 	}
 	name := c.String("name")
@@ -181,7 +180,7 @@ func changeAccount(ctx context.Context, c *cli.Command, a *app.Admin, account ap
 	if a.Entered.AllowPrefixes, err = prefixes("allow-gateway-prefix", c.StringSlice("allow-gateway-prefix")); err != nil {
 		return err
 	}
-	if err := kinds[i].read(c, account.Connection); err != nil {
+	if err := kinds[i].read(ctx, c, account.Connection); err != nil {
 		return err
 	}
 	name := account.DisplayName
@@ -220,8 +219,7 @@ func disconnectAccount(ctx context.Context, c *cli.Command, a *app.Admin, accoun
 	if !c.Bool("yes") {
 		fmt.Fprintf(os.Stderr, "Account %s, %s: its credential is deleted, its %d devices and their codes are no longer looked after.\n"+
 			"Nothing on the locks is touched: codes that are on them go on opening doors.\nType yes to go on: ", account.ID, cell(account.DisplayName), account.Devices)
-		answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
-		if strings.TrimSpace(answer) != "yes" {
+		if said, _ := answer(ctx); strings.TrimSpace(said) != "yes" {
 			return fmt.Errorf("nothing was changed; --yes goes on without asking")
 		}
 	}

@@ -132,6 +132,7 @@ func TestWhatCannotBeConnectedSaysWhatToDo(t *testing.T) {
 		"no gateway":          {[]string{"connect", "zwavejs", "--url", "ws://127.0.0.1:1"}, "nothing was changed"},
 		"no gateway's URL":    {[]string{"connect", "zwavejs", "--url", "http://127.0.0.1"}, "ws://host:3000"},
 		"password in the URL": {[]string{"connect", "zwavejs", "--url", "ws://me:hidden@127.0.0.1"}, "--password-file"},
+		"no user":             {[]string{"connect", "zwavejs", "--url", "ws://127.0.0.1:1", "--password-file", p.file("password", "hidden")}, "--username"},
 		"no broker":           {[]string{"connect", "zigbee2mqtt", "--broker", "mqtt://127.0.0.1:1"}, "cannot be reached"},
 		"no broker's URL":     {[]string{"connect", "zigbee2mqtt", "--broker", "127.0.0.1:1883"}, "mqtts://host:8883"},
 		"password in broker":  {[]string{"connect", "zigbee2mqtt", "--broker", "mqtt://me:hidden@127.0.0.1"}, "give them apart"},

@@ -39,13 +39,13 @@ func backupCommand() *cli.Command {
 			}
 			if path == "-" {
 				if err := write(os.Stdout); err != nil {
-					return noSpace(err)
+					return noSpace(err, "what has been written is no backup")
 				}
 				tellBackup(os.Stderr, "standard output", m)
 				return nil
 			}
 			if err := writeNew(path, write); err != nil {
-				return noSpace(err)
+				return noSpace(err, removed)
 			}
 			tellBackup(os.Stdout, path, m)
 			return nil
@@ -53,10 +53,12 @@ func backupCommand() *cli.Command {
 	}
 }
 
-// noSpace says what to do when a disk is full.
-func noSpace(err error) error {
+const removed = "what was begun has been removed"
+
+// noSpace says what to do when a disk is full, and what is on it now.
+func noSpace(err error, left string) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("the disk is full, and what was begun has been removed: make room, or choose another place: %w", err)
+		return fmt.Errorf("the disk is full, and %s: make room, or choose another place: %w", left, err)
 	}
 	return err
 }
@@ -73,7 +75,7 @@ func tellBackup(out io.Writer, path string, m backup.Manifest) {
 func restoreCommand() *cli.Command {
 	return &cli.Command{
 		Name: "restore", Usage: "put a data directory together from a file that backup has written", ArgsUsage: "FILE",
-		Description: "Nothing is overwritten: the data directory must not be there, or have no database in it. The file is checked, the\n" +
+		Description: "Nothing is overwritten: the data directory must not be there, or have no postgres in it. The file is checked, the\n" +
 			"database started once to prove that it recovers and that the master key opens it, and only then all is put in\n" +
 			"its place. Stopped or killed before that, nothing has changed, and it can be started again.\n\n" +
 			"- is standard input. A backup without its master key needs it, by --master-key or as master.key in the data\n" +
@@ -88,7 +90,7 @@ func restoreCommand() *cli.Command {
 			if path == "" {
 				return fmt.Errorf("name the FILE to restore, or - for standard input")
 			}
-			var from io.Reader = os.Stdin
+			from := stdin(ctx)
 			if path != "-" {
 				f, err := os.Open(path)
 				if err != nil {
@@ -105,7 +107,7 @@ func restoreCommand() *cli.Command {
 			}
 			m, err := app.Restore(ctx, database(c), from, logger(c))
 			if err != nil {
-				return noSpace(err)
+				return noSpace(err, removed)
 			}
 			return tellRestore(os.Stdout, c.String("data-dir"), m)
 		},
@@ -117,7 +119,7 @@ func tellRestore(out io.Writer, dir string, m backup.Manifest) error {
 	fmt.Fprintln(out, "All is as it was then; before you start the server, think of what has changed since. Access codes that were deleted are set again,\n"+
 		"and API keys that were revoked are valid (keys list). Webhooks sign with their secrets of then: receivers that know only a newer one\n"+
 		"refuse everything, and one that was replaced because it had leaked signs again. Give each of those a new one with\n"+
-		"webhooks rotate-secret, and with --overlap 0 where the old one has leaked.")
+		"webhooks rotate-secret, and with --overlap 0 where the old one has leaked. If the backup was made by an older version, migrate comes first.")
 	owner, err := pglocal.OwnerOf(dir)
 	switch {
 	case err != nil:

@@ -274,7 +274,7 @@ func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 	defer disk.Close()
 	var said bytes.Buffer
 	full.Stdout, full.Stderr = disk, &said
-	if err := full.Run(); err == nil || !strings.Contains(said.String(), "the disk is full") {
+	if err := full.Run(); err == nil || !strings.Contains(said.String(), "the disk is full, and what has been written is no backup") {
 		t.Errorf("to a full disk: %v %s", err, said.String())
 	}
 	out := p.ok("restore", "--data-dir", at("new"), at("good.tar.gz"))

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -22,12 +23,18 @@ var version = "dev"
 
 func main() {
 	app.Tune()
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as with nohup
-		ends = append(ends, syscall.SIGHUP)
+	ends := []os.Signal{syscall.SIGTERM}
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // as in the background of a script, and with nohup
+			ends = append(ends, s)
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
+	context.AfterFunc(ctx, func() { // a second one does not wait for what the first has left to do
+		signal.Ignore(syscall.SIGHUP) // of which the end of a session may send two
+		stop()
+	})
 	if err := command().Run(ctx, os.Args); err != nil {
 		fmt.Fprintln(os.Stderr, "deviceaccess-server:", lines(err.Error()))
 		os.Exit(1)
@@ -71,6 +78,9 @@ func strict(c *cli.Command) *cli.Command {
 		if c.Args().Len() > known {
 			return fmt.Errorf("%q is too much; %s --help shows what it takes", c.Args().Get(known), c.FullName())
 		}
+		if dir, wanted := c.Value("data-dir").(string); wanted && dir == "" {
+			return errors.New("there is no home directory to keep the data below: name a directory with --data-dir")
+		}
 		_, words, _ := strings.Cut(c.FullName(), " ")
 		return act(access.ActingByCommand(ctx, username(), words), c)
 	}
@@ -86,15 +96,31 @@ func username() string {
 	return u.Username
 }
 
-// env names the environment variable of a flag.
-func env(names ...string) cli.ValueSourceChain { return cli.EnvVars(names...) }
+// env names the environment variable of a flag. One that is empty counts as one that is not set.
+func env(names ...string) (chain cli.ValueSourceChain) {
+	for _, name := range names {
+		chain.Chain = append(chain.Chain, variable{cli.EnvVar(name)})
+	}
+	return chain
+}
+
+type variable struct{ cli.ValueSource }
+
+func (v variable) Lookup() (string, bool) {
+	value, _ := v.ValueSource.Lookup()
+	return value, value != ""
+}
+
+func (v variable) IsFromEnv() bool { return true }
+
+func (v variable) Key() string { return v.ValueSource.(cli.EnvValueSource).Key() }
 
 // databaseFlags say where the data is; every command has them.
 func databaseFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "database-url", Sources: env("DEVICEACCESS_DATABASE_URL", "DATABASE_URL"), Category: "Data",
 			Usage: "PostgreSQL 14 or newer, as `URL` or libpq string; without it a private one is run in the data directory"},
-		&cli.StringFlag{Name: "data-dir", Sources: env("DEVICEACCESS_DATA_DIR"), Value: app.DefaultDataDir(), Category: "Data",
+		&cli.StringFlag{Name: "data-dir", Sources: env("DEVICEACCESS_DATA_DIR"), Value: app.DefaultDataDir(), Category: "Data", Validator: notEmpty,
 			Usage: "`DIR` for the private PostgreSQL, the master key and the simulated locks"},
 		&cli.StringFlag{Name: "master-key", Sources: env("DEVICEACCESS_MASTER_KEY"), Category: "Data", HideDefault: true,
 			Usage: "`KEY` of 32 bytes in base64 that encrypts PINs and secrets; without it the file master.key in the data directory, made at the first start. Prefer the variable: other users can see a process's flags"},
@@ -103,6 +129,13 @@ func databaseFlags() []cli.Flag {
 		&cli.StringFlag{Name: "log-level", Sources: env("DEVICEACCESS_LOG_LEVEL"), Value: "info", Category: "Log", Usage: "debug, `info`, warn or error",
 			Validator: oneOf("debug", "info", "warn", "error")},
 	}
+}
+
+func notEmpty(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	return nil
 }
 
 func oneOf(values ...string) func(string) error {

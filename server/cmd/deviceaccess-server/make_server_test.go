@@ -42,7 +42,8 @@ func TestMakeServerKeepsItsKey(t *testing.T) {
 	data := filepath.Join(p.dir, "made")
 	start := func() (r ready, stop func()) {
 		cmd := exec.CommandContext(t.Context(), "../../../test/server.sh", "--listen", "127.0.0.1:0")
-		cmd.Env = append(os.Environ(), "DEVICEACCESS_TEST_RUN_MAIN=1", "DEVICEACCESS_SERVER="+exe, "DEVICEACCESS_DATA_DIR="+data)
+		cmd.Env = append(os.Environ(), "DEVICEACCESS_TEST_RUN_MAIN=1", "MAKE_SERVER_PROGRAM="+exe, "MAKE_SERVER_DATA_DIR="+data,
+			"DEVICEACCESS_DATA_DIR="+p.dir, "DEVICEACCESS_DATABASE_URL=postgres://127.0.0.1:1/production", "DATABASE_URL=postgres://127.0.0.1:1/production", "DEVICEACCESS_LISTEN=nowhere")
 		var out said
 		cmd.Stdout, cmd.Stderr = &out, &out
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -4,7 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/urfave/cli/v3"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
@@ -63,6 +66,13 @@ func TestAWrongFlagIsToldInOneLine(t *testing.T) {
 		`--delivery-retention: "soon" is no time such as 90m, 12h or 30d; deviceaccess-server serve --help shows the flags`:        {"serve", "--delivery-retention", "soon"},
 		`--audit-retention: -24h0m0s is less than 0; deviceaccess-server serve --help shows the flags`:                             {"serve", "--audit-retention", "-1d"},
 		`--sandbox-locks: "many" is no whole number; deviceaccess-server serve --help shows the flags`:                             {"serve", "--sandbox-locks", "many"},
+		`--attempt-timeout: 0s is not more than 0; deviceaccess-server serve --help shows the flags`:                               {"serve", "--attempt-timeout", "0"},
+		`--offline-debounce: -1s is less than 0; deviceaccess-server serve --help shows the flags`:                                 {"serve", "--offline-debounce", "-1s"},
+		`--shutdown-timeout: -1s is less than 0; deviceaccess-server serve --help shows the flags`:                                 {"serve", "--shutdown-timeout", "-1s"},
+		`--sandbox-speed: NaN is not more than 0; deviceaccess-server sandbox serve --help shows the flags`:                        {"sandbox", "serve", "--sandbox-speed", "NaN"},
+		`--sandbox-speed: +Inf is too much; deviceaccess-server serve --help shows the flags`:                                      {"serve", "--sandbox-speed", "inf"},
+		`--listen: it is empty; deviceaccess-server serve --help shows the flags`:                                                  {"serve", "--listen", ""},
+		`--data-dir: it is empty; deviceaccess-server keys list --help shows the flags`:                                            {"keys", "list", "--data-dir="},
 		`--max-connections: 3 is less than 4; deviceaccess-server serve --help shows the flags`:                                    {"serve", "--max-connections", "3"},
 		`--sandbox-speed: "quick" is no number; deviceaccess-server serve --help shows the flags`:                                  {"serve", "--sandbox-speed", "quick"},
 		`there is no flag --port; deviceaccess-server serve --help shows the flags`:                                                {"serve", "--port", "80"},
@@ -85,6 +95,43 @@ func TestAWrongFlagIsToldInOneLine(t *testing.T) {
 	p.env = []string{"DEVICEACCESS_SHUTDOWN_DELAY=later"}
 	if said := p.said("serve"); !strings.Contains(said, `DEVICEACCESS_SHUTDOWN_DELAY`) || !strings.Contains(said, `"later" is no time`) || strings.Count(said, "\n") != 1 {
 		t.Errorf("a variable: %s", said)
+	}
+}
+
+// A variable that is empty, as in many an environment file, is one that is not set.
+func TestAnEmptyVariableIsTheDefault(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	for _, f := range serveCommand().Flags {
+		for _, name := range f.(cli.DocGenerationFlag).GetEnvVars() {
+			p.env = append(p.env, name+"=")
+		}
+	}
+	data := filepath.Join(p.dir, "data")
+	_, cmd := p.serve("--data-dir", data)
+	p.stop(cmd)
+	p.ok("keys", "list", "--data-dir", data)
+}
+
+// Who has no home is asked where the data is to be: that is nothing for a directory which the machine empties.
+func TestWithoutAHomeTheDataDirectoryIsAskedFor(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.env = []string{"DEVICEACCESS_DATA_DIR=", "HOME=", "XDG_STATE_HOME="}
+	cmd := p.command("serve", "--listen", "127.0.0.1:0", "--database-url", "postgres://127.0.0.1:1/none")
+	if os.Geteuid() == 0 { // root's is another
+		program, err := os.ReadFile(cmd.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Path = p.file("program", string(program))
+		if err := os.Chmod(cmd.Path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	if said, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(said), "there is no home directory to keep the data below: name a directory with --data-dir") {
+		t.Errorf("%v: %s", err, said)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -43,7 +42,7 @@ type vault struct {
 	asked  int
 }
 
-// newVault starts a server whose secrets a data key has sealed, as after a rotation.
+// newVault starts a server whose secrets a data key has sealed.
 func newVault(t *testing.T) *vault {
 	t.Helper()
 	v := &vault{program: newProgram(t)}
@@ -63,15 +62,7 @@ func newVault(t *testing.T) *vault {
 		t.Fatal(err)
 	}
 	t.Cleanup(v.db.Close)
-	if err := access.FollowKeys(t.Context(), v.db, v.keys); err != nil {
-		t.Fatal(err)
-	}
-	old, err := v.keys.NewDataKey(nil)
-	if err == nil {
-		err = errors.Join(v.db.InsertDataKey(t.Context(), store.InsertDataKeyParams{KeyID: int16(old.ID), Wrapped: old.Wrapped}),
-			v.db.FinishDataKey(t.Context(), int16(old.ID)), v.keys.Reread(t.Context()))
-	}
-	if err != nil {
+	if err := access.FollowKeys(t.Context(), v.db, v.keys, false); err != nil {
 		t.Fatal(err)
 	}
 	return v

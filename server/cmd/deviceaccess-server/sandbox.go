@@ -64,7 +64,7 @@ func serveCloudCommand() *cli.Command {
 	return &cli.Command{
 		Name: "serve", Usage: "run the simulated cloud by itself, for several servers on one database that are given its URL as --sandbox-url",
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "listen", Sources: env("DEVICEACCESS_SANDBOX_LISTEN"), Value: "127.0.0.1:8501", Usage: "`HOST:PORT` to listen on; port 0 takes a free one"},
+			&cli.StringFlag{Name: "listen", Sources: env("DEVICEACCESS_SANDBOX_LISTEN"), Value: "127.0.0.1:8501", Validator: notEmpty, Usage: "`HOST:PORT` to listen on; port 0 takes a free one"},
 			sandboxSpeedFlag(),
 		}, databaseFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"net/url"
 	"os"
@@ -27,7 +28,7 @@ func serveCommand() *cli.Command {
 		Name:  "serve",
 		Usage: "run the server until it is told to stop",
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "listen", Sources: env("DEVICEACCESS_LISTEN"), Value: "127.0.0.1:8500", Category: "Server",
+			&cli.StringFlag{Name: "listen", Sources: env("DEVICEACCESS_LISTEN"), Value: "127.0.0.1:8500", Category: "Server", Validator: notEmpty,
 				Usage: "`HOST:PORT` to listen on; port 0 takes a free one"},
 			&cli.StringFlag{Name: "public-url", Sources: env("DEVICEACCESS_PUBLIC_URL"), Category: "Server",
 				Usage: "`URL` by which clients reach the server, for the links it hands out; without it the one they have called"},
@@ -43,11 +44,11 @@ func serveCommand() *cli.Command {
 				Usage: "`NUMBER` of connections that clients hold at once; whoever has most gives way to others, those first that have been idle longest"},
 			&cli.StringFlag{Name: "ready-file", Sources: env("DEVICEACCESS_READY_FILE"), Category: "Server",
 				Usage: "once requests are answered, write {\"url\",\"api_key\",\"workspace_id\"} to `FILE`, readable by its owner only"},
-			&spanFlag{Name: "attempt-timeout", Sources: env("DEVICEACCESS_ATTEMPT_TIMEOUT"), Value: 10 * time.Minute, Category: "Server",
+			&spanFlag{Name: "attempt-timeout", Sources: env("DEVICEACCESS_ATTEMPT_TIMEOUT"), Value: 10 * time.Minute, Category: "Server", Validator: positive[time.Duration],
 				Usage: "`TIME` after which an action attempt that its device has not confirmed ends in an error"},
-			&spanFlag{Name: "offline-debounce", Sources: env("DEVICEACCESS_OFFLINE_DEBOUNCE"), Value: 30 * time.Second, Category: "Server",
+			&spanFlag{Name: "offline-debounce", Sources: env("DEVICEACCESS_OFFLINE_DEBOUNCE"), Value: 30 * time.Second, Category: "Server", Validator: notNegative[time.Duration],
 				Usage: "`TIME` that a device has to be offline until device.disconnected tells of it; one that comes back before was never gone"},
-			&spanFlag{Name: "shutdown-timeout", Sources: env("DEVICEACCESS_SHUTDOWN_TIMEOUT"), Value: 20 * time.Second, Category: "Server",
+			&spanFlag{Name: "shutdown-timeout", Sources: env("DEVICEACCESS_SHUTDOWN_TIMEOUT"), Value: 20 * time.Second, Category: "Server", Validator: notNegative[time.Duration],
 				Usage: "`TIME` that requests and work in hand have to end when the server stops"},
 			&spanFlag{Name: "shutdown-delay", Sources: env("DEVICEACCESS_SHUTDOWN_DELAY"), Category: "Server", Validator: notNegative[time.Duration],
 				Usage: "`TIME` for which a server that stops still takes requests, while /health says 503: what a balancer needs to notice"},
@@ -84,7 +85,7 @@ func allowGatewayFlag() cli.Flag {
 
 func sandboxSpeedFlag() cli.Flag {
 	return &cli.FloatFlag{Name: "sandbox-speed", Sources: env("DEVICEACCESS_SANDBOX_SPEED"), Value: 1, Category: "Sandbox",
-		Usage: "`FACTOR` by which simulated locks are quicker than they would be", Validator: positive}
+		Usage: "`FACTOR` by which simulated locks are quicker than they would be", Validator: finite}
 }
 
 func webAddress(text string) error {
@@ -110,11 +111,18 @@ func notNegative[T int | time.Duration](n T) error {
 	return nil
 }
 
-func positive(f float64) error {
-	if f <= 0 {
-		return fmt.Errorf("%v is not more than 0", f)
+func positive[T float64 | time.Duration](n T) error {
+	if n > 0 { // NaN is not
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%v is not more than 0", n)
+}
+
+func finite(f float64) error {
+	if math.IsInf(f, 1) {
+		return fmt.Errorf("%v is too much", f)
+	}
+	return positive(f)
 }
 
 func serve(ctx context.Context, c *cli.Command) error {

@@ -219,6 +219,33 @@ func TestCommandsWorkWhetherTheServerRunsOrNot(t *testing.T) {
 	}
 }
 
+// A server waits for a command that uses the data, as one of a timer may when the machine starts, and not for another server.
+func TestServeWaitsForACommand(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.ok("migrate")
+	command, err := pglocal.Open(t.Context(), pglocal.Options{Dir: filepath.Join(p.dir, "data", "postgres")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		for waits := false; !waits && t.Context().Err() == nil; <-time.After(10 * time.Millisecond) {
+			said, _ := os.ReadFile(filepath.Join(p.dir, "server.log"))
+			waits = bytes.Contains(said, []byte("a command uses the data directory"))
+		}
+		ended <- command.Close(t.Context())
+	}()
+	_, cmd := p.serve()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if said := p.said("serve", "--listen", "127.0.0.1:0"); !strings.Contains(said, "a server is running on the data directory") {
+		t.Errorf("beside a server: %s", said)
+	}
+	p.stop(cmd)
+}
+
 func TestKillLosesNothing(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)

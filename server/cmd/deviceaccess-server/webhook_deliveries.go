@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -189,7 +188,7 @@ func replay(ctx context.Context, c *cli.Command, a *app.Admin, webhooks []access
 		return nil
 	}
 	if !c.Bool("yes") {
-		if err := confirm(fmt.Sprintf("Send %d deliveries again?", total)); err != nil {
+		if err := confirm(ctx, fmt.Sprintf("Send %d deliveries again?", total)); err != nil {
 			return err
 		}
 	}
@@ -289,13 +288,13 @@ func isNotFound(err error) bool {
 }
 
 // confirm asks, and fails unless the answer is yes.
-func confirm(question string) error {
+func confirm(ctx context.Context, question string) error {
 	fmt.Fprint(os.Stderr, question+" [y/N] ")
-	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
-	switch answer = strings.ToLower(strings.TrimSpace(answer)); {
-	case answer == "y" || answer == "yes":
+	said, err := answer(ctx)
+	switch said = strings.ToLower(strings.TrimSpace(said)); {
+	case said == "y" || said == "yes":
 		return nil
-	case errors.Is(err, io.EOF) && answer == "":
+	case errors.Is(err, io.EOF) && said == "":
 		return fmt.Errorf("nothing was sent: nobody has answered; --yes answers beforehand")
 	}
 	return fmt.Errorf("nothing was sent")

@@ -1,6 +1,9 @@
 -- name: GetServerKey :one
 select sealed from server_keys where name = @name;
 
+-- name: GetOldestServerKey :one
+select sealed from server_keys order by created_at, name limit 1;
+
 -- name: InsertServerKey :exec
 insert into server_keys (name, sealed) values (@name, @sealed) on conflict do nothing;
 
@@ -9,6 +12,11 @@ select * from data_keys order by created_at, key_id;
 
 -- name: InsertDataKey :exec
 insert into data_keys (key_id, wrapped, is_current) values (@key_id, @wrapped, true);
+
+-- name: InsertFirstDataKey :exec
+insert into data_keys (key_id, wrapped, is_current, resealed_at)
+select @key_id, @wrapped, true, case when @alone::boolean then now() end where not exists (select from data_keys)
+on conflict do nothing;
 
 -- name: RetireDataKeys :exec
 update data_keys set is_current = false, retired_at = now() where is_current;

@@ -27,6 +27,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/apart"
 )
 
 // Migrate brings the empty database at dsn to the schema under test.
@@ -45,7 +46,7 @@ var (
 )
 
 // Main runs the tests of a package whose tests call New, and stops the server afterwards. It is called by
-// TestMain as the last thing it does. Version names what migrate makes in a cache that all packages and all
+// TestMain as the last thing it does. Servers that the tests start do not obey what the shell has for another one. Version names what migrate makes in a cache that all packages and all
 // branches share, so it has to change with it: a hash of the migrations, and not a number counted by hand.
 func Main(m *testing.M, migrate Migrate, version string) {
 	var started *cluster
@@ -59,6 +60,7 @@ func Main(m *testing.M, migrate Migrate, version string) {
 		started, err = startCluster(ctx, scratchRoot(), template{cache: cache, migrate: migrate, version: version})
 		return started, err
 	})
+	apart.Unset()
 	m.Run() // its result becomes the process's when TestMain returns
 	if started == nil {
 		return
