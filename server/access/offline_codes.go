@@ -85,6 +85,9 @@ func offlineTimeFrame(n NewCode, now time.Time) (kind OfflineKind, starts, ends 
 		return kind, starts, ends, err
 	}
 	starts, ends = s.Truncate(time.Hour), upTo(*e, time.Time{}, time.Hour)
+	if !starts.Add(activation).After(now) {
+		return kind, starts, ends, invalid("starts_at", "An offline access code has to be used first within 24 hours of starts_at, which are over: it would never open")
+	}
 	if n.Rounding == "1d" || n.Rounding == "1day" {
 		ends = upTo(*e, starts, day)
 		if lasts := ends.Sub(starts); lasts < offlineDaysFrom || lasts > offlineDaysTo {
