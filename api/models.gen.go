@@ -1767,7 +1767,7 @@ type DeviceProperties struct {
 	// Manufacturer Who made it.
 	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
 
-	// MaxActiveCodesSupported How many codes it holds.
+	// MaxActiveCodesSupported How many codes it holds at once. One that is to open later takes its place when it is put there.
 	MaxActiveCodesSupported int `json:"max_active_codes_supported,omitempty,omitzero"`
 
 	// Model Its model.

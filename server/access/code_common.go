@@ -28,8 +28,8 @@ type place struct {
 	unread bool // what is on it was not read
 }
 
-// mostTaken is how many codes that are on devices are kept for one request, some 2 MB. Of further devices they are read
-// when they are needed: five hundred of five thousand codes each are 250 MB.
+// mostTaken is how many codes that are on devices are kept for one request, some 4 MB. Of further devices they are read
+// when they are needed: five hundred of five thousand codes each are 500 MB.
 const mostTaken = 20_000
 
 // CreateCodes writes down a code for each of the devices, or for none. A PIN that is chosen here is one that all

@@ -56,8 +56,9 @@ func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow,
 	if err != nil {
 		return r, err
 	}
-	if full(caps, taken) {
-		return r, noRoom(caps)
+	code := store.AccessCode{IsManaged: true, StartsAt: &starts, EndsAt: &ends, OfflineKind: new(string(kind))}
+	if err := checkRoom(caps, taken, code, s.opt.Now()); err != nil {
+		return r, err
 	}
 	name := defaultName
 	if n.Name != nil {
@@ -65,7 +66,7 @@ func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow,
 	}
 	return store.InsertAccessCodeParams{AccessCodeID: newID(), WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
 		StartsAt: &starts, EndsAt: &ends, Status: string(StatusSetting), PreferNativeScheduling: true, WantedAt: s.opt.Now().UTC(),
-		OfflineKind: new(string(kind))}, nil
+		OfflineKind: code.OfflineKind}, nil
 }
 
 // offlineTimeFrame is the time frame that an offline code gets: that which was asked for, widened to whole hours or
