@@ -15,6 +15,12 @@ import (
 // seenWithin bounds how long a simulation waits until what it did at the device has been noticed.
 const seenWithin = 30 * time.Second
 
+// How long it waits between two looks. Most of it is noticed at once.
+const (
+	lookFirst = 10 * time.Millisecond
+	lookLast  = 250 * time.Millisecond
+)
+
 // SetOnline brings a simulated device online or takes it offline, and returns when that has been noticed.
 // It fails with NotFound, and with Invalid for a device that is real.
 func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID string, online bool) error {
@@ -242,7 +248,7 @@ func (r *Reconciler) seen(ctx context.Context, d access.Device, ref string, show
 	defer cancel()
 	pause := 100 * time.Millisecond
 	again := time.Now().Add(pause)
-	for {
+	for look := lookFirst; ; look = min(look*3/2, lookLast) {
 		ok, err := shows(ctx)
 		if err == nil && !ok && time.Now().After(again) {
 			// The vendor's list may have lagged behind at the last look.
@@ -257,7 +263,7 @@ func (r *Reconciler) seen(ctx context.Context, d access.Device, ref string, show
 			return err
 		}
 		select {
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(look):
 		case <-ctx.Done():
 			return &access.Error{Kind: access.Unavailable, Type: "simulation_not_noticed",
 				Message: "The device was simulated upon, but that has not been noticed yet. Is the device online? Read it again in a moment."}
