@@ -1806,6 +1806,9 @@ type DevicePropertiesChange struct {
 
 // DeviceProvider A vendor whose devices can be connected.
 type DeviceProvider struct {
+	// CanConfigureAutoLock Whether it can.
+	CanConfigureAutoLock *bool `json:"can_configure_auto_lock,omitempty"`
+
 	// CanProgramOfflineAccessCodes Whether it can.
 	CanProgramOfflineAccessCodes *bool `json:"can_program_offline_access_codes,omitempty"`
 
@@ -1823,6 +1826,15 @@ type DeviceProvider struct {
 
 	// CanSimulateDisconnection Whether it can.
 	CanSimulateDisconnection *bool `json:"can_simulate_disconnection,omitempty"`
+
+	// CanSimulateHubConnection Whether it can.
+	CanSimulateHubConnection *bool `json:"can_simulate_hub_connection,omitempty"`
+
+	// CanSimulateHubDisconnection Whether it can.
+	CanSimulateHubDisconnection *bool `json:"can_simulate_hub_disconnection,omitempty"`
+
+	// CanSimulatePaidSubscription Whether it can.
+	CanSimulatePaidSubscription *bool `json:"can_simulate_paid_subscription,omitempty"`
 
 	// CanSimulateRemoval Whether it can.
 	CanSimulateRemoval *bool `json:"can_simulate_removal,omitempty"`
@@ -3295,6 +3307,9 @@ type UnmanagedAcsUsersResponse struct {
 
 // UnmanagedDevice A device that the workspace does nothing with.
 type UnmanagedDevice struct {
+	// CanConfigureAutoLock Whether it can.
+	CanConfigureAutoLock *bool `json:"can_configure_auto_lock,omitempty"`
+
 	// CanProgramOfflineAccessCodes Whether it can.
 	CanProgramOfflineAccessCodes *bool `json:"can_program_offline_access_codes,omitempty"`
 
@@ -3312,6 +3327,15 @@ type UnmanagedDevice struct {
 
 	// CanSimulateDisconnection Whether it can.
 	CanSimulateDisconnection *bool `json:"can_simulate_disconnection,omitempty"`
+
+	// CanSimulateHubConnection Whether it can.
+	CanSimulateHubConnection *bool `json:"can_simulate_hub_connection,omitempty"`
+
+	// CanSimulateHubDisconnection Whether it can.
+	CanSimulateHubDisconnection *bool `json:"can_simulate_hub_disconnection,omitempty"`
+
+	// CanSimulatePaidSubscription Whether it can.
+	CanSimulatePaidSubscription *bool `json:"can_simulate_paid_subscription,omitempty"`
 
 	// CanSimulateRemoval Whether it can.
 	CanSimulateRemoval *bool `json:"can_simulate_removal,omitempty"`
