@@ -285,10 +285,13 @@ func (s *Service) wakeDevice(ctx context.Context, tx store.Tx, id uuid.UUID, rea
 	return s.waker.Wake(ctx, tx, DeviceLane, id)
 }
 
-// SimulatedDevice reads a device that is about to be simulated upon.
+// SimulatedDevice reads a device that is about to be simulated upon, whether it is managed or not.
 // It fails with NotFound, and with Invalid when the device is a real one.
 func (s *Service) SimulatedDevice(ctx context.Context, p Principal, id string) (Device, error) {
 	d, err := s.GetDevice(ctx, p, id, "")
+	if e, ok := asError(err); ok && e.Kind == NotFound {
+		d, err = s.GetUnmanagedDevice(ctx, p, id, "")
+	}
 	if err != nil {
 		return d, err
 	}

@@ -36,7 +36,7 @@ func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID
 		return simulation(err)
 	}
 	return r.seen(ctx, d, "", func(ctx context.Context) (bool, error) {
-		now, err := r.access.GetDevice(ctx, p, deviceID, "")
+		now, err := r.access.SimulatedDevice(ctx, p, deviceID)
 		return now.Online == online, err
 	})
 }
@@ -55,7 +55,7 @@ func (r *Reconciler) SetHub(ctx context.Context, p access.Principal, deviceID st
 		return simulation(err)
 	}
 	return r.seen(ctx, d, "", func(ctx context.Context) (bool, error) {
-		now, err := r.access.GetDevice(ctx, p, deviceID, "")
+		now, err := r.access.SimulatedDevice(ctx, p, deviceID)
 		return now.HubDisconnected == !online, err
 	})
 }
@@ -74,7 +74,7 @@ func (r *Reconciler) SetSubscription(ctx context.Context, p access.Principal, de
 		return simulation(err)
 	}
 	return r.seen(ctx, d, "", func(ctx context.Context) (bool, error) {
-		now, err := r.access.GetDevice(ctx, p, deviceID, "")
+		now, err := r.access.SimulatedDevice(ctx, p, deviceID)
 		return now.SubscriptionMissing.IsZero() == !expired, err
 	})
 }
@@ -97,7 +97,7 @@ func (r *Reconciler) RemoveDevice(ctx context.Context, p access.Principal, devic
 		return simulation(err)
 	}
 	return r.seen(ctx, d, d.Ref, func(ctx context.Context) (bool, error) {
-		_, err := r.access.GetDevice(ctx, p, deviceID, "")
+		_, err := r.access.SimulatedDevice(ctx, p, deviceID)
 		if e, ok := errors.AsType[*access.Error](err); ok && e.Kind == access.NotFound {
 			return true, nil
 		}
@@ -142,12 +142,15 @@ func (r *Reconciler) disconnect(ctx context.Context, account uuid.UUID) error {
 }
 
 // AddUnmanagedCode types a code in at the keypad of a simulated device, and returns it once it has been read.
-// It fails like SetOnline, and with Invalid or Conflict when the lock refuses the code.
+// It fails like SetOnline, and with Invalid or Conflict when the device is not managed or the lock refuses the code.
 func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (c access.Code, err error) {
 	if err := r.access.Checkpoint(ctx, access.Attempt{}); err != nil { // what follows is noticed in other transactions
 		return c, err
 	}
 	d, sim, err := r.noticed(ctx, p, deviceID)
+	if err == nil {
+		err = d.CheckManaged()
+	}
 	if err != nil {
 		return c, err
 	}
@@ -186,6 +189,9 @@ func (r *Reconciler) LockByHand(ctx context.Context, p access.Principal, deviceI
 // attempted makes the simulation an action attempt. One that is cut off in the middle is given up in time.
 func (r *Reconciler) attempted(ctx context.Context, p access.Principal, deviceID, action string, do func(context.Context, adapter.Simulator, adapter.DeviceRef) error) (a access.Attempt, err error) {
 	d, err := r.access.SimulatedDevice(ctx, p, deviceID)
+	if err == nil {
+		err = d.CheckManaged()
+	}
 	if err != nil {
 		return a, err
 	}
