@@ -2,11 +2,9 @@ package access
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
@@ -15,28 +13,11 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
-// trips counts what is asked of the database.
-type trips struct{ atomic.Int64 }
-
-func (n *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	n.Add(1)
-	return ctx
-}
-
-func (n *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	n.Add(1)
-	return ctx
-}
-
-func (*trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData)     {}
-func (*trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-func (*trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
-
 // While an account is looked at anew or ends, all its devices are locked: that takes no round trip for each of them.
 func TestManyDevicesOfAnAccountTakeFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	const devices, removed = 500, 20
-	asked := &trips{}
+	asked := &storetest.Trips{}
 	db, err := store.Open(t.Context(), storetest.New(t), 4, func(c *pgxpool.Config) { c.ConnConfig.Tracer = asked })
 	if err != nil {
 		t.Fatal(err)
