@@ -2287,7 +2287,7 @@ type ListClientSessionsRequest struct {
 
 // ListConnectWebviewsRequest Which pages to list. All conditions must hold.
 type ListConnectWebviewsRequest struct {
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2308,7 +2308,7 @@ type ListConnectWebviewsRequest struct {
 
 // ListConnectedAccountsRequest Which accounts to list. All conditions must hold.
 type ListConnectedAccountsRequest struct {
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2353,7 +2353,7 @@ type ListDevicesRequest struct {
 	// CreatedBefore First seen before.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2497,7 +2497,7 @@ type ListLocksRequest struct {
 	// CreatedBefore First seen before.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2551,7 +2551,7 @@ type ListNoiseSensorsRequest struct {
 	// CreatedBefore First seen before.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2614,7 +2614,7 @@ type ListThermostatsRequest struct {
 	// CreatedBefore First seen before.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2710,7 +2710,7 @@ type ListUnmanagedDevicesRequest struct {
 	// CreatedBefore First seen before.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2807,7 +2807,7 @@ type MetadataChange = map[string]any
 // MetadataChangeValue A new value of custom metadata.
 type MetadataChangeValue = any
 
-// MetadataFilter What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+// MetadataFilter What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 type MetadataFilter = map[string]any
 
 // MetadataFilterValue A value that custom metadata has to have; null for none.

@@ -261,7 +261,10 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 		DeviceIds: parseIDs(f.IDs), AccountIds: parseIDs(f.AccountIDs), CreatedBefore: f.CreatedBefore, DeviceTypes: f.Types,
 		Manufacturer: nonEmpty(f.Manufacturer), IncludeIf: list(f.IncludeIf), ExcludeIf: list(f.ExcludeIf), Search: nonEmpty(f.Search),
 		CustomerKey: nonEmpty(f.CustomerKey), IsManaged: !f.Unmanaged, Reach: p.Reach}
-	arg.Metadata, arg.WithoutMetadata = metadataConditions(f.Metadata)
+	var err error
+	if arg.Metadata, arg.WithoutMetadata, err = metadataConditions(f.Metadata); err != nil {
+		return nil, err
+	}
 	if f.WebviewID != "" {
 		ids := parseIDs(&[]string{f.WebviewID})
 		if len(ids) == 0 {
