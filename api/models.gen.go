@@ -1322,7 +1322,7 @@ type CreateAccessCodeRequest struct {
 	// Code The digits to type in. A device narrows their number and choice: `properties.supported_code_lengths`, `properties.code_constraints`.
 	Code PIN `json:"code,omitempty,omitzero"`
 
-	// CommonCodeKey Codes with the same key have the same PIN: that of those there are, if `code` is left out.
+	// CommonCodeKey Codes with the same key have the same PIN: that of those there are, if `code` is left out. At most 500 have one.
 	CommonCodeKey string `json:"common_code_key,omitempty,omitzero"`
 
 	// DeviceID An identifier. Opaque to clients.
@@ -3061,8 +3061,8 @@ type ServiceHealthStatus string
 
 // SimulateKeypadCodeEntryRequest What is typed in where.
 type SimulateKeypadCodeEntryRequest struct {
-	// Code The digits to type in. A device narrows their number and choice: `properties.supported_code_lengths`, `properties.code_constraints`.
-	Code PIN `json:"code"`
+	// Code What is typed in, such as the digits of a code. What is none opens nothing.
+	Code string `json:"code"`
 
 	// DeviceID An identifier. Opaque to clients.
 	DeviceID ID `json:"device_id"`
