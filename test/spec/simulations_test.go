@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -116,4 +117,22 @@ func TestUnmanagedDevicesCanBeSimulatedUpon(t *testing.T) {
 	}
 	post(http.StatusOK, "/devices/simulate/remove", august, nil)
 	post(http.StatusNotFound, "/devices/unmanaged/get", august, nil)
+}
+
+// At a keypad anything can be typed in; what is no code is denied.
+func TestAnythingCanBeTypedInAtAKeypad(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	device := s.Device(t, "august")
+	typed := []string{"", "1", "12a4", "*#", strings.Repeat("7", 300)}
+	for _, code := range typed {
+		var out api.ActionAttemptResponse
+		if status := s.Post(t, "/locks/simulate/keypad_code_entry", map[string]any{"device_id": device, "code": code}, &out); status != http.StatusOK || out.ActionAttempt.Status != "success" {
+			t.Errorf("%.10q: %d %+v", code, status, out.ActionAttempt)
+		}
+	}
+	apptest.Until(t, "they are denied", func() bool { return told(t, s, device, "lock.access_denied") > 0 })
+	if n := told(t, s, device, "lock.unlocked"); n > 0 {
+		t.Errorf("the door was opened %d times", n)
+	}
 }
