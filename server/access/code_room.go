@@ -26,7 +26,8 @@ func stayOf(c store.AccessCode, caps Capabilities) stay {
 		return stay{}
 	}
 	s := stay{until: c.EndsAt}
-	if when := programAt(c, caps); when != nil && !(mayBeThere(c) && nativeSchedule(c, caps)) { // which stays, wherever its time frame is moved to
+	stays := mayBeThere(c) && nativeSchedule(c, caps) // wherever its time frame is moved to
+	if when := programAt(c, caps); when != nil && !stays {
 		s.from = *when
 	}
 	return s
