@@ -1322,7 +1322,7 @@ type CreateAccessCodeRequest struct {
 	// Code The digits to type in. A device narrows their number and choice: `properties.supported_code_lengths`, `properties.code_constraints`.
 	Code PIN `json:"code,omitempty,omitzero"`
 
-	// CommonCodeKey Codes with the same key have the same PIN: that of those there are, if `code` is left out.
+	// CommonCodeKey Codes with the same key have the same PIN: that of those there are, if `code` is left out. At most 500 have one.
 	CommonCodeKey string `json:"common_code_key,omitempty,omitzero"`
 
 	// DeviceID An identifier. Opaque to clients.
@@ -1767,7 +1767,7 @@ type DeviceProperties struct {
 	// Manufacturer Who made it.
 	Manufacturer string `json:"manufacturer,omitempty,omitzero"`
 
-	// MaxActiveCodesSupported How many codes it holds.
+	// MaxActiveCodesSupported How many codes it holds at once. One that is to open later takes its place when it is put there.
 	MaxActiveCodesSupported int `json:"max_active_codes_supported,omitempty,omitzero"`
 
 	// Model Its model.
@@ -1806,6 +1806,9 @@ type DevicePropertiesChange struct {
 
 // DeviceProvider A vendor whose devices can be connected.
 type DeviceProvider struct {
+	// CanConfigureAutoLock Whether it can.
+	CanConfigureAutoLock *bool `json:"can_configure_auto_lock,omitempty"`
+
 	// CanProgramOfflineAccessCodes Whether it can.
 	CanProgramOfflineAccessCodes *bool `json:"can_program_offline_access_codes,omitempty"`
 
@@ -1823,6 +1826,15 @@ type DeviceProvider struct {
 
 	// CanSimulateDisconnection Whether it can.
 	CanSimulateDisconnection *bool `json:"can_simulate_disconnection,omitempty"`
+
+	// CanSimulateHubConnection Whether it can.
+	CanSimulateHubConnection *bool `json:"can_simulate_hub_connection,omitempty"`
+
+	// CanSimulateHubDisconnection Whether it can.
+	CanSimulateHubDisconnection *bool `json:"can_simulate_hub_disconnection,omitempty"`
+
+	// CanSimulatePaidSubscription Whether it can.
+	CanSimulatePaidSubscription *bool `json:"can_simulate_paid_subscription,omitempty"`
 
 	// CanSimulateRemoval Whether it can.
 	CanSimulateRemoval *bool `json:"can_simulate_removal,omitempty"`
@@ -2275,7 +2287,7 @@ type ListClientSessionsRequest struct {
 
 // ListConnectWebviewsRequest Which pages to list. All conditions must hold.
 type ListConnectWebviewsRequest struct {
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2296,7 +2308,7 @@ type ListConnectWebviewsRequest struct {
 
 // ListConnectedAccountsRequest Which accounts to list. All conditions must hold.
 type ListConnectedAccountsRequest struct {
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2341,7 +2353,7 @@ type ListDevicesRequest struct {
 	// CreatedBefore First seen before.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2485,7 +2497,7 @@ type ListLocksRequest struct {
 	// CreatedBefore First seen before.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2539,7 +2551,7 @@ type ListNoiseSensorsRequest struct {
 	// CreatedBefore First seen before.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2602,7 +2614,7 @@ type ListThermostatsRequest struct {
 	// CreatedBefore First seen before.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2698,7 +2710,7 @@ type ListUnmanagedDevicesRequest struct {
 	// CreatedBefore First seen before.
 	CreatedBefore *time.Time `json:"created_before,omitempty"`
 
-	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+	// CustomMetadataHas What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 	CustomMetadataHas MetadataFilter `json:"custom_metadata_has,omitempty,omitzero"`
 
 	// CustomerKey Of this customer.
@@ -2795,7 +2807,7 @@ type MetadataChange = map[string]any
 // MetadataChangeValue A new value of custom metadata.
 type MetadataChangeValue = any
 
-// MetadataFilter What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key.
+// MetadataFilter What custom metadata has to be, by key. Null or an empty text, which take a key away where data is changed, are met by what does not have the key. At most 50 keys.
 type MetadataFilter = map[string]any
 
 // MetadataFilterValue A value that custom metadata has to have; null for none.
@@ -3049,8 +3061,8 @@ type ServiceHealthStatus string
 
 // SimulateKeypadCodeEntryRequest What is typed in where.
 type SimulateKeypadCodeEntryRequest struct {
-	// Code The digits to type in. A device narrows their number and choice: `properties.supported_code_lengths`, `properties.code_constraints`.
-	Code PIN `json:"code"`
+	// Code What is typed in, such as the digits of a code. What is none opens nothing.
+	Code string `json:"code"`
 
 	// DeviceID An identifier. Opaque to clients.
 	DeviceID ID `json:"device_id"`
@@ -3295,6 +3307,9 @@ type UnmanagedAcsUsersResponse struct {
 
 // UnmanagedDevice A device that the workspace does nothing with.
 type UnmanagedDevice struct {
+	// CanConfigureAutoLock Whether it can.
+	CanConfigureAutoLock *bool `json:"can_configure_auto_lock,omitempty"`
+
 	// CanProgramOfflineAccessCodes Whether it can.
 	CanProgramOfflineAccessCodes *bool `json:"can_program_offline_access_codes,omitempty"`
 
@@ -3312,6 +3327,15 @@ type UnmanagedDevice struct {
 
 	// CanSimulateDisconnection Whether it can.
 	CanSimulateDisconnection *bool `json:"can_simulate_disconnection,omitempty"`
+
+	// CanSimulateHubConnection Whether it can.
+	CanSimulateHubConnection *bool `json:"can_simulate_hub_connection,omitempty"`
+
+	// CanSimulateHubDisconnection Whether it can.
+	CanSimulateHubDisconnection *bool `json:"can_simulate_hub_disconnection,omitempty"`
+
+	// CanSimulatePaidSubscription Whether it can.
+	CanSimulatePaidSubscription *bool `json:"can_simulate_paid_subscription,omitempty"`
 
 	// CanSimulateRemoval Whether it can.
 	CanSimulateRemoval *bool `json:"can_simulate_removal,omitempty"`

@@ -71,7 +71,7 @@ func deviceAttributes() map[string]schema.Attribute {
 			}},
 		},
 		"max_active_codes_supported": schema.Int64Attribute{
-			Computed: true, MarkdownDescription: "How many access codes it holds. Null where the server does not say.",
+			Computed: true, MarkdownDescription: "How many access codes it holds at once. One that is to open later takes its place when it is put there, an hour before it opens, or three days where the lock keeps its time frame. Null where the server does not say.",
 		},
 	}
 }

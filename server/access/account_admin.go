@@ -107,24 +107,8 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		devices, err := tx.ListDevicesOfAccount(ctx, id)
-		if err != nil {
+		if err := s.removeAll(ctx, tx, a); err != nil {
 			return err
-		}
-		for _, d := range devices {
-			if _, err := tx.LockDevice(ctx, d.DeviceID); err != nil {
-				return err
-			}
-			if d.RemovedAt == nil {
-				if err := s.removeDevice(ctx, tx, d); err != nil {
-					return err
-				}
-			} else if err := s.waker.Wake(ctx, tx, DeviceLane, d.DeviceID); err != nil {
-				return err
-			}
-			if err := tx.GiveUpDeviceRef(ctx, d.DeviceID); err != nil { // connected again, it is another account's
-				return err
-			}
 		}
 		for _, end := range s.endOfAccount {
 			if err := end(ctx, tx, a.WorkspaceID, id); err != nil {

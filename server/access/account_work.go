@@ -31,17 +31,21 @@ func (s *Service) Resync(ctx context.Context, account uuid.UUID) error {
 
 // wakeWhole has an account and all its devices looked at. It is for those who hold the account's lock.
 func (s *Service) wakeWhole(ctx context.Context, tx store.Tx, account uuid.UUID) error {
-	devices, err := tx.ListDevicesOfAccount(ctx, account)
+	devices, err := tx.LockDevicesOfAccount(ctx, account)
 	if err != nil {
 		return err
 	}
+	var there []uuid.UUID
 	for _, d := range devices {
-		if d.RemovedAt != nil {
-			continue
+		if !d.Gone {
+			there = append(there, d.DeviceID)
 		}
-		if err := s.wakeDevice(ctx, tx, d.DeviceID, true); err != nil {
-			return err
-		}
+	}
+	if err := tx.WakeToRead(ctx, there); err != nil {
+		return err
+	}
+	if err := s.waker.WakeEach(ctx, tx, DeviceLane, there); err != nil {
+		return err
 	}
 	if err := tx.WakeAccount(ctx, account); err != nil {
 		return err

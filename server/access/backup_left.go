@@ -56,19 +56,22 @@ func (t *deviceTx) lookForPool(ctx context.Context) (w DeviceWork, err error) {
 			w.Codes = append(w.Codes, one)
 		}
 	}
-	w.ThereOnly = len(t.inPool()) == 0
-	w.ReadNeeded = t.d.ReadNeeded && (w.ThereOnly || len(w.Codes) > 0)
+	w.ReadNeeded = t.d.ReadNeeded && (len(w.Codes) > 0 || len(t.inPool()) == 0) // without a pool it is only asked whether it is there still
 	return w, nil
 }
 
-// RecordThere notes that the account has a device of which nothing else was asked; seq is that of the work it was asked for.
+// RecordThere notes that a device that is not managed is still in its account; seq is that of the work it was asked for.
 func (s *Service) RecordThere(ctx context.Context, h Holder, device uuid.UUID, seq int64) error {
-	return s.onDevice(ctx, h, device, "record that it is there", func(t *deviceTx) error {
-		if t.d.IsManaged {
+	err := s.onDevice(ctx, h, device, "record that it is there", func(t *deviceTx) error {
+		if t.d.IsManaged || t.d.RemovedAt != nil { // meanwhile
 			return nil
 		}
 		return t.tx.SetDeviceRead(ctx, store.SetDeviceReadParams{DeviceID: device, WakeSeq: seq, RereadAt: t.d.RereadAt, EmptiedAt: t.d.EmptiedAt})
 	})
+	if store.IsNoRows(err) { // erased with its workspace
+		return nil
+	}
+	return err
 }
 
 // poolOnly is RecordRead for a device that is not managed: it finds out which codes of its pool have left it.

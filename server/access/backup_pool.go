@@ -181,7 +181,7 @@ func (t *deviceTx) keepPool(ctx context.Context) error {
 }
 
 // poolWanted is how many codes the pool should hold: none where no code asks for it, and never the last place of the
-// device.
+// device. Those that are put there later have its places then.
 func (t *deviceTx) poolWanted(p BackupPool) int {
 	asked := slices.ContainsFunc(t.codes, func(c *store.AccessCode) bool { return asksForPool(*c) })
 	if !asked || !p.Enabled || !t.caps.HasBackupPool() {
@@ -192,7 +192,8 @@ func (t *deviceTx) poolWanted(p BackupPool) int {
 	}
 	others := 0
 	for _, c := range t.codes {
-		if !c.InPool && c.RemovingSince == nil {
+		when := programAt(*c, t.caps)
+		if !c.InPool && c.RemovingSince == nil && (mayBeThere(*c) || when == nil || !when.After(t.now)) {
 			others++
 		}
 	}

@@ -49,7 +49,9 @@ func (s *Service) RecordOperation(ctx context.Context, account uuid.UUID, ref st
 	if err != nil {
 		return false, fmt.Errorf("read the device of an operation: %w", err)
 	}
-	return true, s.onDevice(ctx, anybody{}, d.DeviceID, "record an operation", func(t *deviceTx) error {
+	jammed := false
+	err = s.onDevice(ctx, anybody{}, d.DeviceID, "record an operation", func(t *deviceTx) error {
+		jammed = false // what one try finds out is nothing to the next one
 		if t.d.RemovedAt != nil || !t.d.IsManaged {
 			return nil
 		}
@@ -57,8 +59,13 @@ func (s *Service) RecordOperation(ctx context.Context, account uuid.UUID, ref st
 		if err != nil || known {
 			return err
 		}
+		jammed = o.Kind == BoltJammed
 		return t.operated(ctx, o)
 	})
+	if err != nil || !jammed {
+		return true, err
+	}
+	return true, s.Hint(ctx, account, "") // whose list shows the bolt: in a transaction of its own, as accounts are locked before their devices
 }
 
 // knows says whether the operation has been told before, and notes it.
@@ -140,18 +147,11 @@ func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 	return true, t.tx.TellActionAttempt(ctx, a.ActionAttemptID)
 }
 
-// jammed ends the attempt that has met with a jam, and has the bolt looked at.
+// jammed ends the attempt that has met with a jam.
 func (t *deviceTx) jammed(ctx context.Context, o Operation) error {
-	err := t.end(ctx, func(a store.ActionAttempt) bool {
+	return t.end(ctx, func(a store.ActionAttempt) bool {
 		return movesBolt(a) && a.StartedAt != nil && (a.ActionType == LockDoor) == o.Locked
 	}, Failed, "lock_jammed", "The bolt is jammed. Look at the door: something may be in its way.")
-	if err != nil {
-		return err
-	}
-	if err := t.tx.WakeAccount(ctx, t.d.ConnectedAccountID); err != nil { // whose list shows the bolt
-		return err
-	}
-	return t.s.waker.Wake(ctx, t.tx, AccountLane, t.d.ConnectedAccountID)
 }
 
 // codeUsed is the code of that reference; nil where it is not known, or to nobody.

@@ -48,8 +48,8 @@ type Code struct {
 	CreatedAt                   time.Time
 }
 
-// TimeBound says whether the code has a time frame.
-func (c Code) TimeBound() bool { return c.StartsAt != nil }
+// TimeBound says whether the code has a time frame, or half of one, as some vendors list codes.
+func (c Code) TimeBound() bool { return c.StartsAt != nil || c.EndsAt != nil }
 
 // Mutation is a change on its way to the device; a mutation_code of the API.
 type Mutation struct {

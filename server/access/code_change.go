@@ -167,17 +167,26 @@ func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *st
 	if named {
 		c.Name = ch.Name
 	}
-	if coded {
-		taken, err := tx.TakenOnDevice(ctx, d.DeviceID)
-		if err != nil {
+	moved := !sameTime(starts, c.StartsAt) || !sameTime(ends, c.EndsAt)
+	var taken []store.TakenOnDeviceRow
+	if coded || moved && caps.MaxCodes > 0 {
+		if taken, err = tx.TakenOnDevice(ctx, d.DeviceID); err != nil {
 			return nil, err
 		}
+	}
+	if coded {
 		if err := s.checkFree(d.DeviceID, taken, c.AccessCodeID, ch.PIN); err != nil {
 			return nil, err
 		}
 		s.setPIN(c, ch.PIN)
 	}
+	before := *c
 	c.StartsAt, c.EndsAt = starts, ends
+	if moved {
+		if err := checkMoreRoom(caps, taken, before, *c, s.opt.Now()); err != nil {
+			return nil, err
+		}
+	}
 	now, err := s.stateOf(*c)
 	return was.changes(now), err
 }

@@ -28,8 +28,8 @@ type place struct {
 	unread bool // what is on it was not read
 }
 
-// mostTaken is how many codes that are on devices are kept for one request, some 2 MB. Of further devices they are read
-// when they are needed: five hundred of five thousand codes each are 250 MB.
+// mostTaken is how many codes that are on devices are kept for one request, some 4 MB. Of further devices they are read
+// when they are needed: five hundred of five thousand codes each are 500 MB.
 const mostTaken = 20_000
 
 // CreateCodes writes down a code for each of the devices, or for none. A PIN that is chosen here is one that all
@@ -257,6 +257,9 @@ func (s *Service) freeOnAll(ctx context.Context, tx store.Tx, ids []uuid.UUID, p
 	return pins, nil
 }
 
+// mostSharing is how many codes may have one key: as many as can be created together.
+const mostSharing = 500
+
 // joinKey gives a new code the PIN of those that have its key already. It fails with Invalid where another was asked
 // for. Until the end of tx nobody else joins.
 func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewCode) error {
@@ -274,6 +277,9 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 		return err
 	} else if !all { // their code is nobody's business
 		return invalid("common_code_key", "This key is taken by codes on devices that this client session does not reach. Choose another key")
+	}
+	if len(others) >= mostSharing {
+		return invalid("common_code_key", "%d codes have this key, and no more can: they are changed together. Choose another key", len(others))
 	}
 	pin, err := s.pinOf(others[0])
 	if err != nil {
@@ -294,13 +300,16 @@ func reachesAll(ctx context.Context, tx store.Tx, p Principal, codes []store.Acc
 	if p.Reach == nil {
 		return true, nil
 	}
-	for _, c := range codes {
-		d, err := tx.GetDeviceByID(ctx, c.DeviceID)
-		if err != nil || !p.reaches(d.ConnectedAccountID) {
-			return false, err
-		}
+	ids := make([]uuid.UUID, len(codes))
+	for i, c := range codes {
+		ids[i] = c.DeviceID
 	}
-	return true, nil
+	devices, err := tx.DeviceOwners(ctx, ids)
+	there := map[uuid.UUID]bool{}
+	for _, d := range devices {
+		there[d.DeviceID] = p.reaches(d.ConnectedAccountID)
+	}
+	return !slices.ContainsFunc(ids, func(id uuid.UUID) bool { return !there[id] }), err
 }
 
 // UpdateCodes changes all codes of a key, or none. It fails with NotFound, and like UpdateCode; errors name the device.

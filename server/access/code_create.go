@@ -153,8 +153,9 @@ func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewC
 	if err := all(checkName(name, caps), checkNewPIN(n.PIN, caps), err, checkPool(n.BackupPool, starts != nil || err != nil)); err != nil {
 		return r, err
 	}
-	if full(caps, taken) {
-		return r, noRoom(caps)
+	row := store.AccessCode{AccessCodeID: newID(), DeviceID: d.DeviceID, IsManaged: true, StartsAt: starts, EndsAt: ends, PreferNativeScheduling: n.NativeScheduling}
+	if err := checkRoom(caps, taken, row, s.opt.Now()); err != nil {
+		return r, err
 	}
 	switch {
 	case caps.ProviderPIN:
@@ -167,10 +168,9 @@ func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewC
 			return r, err
 		}
 	}
-	row := store.AccessCode{AccessCodeID: newID(), DeviceID: d.DeviceID, StartsAt: starts}
 	s.setPIN(&row, n.PIN)
 	status := StatusSetting
-	if when := programAt(store.AccessCode{StartsAt: starts, PreferNativeScheduling: n.NativeScheduling}, caps); when != nil && when.After(s.opt.Now()) {
+	if when := programAt(row, caps); when != nil && when.After(s.opt.Now()) {
 		status = StatusUnset
 	}
 	return store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
@@ -200,22 +200,6 @@ func defaultNameFor(caps Capabilities) string {
 		}
 	}
 	return defaultName
-}
-
-func noRoom(caps Capabilities) *Error {
-	return &Error{Kind: Invalid, Type: errNoSpace, Field: "device_id", Message: fmt.Sprintf("The device holds %d codes and no more. Delete one first.", caps.MaxCodes)}
-}
-
-// full says whether the device has no room for one more code; those on their way off make room, and those of the
-// backup pool give way.
-func full(caps Capabilities, taken []store.TakenOnDeviceRow) bool {
-	n := 0
-	for _, c := range taken {
-		if !c.Leaving && !c.InPool {
-			n++
-		}
-	}
-	return caps.MaxCodes > 0 && n >= caps.MaxCodes
 }
 
 // checkFree says whether another code than self has the PIN already. Those on their way off do not count, nor those of

@@ -265,7 +265,9 @@ func (s *Service) ListWebviews(ctx context.Context, p Principal, f WebviewFilter
 	}
 	arg := store.FindConnectWebviewsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
 		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Session: session}
-	arg.Metadata, arg.WithoutMetadata = metadataConditions(f.Metadata)
+	if arg.Metadata, arg.WithoutMetadata, err = metadataConditions(f.Metadata); err != nil {
+		return nil, false, err
+	}
 	rows, err := s.db.PlannedAnew.FindConnectWebviews(ctx, arg)
 	if err != nil {
 		return nil, false, fmt.Errorf("list the webviews: %w", err)

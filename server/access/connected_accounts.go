@@ -123,7 +123,10 @@ func (s *Service) ListConnectedAccounts(ctx context.Context, p Principal, f Acco
 	}
 	arg := store.FindAccountsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
 		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Reach: p.Reach}
-	arg.Metadata, arg.WithoutMetadata = metadataConditions(f.Metadata)
+	var err error
+	if arg.Metadata, arg.WithoutMetadata, err = metadataConditions(f.Metadata); err != nil {
+		return nil, false, err
+	}
 	rows, err := s.db.PlannedAnew.FindAccounts(ctx, arg)
 	if err != nil {
 		return nil, false, fmt.Errorf("list the accounts: %w", err)

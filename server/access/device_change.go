@@ -89,6 +89,14 @@ func (t *deviceTx) manage(ctx context.Context, managed bool) error {
 	return t.s.waker.Wake(ctx, t.tx, DeviceLane, t.d.DeviceID)
 }
 
+// CheckManaged fails with Invalid for a device that nothing is done on.
+func (d Device) CheckManaged() error {
+	if d.Managed {
+		return nil
+	}
+	return deviceUnmanaged()
+}
+
 // deviceUnmanaged refuses what would be done on a device that nothing is done on.
 func deviceUnmanaged() *Error {
 	return &Error{Kind: Invalid, Type: "device_unmanaged", Field: "device_id",

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -68,6 +69,39 @@ func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d store.Device)
 		return err
 	}
 	return s.waker.Wake(ctx, tx, DeviceLane, d.DeviceID)
+}
+
+// removeAll is removeDevice for all devices of an account that ends: connected again, they are another account's. It is for
+// those who hold the account's lock.
+func (s *Service) removeAll(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
+	devices, err := tx.LockDevicesOfAccount(ctx, a.ConnectedAccountID)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(devices, 1000) { // each of which may have much metadata
+		ids, gone := make([]uuid.UUID, len(some)), map[uuid.UUID]bool{}
+		for i, d := range some {
+			ids[i], gone[d.DeviceID] = d.DeviceID, d.Gone
+		}
+		removed, err := tx.RemoveForGood(ctx, ids)
+		if err != nil {
+			return err
+		}
+		var told []happening
+		for _, d := range removed {
+			if !gone[d.DeviceID] {
+				told = append(told, happening{"device.removed", aboutDevice(store.Device{WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID,
+					DeviceID: d.DeviceID, CustomMetadata: d.CustomMetadata})})
+			}
+		}
+		if err := s.emitAll(ctx, tx, told); err != nil {
+			return err
+		}
+		if err := s.waker.WakeEach(ctx, tx, DeviceLane, ids); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replaced says whether what a vendor lists under the reference of a device is another one. What has not told its

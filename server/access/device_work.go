@@ -25,7 +25,6 @@ type DeviceWork struct {
 	Device     Device
 	Seq        int64 // of the wake-ups it covers
 	ReadNeeded bool  // what is on it may have changed since it was last read
-	ThereOnly  bool  // it is not managed and has no code of ours: all that is to be found out is whether its account has it
 	Failures   int   // reads in a row that failed
 	Codes      []CodeWork
 	Due        *time.Time // when something becomes due without anything else happening

@@ -261,7 +261,10 @@ func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, 
 		DeviceIds: parseIDs(f.IDs), AccountIds: parseIDs(f.AccountIDs), CreatedBefore: f.CreatedBefore, DeviceTypes: f.Types,
 		Manufacturer: nonEmpty(f.Manufacturer), IncludeIf: list(f.IncludeIf), ExcludeIf: list(f.ExcludeIf), Search: nonEmpty(f.Search),
 		CustomerKey: nonEmpty(f.CustomerKey), IsManaged: !f.Unmanaged, Reach: p.Reach}
-	arg.Metadata, arg.WithoutMetadata = metadataConditions(f.Metadata)
+	var err error
+	if arg.Metadata, arg.WithoutMetadata, err = metadataConditions(f.Metadata); err != nil {
+		return nil, err
+	}
 	if f.WebviewID != "" {
 		ids := parseIDs(&[]string{f.WebviewID})
 		if len(ids) == 0 {
@@ -285,10 +288,13 @@ func (s *Service) wakeDevice(ctx context.Context, tx store.Tx, id uuid.UUID, rea
 	return s.waker.Wake(ctx, tx, DeviceLane, id)
 }
 
-// SimulatedDevice reads a device that is about to be simulated upon.
+// SimulatedDevice reads a device that is about to be simulated upon, whether it is managed or not.
 // It fails with NotFound, and with Invalid when the device is a real one.
 func (s *Service) SimulatedDevice(ctx context.Context, p Principal, id string) (Device, error) {
 	d, err := s.GetDevice(ctx, p, id, "")
+	if e, ok := asError(err); ok && e.Kind == NotFound {
+		d, err = s.GetUnmanagedDevice(ctx, p, id, "")
+	}
 	if err != nil {
 		return d, err
 	}

@@ -106,7 +106,7 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 		if err := tx.WakeToRead(ctx, unread); err != nil {
 			return err
 		}
-		if err := s.wakeAll(ctx, tx, unread); err != nil {
+		if err := s.waker.WakeEach(ctx, tx, DeviceLane, unread); err != nil {
 			return err
 		}
 		return s.accountSynced(ctx, tx, a)
@@ -162,16 +162,7 @@ func (s *Service) addDevices(ctx context.Context, tx store.Tx, a store.Connected
 			return err
 		}
 	}
-	return s.wakeAll(ctx, tx, ids)
-}
-
-func (s *Service) wakeAll(ctx context.Context, tx store.Tx, devices []uuid.UUID) error {
-	for _, id := range devices {
-		if err := s.waker.Wake(ctx, tx, DeviceLane, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.waker.WakeEach(ctx, tx, DeviceLane, ids)
 }
 
 func (s *Service) deviceRow(a store.ConnectedAccount, f FoundDevice) store.InsertDeviceParams {

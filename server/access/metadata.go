@@ -44,8 +44,11 @@ func changeMetadata(old []byte, change map[string]any) ([]byte, error) {
 }
 
 // metadataConditions are what data has to contain, and the keys that it must not have: those of null and of an empty text, as these
-// take a key away. nil is no condition.
-func metadataConditions(filter map[string]any) (has []byte, without []string) {
+// take a key away. nil is no condition. It fails with Invalid for more keys than there can be.
+func metadataConditions(filter map[string]any) (has []byte, without []string, err error) {
+	if len(filter) > maxMetadataKeys {
+		return nil, nil, invalid("custom_metadata_has", "It has %d keys, and at most %d are kept of anything. Give fewer", len(filter), maxMetadataKeys)
+	}
 	with := map[string]any{}
 	for key, value := range filter {
 		if value == nil || value == "" {
@@ -57,7 +60,7 @@ func metadataConditions(filter map[string]any) (has []byte, without []string) {
 	if len(with) > 0 {
 		has = mustJSON(with)
 	}
-	return has, without
+	return has, without, nil
 }
 
 func metadata(stored []byte) map[string]any {

@@ -56,8 +56,9 @@ func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow,
 	if err != nil {
 		return r, err
 	}
-	if full(caps, taken) {
-		return r, noRoom(caps)
+	code := store.AccessCode{IsManaged: true, StartsAt: &starts, EndsAt: &ends, OfflineKind: new(string(kind))}
+	if err := checkRoom(caps, taken, code, s.opt.Now()); err != nil {
+		return r, err
 	}
 	name := defaultName
 	if n.Name != nil {
@@ -65,7 +66,7 @@ func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow,
 	}
 	return store.InsertAccessCodeParams{AccessCodeID: newID(), WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
 		StartsAt: &starts, EndsAt: &ends, Status: string(StatusSetting), PreferNativeScheduling: true, WantedAt: s.opt.Now().UTC(),
-		OfflineKind: new(string(kind))}, nil
+		OfflineKind: code.OfflineKind}, nil
 }
 
 // offlineTimeFrame is the time frame that an offline code gets: that which was asked for, widened to whole hours or
@@ -85,6 +86,9 @@ func offlineTimeFrame(n NewCode, now time.Time) (kind OfflineKind, starts, ends 
 		return kind, starts, ends, err
 	}
 	starts, ends = s.Truncate(time.Hour), upTo(*e, time.Time{}, time.Hour)
+	if !starts.Add(activation).After(now) {
+		return kind, starts, ends, invalid("starts_at", "An offline access code has to be used first within 24 hours of starts_at, which are over: it would never open")
+	}
 	if n.Rounding == "1d" || n.Rounding == "1day" {
 		ends = upTo(*e, starts, day)
 		if lasts := ends.Sub(starts); lasts < offlineDaysFrom || lasts > offlineDaysTo {

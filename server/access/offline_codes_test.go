@@ -6,6 +6,31 @@ import (
 	"time"
 )
 
+// A lock takes the first use of a code within a day of its start, and never afterwards: one whose day is over opens nothing.
+func TestOfflineCodesCanStillOpen(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2027, 6, 10, 12, 30, 0, 0, time.UTC)
+	at := func(d time.Duration) string { return now.Add(d).Format(time.RFC3339) }
+	for _, c := range []struct {
+		name  string
+		code  NewCode
+		field string // of the error; empty: none
+	}{
+		{"hourly, a day ago", NewCode{StartsAt: at(-day), EndsAt: at(48 * time.Hour)}, "starts_at"},
+		{"hourly, three days ago", NewCode{StartsAt: at(-3 * day), EndsAt: at(48 * time.Hour)}, "starts_at"},
+		{"hourly, and the day is over when the hour begins that it is widened to", NewCode{StartsAt: at(-day + 10*time.Minute), EndsAt: at(48 * time.Hour)}, "starts_at"},
+		{"hourly, today", NewCode{StartsAt: at(-day + time.Hour), EndsAt: at(48 * time.Hour)}, ""},
+		{"hourly, and over within the day", NewCode{StartsAt: at(-2 * time.Hour), EndsAt: at(time.Hour)}, ""},
+		{"daily, three days ago", NewCode{StartsAt: at(-3 * day), EndsAt: at(40 * day), Rounding: "1d"}, "starts_at"},
+		{"daily, today", NewCode{StartsAt: at(-time.Hour), EndsAt: at(40 * day), Rounding: "1d"}, ""},
+	} {
+		_, _, _, err := offlineTimeFrame(c.code, now)
+		if e, _ := errors.AsType[*Error](err); (err != nil) != (c.field != "") || e != nil && (e.Kind != Invalid || e.Field != c.field) {
+			t.Errorf("%s: %v, expected an error on %q", c.name, err, c.field)
+		}
+	}
+}
+
 // What an offline code is widened to has to be a time that can be told, too.
 func TestOfflineCodesEndWithinTheYear9999(t *testing.T) {
 	t.Parallel()

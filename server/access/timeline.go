@@ -99,7 +99,7 @@ func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilte
 			types = append(types, one)
 		}
 	}
-	after, before := time.Time{}, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	after, before := time.Time{}, never
 	if f.After != nil {
 		after = *f.After
 	}
@@ -133,13 +133,32 @@ func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilte
 		return t, nil
 	}
 	first, last := rows[0].CreatedAt.UTC(), rows[len(rows)-1].CreatedAt.UTC()
-	if more && !backwards || backwards {
+	// What is beyond the end that it was asked for from, the part does not show.
+	earlier, later := more, more
+	switch {
+	case backwards:
+		later, err = s.hasTimeline(ctx, p, id, types, last, never, false)
+	case f.After != nil:
+		earlier, err = s.hasTimeline(ctx, p, id, types, time.Time{}, first, true)
+	default:
+		earlier = false
+	}
+	if err != nil {
+		return t, err
+	}
+	if later {
 		t.Next = &last
 	}
-	if f.After != nil || more && backwards {
+	if earlier {
 		t.Previous = &first
 	}
 	return t, nil
+}
+
+// hasTimeline says whether there is anything between two times, which do not count.
+func (s *Service) hasTimeline(ctx context.Context, p Principal, id uuid.UUID, types []string, after, before time.Time, backwards bool) (bool, error) {
+	rows, err := s.timelineRows(ctx, p, id, types, after, before, Page{Limit: 1}, backwards)
+	return len(rows) > 0, err
 }
 
 func (s *Service) timelineRows(ctx context.Context, p Principal, id uuid.UUID, types []string, after, before time.Time, page Page, backwards bool) (rows []store.Event, err error) {

@@ -3,9 +3,10 @@ package acs
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -79,14 +80,8 @@ func (s *Service) CreateUser(ctx context.Context, p access.Principal, n NewUser)
 				return err
 			}
 		}
-		for i, id := range n.GroupIDs {
-			g, err := groupOn(ctx, tx, system, id, "acs_access_group_ids."+strconv.Itoa(i))
-			if err != nil {
-				return err
-			}
-			if !slices.Contains(arg.GroupRefs, g.VendorRef) {
-				arg.GroupRefs = append(arg.GroupRefs, g.VendorRef)
-			}
+		if arg.GroupRefs, err = groupsOn(ctx, tx, system, n.GroupIDs); err != nil {
+			return err
 		}
 		if row.AcsUser, err = s.insertUser(ctx, tx, system, arg); err != nil {
 			return err
@@ -136,6 +131,41 @@ func groupOn(ctx context.Context, tx store.Tx, system store.AcsSystem, id, field
 		return g, access.Invalidf(field, "The access group belongs to another access system")
 	}
 	return g, err
+}
+
+// groupsOn are the references of groups of a system, each once, that acs_access_group_ids names. It fails like groupOn.
+func groupsOn(ctx context.Context, tx store.Tx, system store.AcsSystem, ids []string) ([]string, error) {
+	parsed, seen := make([]uuid.UUID, len(ids)), map[uuid.UUID]bool{}
+	for i, id := range ids {
+		var err error
+		if parsed[i], err = uuid.Parse(id); err != nil {
+			return nil, groupNotFound(id)
+		}
+	}
+	refs := []string{}
+	if len(ids) == 0 {
+		return refs, nil
+	}
+	rows, err := tx.FindAcsAccessGroups(ctx, store.FindAcsAccessGroupsParams{WorkspaceID: system.WorkspaceID, AcsAccessGroupIds: parsed})
+	if err != nil {
+		return nil, fmt.Errorf("read the access groups: %w", err)
+	}
+	found := make(map[uuid.UUID]store.FindAcsAccessGroupsRow, len(rows))
+	for _, r := range rows {
+		found[r.AcsAccessGroupID] = r
+	}
+	for i, id := range parsed {
+		g, ok := found[id]
+		switch {
+		case !ok:
+			return nil, groupNotFound(ids[i])
+		case g.AcsSystemID != system.AcsSystemID:
+			return nil, access.Invalidf("acs_access_group_ids."+strconv.Itoa(i), "The access group belongs to another access system")
+		case !seen[id]:
+			seen[id], refs = true, append(refs, g.VendorRef)
+		}
+	}
+	return refs, nil
 }
 
 // onSystemAlready turns the refusal of a person's second user on a system into what to do about it.

@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/uuid"
@@ -55,4 +56,34 @@ func TestCodeOfAKeyTakesNoPINThatIsGoneSinceItsFirstTry(t *testing.T) {
 	if c := <-created; c.PIN == nil || *c.PIN == "746283" {
 		t.Error("it has the PIN of a code that was deleted")
 	}
+}
+
+// Codes of a key are changed together, so there are no more of one than are created together.
+func TestKeyHasAsManyCodesAsCanBeChangedTogether(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "yale"})
+	ofKey := func(device string) (access.Code, error) {
+		c, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: device, CommonCodeKey: "k", EvenIfOffline: true})
+		return c, err
+	}
+	const most = 500
+	_, err := b.db.Pool.Exec(t.Context(), `insert into devices select (jsonb_populate_record(d,
+		jsonb_build_object('device_id', gen_random_uuid(), 'vendor_ref', 'other ' || n, 'name', 'other'))).* from devices d, generate_series(1, $1::integer) n`, most)
+	b.must(err)
+	var other string
+	b.must(b.db.Pool.QueryRow(t.Context(), "select device_id::text from devices where name = 'other' limit 1").Scan(&other))
+	first, err := ofKey(other)
+	b.must(err)
+	_, err = b.db.Pool.Exec(t.Context(), `insert into access_codes select (jsonb_populate_record(c,
+		jsonb_build_object('access_code_id', gen_random_uuid(), 'device_id', d.device_id))).* from access_codes c, devices d
+		where c.access_code_id = $1 and d.name = 'other' and d.device_id <> c.device_id`, first.ID)
+	b.must(err)
+	_, err = ofKey(b.device)
+	if e, _ := errors.AsType[*access.Error](err); e == nil || e.Kind != access.Invalid || e.Field != "common_code_key" {
+		t.Errorf("one more is answered %v", err)
+	}
+	_, err = b.db.Pool.Exec(t.Context(), "delete from access_codes where access_code_id <> $1", first.ID) // their PINs are those of another
+	b.must(err)
+	_, err = ofKey(b.device)
+	b.must(err)
 }

@@ -65,14 +65,8 @@ func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid
 			return r.left(ctx, w)
 		}
 	}
-	if w.ThereOnly {
-		if err := p.there(ctx, w.Seq); err != nil {
-			return p.unreachable(ctx, w, err)
-		}
-		return r.left(ctx, w)
-	}
 	// No write before a good read: what is on the device decides what is to be written.
-	if err := p.read(ctx, w.Seq); err != nil {
+	if err := p.read(ctx, w); err != nil {
 		p.unread = true
 		return p.unreachable(ctx, w, err)
 	}
@@ -174,17 +168,15 @@ func (r *Reconciler) again(ctx context.Context, w access.DeviceWork) (time.Durat
 	return max(w.Due.Sub(r.access.Now()), time.Millisecond), nil
 }
 
-// there asks whether the account has the device.
-func (p *pass) there(ctx context.Context, seq int64) error {
-	p.unread = true
-	if _, err := p.adapter.Device(ctx, p.ref); err != nil {
-		return err
+// read takes in what is on the device. One that is not managed is left alone, unless a code of its pool is still to leave it:
+// its vendor says whether it is there.
+func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
+	if !p.device.Managed && len(w.Codes) == 0 {
+		if _, err := p.adapter.Device(ctx, p.ref); err != nil {
+			return err
+		}
+		return p.access.RecordThere(ctx, p.lease, p.device.ID, w.Seq)
 	}
-	return p.access.RecordThere(ctx, p.lease, p.device.ID, seq)
-}
-
-// read takes in what is on the device.
-func (p *pass) read(ctx context.Context, seq int64) error {
 	if !p.device.Capabilities.ListCodes {
 		if _, err := p.adapter.Device(ctx, p.ref); err != nil {
 			return err
@@ -211,7 +203,7 @@ func (p *pass) read(ctx context.Context, seq int64) error {
 			found[i].Failure = fail(c.Failed)
 		}
 	}
-	return p.access.RecordRead(ctx, p.lease, p.device.ID, seq, found)
+	return p.access.RecordRead(ctx, p.lease, p.device.ID, w.Seq, found)
 }
 
 // write does what there is to do, removals first. A code that needs the place or the PIN of one that is

@@ -180,6 +180,59 @@ func TestFullLockIsToldAtOnce(t *testing.T) {
 	}
 }
 
+// Stays to come take no place before their time, and when that has come and the lock is full all the same, they wait for one.
+func TestCodesOfTheFutureTakeNoPlaceYet(t *testing.T) {
+	t.Parallel()
+	clock := &testClock{at: time.Now().Truncate(time.Second)}
+	b := start(t, options{profile: "smartthings", access: access.Options{Now: clock.now}})
+	const holds = 27
+	at := func(hours int) string {
+		return clock.now().Add(time.Duration(hours) * time.Hour).Format(time.RFC3339)
+	}
+	between := func(from, until string) (access.Code, error) {
+		c, _, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, StartsAt: from, EndsAt: until, EvenIfOffline: true})
+		return c, err
+	}
+	refused := func(what string, err error) {
+		t.Helper()
+		if e, _ := errors.AsType[*access.Error](err); e == nil || e.Type != "no_space_for_access_code_on_device" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	first, err := between(at(100), at(120))
+	b.must(err)
+	last := access.Code{}
+	for i := range holds + 3 {
+		last, err = between(at(1000+20*i), at(1010+20*i))
+		b.must(err)
+	}
+	_, a := b.create("2580")
+	b.succeeded(a)
+	for range holds - len(b.memory()) - 1 {
+		_, err := between(at(100), at(120))
+		b.must(err)
+	}
+	_, err = between(at(115), at(200))
+	refused("one stay more than there are places", err)
+	_, err = b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: last.ID.String(), StartsAt: at(110), EndsAt: at(200), EvenIfOffline: true})
+	refused("a stay that is moved there", err)
+
+	for i := range holds - len(b.memory()) {
+		b.control(http.MethodPost, "keypad/codes", map[string]string{"name": "by hand", "code": fmt.Sprintf("%04d", 2000+i*7)})
+	}
+	b.until("what was typed in is read", func() bool { return len(b.unmanaged()) == holds-1 })
+	clock.to(clock.now().Add(99*time.Hour + time.Minute))
+	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.must(b.access.Resync(t.Context(), b.account))
+	b.until("there is no place", func() bool {
+		got := b.code(first.ID)
+		return len(got.Errors) == 1 && got.Errors[0].Code == "no_space_for_access_code_on_device"
+	})
+	_, err = b.access.DeleteUnmanagedCode(t.Context(), b.p, b.unmanaged()[0].ID.String())
+	b.must(err)
+	b.until("there is one again", func() bool { return b.onLock(*b.code(first.ID).PIN) })
+}
+
 func TestDriftIsPutRightWithoutLosingTheCode(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -41,6 +41,9 @@ func TestHalfATimeFrameIsMadeWholeBeforeACodeIsChanged(t *testing.T) {
 			}
 			b.read(f)
 			code := b.unmanaged()[0]
+			if !code.TimeBound() {
+				t.Error("a code with half a time frame counts as ongoing")
+			}
 			_, err := b.access.ConvertCode(t.Context(), b.p, code.ID.String(), nil)
 			b.must(err)
 			b.read(f)

@@ -15,6 +15,12 @@ import (
 // seenWithin bounds how long a simulation waits until what it did at the device has been noticed.
 const seenWithin = 30 * time.Second
 
+// How long it waits between two looks. Most of it is noticed at once.
+const (
+	lookFirst = 10 * time.Millisecond
+	lookLast  = 250 * time.Millisecond
+)
+
 // SetOnline brings a simulated device online or takes it offline, and returns when that has been noticed.
 // It fails with NotFound, and with Invalid for a device that is real.
 func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID string, online bool) error {
@@ -30,7 +36,7 @@ func (r *Reconciler) SetOnline(ctx context.Context, p access.Principal, deviceID
 		return simulation(err)
 	}
 	return r.seen(ctx, d, "", func(ctx context.Context) (bool, error) {
-		now, err := r.access.GetDevice(ctx, p, deviceID, "")
+		now, err := r.access.SimulatedDevice(ctx, p, deviceID)
 		return now.Online == online, err
 	})
 }
@@ -49,7 +55,7 @@ func (r *Reconciler) SetHub(ctx context.Context, p access.Principal, deviceID st
 		return simulation(err)
 	}
 	return r.seen(ctx, d, "", func(ctx context.Context) (bool, error) {
-		now, err := r.access.GetDevice(ctx, p, deviceID, "")
+		now, err := r.access.SimulatedDevice(ctx, p, deviceID)
 		return now.HubDisconnected == !online, err
 	})
 }
@@ -68,7 +74,7 @@ func (r *Reconciler) SetSubscription(ctx context.Context, p access.Principal, de
 		return simulation(err)
 	}
 	return r.seen(ctx, d, "", func(ctx context.Context) (bool, error) {
-		now, err := r.access.GetDevice(ctx, p, deviceID, "")
+		now, err := r.access.SimulatedDevice(ctx, p, deviceID)
 		return now.SubscriptionMissing.IsZero() == !expired, err
 	})
 }
@@ -91,7 +97,7 @@ func (r *Reconciler) RemoveDevice(ctx context.Context, p access.Principal, devic
 		return simulation(err)
 	}
 	return r.seen(ctx, d, d.Ref, func(ctx context.Context) (bool, error) {
-		_, err := r.access.GetDevice(ctx, p, deviceID, "")
+		_, err := r.access.SimulatedDevice(ctx, p, deviceID)
 		if e, ok := errors.AsType[*access.Error](err); ok && e.Kind == access.NotFound {
 			return true, nil
 		}
@@ -136,12 +142,15 @@ func (r *Reconciler) disconnect(ctx context.Context, account uuid.UUID) error {
 }
 
 // AddUnmanagedCode types a code in at the keypad of a simulated device, and returns it once it has been read.
-// It fails like SetOnline, and with Invalid or Conflict when the lock refuses the code.
+// It fails like SetOnline, and with Invalid or Conflict when the device is not managed or the lock refuses the code.
 func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (c access.Code, err error) {
 	if err := r.access.Checkpoint(ctx, access.Attempt{}); err != nil { // what follows is noticed in other transactions
 		return c, err
 	}
 	d, sim, err := r.noticed(ctx, p, deviceID)
+	if err == nil {
+		err = d.CheckManaged()
+	}
 	if err != nil {
 		return c, err
 	}
@@ -180,6 +189,9 @@ func (r *Reconciler) LockByHand(ctx context.Context, p access.Principal, deviceI
 // attempted makes the simulation an action attempt. One that is cut off in the middle is given up in time.
 func (r *Reconciler) attempted(ctx context.Context, p access.Principal, deviceID, action string, do func(context.Context, adapter.Simulator, adapter.DeviceRef) error) (a access.Attempt, err error) {
 	d, err := r.access.SimulatedDevice(ctx, p, deviceID)
+	if err == nil {
+		err = d.CheckManaged()
+	}
 	if err != nil {
 		return a, err
 	}
@@ -242,7 +254,7 @@ func (r *Reconciler) seen(ctx context.Context, d access.Device, ref string, show
 	defer cancel()
 	pause := 100 * time.Millisecond
 	again := time.Now().Add(pause)
-	for {
+	for look := lookFirst; ; look = min(look*3/2, lookLast) {
 		ok, err := shows(ctx)
 		if err == nil && !ok && time.Now().After(again) {
 			// The vendor's list may have lagged behind at the last look.
@@ -257,7 +269,7 @@ func (r *Reconciler) seen(ctx context.Context, d access.Device, ref string, show
 			return err
 		}
 		select {
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(look):
 		case <-ctx.Done():
 			return &access.Error{Kind: access.Unavailable, Type: "simulation_not_noticed",
 				Message: "The device was simulated upon, but that has not been noticed yet. Is the device online? Read it again in a moment."}

@@ -69,6 +69,7 @@ func (h *handlers) SyncConnectedAccount(ctx context.Context, r SyncConnectedAcco
 }
 
 func (h *handlers) SimulateDisconnectConnectedAccount(ctx context.Context, r SimulateDisconnectConnectedAccountRequestObject) (SimulateDisconnectConnectedAccountResponseObject, error) {
+	defer h.resting(ctx)()
 	if err := h.simulator.DisconnectAccount(ctx, principal(ctx), r.Body.ConnectedAccountID); err != nil {
 		return nil, err
 	}

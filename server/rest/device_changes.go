@@ -88,10 +88,13 @@ func toUnmanagedDevice(d access.Device) api.UnmanagedDevice {
 		Errors: full.Errors, Warnings: full.Warnings,
 		Properties: api.UnmanagedDeviceProperties{Online: p.Online, Name: d.VendorName, Model: p.Model, Manufacturer: p.Manufacturer,
 			BatteryLevel: p.BatteryLevel, Battery: p.Battery},
+		Location: full.Location,
 
 		CanRemotelyLock: full.CanRemotelyLock, CanRemotelyUnlock: full.CanRemotelyUnlock,
 		CanProgramOnlineAccessCodes: full.CanProgramOnlineAccessCodes, CanProgramOfflineAccessCodes: full.CanProgramOfflineAccessCodes,
-		CanUnlockWithCode: full.CanUnlockWithCode, CanSimulateConnection: full.CanSimulateConnection,
-		CanSimulateDisconnection: full.CanSimulateDisconnection, CanSimulateRemoval: full.CanSimulateRemoval,
+		CanUnlockWithCode: full.CanUnlockWithCode, CanConfigureAutoLock: full.CanConfigureAutoLock,
+		CanSimulateConnection: full.CanSimulateConnection, CanSimulateDisconnection: full.CanSimulateDisconnection, CanSimulateRemoval: full.CanSimulateRemoval,
+		CanSimulateHubConnection: full.CanSimulateHubConnection, CanSimulateHubDisconnection: full.CanSimulateHubDisconnection,
+		CanSimulatePaidSubscription: full.CanSimulatePaidSubscription,
 	}
 }

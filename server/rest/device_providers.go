@@ -7,24 +7,29 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
-// providerNames are the vendors that the API has names for and the service can reach, if only in its sandbox.
-var providerNames = []struct{ name, display string }{
-	{"august", "August"},
-	{"igloohome", "igloohome"},
-	{"kwikset", "Kwikset"},
-	{"nuki", "Nuki"},
-	{"salto_ks", "Salto KS"},
-	{"schlage", "Schlage"},
-	{"smartthings", "SmartThings"},
-	{"tedee", "Tedee"},
-	{"ttlock", "TTLock"},
-	{"yale", "Yale"},
-	{"zigbee2mqtt", "Zigbee2MQTT"},
-	{"zwave_js", "Z-Wave JS"},
+// providerNames are the vendors that the API has names for and the service can reach, if only in its sandbox, and what not all of
+// them can do with their devices.
+var providerNames = []struct {
+	name, display string
+	gateway       bool // its devices are not simulated
+	offlineCodes  bool
+	autoLock      bool
+	hub           bool // devices are reached through one
+	paid          bool // it may want to be paid for codes
+}{
+	{name: "august", display: "August", autoLock: true, hub: true},
+	{name: "igloohome", display: "igloohome", offlineCodes: true, hub: true},
+	{name: "kwikset", display: "Kwikset"},
+	{name: "nuki", display: "Nuki", autoLock: true, paid: true},
+	{name: "salto_ks", display: "Salto KS"},
+	{name: "schlage", display: "Schlage", autoLock: true},
+	{name: "smartthings", display: "SmartThings"},
+	{name: "tedee", display: "Tedee", autoLock: true},
+	{name: "ttlock", display: "TTLock", autoLock: true, hub: true},
+	{name: "yale", display: "Yale", autoLock: true},
+	{name: "zigbee2mqtt", display: "Zigbee2MQTT", gateway: true},
+	{name: "zwave_js", display: "Z-Wave JS", gateway: true},
 }
-
-// gateways are those whose devices are not simulated.
-var gateways = map[string]bool{"zigbee2mqtt": true, "zwave_js": true}
 
 // providerCategory is the kind of all vendors of locks so far.
 const providerCategory = "consumer_smartlocks"
@@ -46,11 +51,13 @@ func Provider(name string) (display string, categories []string) {
 var deviceProviders = sync.OnceValue(func() []api.DeviceProvider {
 	var out []api.DeviceProvider
 	for _, p := range providerNames {
-		simulated := !gateways[p.name]
+		simulated := !p.gateway
 		out = append(out, api.DeviceProvider{
 			DeviceProviderName: p.name, DisplayName: p.display, ProviderCategories: []string{"stable", providerCategory},
-			CanProgramOnlineAccessCodes: new(true), CanRemotelyLock: new(true), CanRemotelyUnlock: new(true), CanUnlockWithCode: new(true),
+			CanProgramOnlineAccessCodes: new(true), CanProgramOfflineAccessCodes: new(p.offlineCodes), CanUnlockWithCode: new(true),
+			CanRemotelyLock: new(true), CanRemotelyUnlock: new(true), CanConfigureAutoLock: new(p.autoLock),
 			CanSimulateConnection: new(simulated), CanSimulateDisconnection: new(simulated), CanSimulateRemoval: new(simulated),
+			CanSimulateHubConnection: new(p.hub), CanSimulateHubDisconnection: new(p.hub), CanSimulatePaidSubscription: new(p.paid),
 		})
 	}
 	systems := accountTypes[access.SandboxAccessAdapter]

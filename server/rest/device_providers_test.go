@@ -1,9 +1,12 @@
 package rest_test
 
 import (
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 )
@@ -14,6 +17,30 @@ func TestEverySimulatedVendorIsKnown(t *testing.T) {
 	for _, name := range append(sandbox.Profiles(), sandbox.Everything, sandbox.AccessSystems) {
 		if display, categories := rest.Provider(name); display == name && name != "igloohome" || !slices.Contains(categories, "stable") {
 			t.Errorf("%s is called %q, and of the kinds %v", name, display, categories)
+		}
+	}
+}
+
+// What a vendor is listed to do with its devices is what they can do.
+func TestVendorsCanDoWhatTheirDevicesCan(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles(sandbox.Profiles()...))
+	_, listed := call(t, s, http.MethodPost, "/devices/list_device_providers", in{})
+	vendors := map[any]in{}
+	for _, v := range listed["device_providers"].([]any) {
+		vendors[v.(in)["device_provider_name"]] = v.(in)
+	}
+	_, listed = call(t, s, http.MethodPost, "/devices/list", in{})
+	devices := listed["devices"].([]any)
+	if len(devices) != len(sandbox.Profiles()) {
+		t.Fatalf("%d devices", len(devices))
+	}
+	for _, d := range devices {
+		name := d.(in)["device_provider"].(in)["device_provider_name"]
+		for flag, can := range d.(in) {
+			if strings.HasPrefix(flag, "can_") && vendors[name][flag] != can {
+				t.Errorf("%s is listed with %s %v, and has a device with %v", name, flag, vendors[name][flag], can)
+			}
 		}
 	}
 }

@@ -63,6 +63,7 @@ func (h *handlers) ListDeviceProviders(_ context.Context, r ListDeviceProvidersR
 }
 
 func (h *handlers) SimulateConnectDevice(ctx context.Context, r SimulateConnectDeviceRequestObject) (SimulateConnectDeviceResponseObject, error) {
+	defer h.resting(ctx)()
 	if err := h.simulator.SetOnline(ctx, principal(ctx), r.Body.DeviceID, true); err != nil {
 		return nil, err
 	}
@@ -70,6 +71,7 @@ func (h *handlers) SimulateConnectDevice(ctx context.Context, r SimulateConnectD
 }
 
 func (h *handlers) SimulateDisconnectDevice(ctx context.Context, r SimulateDisconnectDeviceRequestObject) (SimulateDisconnectDeviceResponseObject, error) {
+	defer h.resting(ctx)()
 	if err := h.simulator.SetOnline(ctx, principal(ctx), r.Body.DeviceID, false); err != nil {
 		return nil, err
 	}
@@ -77,6 +79,7 @@ func (h *handlers) SimulateDisconnectDevice(ctx context.Context, r SimulateDisco
 }
 
 func (h *handlers) SimulateRemoveDevice(ctx context.Context, r SimulateRemoveDeviceRequestObject) (SimulateRemoveDeviceResponseObject, error) {
+	defer h.resting(ctx)()
 	if err := h.simulator.RemoveDevice(ctx, principal(ctx), r.Body.DeviceID); err != nil {
 		return nil, err
 	}
@@ -84,6 +87,7 @@ func (h *handlers) SimulateRemoveDevice(ctx context.Context, r SimulateRemoveDev
 }
 
 func (h *handlers) SimulateConnectToHub(ctx context.Context, r SimulateConnectToHubRequestObject) (SimulateConnectToHubResponseObject, error) {
+	defer h.resting(ctx)()
 	if err := h.simulator.SetHub(ctx, principal(ctx), r.Body.DeviceID, true); err != nil {
 		return nil, err
 	}
@@ -91,6 +95,7 @@ func (h *handlers) SimulateConnectToHub(ctx context.Context, r SimulateConnectTo
 }
 
 func (h *handlers) SimulateDisconnectFromHub(ctx context.Context, r SimulateDisconnectFromHubRequestObject) (SimulateDisconnectFromHubResponseObject, error) {
+	defer h.resting(ctx)()
 	if err := h.simulator.SetHub(ctx, principal(ctx), r.Body.DeviceID, false); err != nil {
 		return nil, err
 	}
@@ -98,6 +103,7 @@ func (h *handlers) SimulateDisconnectFromHub(ctx context.Context, r SimulateDisc
 }
 
 func (h *handlers) SimulatePaidSubscription(ctx context.Context, r SimulatePaidSubscriptionRequestObject) (SimulatePaidSubscriptionResponseObject, error) {
+	defer h.resting(ctx)()
 	if err := h.simulator.SetSubscription(ctx, principal(ctx), r.Body.DeviceID, r.Body.IsExpired); err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
 		fmt.Sprintf("| a body | %d MiB |", maxBody>>20),
 		fmt.Sprintf("| JSON in a body | %d values, %d deep |", maxValues, maxDepth),
 		fmt.Sprintf("| errors of one request that are told | %d |", mostIssues),
-		fmt.Sprintf("| requests with `sync` that wait | %d, of one credential %d |", mostWaits, mostWaitsEach),
+		fmt.Sprintf("| requests with `sync`, and simulations, that wait | %d, of one credential %d |", mostWaits, mostWaitsEach),
 		fmt.Sprintf("| requests with one `%s` | %d in %.0f to %.0f s |", keyHeader, mostRepeats, repeatsSpan.Seconds(), 2*repeatsSpan.Seconds()),
 	} {
 		if !strings.Contains(string(page), line) {

@@ -46,6 +46,7 @@ func (h *handlers) ConfigureAutoLock(ctx context.Context, r ConfigureAutoLockReq
 }
 
 func (h *handlers) SimulateKeypadCodeEntry(ctx context.Context, r SimulateKeypadCodeEntryRequestObject) (SimulateKeypadCodeEntryResponseObject, error) {
+	defer h.resting(ctx)()
 	attempt, err := h.simulator.EnterCode(ctx, principal(ctx), r.Body.DeviceID, r.Body.Code)
 	answer, err := h.attempted(ctx, attempt, err, false)
 	if err != nil {
@@ -55,6 +56,7 @@ func (h *handlers) SimulateKeypadCodeEntry(ctx context.Context, r SimulateKeypad
 }
 
 func (h *handlers) SimulateManualLockViaKeypad(ctx context.Context, r SimulateManualLockViaKeypadRequestObject) (SimulateManualLockViaKeypadResponseObject, error) {
+	defer h.resting(ctx)()
 	attempt, err := h.simulator.LockByHand(ctx, principal(ctx), r.Body.DeviceID)
 	answer, err := h.attempted(ctx, attempt, err, false)
 	if err != nil {

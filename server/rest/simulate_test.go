@@ -2,9 +2,13 @@ package rest_test
 
 import (
 	"fmt"
+	"net/http"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 )
 
 // The list of this vendor shows a code only a while after it was typed in, and so not at the first look.
@@ -18,5 +22,26 @@ func TestSimulatedCodeIsNoticedThoughTheListLags(t *testing.T) {
 		if made["code"] != code {
 			t.Errorf("the code: %v", made)
 		}
+	}
+}
+
+// Simulations that wait until they are noticed keep no turn from other requests.
+func TestSimulationsThatWaitHaveNoTurn(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	device := s.Device(t, "august")
+	gate := s.Gate(t, "before update", "connected_accounts", "true")
+	const most = crowd.Turns * 3 / 4 // of one address
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer gate.Open()
+	for range most {
+		all.Go(func() { call(t, s, http.MethodPost, "/devices/simulate/disconnect", in{"device_id": device}) })
+	}
+	gate.Await(most, "connected_accounts")
+	begun := time.Now()
+	must(t, s, "/workspaces/get", "workspace", in{})
+	if took := time.Since(begun); took > 4*time.Second { // after which those that wait begin to fail
+		t.Errorf("another request waited for %s", took)
 	}
 }

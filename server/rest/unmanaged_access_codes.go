@@ -64,6 +64,7 @@ func (h *handlers) DeleteUnmanagedAccessCode(ctx context.Context, r DeleteUnmana
 }
 
 func (h *handlers) SimulateCreateUnmanagedAccessCode(ctx context.Context, r SimulateCreateUnmanagedAccessCodeRequestObject) (SimulateCreateUnmanagedAccessCodeResponseObject, error) {
+	defer h.resting(ctx)()
 	c, err := h.simulator.AddUnmanagedCode(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name, r.Body.Code)
 	if err != nil {
 		return nil, err

@@ -85,6 +85,19 @@ func TestCodesObeyTheLock(t *testing.T) {
 	}
 }
 
+func TestNoOfflineCodeThatCannotOpenAnyMore(t *testing.T) {
+	t.Parallel()
+	b := open(t, sandbox.Options{Seed: 7}, "igloohome")
+	path := "/locks/" + b.account.Locks[0].ID + "/offline_codes"
+	hour := func(n int) string {
+		return time.Now().Truncate(time.Hour).Add(time.Duration(n) * time.Hour).UTC().Format(time.RFC3339)
+	}
+	for kind, ends := range map[string]int{"hourly": 48, "daily": 24*40 - 72} {
+		b.refuses(t, "INVALID_TIME_FRAME", http.MethodPost, path, object{"kind": kind, "starts_at": hour(-72), "ends_at": hour(ends)})
+	}
+	b.ok(t, http.MethodPost, path, object{"kind": "hourly", "starts_at": hour(-22), "ends_at": hour(48)})
+}
+
 func TestADuplicateNamesTheCodeThatHasThePIN(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august")

@@ -73,6 +73,8 @@ func (q offlineRequest) check(now time.Time) *problem {
 		return refuse(invalidTimeFrame, "Offline codes start and end on the hour.")
 	case !q.EndsAt.After(now):
 		return refuse(invalidTimeFrame, "ends_at is in the past.")
+	case !q.StartsAt.Add(activation).After(now):
+		return refuse(invalidTimeFrame, "Offline codes have to be used first within 24 hours of starts_at, which are over.")
 	case q.Kind == hourly && (lasts < time.Hour || lasts > 672*time.Hour):
 		return refuse(invalidTimeFrame, "An hourly code lasts 1 to 672 hours.")
 	case q.Kind == daily && (lasts < 29*day || lasts > 367*day || lasts%day != 0):

@@ -1065,16 +1065,23 @@ func (q *Queries) LockCommonCode(ctx context.Context, arg LockCommonCodeParams) 
 }
 
 const takenOnDevice = `-- name: TakenOnDevice :many
-select access_code_id, is_managed, in_pool, (removing_since is not null)::boolean as leaving, pin_mac
+select access_code_id, is_managed, in_pool, (removing_since is not null)::boolean as leaving, pin_mac,
+  starts_at, ends_at, prefer_native_scheduling, is_backup, offline_kind, (vendor_ref is not null or write_gen > 0)::boolean as there
 from access_codes where device_id = $1 order by created_at, access_code_id
 `
 
 type TakenOnDeviceRow struct {
-	AccessCodeID uuid.UUID
-	IsManaged    bool
-	InPool       bool
-	Leaving      bool
-	PinMac       []byte
+	AccessCodeID           uuid.UUID
+	IsManaged              bool
+	InPool                 bool
+	Leaving                bool
+	PinMac                 []byte
+	StartsAt               *time.Time
+	EndsAt                 *time.Time
+	PreferNativeScheduling bool
+	IsBackup               bool
+	OfflineKind            *string
+	There                  bool
 }
 
 // What another code there has to do with a new one.
@@ -1093,6 +1100,12 @@ func (q *Queries) TakenOnDevice(ctx context.Context, deviceID uuid.UUID) ([]Take
 			&i.InPool,
 			&i.Leaving,
 			&i.PinMac,
+			&i.StartsAt,
+			&i.EndsAt,
+			&i.PreferNativeScheduling,
+			&i.IsBackup,
+			&i.OfflineKind,
+			&i.There,
 		); err != nil {
 			return nil, err
 		}

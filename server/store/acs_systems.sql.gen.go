@@ -144,6 +144,42 @@ func (q *Queries) DueAcsSystems(ctx context.Context, arg DueAcsSystemsParams) ([
 	return items, nil
 }
 
+const findAcsAccessGroups = `-- name: FindAcsAccessGroups :many
+select acs_access_group_id, acs_system_id, vendor_ref from acs_access_groups
+where workspace_id = $1 and acs_access_group_id = any($2::uuid[])
+`
+
+type FindAcsAccessGroupsParams struct {
+	WorkspaceID       uuid.UUID
+	AcsAccessGroupIds []uuid.UUID
+}
+
+type FindAcsAccessGroupsRow struct {
+	AcsAccessGroupID uuid.UUID
+	AcsSystemID      uuid.UUID
+	VendorRef        string
+}
+
+func (q *Queries) FindAcsAccessGroups(ctx context.Context, arg FindAcsAccessGroupsParams) ([]FindAcsAccessGroupsRow, error) {
+	rows, err := q.db.Query(ctx, findAcsAccessGroups, arg.WorkspaceID, arg.AcsAccessGroupIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []FindAcsAccessGroupsRow{}
+	for rows.Next() {
+		var i FindAcsAccessGroupsRow
+		if err := rows.Scan(&i.AcsAccessGroupID, &i.AcsSystemID, &i.VendorRef); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const findAcsEntrances = `-- name: FindAcsEntrances :many
 select e.acs_entrance_id, e.workspace_id, e.acs_system_id, e.vendor_ref, e.name, e.created_at, s.connected_account_id from acs_entrances e join acs_systems s using (acs_system_id) join connected_accounts a using (connected_account_id)
 where e.workspace_id = $1 and (e.created_at, e.acs_entrance_id) > ($2::timestamptz, $3::uuid)

@@ -863,6 +863,36 @@ func (q *Queries) LockDeviceByRef(ctx context.Context, arg LockDeviceByRefParams
 	return i, err
 }
 
+const lockDevicesOfAccount = `-- name: LockDevicesOfAccount :many
+select device_id, (removed_at is not null)::boolean as gone from devices where connected_account_id = $1 order by device_id for no key update
+`
+
+type LockDevicesOfAccountRow struct {
+	DeviceID uuid.UUID
+	Gone     bool
+}
+
+// ListDevicesOfAccount for those who do the same with each of many.
+func (q *Queries) LockDevicesOfAccount(ctx context.Context, connectedAccountID uuid.UUID) ([]LockDevicesOfAccountRow, error) {
+	rows, err := q.db.Query(ctx, lockDevicesOfAccount, connectedAccountID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LockDevicesOfAccountRow{}
+	for rows.Next() {
+		var i LockDevicesOfAccountRow
+		if err := rows.Scan(&i.DeviceID, &i.Gone); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockWorkspaceDevice = `-- name: LockWorkspaceDevice :one
 select device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name, online, locked, battery_level, capabilities, flags, custom_metadata, created_at, online_changed_at, removed_at, read_needed, last_good_read_at, reread_at, failures, wake_seq, due_at, locked_changed_at, told_online, told_locked, told_battery, emptied_at, losses, flaky_since, is_managed, nickname, account_error, reported_code_lengths, backup_pool, auto_lock_enabled, auto_lock_delay_seconds, hub_disconnected, subscription_missing_at, reported_time_zone from devices where workspace_id = $1 and device_id = $2
   and ($3::uuid[] is null or connected_account_id = any($3::uuid[]))
@@ -934,6 +964,39 @@ where device_id = $1
 func (q *Queries) RemoveDevice(ctx context.Context, deviceID uuid.UUID) error {
 	_, err := q.db.Exec(ctx, removeDevice, deviceID)
 	return err
+}
+
+const removeForGood = `-- name: RemoveForGood :many
+update devices set removed_at = coalesce(removed_at, now()), online = false, told_online = false, losses = '{}', flaky_since = null,
+  vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
+where device_id = any($1::uuid[])
+returning device_id, custom_metadata
+`
+
+type RemoveForGoodRow struct {
+	DeviceID       uuid.UUID
+	CustomMetadata []byte
+}
+
+// RemoveDevice, for those that are not gone already, and GiveUpDeviceRef for each of many.
+func (q *Queries) RemoveForGood(ctx context.Context, deviceIds []uuid.UUID) ([]RemoveForGoodRow, error) {
+	rows, err := q.db.Query(ctx, removeForGood, deviceIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RemoveForGoodRow{}
+	for rows.Next() {
+		var i RemoveForGoodRow
+		if err := rows.Scan(&i.DeviceID, &i.CustomMetadata); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const reportCodeLengths = `-- name: ReportCodeLengths :exec

@@ -10,6 +10,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,6 +65,32 @@ func NewWaker(db *store.DB) (*Waker, error) {
 // engine of this process is told without a job, which would cost the database more than most changes do.
 func (w *Waker) Wake(ctx context.Context, tx store.Tx, lane string, id uuid.UUID) error {
 	return w.WakeIf(ctx, tx, lane, id, nil)
+}
+
+// WakeEach is Wake for many keys of a lane, in few round trips.
+func (w *Waker) WakeEach(ctx context.Context, tx store.Tx, lane string, ids []uuid.UUID) error {
+	if _, ok := w.engines.Load(lane); ok {
+		for _, id := range ids {
+			if err := w.Wake(ctx, tx, lane, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for some := range slices.Chunk(ids, 1000) {
+		own, err := tx.Begun(ctx)
+		if err != nil {
+			return err
+		}
+		jobs := make([]river.InsertManyParams, len(some))
+		for i, id := range some {
+			jobs[i] = river.InsertManyParams{Args: wakeUp{lane, id}, InsertOpts: &river.InsertOpts{Queue: lane, MaxAttempts: 1}}
+		}
+		if _, err := w.client.InsertManyTx(ctx, own, jobs); err != nil {
+			return fmt.Errorf("wake %d of %s: %w", len(some), lane, err)
+		}
+	}
+	return nil
 }
 
 // WakeIf is Wake before it is known whether there will be anything to look at: wanted says so once the change is

@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -49,4 +50,89 @@ func TestSimulationsThatWouldNotBeNoticedAreRefused(t *testing.T) {
 		refused("account_disconnected", path, more)
 	}
 	ok("/devices/get", map[string]any{"device_id": device})
+}
+
+// A device that is not managed can be simulated upon where its flags say so: it is told whether it can be reached.
+func TestUnmanagedDevicesCanBeSimulatedUpon(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august", "nuki", "schlage"))
+	post := func(status int, path, device string, more map[string]any) (f failure) {
+		t.Helper()
+		in := map[string]any{"device_id": device}
+		for name, value := range more {
+			in[name] = value
+		}
+		if got := s.Post(t, path, in, &f); got != status {
+			t.Fatalf("%s: %d %+v", path, got, f.Error)
+		}
+		return f
+	}
+	unmanaged := func(device string) api.UnmanagedDevice {
+		t.Helper()
+		var out api.UnmanagedDeviceResponse
+		if status := s.Post(t, "/devices/unmanaged/get", map[string]any{"device_id": device}, &out); status != http.StatusOK {
+			t.Fatalf("get the device: %d", status)
+		}
+		return out.Device
+	}
+	august, nuki, schlage := s.Device(t, "august"), s.Device(t, "nuki"), s.Device(t, "schlage")
+	if status := s.Post(t, "/devices/report_provider_metadata", map[string]any{"devices": []any{map[string]any{"device_id": schlage, "schlage_metadata": map[string]any{"time_zone": "Europe/Vienna"}}}}, nil); status != http.StatusOK {
+		t.Fatalf("report the time zone: %d", status)
+	}
+	for _, device := range []string{august, nuki, schlage} {
+		post(http.StatusOK, "/devices/update", device, map[string]any{"is_managed": false})
+	}
+	d, paid := unmanaged(august), unmanaged(nuki)
+	for name, can := range map[string]*bool{"disconnection": d.CanSimulateDisconnection, "connection": d.CanSimulateConnection, "removal": d.CanSimulateRemoval,
+		"hub connection": d.CanSimulateHubConnection, "hub disconnection": d.CanSimulateHubDisconnection, "auto lock": d.CanConfigureAutoLock,
+		"paid subscription": paid.CanSimulatePaidSubscription} {
+		if can == nil || !*can {
+			t.Errorf("%s is not promised", name)
+		}
+	}
+	if at := unmanaged(schlage).Location; at.TimeZone != "Europe/Vienna" {
+		t.Errorf("it is at %+v", at)
+	}
+	for _, step := range []struct {
+		path   string
+		online bool
+	}{{"disconnect", false}, {"connect", true}, {"disconnect_from_hub", false}, {"connect_to_hub", true}} {
+		post(http.StatusOK, "/devices/simulate/"+step.path, august, nil)
+		if got := unmanaged(august); got.Properties.Online != step.online {
+			t.Errorf("after %s it is online: %v", step.path, got.Properties.Online)
+		}
+	}
+	post(http.StatusOK, "/devices/simulate/paid_subscription", nuki, map[string]any{"is_expired": true})
+	if got := unmanaged(nuki); len(got.Errors) != 1 || got.Errors[0].ErrorCode != "subscription_required" {
+		t.Errorf("unpaid it has the errors %+v", got.Errors)
+	}
+	for path, more := range map[string]map[string]any{
+		"/access_codes/simulate/create_unmanaged_access_code": {"name": "Typed in", "code": "3456"},
+		"/locks/simulate/keypad_code_entry":                   {"code": "3456"},
+		"/locks/simulate/manual_lock_via_keypad":              nil,
+	} {
+		if f := post(http.StatusBadRequest, path, august, more); f.Error.Type != "device_unmanaged" {
+			t.Errorf("%s: %+v", path, f.Error)
+		}
+	}
+	post(http.StatusOK, "/devices/simulate/remove", august, nil)
+	post(http.StatusNotFound, "/devices/unmanaged/get", august, nil)
+}
+
+// At a keypad anything can be typed in; what is no code is denied.
+func TestAnythingCanBeTypedInAtAKeypad(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	device := s.Device(t, "august")
+	typed := []string{"", "1", "12a4", "*#", strings.Repeat("7", 300)}
+	for _, code := range typed {
+		var out api.ActionAttemptResponse
+		if status := s.Post(t, "/locks/simulate/keypad_code_entry", map[string]any{"device_id": device, "code": code}, &out); status != http.StatusOK || out.ActionAttempt.Status != "success" {
+			t.Errorf("%.10q: %d %+v", code, status, out.ActionAttempt)
+		}
+	}
+	apptest.Until(t, "they are denied", func() bool { return told(t, s, device, "lock.access_denied") > 0 })
+	if n := told(t, s, device, "lock.unlocked"); n > 0 {
+		t.Errorf("the door was opened %d times", n)
+	}
 }

@@ -107,3 +107,34 @@ func TestTimelineOfACode(t *testing.T) {
 		}
 	}
 }
+
+// A part says whether something came after it, and before it, wherever it was asked for from.
+func TestPartsOfATimelineTellWhatIsAroundThem(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	var made api.AccessCodeCreatedResponse
+	s.Post(t, "/access_codes/create", map[string]any{"device_id": s.Device(t, "august"), "code": "746283", "sync": true}, &made)
+	id := made.AccessCode.AccessCodeID
+	_, whole := timeline(t, s, map[string]any{"access_code_id": id})
+	first, last := whole.TimelineEvents[0].OccurredAt, whole.TimelineEvents[len(whole.TimelineEvents)-1].OccurredAt
+	for name, c := range map[string]struct {
+		in            map[string]any
+		after, before bool
+	}{
+		"all":                  {map[string]any{}, false, false},
+		"the first":            {map[string]any{"limit": 1}, true, false},
+		"before all is over":   {map[string]any{"before": last.Add(time.Hour)}, false, false},
+		"the last before that": {map[string]any{"before": last.Add(time.Hour), "limit": 1}, false, true},
+		"before the last":      {map[string]any{"before": last}, true, false},
+		"after it began":       {map[string]any{"after": first.Add(-time.Hour)}, false, false},
+		"after the first":      {map[string]any{"after": first}, false, true},
+		"between":              {map[string]any{"after": first, "before": last.Add(time.Hour), "limit": 1}, true, true},
+	} {
+		c.in["access_code_id"] = id
+		_, part := timeline(t, s, c.in)
+		p := part.Pagination
+		if p.HasMore != c.after || (p.NextCursor != nil) != c.after || (p.PrevCursor != nil) != c.before {
+			t.Errorf("%s: %v, expected something after it %v, before it %v", name, p, c.after, c.before)
+		}
+	}
+}

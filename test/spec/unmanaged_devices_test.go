@@ -1,6 +1,7 @@
 package spec_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -54,6 +55,16 @@ func TestDevicesAreNamedAndDescribed(t *testing.T) {
 		var found api.DevicesResponse
 		if s.Post(t, "/devices/list", conditions, &found); len(found.Devices) != 1 || found.Devices[0].DeviceID != device {
 			t.Errorf("by %s: %d devices", name, len(found.Devices))
+		}
+	}
+	many := map[string]any{"floor": nil}
+	for i := range 50 {
+		many[fmt.Sprint("key", i)] = nil
+	}
+	for _, path := range []string{"/devices/list", "/devices/unmanaged/list", "/locks/list", "/connected_accounts/list", "/connect_webviews/list"} {
+		var f failure
+		if status := s.Post(t, path, map[string]any{"custom_metadata_has": many}, &f); status != http.StatusBadRequest || f.Error.ValidationErrors["custom_metadata_has"] == nil {
+			t.Errorf("%s by %d keys: %d %+v", path, len(many), status, f.Error)
 		}
 	}
 	var by api.DeviceResponse

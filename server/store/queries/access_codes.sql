@@ -58,7 +58,8 @@ select * from access_codes where device_id = @device_id order by created_at, acc
 
 -- name: TakenOnDevice :many
 -- What another code there has to do with a new one.
-select access_code_id, is_managed, in_pool, (removing_since is not null)::boolean as leaving, pin_mac
+select access_code_id, is_managed, in_pool, (removing_since is not null)::boolean as leaving, pin_mac,
+  starts_at, ends_at, prefer_native_scheduling, is_backup, offline_kind, (vendor_ref is not null or write_gen > 0)::boolean as there
 from access_codes where device_id = @device_id order by created_at, access_code_id;
 
 -- name: UpdateAccessCode :exec

@@ -128,6 +128,10 @@ delete from acs_access_groups where acs_system_id = @acs_system_id and not exist
 select sqlc.embed(g), s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)
 where g.workspace_id = @workspace_id and g.acs_access_group_id = @acs_access_group_id;
 
+-- name: FindAcsAccessGroups :many
+select acs_access_group_id, acs_system_id, vendor_ref from acs_access_groups
+where workspace_id = @workspace_id and acs_access_group_id = any(@acs_access_group_ids::uuid[]);
+
 -- name: ListAcsAccessGroups :many
 -- To be planned anew, for its conditions.
 select g.acs_access_group_id, g.workspace_id, g.acs_system_id, g.name, g.created_at, s.connected_account_id from acs_access_groups g join acs_systems s using (acs_system_id)

@@ -99,6 +99,10 @@ where device_id = @device_id;
 -- Whoever locks several devices does so in this order.
 select * from devices where connected_account_id = @connected_account_id order by device_id for no key update;
 
+-- name: LockDevicesOfAccount :many
+-- ListDevicesOfAccount for those who do the same with each of many.
+select device_id, (removed_at is not null)::boolean as gone from devices where connected_account_id = @connected_account_id order by device_id for no key update;
+
 -- name: InsertDevice :exec
 insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model,
   serial_number, name, online, locked, battery_level, capabilities, flags, is_managed, told_online, told_locked, told_battery, online_changed_at,
@@ -142,6 +146,13 @@ update devices set online = @online, online_changed_at = @online_changed_at wher
 -- name: RemoveDevice :exec
 update devices set removed_at = now(), online = false, told_online = false, losses = '{}', flaky_since = null, due_at = now(), wake_seq = wake_seq + 1
 where device_id = @device_id;
+
+-- name: RemoveForGood :many
+-- RemoveDevice, for those that are not gone already, and GiveUpDeviceRef for each of many.
+update devices set removed_at = coalesce(removed_at, now()), online = false, told_online = false, losses = '{}', flaky_since = null,
+  vendor_ref = 'left/' || device_id::text, due_at = now(), wake_seq = wake_seq + 1
+where device_id = any(@device_ids::uuid[])
+returning device_id, custom_metadata;
 
 -- name: WakeDevice :exec
 update devices set wake_seq = wake_seq + 1, due_at = now(), read_needed = read_needed or @read_needed::boolean

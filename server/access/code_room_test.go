@@ -1,0 +1,111 @@
+package access
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// A lock has room for a code where at no moment, while that is to be on it, it has as many as it holds.
+func TestRoomGoesByWhenCodesAreOnTheLock(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)
+	in := func(hours int) *time.Time { return new(now.Add(time.Duration(hours) * time.Hour)) }
+	managed := func(from, until *time.Time) store.TakenOnDeviceRow {
+		return store.TakenOnDeviceRow{AccessCodeID: uuid.New(), IsManaged: true, StartsAt: from, EndsAt: until}
+	}
+	var (
+		there   = func(r store.TakenOnDeviceRow) store.TakenOnDeviceRow { r.There = true; return r }
+		native  = func(r store.TakenOnDeviceRow) store.TakenOnDeviceRow { r.PreferNativeScheduling = true; return r }
+		issued  = func(r store.TakenOnDeviceRow) store.TakenOnDeviceRow { r.OfflineKind = new("hourly"); return r }
+		foreign = func(r store.TakenOnDeviceRow) store.TakenOnDeviceRow { r.IsManaged, r.There = false, true; return r }
+		leaving = func(r store.TakenOnDeviceRow) store.TakenOnDeviceRow { r.Leaving = true; return r }
+		spare   = func(r store.TakenOnDeviceRow) store.TakenOnDeviceRow { r.InPool = true; return r }
+	)
+	ongoing := managed(nil, nil)
+	type rows = []store.TakenOnDeviceRow
+	for _, c := range []struct {
+		name   string
+		caps   Capabilities // of a lock that holds two
+		taken  rows
+		code   store.TakenOnDeviceRow
+		fullAt *time.Time // nil: there is room
+	}{
+		{"nothing is there", Capabilities{}, nil, ongoing, nil},
+		{"one place is left", Capabilities{}, rows{ongoing}, ongoing, nil},
+		{"none is left", Capabilities{}, rows{ongoing, ongoing}, ongoing, in(0)},
+		{"others leave", Capabilities{}, rows{ongoing, leaving(ongoing)}, ongoing, nil},
+		{"a pool gives way", Capabilities{}, rows{ongoing, spare(ongoing)}, ongoing, nil},
+		{"stays one after the other", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120)), managed(in(130), in(150))}, managed(in(160), in(170)), nil},
+		{"a stay before others", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120))}, managed(in(50), in(99)), nil},
+		{"a stay that ends while others are put", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120))}, managed(in(50), in(100)), in(99)},
+		{"a stay that is put while others are there", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120))}, managed(in(120), in(130)), in(119)},
+		{"a stay that is put when others leave", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120))}, managed(in(121), in(130)), nil},
+		{"others that are never there at once", Capabilities{}, rows{managed(in(100), in(120)), managed(in(130), in(150))}, managed(in(90), in(160)), nil},
+		{"others that are", Capabilities{}, rows{managed(in(100), in(120)), managed(in(110), in(150))}, managed(in(90), in(160)), in(109)},
+		{"an ongoing one before a full stay", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120))}, ongoing, in(99)},
+		{"a stay beside ongoing ones", Capabilities{}, rows{ongoing, foreign(managed(nil, nil))}, managed(in(100), in(120)), in(99)},
+		{"somebody else's code stays, whatever its time frame", Capabilities{}, rows{ongoing, foreign(managed(in(1), in(2)))}, managed(in(100), in(120)), in(99)},
+		{"a lock that keeps time frames has them three days ahead", Capabilities{NativeSchedule: true}, rows{native(managed(in(200), in(220))), native(managed(in(200), in(220)))},
+			native(managed(in(100), in(130))), in(128)},
+		{"and may have one already that was moved", Capabilities{NativeSchedule: true}, rows{ongoing, there(native(managed(in(900), in(920))))}, managed(in(100), in(130)), in(99)},
+		{"another one takes it off until then", Capabilities{}, rows{ongoing, there(managed(in(900), in(920)))}, managed(in(100), in(130)), nil},
+		{"offline codes count from the day they are made", Capabilities{}, rows{issued(managed(in(900), in(920))), issued(managed(in(900), in(920)))}, managed(in(100), in(130)), in(99)},
+		{"until they end", Capabilities{}, rows{issued(managed(in(90), in(92))), issued(managed(in(90), in(92)))}, managed(in(100), in(130)), nil},
+		{"an offline code beside those of the future", Capabilities{}, rows{managed(in(100), in(120)), managed(in(100), in(120))}, issued(managed(in(90), in(101))), in(99)},
+	} {
+		c.caps.MaxCodes, c.code.AccessCodeID = 2, uuid.New()
+		err := checkRoom(c.caps, c.taken, planned(c.code), now)
+		e, _ := errors.AsType[*Error](err)
+		switch {
+		case c.fullAt == nil && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case c.fullAt == nil:
+		case e == nil || e.Type != errNoSpace:
+			t.Errorf("%s: %v, but it is full at %v", c.name, err, c.fullAt)
+		case c.fullAt.After(now) != strings.Contains(e.Message, c.fullAt.Format(time.RFC3339)):
+			t.Errorf("%s: %v, but it is full at %v", c.name, err, c.fullAt)
+		}
+		c.caps.MaxCodes = 0
+		if err := checkRoom(c.caps, c.taken, planned(c.code), now); err != nil {
+			t.Errorf("%s, on a lock of which nobody knows what it holds: %v", c.name, err)
+		}
+	}
+}
+
+// A code keeps the time that it has on a lock, also where that has come to be full, and gets no other when that is full.
+func TestRoomForAnotherTimeFrame(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)
+	in := func(hours int) *time.Time { return new(now.Add(time.Duration(hours) * time.Hour)) }
+	code := func(from, until *time.Time) store.AccessCode {
+		return store.AccessCode{AccessCodeID: uuid.UUID{1}, IsManaged: true, StartsAt: from, EndsAt: until}
+	}
+	full := []store.TakenOnDeviceRow{{AccessCodeID: uuid.UUID{1}, IsManaged: true}, {AccessCodeID: uuid.UUID{2}, IsManaged: true, StartsAt: in(100), EndsAt: in(200)},
+		{AccessCodeID: uuid.UUID{3}, IsManaged: true, StartsAt: in(100), EndsAt: in(200)}}
+	for _, c := range []struct {
+		name          string
+		before, after store.AccessCode
+		room          bool
+	}{
+		{"begins earlier", code(in(110), in(150)), code(in(100), in(150)), false},
+		{"begins when there is room", code(in(150), in(190)), code(in(50), in(190)), false},
+		{"ends later", code(in(110), in(150)), code(in(110), in(160)), false},
+		{"ends never", code(in(110), in(150)), code(nil, nil), false},
+		{"is shorter", code(in(110), in(150)), code(in(120), in(140)), true},
+		{"is before", code(in(110), in(150)), code(in(10), in(90)), true},
+		{"is afterwards", code(in(110), in(150)), code(in(210), in(290)), true},
+		{"goes on afterwards", code(in(110), in(200)), code(in(110), in(290)), true},
+		{"comes into the full time", code(in(10), in(90)), code(in(10), in(120)), false},
+		{"is bound by time", code(nil, nil), code(in(110), in(150)), true},
+	} {
+		if err := checkMoreRoom(Capabilities{MaxCodes: 2}, full, c.before, c.after, now); (err == nil) != c.room {
+			t.Errorf("a code that %s: %v", c.name, err)
+		}
+	}
+}
