@@ -20,22 +20,26 @@ type deviceProvidersModel struct {
 }
 
 type deviceProviderModel struct {
-	DeviceProviderName          types.String `tfsdk:"device_provider_name"`
-	DisplayName                 types.String `tfsdk:"display_name"`
-	ProviderCategories          []string     `tfsdk:"provider_categories"`
-	CanProgramOnlineAccessCodes types.Bool   `tfsdk:"can_program_online_access_codes"`
-	CanRemotelyUnlock           types.Bool   `tfsdk:"can_remotely_unlock"`
-	CanRemotelyLock             types.Bool   `tfsdk:"can_remotely_lock"`
+	DeviceProviderName           types.String `tfsdk:"device_provider_name"`
+	DisplayName                  types.String `tfsdk:"display_name"`
+	ProviderCategories           []string     `tfsdk:"provider_categories"`
+	CanProgramOnlineAccessCodes  types.Bool   `tfsdk:"can_program_online_access_codes"`
+	CanProgramOfflineAccessCodes types.Bool   `tfsdk:"can_program_offline_access_codes"`
+	CanRemotelyUnlock            types.Bool   `tfsdk:"can_remotely_unlock"`
+	CanRemotelyLock              types.Bool   `tfsdk:"can_remotely_lock"`
+	CanConfigureAutoLock         types.Bool   `tfsdk:"can_configure_auto_lock"`
 }
 
 func (m *deviceProviderModel) fill(provider *api.DeviceProvider) {
 	*m = deviceProviderModel{
-		DeviceProviderName:          types.StringValue(provider.DeviceProviderName),
-		DisplayName:                 types.StringValue(provider.DisplayName),
-		ProviderCategories:          append([]string{}, provider.ProviderCategories...),
-		CanProgramOnlineAccessCodes: types.BoolPointerValue(provider.CanProgramOnlineAccessCodes),
-		CanRemotelyUnlock:           types.BoolPointerValue(provider.CanRemotelyUnlock),
-		CanRemotelyLock:             types.BoolPointerValue(provider.CanRemotelyLock),
+		DeviceProviderName:           types.StringValue(provider.DeviceProviderName),
+		DisplayName:                  types.StringValue(provider.DisplayName),
+		ProviderCategories:           append([]string{}, provider.ProviderCategories...),
+		CanProgramOnlineAccessCodes:  types.BoolPointerValue(provider.CanProgramOnlineAccessCodes),
+		CanProgramOfflineAccessCodes: types.BoolPointerValue(provider.CanProgramOfflineAccessCodes),
+		CanRemotelyUnlock:            types.BoolPointerValue(provider.CanRemotelyUnlock),
+		CanRemotelyLock:              types.BoolPointerValue(provider.CanRemotelyLock),
+		CanConfigureAutoLock:         types.BoolPointerValue(provider.CanConfigureAutoLock),
 	}
 }
 
@@ -60,9 +64,11 @@ func (d *deviceProvidersDataSource) Schema(_ context.Context, _ datasource.Schem
 					"provider_categories": schema.ListAttribute{
 						Computed: true, ElementType: types.StringType, MarkdownDescription: "The categories it belongs to, such as `stable`.",
 					},
-					"can_program_online_access_codes": can("Whether access codes can be set on its devices."),
-					"can_remotely_unlock":             can("Whether its devices can be unlocked from afar."),
-					"can_remotely_lock":               can("Whether its devices can be locked from afar."),
+					"can_program_online_access_codes":  can("Whether access codes can be set on its devices."),
+					"can_program_offline_access_codes": can("Whether its devices accept codes that the vendor makes, without being told of them."),
+					"can_configure_auto_lock":          can("Whether it can be set that its devices lock by themselves."),
+					"can_remotely_unlock":              can("Whether its devices can be unlocked from afar."),
+					"can_remotely_lock":                can("Whether its devices can be locked from afar."),
 				}},
 			},
 		},

@@ -152,7 +152,8 @@ func TestDeviceProvidersSayWhatIsKnown(t *testing.T) {
 		Config: f.config("data \"deviceaccess_device_providers\" \"these\" {\n  provider_category = \"stable\"\n}\n"),
 		ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(data, tfjsonpath.New("device_providers").AtSliceIndex(0), knownvalue.ObjectExact(map[string]knownvalue.Check{
 			"device_provider_name": isText("august"), "display_name": isText("August"), "provider_categories": knownvalue.ListExact([]knownvalue.Check{isText("stable")}),
-			"can_program_online_access_codes": knownvalue.Null(), "can_remotely_unlock": knownvalue.Bool(true), "can_remotely_lock": knownvalue.Null(),
+			"can_program_online_access_codes": knownvalue.Null(), "can_program_offline_access_codes": knownvalue.Null(), "can_configure_auto_lock": knownvalue.Null(),
+			"can_remotely_unlock": knownvalue.Bool(true), "can_remotely_lock": knownvalue.Null(),
 		}))},
 	}}})
 	if category := f.bodies("/devices/list_device_providers")[0]["provider_category"]; category != "stable" {

@@ -191,8 +191,8 @@ var parities = map[string]parity{
 			return m, vendor
 		},
 		notShown: []string{
-			"image_url", "can_program_offline_access_codes", "can_simulate_connection", "can_simulate_disconnection",
-			"can_simulate_removal", "can_unlock_with_code",
+			"image_url", "can_simulate_connection", "can_simulate_disconnection", "can_simulate_hub_connection", "can_simulate_hub_disconnection",
+			"can_simulate_paid_subscription", "can_simulate_removal", "can_unlock_with_code",
 		},
 	},
 }
