@@ -595,7 +595,7 @@ const scheduleWebhook = `-- name: ScheduleWebhook :one
 update webhooks w set due_at = (select greatest(w.paused_until, d.next_attempt_at) from deliveries d
   where d.webhook_id = $1 and d.state = 'pending' order by d.next_attempt_at limit 1)
 where w.webhook_id = $1
-returning coalesce(greatest(extract(epoch from due_at - clock_timestamp()), 0.001), 0)::double precision as seconds
+returning (case when due_at is null then 0 else greatest(extract(epoch from due_at - clock_timestamp()), 0.001) end)::double precision as seconds
 `
 
 // The webhook is locked, so that no delivery is made meanwhile. It says in how many seconds it is due, by the clock that will have it be

@@ -53,6 +53,9 @@ func TestAClockThatIsOffKeepsNoServerBusy(t *testing.T) {
 			b.until("it fails", s.got(1))
 			before := looks()
 			b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
+			if again, err := b.access.ScheduleWebhook(t.Context(), w.ID); err != nil || again != 0 {
+				t.Errorf("with nothing to do it is looked at again in %s, %v", again, err)
+			}
 			if n := looks() - before; n > 20 {
 				t.Errorf("it was looked at %d times", n)
 			}

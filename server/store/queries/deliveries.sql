@@ -169,7 +169,7 @@ where webhook_id = @webhook_id and event_id = any(@event_ids::uuid[]) and state 
 update webhooks w set due_at = (select greatest(w.paused_until, d.next_attempt_at) from deliveries d
   where d.webhook_id = @webhook_id and d.state = 'pending' order by d.next_attempt_at limit 1)
 where w.webhook_id = @webhook_id
-returning coalesce(greatest(extract(epoch from due_at - clock_timestamp()), 0.001), 0)::double precision as seconds;
+returning (case when due_at is null then 0 else greatest(extract(epoch from due_at - clock_timestamp()), 0.001) end)::double precision as seconds;
 
 -- name: WebhookDue :one
 select coalesce(due_at <= now(), false)::boolean as due from webhooks where webhook_id = @webhook_id;
