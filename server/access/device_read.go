@@ -141,11 +141,18 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		}
 		return r.other(ctx, f)
 	}
+	if c.IsManaged && c.VendorRef != nil && text(c.VendorRef) != f.Ref { // movedTo: what was put there nobody knows
+		c.AppliedGen = 0
+		if c.RemovingSince == nil && c.BlockedGen < c.DesiredGen {
+			c.Status = string(StatusSetting)
+		}
+	}
 	if c.IsManaged && c.AppliedGen == 0 && f.Failure != nil && !f.Confirmed {
 		return r.stillborn(ctx, c, f)
 	}
 	r.seen[c.AccessCodeID] = true
-	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || text(c.VendorRef) != f.Ref // it has what was written
+	anew := r.caps.PutAnew && c.PinMac != nil && c.WriteGen >= c.DesiredGen && text(c.VendorRef) == f.Ref // what that put has made becomes no other
+	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || c.VendorRef == nil || anew           // it has what was written
 	if text(c.VendorRef) != f.Ref {
 		c.VendorRef, r.byRef[f.Ref] = &f.Ref, c
 	}
@@ -282,7 +289,8 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 func (r *reading) comes(c *store.AccessCode) bool {
 	switch {
 	case !c.WriteAccepted:
-		return c.IsManaged && c.AppliedGen == 0 || !sent(c) && int(c.Attempts) < patience || r.lags(c)
+		unsent := !sent(c) && int(c.Attempts) < patience && r.d.SubscriptionMissingAt == nil // without that nothing is sent
+		return c.IsManaged && c.AppliedGen == 0 || unsent || r.lags(c)
 	case !c.IsManaged || c.AppliedGen > 0 || c.WriteAt == nil || !c.WriteAt.Add(r.s.opt.ListLag).After(r.now):
 		return false
 	}

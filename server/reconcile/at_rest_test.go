@@ -135,3 +135,43 @@ func TestCodeThatWasMadeWithAnotherPINIsPutAnew(t *testing.T) {
 		t.Errorf("it is %s, and to be done is %q of %s", got.Status, w.Action, w.Ref)
 	}
 }
+
+// What was put anew since a dump, and hides its PIN or never came to be on the lock, is not taken for what the dump says.
+func TestCodeThatWasPutAnewUnseenSinceADumpIsPut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		shown access.Found
+		ref   string
+	}{
+		"its PIN is hidden": {access.Found{Ref: "r2", Confirmed: true}, "r2"},
+		"it failed":         {access.Found{Ref: "r2", Failure: &access.Failure{Class: access.FailedForNow, Message: "The lock did not answer."}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+			code := b.on("2580", "r1")
+			b.read(found("r1", "2580"), found("k9", "9999"))
+			c.shown.Key = code.ID.String()
+			b.read(c.shown, found("k9", "9999"))
+			if got, w := b.code(code.ID), b.work(code); got.Status != access.StatusSetting || w.Action != access.Put || w.Ref != c.ref {
+				t.Errorf("it is %s, and to be done is %q of %q", got.Status, w.Action, w.Ref)
+			}
+		})
+	}
+}
+
+// A code that was taken off in the vendor's app is gone, although nothing can be sent to its lock until that is paid for.
+func TestCodeThatHasLeftIsGoneWhileNothingCanBeSent(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
+	c := b.on("2580", "r1")
+	b.read(found("r1", "2580"), found("k9", "9999"))
+	_, err := b.db.Pool.Exec(t.Context(), "update devices set subscription_missing_at = now()")
+	b.must(err)
+	_, err = b.access.DeleteCode(t.Context(), b.p, c.ID.String(), "")
+	b.must(err)
+	b.read(found("k9", "9999"))
+	if b.exists(c.ID) {
+		t.Errorf("it is %s", b.code(c.ID).Status)
+	}
+}

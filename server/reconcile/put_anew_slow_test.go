@@ -47,6 +47,24 @@ func TestACodeThatIsOnItsWayForLongIsNotPutAnew(t *testing.T) {
 	}
 }
 
+// So is one of which its lock hides the PIN: under the reference of that put there is nothing else.
+func TestACodeThatHidesItsPINIsSetHoweverLongItTakes(t *testing.T) {
+	t.Parallel()
+	b, clock := anew(t, "august")
+	c, _ := b.create("2580")
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "k1"})
+	for range 3 {
+		clock.pass(2 * time.Minute)
+		b.look()
+	}
+	b.read(found("k1", ""))
+	if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
+		t.Errorf("it is %s with %v", got.Status, got.Errors)
+	}
+}
+
 // Where the device keeps no time frames, another one is nothing that the code would have to leave the door for.
 func TestACodeIsNotPutAnewForWhatItsDeviceDoesNotKeep(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"net"
 	"runtime"
 	"strings"
@@ -66,12 +67,16 @@ func newPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
 	return p, err
 }
 
-// asked asks a connection whether it is there; lost: it had the time to say so.
+// asked asks a connection whether it is there; lost: it had the time to say so, which is no more than whoever needs it has, but for a
+// second. Where he leaves meanwhile the connection is asked all the same: a question that is cut off costs it.
 func asked(ctx context.Context, conn *pgx.Conn, within time.Duration) (answers, lost bool) {
-	limited, end := context.WithTimeout(ctx, within)
+	if until, limited := ctx.Deadline(); limited {
+		within = max(min(within, time.Until(until)), time.Second)
+	}
+	limited, end := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer end()
 	answers = conn.Ping(limited) == nil
-	lost = !answers && limited.Err() != nil && ctx.Err() == nil
+	lost = !answers && limited.Err() != nil
 	if lost {
 		hangUp(conn)
 	}
@@ -115,7 +120,7 @@ func (q prompt) begin(ctx context.Context) (_ context.Context, _ *pgxpool.Conn, 
 	}
 	limited, cancel := context.WithTimeout(ctx, q.within)
 	return limited, conn, sync.OnceFunc(func() {
-		if limited.Err() != nil && ctx.Err() == nil && conn.Conn().IsClosed() {
+		if errors.Is(limited.Err(), context.DeadlineExceeded) && conn.Conn().IsClosed() {
 			hangUp(conn.Conn())
 		}
 		cancel()

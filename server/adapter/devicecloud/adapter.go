@@ -222,6 +222,10 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	case like == another && spec.Ref == "" && caps.ModifyInPlace:
 		spec.Ref = code.Ref
 		return a.PutCode(ctx, device, spec)
+	case !caps.ListCodes: // no reading would ever show: a vendor's words about times are believed
+		if pinDiffers(caps, spec, code) {
+			return adapter.PutResult{}, adapter.Errorf(adapter.Unconfirmed, "the vendor answers with another PIN than the code was put with")
+		}
 	case like != thisOne || code.Failed != nil: // reading shows what it is
 		code.State = adapter.Accepted
 	}

@@ -44,6 +44,9 @@ func TestAnswerToACreationIsLookedAt(t *testing.T) {
 		{name: "a time frame that was not asked for", caps: `"native_schedule":true`, spec: whole, answer: frame, want: adapter.Accepted},
 		{name: "no time frame", caps: `"native_schedule":true,"modify_codes":true`, spec: timed, want: adapter.Accepted},
 		{name: "no time frame, of what nobody can list", caps: `"native_schedule":true,"list_codes":false`, spec: timed, want: adapter.Confirmed},
+		{name: "another end, of what nobody can list", caps: `"native_schedule":true,"list_codes":false`, spec: timed, answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(start), at(end.Add(time.Minute))), want: adapter.Confirmed},
+		{name: "another PIN, of what nobody can list", caps: `"list_codes":false`, spec: whole, answer: `"code":"1357"`, class: adapter.Unconfirmed},
+		{name: "a hidden PIN", spec: whole, answer: `"code":"****"`, want: adapter.Confirmed},
 		{name: "being deleted", spec: whole, answer: `"status":"deleting"`, class: adapter.Transient},
 		{name: "with an error", spec: whole, answer: `"status":"active","error_code":"DEVICE_ERROR"`, want: adapter.Accepted},
 	} {

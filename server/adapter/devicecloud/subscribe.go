@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -25,7 +26,14 @@ type webhook struct {
 	Status string               `json:"status"` // "active" in the guide; empty where the vendor does not say
 }
 
-func (w webhook) works() bool { return w.Status == "" || w.Status == "active" }
+// works is false where the vendor says, in one of the words for it, that it sends nothing any more.
+func (w webhook) works() bool {
+	switch strings.ToLower(w.Status) {
+	case "disabled", "inactive", "failed", "failing", "suspended", "paused", "expired", "revoked", "deleted", "unhealthy":
+		return false
+	}
+	return true
+}
 
 // webhooks lists the account's webhooks, nil where the vendor does not list them: it need not. It fails like Devices.
 func (a *Adapter) webhooks(ctx context.Context) ([]webhook, error) {

@@ -252,6 +252,12 @@ func utc(t *time.Time) *time.Time {
 	return &u
 }
 
+// pinDiffers says whether a vendor answers with another PIN than the one that was put. Stars are none.
+func pinDiffers(caps adapter.Caps, spec adapter.CodeSpec, code adapter.Code) bool {
+	digits := strings.Trim(code.PIN, "0123456789") == ""
+	return !caps.ProviderPIN && code.PIN != "" && digits && code.PIN != spec.PIN
+}
+
 // likeness says whether a code that the vendor answers a put with is the one that was put.
 type likeness int
 
@@ -262,7 +268,7 @@ const (
 )
 
 func comparePut(caps adapter.Caps, spec adapter.CodeSpec, code adapter.Code) likeness {
-	if !caps.ProviderPIN && code.PIN != "" && code.PIN != spec.PIN {
+	if pinDiffers(caps, spec, code) {
 		return another
 	}
 	if !caps.NativeSchedule {

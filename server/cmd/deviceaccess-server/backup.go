@@ -90,8 +90,10 @@ func restoreCommand() *cli.Command {
 			if path == "" {
 				return fmt.Errorf("name the FILE to restore, or - for standard input")
 			}
-			from := stdin(ctx)
-			if path != "-" {
+			var from io.Reader
+			if path == "-" {
+				from = stdin(ctx)
+			} else {
 				f, err := os.Open(path)
 				if err != nil {
 					return fmt.Errorf("read the backup: %w", err)

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"encoding/base64"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -118,20 +121,39 @@ func TestWithoutAHomeTheDataDirectoryIsAskedFor(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	p.env = []string{"DEVICEACCESS_DATA_DIR=", "HOME=", "XDG_STATE_HOME="}
-	cmd := p.command("serve", "--listen", "127.0.0.1:0", "--database-url", "postgres://127.0.0.1:1/none")
-	if os.Geteuid() == 0 { // root's is another
-		program, err := os.ReadFile(cmd.Path)
-		if err != nil {
-			t.Fatal(err)
+	elsewhere := []string{"--database-url", "postgres://127.0.0.1:1/none"}
+	key := []string{"--master-key", base64.StdEncoding.EncodeToString(seal.NewMaster())}
+	program := ""
+	for _, c := range []struct {
+		arguments []string
+		asked     bool
+	}{
+		{slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, elsewhere), true},
+		{slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, elsewhere, key), true}, // what is simulated
+		{slices.Concat([]string{"serve", "--listen", "127.0.0.1:0", "--sandbox-url", "http://127.0.0.1:1"}, elsewhere, key), false},
+		{slices.Concat([]string{"keys", "list"}, elsewhere), true},
+		{slices.Concat([]string{"keys", "list"}, elsewhere, key), false},
+	} {
+		cmd := p.command(c.arguments...)
+		if os.Geteuid() == 0 { // root's is another
+			if program == "" {
+				content, err := os.ReadFile(cmd.Path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				program = p.file("program", string(content))
+				if err := os.Chmod(program, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd.Path = program
+			cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		}
-		cmd.Path = p.file("program", string(program))
-		if err := os.Chmod(cmd.Path, 0o755); err != nil {
-			t.Fatal(err)
+		said, err := cmd.CombinedOutput()
+		asked := strings.Contains(string(said), "there is no home directory to keep the data below: name a directory with --data-dir")
+		if err == nil || asked != c.asked {
+			t.Errorf("%v: %v: %s", c.arguments[:2], err, said)
 		}
-		cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	}
-	if said, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(said), "there is no home directory to keep the data below: name a directory with --data-dir") {
-		t.Errorf("%v: %s", err, said)
 	}
 }
 
