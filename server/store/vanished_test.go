@@ -130,3 +130,32 @@ func TestOnlyWhatTakesLittleHasALimit(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Whoever has less time than a connection has to answer finds out that it is lost, too: the next one has another.
+func TestConnectionThatIsLostIsFoundOutByWhoHasLittleTime(t *testing.T) {
+	t.Parallel()
+	line := storetest.NewLine(t)
+	db, err := store.Open(t.Context(), storetest.New(t), 1, line.Through)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	if _, err := db.Moment(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rest := time.Now()
+	eventually(t, "it has rested", func() bool { return time.Since(rest) > 1100*time.Millisecond })
+	line.Lose()
+	little, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
+	defer cancel()
+	if _, err := db.Moment(little); err == nil {
+		t.Error("a connection that is lost has answered")
+	}
+	begun := time.Now()
+	if _, err := db.Moment(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begun); took > 8*time.Second { // the driver says goodbye for 15 s
+		t.Errorf("it took %s", took)
+	}
+}
