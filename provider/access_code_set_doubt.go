@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -20,43 +21,73 @@ import (
 // locksInDoubtKey is where the private state of a set keeps them.
 const locksInDoubtKey = "locks_in_doubt"
 
+// doubt is a creation that was not answered.
+type doubt struct {
+	WrittenOnly bool `json:"written_only"` // the PIN, which nothing has kept then
+
+	likely []string // codes on the lock that may have been made by it: nobody can tell
+}
+
+// doubtOf is the doubt about a creation of a code of this set.
+func (m *accessCodeSetModel) doubtOf() *doubt { return &doubt{WrittenOnly: m.writesOnly()} }
+
+// pin is the PIN to look for. Where that was written only, it is the one of the configuration, which may be another by now; "" where there is none.
+func (d *doubt) pin(state, config *accessCodeSetModel) string {
+	if d.WrittenOnly {
+		return config.pin()
+	}
+	return state.Code.ValueString()
+}
+
 func rememberDoubts(ctx context.Context, private privateState, results map[string]done) diag.Diagnostics {
-	locks := []string{}
-	for _, deviceID := range slices.Sorted(maps.Keys(results)) {
-		if results[deviceID].inDoubt && !results[deviceID].gone {
-			locks = append(locks, deviceID)
+	doubts := map[string]*doubt{}
+	for deviceID, result := range results {
+		if result.doubt != nil {
+			doubts[deviceID] = result.doubt
 		}
 	}
-	encoded, _ := json.Marshal(locks) // strings always encode
+	encoded, _ := json.Marshal(doubts) // truth values always encode
 	return private.SetKey(ctx, locksInDoubtKey, encoded)
 }
 
-func locksInDoubt(ctx context.Context, private privateState, diags *diag.Diagnostics) (locks []string) {
+// doubts are those that are kept in mind, by lock. Earlier versions of the provider have kept the locks alone.
+func (m *accessCodeSetModel) doubts(ctx context.Context, private privateState, diags *diag.Diagnostics) (doubts map[string]*doubt) {
 	stored, problems := private.GetKey(ctx, locksInDoubtKey)
 	diags.Append(problems...)
-	_ = json.Unmarshal(stored, &locks) // none, where nothing was stored
-	return locks
+	var locks []string
+	if json.Unmarshal(stored, &locks) == nil {
+		doubts = map[string]*doubt{}
+		for _, deviceID := range locks {
+			doubts[deviceID] = m.doubtOf()
+		}
+		return doubts
+	}
+	_ = json.Unmarshal(stored, &doubts) // none, where nothing was stored
+	return doubts
 }
 
 // find takes the codes on locks in doubt into those of the set, as far as they are there. It answers what became of the work on
 // those where they are not, or where it could not look: then nothing may be done.
-func (m *accessCodeSetModel) find(ctx context.Context, client *api.Client, codes map[string]lockCode, locks []string) map[string]done {
-	locks = slices.DeleteFunc(locks, func(deviceID string) bool {
+func (m *accessCodeSetModel) find(ctx context.Context, client *api.Client, codes map[string]lockCode, doubts map[string]*doubt, config *accessCodeSetModel) map[string]done {
+	locks := slices.DeleteFunc(slices.Collect(maps.Keys(doubts)), func(deviceID string) bool {
 		code, known := codes[deviceID]
 		return !known || !code.AccessCodeID.IsNull()
 	})
 	type found struct {
-		code *api.AccessCode
-		err  error
+		code   *api.AccessCode
+		likely []string
+		err    error
 	}
 	unsettled := map[string]done{}
 	for deviceID, found := range onEach(locks, func(deviceID string) (f found) {
-		f.code, f.err = m.lost(ctx, client, deviceID)
+		f.code, f.likely, f.err = m.lost(ctx, client, deviceID, doubts[deviceID], config)
 		return f
 	}) {
 		code := codes[deviceID]
 		if found.code == nil {
-			unsettled[deviceID] = done{code: code, err: untried(found.err), inDoubt: true}
+			doubt := doubts[deviceID]
+			doubt.likely = found.likely
+			unsettled[deviceID] = done{code: code, err: untried(found.err), doubt: doubt}
 			continue
 		}
 		code.AccessCodeID = types.StringValue(found.code.AccessCodeID)
@@ -66,23 +97,36 @@ func (m *accessCodeSetModel) find(ctx context.Context, client *api.Client, codes
 }
 
 // lost finds the code of a creation that was not answered. Without it every further attempt would be refused, because the PIN is
-// taken, or make a second one.
-func (m *accessCodeSetModel) lost(ctx context.Context, client *api.Client, deviceID string) (*api.AccessCode, error) {
+// taken, or make a second one. Where there is none of its name and PIN, it answers the codes of its name that may be it all the same: the
+// server does not tell their PINs, or the one of the creation is not known.
+func (m *accessCodeSetModel) lost(ctx context.Context, client *api.Client, deviceID string, doubt *doubt, config *accessCodeSetModel) (found *api.AccessCode, likely []string, err error) {
 	codes, err := managedCodes(ctx, client, deviceID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	pin := doubt.pin(m, config)
 	for i, code := range codes {
-		if code.Code != nil && *code.Code == m.pin() && code.Name != nil && *code.Name == m.Name.ValueString() {
-			return &codes[i], nil
+		switch {
+		case code.Name == nil || *code.Name != m.Name.ValueString():
+		case pin != "" && code.Code != nil && *code.Code == pin:
+			return &codes[i], nil, nil
+		case doubt.WrittenOnly || pin == "" || code.Code == nil:
+			likely = append(likely, code.AccessCodeID)
 		}
 	}
-	return nil, nil
+	return nil, likely, nil
 }
 
-// warnOfLost says of a lock that is let go of that a code which was not found may be on it.
-func (m *accessCodeSetModel) warnOfLost(ctx context.Context, client *api.Client, diags *diag.Diagnostics, deviceID string) {
+// warnOfLost says of a lock that a code which was not found may be on it, where it is let go of or gets another one.
+func (m *accessCodeSetModel) warnOfLost(ctx context.Context, client *api.Client, diags *diag.Diagnostics, deviceID string, result done) {
+	said, next := "there is none of this name and PIN on the lock now", "Where the server does not tell PINs, look there for a code of this name, and delete it."
+	switch likely := result.left.likely; {
+	case len(likely) > 0:
+		said = "without its PIN it cannot be told whether it made what is there of this name: " + strings.Join(likely, ", ")
+		next = "Look there whether somebody needs that code besides this set. If not, delete it: it may open the door."
+	case !result.gone:
+		return
+	}
 	warnAt(diags, path.Root("device_ids"), "An access code may be left on a lock", sentence(lockName(ctx, client, deviceID)+
-		": a creation of the code was not answered, and there is none of this name and PIN on the lock now")+
-		"\n\nWhere the server does not tell PINs, look there for a code of this name, and delete it.")
+		": a creation of the code was not answered, and "+said)+"\n\n"+next)
 }

@@ -68,10 +68,11 @@ func look(ctx context.Context, find codeFinder, client *api.Client, deviceID, id
 
 // done is what came of the work on one lock.
 type done struct {
-	code    lockCode
-	gone    bool
-	err     error
-	inDoubt bool // a creation was not answered, and may have put a code on the lock that is not known
+	code  lockCode
+	gone  bool
+	err   error
+	doubt *doubt // whether a code is on the lock that is not known
+	left  *doubt // the one that the lock was in before, and that nothing more is done about
 }
 
 // put creates the code on a lock that has none.
@@ -87,11 +88,12 @@ func (m *accessCodeSetModel) put(ctx context.Context, conn *connection, deviceID
 	if err == nil {
 		return m.arrived(ctx, conn, answer.AccessCode.AccessCodeID, answer.ActionAttempt)
 	}
-	failed := done{code: noCode(m.hide(sentence(err.Error()))), err: err, inDoubt: api.MayHaveHappened(err)}
-	if failed.inDoubt {
+	failed := done{code: noCode(m.hide(sentence(err.Error()))), err: err}
+	if api.MayHaveHappened(err) {
+		failed.doubt = m.doubtOf()
 		last, cancel := lastLook(ctx)
 		defer cancel()
-		if code, _ := m.lost(last, conn.api, deviceID); code != nil {
+		if code, _, _ := m.lost(last, conn.api, deviceID, failed.doubt, m); code != nil {
 			return m.arrived(ctx, conn, code.AccessCodeID, api.ActionAttempt{})
 		}
 	}
@@ -156,10 +158,10 @@ func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, device
 }
 
 // remove takes the code off a lock.
-func (m *accessCodeSetModel) remove(ctx context.Context, conn *connection, deviceID string, code lockCode, inDoubt bool) done {
+func (m *accessCodeSetModel) remove(ctx context.Context, conn *connection, deviceID string, code lockCode, doubt *doubt) done {
 	id := code.AccessCodeID.ValueString()
 	if id == "" {
-		return done{gone: true, inDoubt: inDoubt}
+		return done{gone: true, left: doubt}
 	}
 	err := deleteCode(ctx, conn.api, deviceID, id)
 	return done{code: code, gone: err == nil, err: err}
@@ -174,10 +176,14 @@ func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client,
 	others := "The other locks of the set are not affected by this. The next apply tries this one again."
 	next := nextStep(err)
 	switch {
-	case failed.inDoubt && kept:
-		next = inDoubt(err, "The next apply looks on this lock for a code of this name and PIN, before it creates another. Where the server does not tell PINs, look there yourself first.")
+	case failed.doubt != nil && kept:
+		look := "The next apply looks on this lock for a code of this name and PIN, before it creates another. Where the server does not tell PINs, look there yourself first."
+		if m.writesOnly() {
+			look += " Leave `code_wo` as it is until then: it alone tells which PIN to look for."
+		}
+		next = inDoubt(err, look)
 		others = "The other locks of the set are not affected by this."
-	case failed.inDoubt:
+	case failed.doubt != nil:
 		next = inDoubt(err, "Nothing of the set is in the state: look on this lock before running Terraform again, which would create a second access code.")
 		others = ""
 	case keepsTrying(err):

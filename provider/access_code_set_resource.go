@@ -167,8 +167,7 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 		refuse(&resp.Diagnostics, actionPut, "The PIN of the set is not known, because the server does not tell it. Write it into `code`.")
 		return
 	}
-	state.CodeWO = plan.CodeWO // which no state has
-	unsettled := state.find(ctx, client, codes, locksInDoubt(ctx, req.Private, &resp.Diagnostics))
+	unsettled := state.find(ctx, client, codes, state.doubts(ctx, req.Private, &resp.Diagnostics), &plan)
 	work := slices.DeleteFunc(slices.Clone(wanted), func(deviceID string) bool { return !plan.todo(&state, codes, deviceID) })
 	for deviceID := range codes {
 		if !slices.Contains(wanted, deviceID) {
@@ -181,11 +180,13 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 		case unsettled[deviceID].err != nil:
 			return unsettled[deviceID]
 		case !slices.Contains(wanted, deviceID):
-			return plan.remove(ctx, r.connection, deviceID, code, unsettled[deviceID].inDoubt)
+			return plan.remove(ctx, r.connection, deviceID, code, unsettled[deviceID].doubt)
 		case known && !code.AccessCodeID.IsNull():
 			return plan.bring(ctx, r.connection, deviceID, code.AccessCodeID.ValueString())
 		default:
-			return plan.put(ctx, r.connection, deviceID)
+			result := plan.put(ctx, r.connection, deviceID)
+			result.left = unsettled[deviceID].doubt
+			return result
 		}
 	})
 	r.forget(ctx, req.Private, results, &resp.Diagnostics)
@@ -235,10 +236,10 @@ func (r *accessCodeSetResource) settle(ctx context.Context, client *api.Client, 
 	wanted := model.devices(ctx)
 	for _, deviceID := range slices.Sorted(maps.Keys(results)) {
 		result := results[deviceID]
+		if result.left != nil {
+			model.warnOfLost(ctx, client, diags, deviceID, result)
+		}
 		if result.gone {
-			if result.inDoubt {
-				model.warnOfLost(ctx, client, diags, deviceID)
-			}
 			delete(codes, deviceID)
 			continue
 		}
@@ -268,12 +269,12 @@ func (r *accessCodeSetResource) Delete(ctx context.Context, req resource.DeleteR
 	defer cancel()
 
 	codes := model.codes(ctx)
-	unsettled := model.find(ctx, client, codes, locksInDoubt(ctx, req.Private, &resp.Diagnostics))
+	unsettled := model.find(ctx, client, codes, model.doubts(ctx, req.Private, &resp.Diagnostics), &model)
 	results := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) done {
 		if unsettled[deviceID].err != nil {
 			return unsettled[deviceID]
 		}
-		return model.remove(ctx, r.connection, deviceID, codes[deviceID], unsettled[deviceID].inDoubt)
+		return model.remove(ctx, r.connection, deviceID, codes[deviceID], unsettled[deviceID].doubt)
 	})
 	r.forget(ctx, req.Private, results, &resp.Diagnostics)
 	model.DeviceIDs = types.SetValueMust(types.StringType, nil)

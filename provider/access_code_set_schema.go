@@ -21,7 +21,8 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 			"lock, and the next apply finishes. While the set is created, that message is a warning as long as some lock has taken the code: after an " +
 			"error Terraform would replace the whole set. The example shows how to make the run fail.\n\n" +
 			"Where the creation of a code was not answered, so that it may be on the lock all the same, the next apply looks there for one of that name and " +
-			"PIN, and takes it over. Servers that do not tell PINs do not allow that: the message says where to look.",
+			"PIN, and takes it over. Servers that do not tell PINs do not allow that: the message says where to look. Nor can it be told once `code_wo` is " +
+			"another, or by a destroy with `code_wo`: a warning then names the codes of that name that are on the lock, and none of them is touched.",
 		Attributes: map[string]schema.Attribute{
 			"device_ids": schema.SetAttribute{
 				Required: true, ElementType: types.StringType,
