@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// losesOn creates the code on a lock, and has a gateway answer for it.
-func (f *fake) losesOn(lock string) http.HandlerFunc {
+// losesOnC creates the code on lock C, and has a gateway answer for it.
+func (f *fake) losesOnC() http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body := f.calls[len(f.calls)-1].body
-		if body["device_id"] != lock {
+		if body["device_id"] != lockC {
 			f.createCode(w, r, body)
 			return
 		}
@@ -69,7 +69,7 @@ func TestAccessCodeSetLooksForTheCodeOfACreationThatWasNotAnswered(t *testing.T)
 			}
 			wrote := f.since(t)
 			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(set(lockA, lockC))})
-			f.then("/access_codes/create", f.losesOn(lockC), f.losesOn(lockC))
+			f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 			f.then("/access_codes/list", away)
 			expectSaid(t, "the creation", w.plain("apply", "-auto-approve"), `The lock "Garage" (`+lockC+"): the server answered 502 Bad Gateway",
 				"It is not known whether the server has done it", "looks on this lock for a code of this name and PIN")
@@ -86,7 +86,7 @@ func TestAccessCodeSetOfWhichNothingIsKnownSaysWhereToLook(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
 	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet("", lockC))})
-	f.then("/access_codes/create", f.losesOn(lockC))
+	f.then("/access_codes/create", f.losesOnC())
 	f.then("/access_codes/list", nil, answerRaw(http.StatusInternalServerError, "text/plain", ""))
 	w.expect(false, "apply", "-auto-approve", "-no-color")
 	expectSaid(t, "the creation", plainly(w.seen.String()), "Error: Set the access code on a lock", `"Garage"`, "It is not known whether the server has done it",

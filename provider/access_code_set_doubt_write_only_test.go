@@ -64,7 +64,7 @@ func TestAccessCodeSetSaysWhichCodeMayBeOfACreationWhosePINIsNotKnown(t *testing
 			}
 			wrote := f.since(t)
 			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(c.pin, lockA, lockC))})
-			f.then("/access_codes/create", f.losesOn(lockC), f.losesOn(lockC))
+			f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 			f.then("/access_codes/list", away)
 			w.expect(true, "apply", "-auto-approve")
 			wrote("at first", "create "+lockA, "create "+lockC)
@@ -107,7 +107,7 @@ func TestAccessCodeSetKeepsInMindThatThePINOfACreationWasWrittenOnly(t *testing.
 	f.noAttempts = true
 	away := answerRaw(http.StatusInternalServerError, "text/plain", "")
 	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(writtenOnly("905173846251", 1), lockA, lockC))})
-	f.then("/access_codes/create", f.losesOn(lockC), f.losesOn(lockC))
+	f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 	f.then("/access_codes/list", away)
 	expectSaid(t, "the creation", w.plain("apply", "-auto-approve"), "looks on this lock for a code of this name and PIN", "Leave `code_wo` as it is until then")
 	var lost string
