@@ -29,12 +29,16 @@ func main() {
 			ends = append(ends, s)
 		}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	context.AfterFunc(ctx, func() { // a second one does not wait for what the first has left to do
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, ends...)
+	go func() {
+		<-told
 		signal.Ignore(syscall.SIGHUP) // of which the end of a session may send two
+		signal.Stop(told)             // a second one does not wait for what the first has left to do
 		stop()
-	})
+	}()
 	if err := command().Run(ctx, os.Args); err != nil {
 		fmt.Fprintln(os.Stderr, "deviceaccess-server:", lines(err.Error()))
 		os.Exit(1)
