@@ -7,10 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
 // While an account is looked at anew or ends, all its devices are locked: that takes no round trip for each of them.
@@ -18,24 +15,8 @@ func TestManyDevicesOfAnAccountTakeFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	const devices, removed = 500, 20
 	asked := &storetest.Trips{}
-	db, err := store.Open(t.Context(), storetest.New(t), 4, func(c *pgxpool.Config) { c.ConnConfig.Tracer = asked })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	keys, err := seal.New(seal.NewMaster())
-	if err != nil {
-		t.Fatal(err)
-	}
-	waker, err := work.NewWaker(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := New(db, keys, waker, Options{})
-	w, err := s.CreateWorkspace(t.Context(), "Many", "", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, w := withWorkspace(t, "Many", func(c *pgxpool.Config) { c.ConnConfig.Tracer = asked })
+	db := s.db
 	account := uuid.New()
 	if _, err := db.Pool.Exec(t.Context(), `
 		with a as (insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed)

@@ -9,34 +9,15 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
 
 // What is on many full locks is not kept for a request that is about all of them, and counts all the same.
 func TestCodesForManyFullLocks(t *testing.T) {
 	t.Parallel()
 	const full = 5000
-	db, err := store.Open(t.Context(), storetest.New(t), 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	keys, err := seal.New(seal.NewMaster())
-	if err != nil {
-		t.Fatal(err)
-	}
-	waker, err := work.NewWaker(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := New(db, keys, waker, Options{})
-	w, err := s.CreateWorkspace(t.Context(), "Full", "", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, w := withWorkspace(t, "Full")
+	db := s.db
 	account := uuid.New()
 	if _, err := db.Pool.Exec(t.Context(), `insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed)
 		values ($1, $2, 'devicecloud', '', 'Full', '')`, account, w.ID); err != nil {
@@ -63,7 +44,7 @@ func TestCodesForManyFullLocks(t *testing.T) {
 		}
 		if _, err := db.Pool.CopyFrom(t.Context(), pgx.Identifier{"access_codes"}, []string{"access_code_id", "workspace_id", "device_id", "is_managed", "status", "pin_mac"},
 			pgx.CopyFromSlice(full, func(i int) ([]any, error) {
-				return []any{uuid.New(), w.ID, id, false, "set", keys.MAC(pinScope(id), []byte(pins[i]))}, nil
+				return []any{uuid.New(), w.ID, id, false, "set", s.keys.MAC(pinScope(id), []byte(pins[i]))}, nil
 			})); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +67,7 @@ func TestCodesForManyFullLocks(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.CreateCodes(t.Context(), p, NewCodes{NewCode: NewCode{PIN: "1234"}, DeviceIDs: ids})
+	_, err := s.CreateCodes(t.Context(), p, NewCodes{NewCode: NewCode{PIN: "1234"}, DeviceIDs: ids})
 	var refused *Error
 	if !errors.As(err, &refused) || refused.Type != "duplicate_access_code" || refused.Data["device_id"] != uuid.MustParse(ids[len(ids)-1]) {
 		t.Errorf("a PIN that the last one has: %v", err)

@@ -1,0 +1,34 @@
+package access
+
+import (
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+)
+
+// withWorkspace is a service on a database of its own, with a sandbox workspace.
+func withWorkspace(t *testing.T, name string, options ...store.Option) (*Service, Workspace) {
+	t.Helper()
+	db, err := store.Open(t.Context(), storetest.New(t), 4, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	keys, err := seal.New(seal.NewMaster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	waker, err := work.NewWaker(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(db, keys, waker, Options{})
+	w, err := s.CreateWorkspace(t.Context(), name, "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, w
+}
