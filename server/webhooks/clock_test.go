@@ -31,6 +31,11 @@ func TestAClockThatIsOffKeepsNoServerBusy(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			// What the database itself has noted is of the same clock.
+			if _, err := conn.Exec(t.Context(), `create view clocks.pg_stat_activity as
+				select pid, datname, usename, state, xact_start, query, wait_event, state_change + interval '`+off+`' as state_change from pg_catalog.pg_stat_activity`); err != nil {
+				t.Fatal(err)
+			}
 			if _, err := conn.Exec(t.Context(), `create sequence clocks.looks;
 				create function clocks.looked() returns trigger language plpgsql as $$ begin perform nextval('clocks.looks'); return new; end $$;
 				create trigger looked before insert on leases for each row when (new.key like 'endpoint:%') execute function clocks.looked()`); err != nil {
