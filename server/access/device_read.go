@@ -187,10 +187,13 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		return r.refused(ctx, c, Found{Failure: &Failure{Class: FailedForNow, Message: "The device shows the code otherwise than it was put."}})
 	case c.AppliedGen >= c.DesiredGen && !same && !r.lags(c):
 		return r.modified(ctx, c, f)
-	case same && text(c.WarningCode) == warnExternal && text(c.WarningMessage) == disabledAllowed: // it was enabled again
-		clearWarning(c)
 	case c.AppliedGen == 0 && c.WriteGen == 0 && same: // claimed after a crash, or put back by somebody
 		return r.applied(ctx, c, c.DesiredGen)
+	case same && text(c.WarningCode) == warnExternal && text(c.WarningMessage) == disabledAllowed: // it was enabled again
+		clearWarning(c)
+		if c.AppliedGen >= c.DesiredGen {
+			return r.follow(ctx, c)
+		}
 	}
 	return nil
 }
@@ -347,10 +350,7 @@ func (r *reading) convert(ctx context.Context) error {
 			if err := r.confirmed(ctx, c, changedExternally); err != nil {
 				return err
 			}
-			c.Status = string(StatusSet)
-			if c.StartsAt != nil && c.StartsAt.After(r.now) {
-				c.Status = string(StatusUnset)
-			}
+			c.Status = string(statusOn(*c, r.now))
 			if allowed := options(a).ExternalModificationAllowed; allowed != nil {
 				c.ExternalModificationAllowed = *allowed
 			}
