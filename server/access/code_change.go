@@ -133,7 +133,7 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c sto
 			return a, err
 		}
 	}
-	if err := s.alignBackup(ctx, tx, c); err != nil {
+	if err := s.alignBackup(ctx, tx, d, c); err != nil {
 		return a, err
 	}
 	if a, err = s.newAttempt(ctx, tx, c, UpdateAccessCode, attemptOptions{}); err != nil {
