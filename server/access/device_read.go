@@ -292,12 +292,32 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 func (r *reading) comes(c *store.AccessCode) bool {
 	switch {
 	case !c.WriteAccepted:
-		unsent := !sent(c) && int(c.Attempts) < patience && r.d.SubscriptionMissingAt == nil // without that nothing is sent
-		return c.IsManaged && c.AppliedGen == 0 || unsent || r.lags(c)
+		unsent := !sent(c) || c.IsManaged && c.AppliedGen == 0
+		tried := int(c.Attempts) >= patience || r.d.SubscriptionMissingAt != nil // without that nothing is sent
+		return unsent && !tried || r.lags(c) || r.unborn(c)
 	case !c.IsManaged || c.AppliedGen > 0 || c.WriteAt == nil || !c.WriteAt.Add(r.s.opt.ListLag).After(r.now):
 		return false
 	}
 	r.again = earlier(r.again, c.WriteAt.Add(r.s.opt.ListLag))
+	return true
+}
+
+// unborn says whether a code that is to leave, and was never confirmed, was sent so short a time ago that it may arrive yet.
+func (r *reading) unborn(c *store.AccessCode) bool {
+	if !c.IsManaged || c.AppliedGen > 0 {
+		return false
+	}
+	since := c.WantedAt // nothing was sent after that
+	for _, at := range []*time.Time{c.RemovingSince, c.WriteAt} {
+		if at != nil && at.After(since) {
+			since = *at
+		}
+	}
+	until := since.Add(r.s.opt.ConfirmTimeout + r.s.opt.ListLag)
+	if !until.After(r.now) {
+		return false
+	}
+	r.again = earlier(r.again, until)
 	return true
 }
 
