@@ -316,6 +316,10 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 	switch {
 	case !t.caps.ListCodes && c.RemovingSince != nil && c.VendorRef == nil && !t.onItsWay(c): // it will never show
 		return t.gone(ctx, c)
+	case t.unheard(c):
+		if err := t.failed(ctx, c, c.WriteGen, Failure{Class: FailedUnsupported, Message: unheardOf}); err != nil {
+			return err
+		}
 	case overdue && !t.leaving(c):
 		if err := t.failed(ctx, c, c.WriteGen, Failure{Class: FailedForNow, Message: "The device did not confirm the code."}); err != nil {
 			return err
@@ -330,6 +334,9 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 	}
 	if !c.IsManaged || c.RemovingSince != nil {
 		return nil
+	}
+	if !t.caps.ListCodes && c.VendorRef == nil && c.BlockedGen >= c.DesiredGen && !t.onItsWay(c) { // refused: what was written before will never show
+		c.WriteGen, c.WriteAt = 0, nil
 	}
 	if c.EndsAt != nil && !c.EndsAt.After(t.now) {
 		return t.expire(ctx, c)
