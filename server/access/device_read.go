@@ -152,7 +152,11 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	}
 	r.seen[c.AccessCodeID] = true
 	anew := r.caps.PutAnew && c.PinMac != nil && c.WriteGen >= c.DesiredGen && text(c.VendorRef) == f.Ref // what that put has made becomes no other
-	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || c.VendorRef == nil || anew           // it has what was written
+	unsure := c.WriteGen >= c.DesiredGen && r.anotherPIN(c)
+	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || c.VendorRef == nil && !unsure || anew // it has what was written
+	if unsure && f.PIN == "" {
+		c.WriteGen = c.DesiredGen - 1
+	}
 	if text(c.VendorRef) != f.Ref {
 		c.VendorRef, r.byRef[f.Ref] = &f.Ref, c
 	}

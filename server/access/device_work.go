@@ -49,6 +49,7 @@ type CodeWork struct {
 	Leaving          bool       // it is to leave the device, or is about to
 	Aside            bool       // it leaves for a moment only: for others to have its PIN, or to be put anew
 	InDoubt          bool       // an earlier write of it may still show
+	anotherPIN       bool       // that was sent with another PIN, and nobody will see which one is there
 	state            codeState  // what is put
 }
 
@@ -176,7 +177,7 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 		action = Nothing // looked at again as soon as the PIN is free
 	}
 	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: text(c.VendorRef), Name: text(c.Name), New: c.VendorRef == nil,
-		Leaving: leaving, Aside: anew || leaving && t.aside(c), InDoubt: c.VendorRef == nil && c.WriteGen > 0}
+		Leaving: leaving, Aside: anew || leaving && t.aside(c), InDoubt: c.VendorRef == nil && c.WriteGen > 0, anotherPIN: t.anotherPIN(c)}
 	if action == Put {
 		var err error
 		if w.state, err = t.s.stateOf(*c); err != nil {
