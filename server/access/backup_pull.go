@@ -109,13 +109,24 @@ func (s *Service) wantAnew(c *store.AccessCode) {
 	c.WantedAt, c.Attempts, c.NextAttemptAt = s.opt.Now().UTC(), 0, nil
 }
 
-// alignBackup gives the code that was pulled in place of c the time frame that c has now.
-func (s *Service) alignBackup(ctx context.Context, tx store.Tx, c store.AccessCode) error {
+// alignBackup gives the code that was pulled in place of c the time frame that c has now, as written down. It fails with Invalid where
+// the device has no room for both then.
+func (s *Service) alignBackup(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) error {
 	b, err := s.pulledFor(ctx, tx, c)
 	if err != nil || b == nil || (sameTime(b.StartsAt, c.StartsAt) && sameTime(b.EndsAt, c.EndsAt)) {
 		return err
 	}
+	before := *b
 	b.StartsAt, b.EndsAt = c.StartsAt, c.EndsAt
+	if caps := capabilities(d); caps.MaxCodes > 0 {
+		taken, err := tx.TakenOnDevice(ctx, d.DeviceID)
+		if err != nil {
+			return err
+		}
+		if err := checkMoreRoom(caps, taken, before, *b, s.opt.Now()); err != nil {
+			return err
+		}
+	}
 	s.wantAnew(b)
 	return save(ctx, tx, *b)
 }

@@ -133,7 +133,7 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c sto
 			return a, err
 		}
 	}
-	if err := s.alignBackup(ctx, tx, c); err != nil {
+	if err := s.alignBackup(ctx, tx, d, c); err != nil {
 		return a, err
 	}
 	if a, err = s.newAttempt(ctx, tx, c, UpdateAccessCode, attemptOptions{}); err != nil {
@@ -352,7 +352,7 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 	if !c.IsManaged {
 		return s.emit(ctx, tx, "access_code.unmanaged.removed", aboutCode(d, c))
 	}
-	if c.AppliedGen > 0 && !offline(c) {
+	if c.AppliedGen > 0 && !offline(c) && d.RemovedAt == nil { // one of a device that has left is on it still, and opens
 		if err := s.emit(ctx, tx, "access_code.removed_from_device", aboutCode(d, c)); err != nil {
 			return err
 		}

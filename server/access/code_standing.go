@@ -9,6 +9,14 @@ import (
 
 // A change that was refused for good leaves a code on its device as it was before. So it counts, and opens, until it is changed again.
 
+// statusOn is the status of a code that is on its device as it is wanted.
+func statusOn(c store.AccessCode, now time.Time) Status {
+	if c.StartsAt != nil && c.StartsAt.After(now) {
+		return StatusUnset
+	}
+	return StatusSet
+}
+
 // stand gives a code whose change was refused the status of what its device has.
 func (t *deviceTx) stand(c *store.AccessCode) error {
 	c.Status = string(StatusUnset)

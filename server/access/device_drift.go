@@ -68,7 +68,20 @@ func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) er
 		c.Status = string(StatusSetting)
 		r.dispute(c, "The code was changed at the device.")
 	}
-	return r.emitTrouble(ctx, "access_code.modified_external_to_seam", c)
+	if err := r.emitTrouble(ctx, "access_code.modified_external_to_seam", c); err != nil || c.AppliedGen == 0 || f.Disabled {
+		return err
+	}
+	return r.follow(ctx, c)
+}
+
+// follow gives a code that stands as it was changed at the device, or was enabled there, the status that its time frame makes, and tells
+// when it opens by that.
+func (t *deviceTx) follow(ctx context.Context, c *store.AccessCode) error {
+	was := c.Status
+	if c.Status = string(statusOn(*c, t.now)); c.Status == was || c.Status != string(StatusSet) {
+		return nil
+	}
+	return t.emitWithPIN(ctx, "access_code.set_on_device", c)
 }
 
 // vendorsPIN says whether a code is as it should be but for a PIN that nobody can ask for.

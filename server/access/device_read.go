@@ -152,7 +152,11 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	}
 	r.seen[c.AccessCodeID] = true
 	anew := r.caps.PutAnew && c.PinMac != nil && c.WriteGen >= c.DesiredGen && text(c.VendorRef) == f.Ref // what that put has made becomes no other
-	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || c.VendorRef == nil || anew           // it has what was written
+	unsure := c.WriteGen >= c.DesiredGen && r.anotherPIN(c)
+	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || c.VendorRef == nil && !unsure || anew // it has what was written
+	if unsure && f.PIN == "" {
+		c.WriteGen = c.DesiredGen - 1
+	}
 	if text(c.VendorRef) != f.Ref {
 		c.VendorRef, r.byRef[f.Ref] = &f.Ref, c
 	}
@@ -187,10 +191,13 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		return r.refused(ctx, c, Found{Failure: &Failure{Class: FailedForNow, Message: "The device shows the code otherwise than it was put."}})
 	case c.AppliedGen >= c.DesiredGen && !same && !r.lags(c):
 		return r.modified(ctx, c, f)
-	case same && text(c.WarningCode) == warnExternal && text(c.WarningMessage) == disabledAllowed: // it was enabled again
-		clearWarning(c)
 	case c.AppliedGen == 0 && c.WriteGen == 0 && same: // claimed after a crash, or put back by somebody
 		return r.applied(ctx, c, c.DesiredGen)
+	case same && text(c.WarningCode) == warnExternal && text(c.WarningMessage) == disabledAllowed: // it was enabled again
+		clearWarning(c)
+		if c.AppliedGen >= c.DesiredGen {
+			return r.follow(ctx, c)
+		}
 	}
 	return nil
 }
@@ -289,12 +296,32 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 func (r *reading) comes(c *store.AccessCode) bool {
 	switch {
 	case !c.WriteAccepted:
-		unsent := !sent(c) && int(c.Attempts) < patience && r.d.SubscriptionMissingAt == nil // without that nothing is sent
-		return c.IsManaged && c.AppliedGen == 0 || unsent || r.lags(c)
+		unsent := !sent(c) || c.IsManaged && c.AppliedGen == 0
+		tried := int(c.Attempts) >= patience || r.d.SubscriptionMissingAt != nil // without that nothing is sent
+		return unsent && !tried || r.lags(c) || r.unborn(c)
 	case !c.IsManaged || c.AppliedGen > 0 || c.WriteAt == nil || !c.WriteAt.Add(r.s.opt.ListLag).After(r.now):
 		return false
 	}
 	r.again = earlier(r.again, c.WriteAt.Add(r.s.opt.ListLag))
+	return true
+}
+
+// unborn says whether a code that is to leave, and was never confirmed, was sent so short a time ago that it may arrive yet.
+func (r *reading) unborn(c *store.AccessCode) bool {
+	if !c.IsManaged || c.AppliedGen > 0 {
+		return false
+	}
+	since := c.WantedAt // nothing was sent after that
+	for _, at := range []*time.Time{c.RemovingSince, c.WriteAt} {
+		if at != nil && at.After(since) {
+			since = *at
+		}
+	}
+	until := since.Add(r.s.opt.ConfirmTimeout + r.s.opt.ListLag)
+	if !until.After(r.now) {
+		return false
+	}
+	r.again = earlier(r.again, until)
 	return true
 }
 
@@ -347,10 +374,7 @@ func (r *reading) convert(ctx context.Context) error {
 			if err := r.confirmed(ctx, c, changedExternally); err != nil {
 				return err
 			}
-			c.Status = string(StatusSet)
-			if c.StartsAt != nil && c.StartsAt.After(r.now) {
-				c.Status = string(StatusUnset)
-			}
+			c.Status = string(statusOn(*c, r.now))
 			if allowed := options(a).ExternalModificationAllowed; allowed != nil {
 				c.ExternalModificationAllowed = *allowed
 			}

@@ -166,9 +166,8 @@ func (t *deviceTx) appliedAs(ctx context.Context, c *store.AccessCode, gen int64
 		return err
 	}
 	event := "access_code.set_on_device"
-	c.Status = string(StatusSet)
-	if c.StartsAt != nil && c.StartsAt.After(t.now) {
-		c.Status, event = string(StatusUnset), "access_code.scheduled_on_device"
+	if c.Status = string(statusOn(*c, t.now)); c.Status == string(StatusUnset) {
+		event = "access_code.scheduled_on_device"
 	}
 	return t.emitWithPIN(ctx, event, c)
 }

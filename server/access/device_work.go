@@ -49,6 +49,7 @@ type CodeWork struct {
 	Leaving          bool       // it is to leave the device, or is about to
 	Aside            bool       // it leaves for a moment only: for others to have its PIN, or to be put anew
 	InDoubt          bool       // an earlier write of it may still show
+	anotherPIN       bool       // that was sent with another PIN, and nobody will see which one is there
 	state            codeState  // what is put
 }
 
@@ -176,7 +177,7 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 		action = Nothing // looked at again as soon as the PIN is free
 	}
 	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: text(c.VendorRef), Name: text(c.Name), New: c.VendorRef == nil,
-		Leaving: leaving, Aside: anew || leaving && t.aside(c), InDoubt: c.VendorRef == nil && c.WriteGen > 0}
+		Leaving: leaving, Aside: anew || leaving && t.aside(c), InDoubt: c.VendorRef == nil && c.WriteGen > 0, anotherPIN: t.anotherPIN(c)}
 	if action == Put {
 		var err error
 		if w.state, err = t.s.stateOf(*c); err != nil {
@@ -316,6 +317,10 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 	switch {
 	case !t.caps.ListCodes && c.RemovingSince != nil && c.VendorRef == nil && !t.onItsWay(c): // it will never show
 		return t.gone(ctx, c)
+	case t.unheard(c):
+		if err := t.failed(ctx, c, c.WriteGen, Failure{Class: FailedUnsupported, Message: unheardOf}); err != nil {
+			return err
+		}
 	case overdue && !t.leaving(c):
 		if err := t.failed(ctx, c, c.WriteGen, Failure{Class: FailedForNow, Message: "The device did not confirm the code."}); err != nil {
 			return err
@@ -330,6 +335,9 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 	}
 	if !c.IsManaged || c.RemovingSince != nil {
 		return nil
+	}
+	if !t.caps.ListCodes && c.VendorRef == nil && c.BlockedGen >= c.DesiredGen && !t.onItsWay(c) { // refused: what was written before will never show
+		c.WriteGen, c.WriteAt = 0, nil
 	}
 	if c.EndsAt != nil && !c.EndsAt.After(t.now) {
 		return t.expire(ctx, c)

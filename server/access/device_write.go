@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 )
@@ -18,12 +19,25 @@ func (s *Service) RecordPutStarted(ctx context.Context, h Holder, device uuid.UU
 		c := t.code(w.ID)
 		still = c != nil && c.RemovingSince == nil && c.IsManaged && c.DesiredGen == w.Gen && t.d.RemovedAt == nil && t.d.IsManaged
 		if still {
-			c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef, c.WritePinMac = w.Gen, &t.now, false, nil, c.PinMac
+			if !t.anotherPIN(c) { // of that one it is noted until it is known what has become of it
+				c.WritePinMac = c.PinMac
+			}
+			c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef = w.Gen, &t.now, false, nil
 			c.Status = string(StatusSetting)
 		}
 		return nil
 	})
 	return still, err
+}
+
+// anotherPIN says whether a creation in doubt was sent with another PIN than is wanted now, and nobody will see which one is on the device. A
+// vendor that knows a creation again, by the identifier of the code, answers with what it was made as first. One that is given a place for
+// each write does not.
+func (t *deviceTx) anotherPIN(c *store.AccessCode) bool {
+	if t.caps.PINVisible || t.caps.ProviderPIN || c.VendorRef != nil || c.WriteGen == 0 || c.WriteRef != nil {
+		return false
+	}
+	return len(c.WritePinMac) > 0 && !seal.Equal(c.WritePinMac, c.PinMac)
 }
 
 // StartAt is the start that a device is sent at now. Where it takes none that is past that is now: the code opens at once all the
@@ -111,6 +125,10 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 		}
 		if c.RemovingSince != nil {
 			c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+			return nil
+		}
+		if w.anotherPIN && c.WriteRef == nil { // what there is has one PIN or the other: it is written over, or put anew
+			c.WriteGen, c.WriteAt, c.WriteAccepted = w.Gen-1, &t.now, false
 			return nil
 		}
 		c.WriteAccepted = true

@@ -48,3 +48,15 @@ func (t *deviceTx) retryAnew(c *store.AccessCode) {
 		c.BlockedGen, c.Status = 0, string(StatusSetting)
 	}
 }
+
+const unheardOf = "The vendor took the code and has not confirmed it, and the codes of this lock cannot be read: nobody knows whether it opens. " +
+	"Ask for it once more to have it taken off and put there again, or delete it."
+
+// unheard says whether a code was taken by its vendor without ever being confirmed, on a device that shows no codes. To put it anew again
+// and again would take off what may well open, and to wait would have no end.
+func (t *deviceTx) unheard(c *store.AccessCode) bool {
+	if t.caps.ListCodes || !t.caps.PutAnew || !c.IsManaged || c.VendorRef == nil || t.leaving(c) {
+		return false
+	}
+	return c.WriteGen > 0 && c.WriteGen >= c.DesiredGen && !t.onItsWay(c)
+}

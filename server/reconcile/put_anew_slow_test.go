@@ -159,7 +159,7 @@ func TestACodeThatIsOnItsWayForLongIsLookedAtLessAndLess(t *testing.T) {
 func TestACodeThatIsNeverShownAsItWasPutIsPutAnewEverLater(t *testing.T) {
 	t.Parallel()
 	b, clock := anew(t, "august")
-	c := b.between("2580", clock.now(), clock.now().Add(48*time.Hour+30*time.Second))
+	c := b.between("2580", clock.now(), clock.now().Truncate(time.Minute).Add(48*time.Hour+30*time.Second))
 	puts, on := 0, []access.Found{found("k9", "9999")}
 	for end := clock.now().Add(24 * time.Hour); clock.now().Before(end); {
 		b.read(on...)

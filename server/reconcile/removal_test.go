@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -151,6 +152,9 @@ func TestRemovalIsNotForgottenWhileItsDeviceIsAway(t *testing.T) {
 				if a.Status != access.Succeeded || left != 0 {
 					t.Errorf("the removal is %s, and %d codes are left", a.Status, left)
 				}
+				if got := b.told("access_code.removed_from_device", "access_code.deleted"); !slices.Equal(got, []string{"access_code.deleted"}) { // it opens still
+					t.Errorf("told is %v", got)
+				}
 				return
 			}
 			if a.Status != access.Failed || a.ErrorType != "device_removed" {
@@ -167,6 +171,39 @@ func TestRemovalIsNotForgottenWhileItsDeviceIsAway(t *testing.T) {
 			b.read()
 			if len(b.managed()) != 0 {
 				t.Error("it is still there")
+			}
+		})
+	}
+}
+
+// Nobody has taken a code off a device that has left its account: it opens there, whoever deletes what is known of it.
+func TestCodeOfADeviceThatHasLeftIsNotToldAsRemovedFromIt(t *testing.T) {
+	t.Parallel()
+	for name, deleted := range map[string]func(b byHand, c access.Code, leave func()){
+		"deleted once": func(b byHand, c access.Code, leave func()) {
+			leave()
+			b.deleteCode(c)
+		},
+		"deleted before, and again": func(b byHand, c access.Code, leave func()) {
+			b.deleteCode(c)
+			leave()
+			b.deleteCode(c)
+		},
+		"deleted before anybody has looked": func(b byHand, c access.Code, leave func()) {
+			b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false))
+			b.deleteCode(c)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := hand(t, options{profile: "smartthings"})
+			c := b.on("2580", "k1")
+			deleted(b, c, func() {
+				b.must(b.access.RecordRemoved(b.Context(), holder{}, b.id(), false))
+				b.look()
+			})
+			if got := b.told("access_code.removed_from_device", "access_code.deleted"); !slices.Equal(got, []string{"access_code.deleted"}) {
+				t.Errorf("told is %v", got)
 			}
 		})
 	}

@@ -73,21 +73,49 @@ func TestUnmanagedCodeThatIsToLeaveAndIsNotShownIsTakenAway(t *testing.T) {
 	}
 }
 
-// A vendor that cannot delete what is not there has no code be on its way off for ever.
+// A vendor that cannot delete what is not there has no code be on its way off for ever. One that was sent a moment ago may still come.
 func TestCodeThatIsNotShownAndCannotBeTakenAwayIsGone(t *testing.T) {
 	t.Parallel()
-	b, clock := timeBound(t, "august")
-	c := b.on("2580", "k1")
-	clock.pass(time.Minute)
-	b.deleteCode(c)
-	for n := 0; len(b.managed()) > 0; n++ {
-		b.read(found("k9", "9999"))
-		if w := b.work(c); w.Action == access.Delete {
-			b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false, &access.Failure{Class: access.FailedForNow, Message: "no such code"}))
-		}
-		if clock.pass(time.Minute); n > 20 {
-			t.Fatal("it is still there")
-		}
+	for name, c := range map[string]struct {
+		put    func(b byHand) access.Code
+		unborn bool
+	}{
+		"confirmed": {func(b byHand) access.Code { return b.on("2580", "k1") }, false},
+		"not since its lock is back": {func(b byHand) access.Code {
+			c := b.on("2580", "k1")
+			b.away()
+			return c
+		}, false},
+		"never": {func(b byHand) access.Code {
+			c, _ := b.create("2580")
+			w := b.work(c)
+			b.begin(w)
+			b.end(w, access.PutOutcome{Ref: "k1"})
+			return c
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, clock := timeBound(t, "august")
+			code := c.put(b)
+			if !c.unborn {
+				clock.pass(time.Minute)
+			}
+			b.deleteCode(code)
+			began := clock.now()
+			for n := 0; len(b.managed()) > 0; n++ {
+				b.read(found("k9", "9999"))
+				if w := b.work(code); w.Action == access.Delete {
+					b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false, &access.Failure{Class: access.FailedForNow, Message: "no such code"}))
+				}
+				if clock.pass(10 * time.Second); n > 60 {
+					t.Fatal("it is still there")
+				}
+			}
+			if c.unborn && clock.now().Sub(began) < time.Minute {
+				t.Errorf("after %s it counts as gone", clock.now().Sub(began))
+			}
+		})
 	}
 }
 
