@@ -35,6 +35,13 @@ var cases = []struct {
 
 	{"DeviceAccessDevicesLate", true, "devices wait", `
 		deviceaccess_health{instance="a", part="devices"} 0x10 1x6 0x100`},
+	{"DeviceAccessDevicesLate", true, "devices wait, while one of two servers has lost its database", `
+		deviceaccess_database_up{instance="a"} 0x120
+		deviceaccess_database_up{instance="b"} 1x120
+		deviceaccess_health{instance="b", part="devices"} 0x10 1x6 0x100`},
+	{"DeviceAccessDatabaseDown", true, "nobody can say whether devices wait", `
+		deviceaccess_database_up{instance="a"} 1x10 0x30 1x80
+		deviceaccess_health{instance="a", part="devices"} 0x10 1x30 0x80`},
 	{"DeviceAccessDevicesLate", false, "devices wait for four minutes", `
 		deviceaccess_health{instance="a", part="devices"} 0x10 1x4 0x100`},
 
