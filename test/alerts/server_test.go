@@ -145,7 +145,7 @@ func (s *instance) hangUp(path, body string) {
 	req.Header.Set("Authorization", "Bearer "+s.Key)
 	req.Header.Set("Content-Type", "application/json")
 	if res, err := http.DefaultClient.Do(req); err == nil { // it was faster
-		res.Body.Close() //nolint:errcheck // nobody reads it
+		res.Body.Close()
 	}
 }
 
