@@ -37,14 +37,14 @@ type health struct {
 	mu    sync.Mutex
 	asked time.Time
 	last  rest.Health
-	told  map[string]api.ServiceHealthStatus
+	told  map[string]api.ServiceHealth
 }
 
 func newHealth(a *access.Service, opt HealthOptions, log *slog.Logger) *health {
 	opt.Stalled = cmp.Or(opt.Stalled, 30*time.Second)
 	opt.LateDevices = cmp.Or(opt.LateDevices, 3*time.Minute)
 	opt.LateDeliveries = cmp.Or(opt.LateDeliveries, time.Minute)
-	return &health{opt: opt, access: a, log: log, told: map[string]api.ServiceHealthStatus{}}
+	return &health{opt: opt, access: a, log: log, told: map[string]api.ServiceHealth{}}
 }
 
 // now finds out how the server is, unless that was just found. Those who ask at the same time share an answer.
@@ -57,19 +57,19 @@ func (h *health) now(context.Context) rest.Health {
 	if h.asked.IsZero() || time.Since(h.asked) >= healthKept {
 		ctx, cancel := context.WithTimeout(context.Background(), healthWithin) // also for those who ask after the first one has hung up
 		defer cancel()
-		h.last = h.find(ctx)
-		h.asked = time.Now()
-		h.tell(h.last)
+		found, causes := h.find(ctx)
+		h.last, h.asked = found, time.Now()
+		h.tell(found, causes)
 	}
 	return h.last
 }
 
-func (h *health) find(ctx context.Context) rest.Health {
+// find says also why parts are not well, by part, where an error has told.
+func (h *health) find(ctx context.Context) (rest.Health, map[string]error) {
 	condition, err := h.access.Condition(ctx)
 	database := api.ServiceHealth{Service: "database", Status: api.Healthy, Description: "The database answers and takes writes."}
 	switch {
 	case err != nil:
-		h.log.Debug("the database is not well", "error", err)
 		database.Status, database.Description = api.Down, "The database does not answer, or takes no writes; the log says why."
 	case condition.ReadOnly:
 		database.Status, database.Description = api.Down, "The database takes no writes: it is a standby, or was told so."
@@ -77,7 +77,13 @@ func (h *health) find(ctx context.Context) rest.Health {
 		database.Status, database.Description = api.Down, "The database is older than this server, which migrates it when it starts."
 	}
 	parts := []api.ServiceHealth{{Service: "server", Status: api.Healthy, Description: "The server takes requests."}, database, h.work()}
-	return rest.Health{At: condition.At, Parts: append(parts, h.late(ctx, err == nil)...)}
+	causes := map[string]error{"database": err}
+	var lateness access.Lateness
+	if err == nil {
+		lateness, err = h.access.Lateness(ctx)
+	}
+	causes["devices"], causes["deliveries"] = err, err
+	return rest.Health{At: condition.At, Parts: append(parts, h.late(lateness, err == nil)...)}, causes
 }
 
 // work says whether the engines of this server turn.
@@ -97,17 +103,12 @@ func (h *health) work() api.ServiceHealth {
 }
 
 // late says whether work is done in time, by whichever server. What is late does not make any of them useless.
-func (h *health) late(ctx context.Context, answers bool) []api.ServiceHealth {
+func (h *health) late(found access.Lateness, known bool) []api.ServiceHealth {
 	devices := api.ServiceHealth{Service: "devices", Status: api.Healthy, Description: "Devices are worked on in time."}
 	deliveries := api.ServiceHealth{Service: "deliveries", Status: api.Healthy, Description: "Events are delivered in time."}
-	var found access.Lateness
-	var err error
-	if answers {
-		found, err = h.access.Lateness(ctx)
-	}
-	if !answers || err != nil {
-		devices.Status, devices.Description = api.Degraded, "It is not known whether devices wait."
-		deliveries.Status, deliveries.Description = api.Degraded, "It is not known whether deliveries wait."
+	if !known {
+		devices.Status, devices.Description = api.Degraded, "It is not known whether devices wait: the database does not say; the log says why."
+		deliveries.Status, deliveries.Description = api.Degraded, "It is not known whether deliveries wait: the database does not say; the log says why."
 		return []api.ServiceHealth{devices, deliveries}
 	}
 	if found.Devices > h.opt.LateDevices {
@@ -120,18 +121,23 @@ func (h *health) late(ctx context.Context, answers bool) []api.ServiceHealth {
 }
 
 // tell writes to the log what has changed since it was last found.
-func (h *health) tell(now rest.Health) {
+func (h *health) tell(now rest.Health, causes map[string]error) {
 	for _, p := range now.Parts {
-		was := cmp.Or(h.told[p.Service], api.Healthy)
-		if p.Status == was {
+		last := h.told[p.Service]
+		was := cmp.Or(last.Status, api.Healthy)
+		if p.Status == was && (was == api.Healthy || p.Description == last.Description) { // ill for another reason, it is told once more
 			continue
 		}
-		h.told[p.Service] = p.Status
+		h.told[p.Service] = p
 		level := slog.LevelWarn
 		if p.Status == api.Healthy {
 			level = slog.LevelInfo
 		}
-		h.log.Log(context.Background(), level, "health has changed", "part", p.Service, "status", string(p.Status), "was", string(was), "description", p.Description)
+		attributes := []any{"part", p.Service, "status", string(p.Status), "was", string(was), "description", p.Description}
+		if cause := causes[p.Service]; cause != nil {
+			attributes = append(attributes, "cause", cause)
+		}
+		h.log.Log(context.Background(), level, "health has changed", attributes...)
 	}
 }
 

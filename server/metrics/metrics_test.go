@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -90,6 +91,49 @@ func TestServerTellsHowItDoes(t *testing.T) {
 	}
 	if status := s.Post(t, "/metrics", struct{}{}, nil); status != http.StatusNotFound {
 		t.Errorf("the API's own address has metrics: %d", status)
+	}
+}
+
+// A client that does not wait for its answer is no failure of the server.
+func TestClientThatHangsUpCountsAsNoFailure(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) { c.MetricsListen = "127.0.0.1:0" })
+	device := map[string]any{"device_id": s.Device(t, "august")}
+	s.Post(t, "/devices/simulate/disconnect", device, nil)
+	ctx, hangUp := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.App.URL+"/access_codes/create", strings.NewReader(`{"device_id":"`+s.Device(t, "august")+`","sync":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.APIKey)
+	req.Header.Set("Content-Type", "application/json")
+	ended := make(chan error, 1)
+	go func() {
+		res, err := http.DefaultClient.Do(req)
+		if err == nil {
+			err = res.Body.Close()
+		}
+		ended <- err
+	}()
+	apptest.Until(t, "the client waits", func() bool {
+		var out struct {
+			Attempts []struct{ Status string } `json:"action_attempts"`
+		}
+		s.Post(t, "/action_attempts/list", device, &out)
+		return len(out.Attempts) == 1 && out.Attempts[0].Status == "pending"
+	})
+	hangUp()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Fatalf("the client was answered: %v", err)
+	}
+	const counted = `deviceaccess_http_requests_total{operation="/access_codes/create",status=`
+	var told string
+	apptest.Until(t, "the request is counted", func() bool {
+		told = scrape(t, s.App.MetricsURL)
+		return strings.Contains(told, counted)
+	})
+	if !strings.Contains(told, counted+`"499"} 1`) || strings.Contains(told, counted+`"5`) {
+		t.Error(regexp.MustCompile(`(?m)^deviceaccess_http_requests_total.*$`).FindAllString(told, -1))
 	}
 }
 

@@ -44,6 +44,7 @@ type bed struct {
 	account    uuid.UUID
 	stopEngine func()
 	watch      func(work.Lane) work.Lane // stands between the engine and each lane; nil: nothing
+	log        io.Writer
 }
 
 type options struct {
@@ -52,11 +53,15 @@ type options struct {
 	access  access.Options
 	http    *http.Client                                                 // of the adapter; nil: its own
 	vendor  func(w http.ResponseWriter, r *http.Request) (answered bool) // comes before the cloud; nil: nothing
+	log     io.Writer                                                    // nil: the test's
 }
 
 func start(t *testing.T, o options) *bed {
 	t.Helper()
-	b := &bed{T: t, http: o.http}
+	b := &bed{T: t, http: o.http, log: o.log}
+	if b.log == nil {
+		b.log = t.Output()
+	}
 	ctx := t.Context()
 	db, err := store.Open(ctx, storetest.New(t), 20)
 	b.must(err)
@@ -102,7 +107,7 @@ func (b *bed) startEngine() {
 	// Pushes come in at a listener of their own, as the application's would.
 	var receive http.HandlerFunc
 	push := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { receive(w, r) }))
-	log := slog.New(slog.NewTextHandler(b.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
+	log := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	adapters := reconcile.NewAdapters(b.access, map[string]reconcile.Opener{
 		access.SandboxAdapter: func(ctx context.Context, _ access.Account) (adapter.Adapter, error) {
 			a := devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token, PushURL: push.URL, HTTP: b.http})

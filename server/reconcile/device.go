@@ -355,7 +355,7 @@ func (p *pass) unreachable(ctx context.Context, w access.DeviceWork, err error) 
 		pause = p.opt.OfflineEvery
 	}
 	pause = max(pause/2+rand.N(pause), e.RetryAfter)
-	log.Info("the device could not be reached", "reason", e.Class, "failures", failures, "pause", pause)
+	log.Info("the device could not be reached", "reason", e.Class, "message", e.Message, "failures", failures, "pause", pause)
 	due := p.access.Now().Add(pause)
 	if w.Deadline != nil && w.Deadline.Before(due) { // somebody waits to be told
 		due = *w.Deadline

@@ -34,6 +34,10 @@ type failure struct {
 	retryAfter int // seconds, in answers that say so
 }
 
+// clientHungUp is the status of what nobody has waited for, in the log and the metrics: it is no failure of ours. The number is
+// that of nginx.
+const clientHungUp = 499
+
 func (f *failure) Error() string { return f.kind + ": " + f.message }
 
 var statuses = map[access.Kind]int{
@@ -156,6 +160,9 @@ func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		x.torn = x.unread == nil // it must not look whole
 		return
+	}
+	if f.status >= http.StatusInternalServerError && x.hungUp(err) {
+		f.status = clientHungUp
 	}
 	body, err := json.Marshal(api.ErrorResponse{Error: api.Error{
 		Type: f.kind, Message: f.message, Data: f.data, ValidationErrors: validationErrors(f.issues), RequestID: x.id,

@@ -197,6 +197,11 @@ func (e *edge) log(x *exchange, duration time.Duration) {
 	e.logger.LogAttrs(x.span.In(x.request.Context()), slog.LevelInfo, "request", attributes...)
 }
 
+// hungUp says whether an error is that the caller has not waited for the answer.
+func (x *exchange) hungUp(err error) bool {
+	return errors.Is(err, context.Canceled) && x.request.Context().Err() != nil
+}
+
 // logCause records what the caller is not told.
 func (e *edge) logCause(x *exchange, err error) {
 	if x.unread != nil && errors.Is(err, x.unread) {
@@ -204,8 +209,8 @@ func (e *edge) logCause(x *exchange, err error) {
 		return
 	}
 	level := slog.LevelError
-	if errors.Is(err, context.Canceled) && x.request.Context().Err() != nil {
-		level = slog.LevelInfo // the caller has hung up
+	if x.hungUp(err) {
+		level = slog.LevelInfo
 	}
 	e.logger.LogAttrs(x.span.In(x.request.Context()), level, "request failed", slog.String("request_id", x.id), slog.String("cause", err.Error()))
 }

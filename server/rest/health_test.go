@@ -3,7 +3,11 @@ package rest_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +161,58 @@ func TestHealthMeansIt(t *testing.T) {
 			return parts[c.part].Status == api.Healthy
 		})
 	}
+}
+
+// Whoever is called at night finds the cause in the log, at the level that is on unless another is asked for.
+func TestHealthSaysWhyInTheLog(t *testing.T) {
+	t.Parallel()
+	dsn, path := storetest.New(t), filepath.Join(t.TempDir(), "log")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
+		c.DatabaseURL, c.Log, c.Health = dsn, slog.New(slog.NewTextHandler(f, nil)), app.HealthOptions{LateDevices: 300 * time.Millisecond}
+	})
+	s.Device(t, "august")
+	admin, name := elsewhere(t, dsn)
+	run := func(conn *pgx.Conn, texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			if _, err := conn.Exec(t.Context(), text); err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+		}
+	}
+	says := func(part, cause string) {
+		t.Helper()
+		line := regexp.MustCompile(`(?m)^.*level=WARN msg="health has changed" part=` + part + ` .*cause=".*` + cause + `.*"$`)
+		apptest.Until(t, "the log says why "+part+" are not well", func() bool {
+			health(t, s.URL)
+			log, err := os.ReadFile(path)
+			return err == nil && line.Match(log)
+		})
+	}
+	inside, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(inside, "alter table leases add constraint nobody check (key not like 'device:%') not valid", "update devices set due_at = now()")
+	apptest.Until(t, "devices are late", func() bool {
+		_, parts := health(t, s.URL)
+		return parts["devices"].Status == api.Degraded
+	})
+	run(inside, "alter table deliveries rename to hidden") // and then nobody knows
+	says("devices", `relation \\"deliveries\\" does not exist`)
+	says("deliveries", `relation \\"deliveries\\" does not exist`)
+	run(inside, "alter table hidden rename to deliveries")
+	if err := inside.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run(admin, "alter database "+name+" allow_connections false", "select pg_terminate_backend(pid) from pg_stat_activity where datname = '"+strings.Trim(name, `"`)+"'")
+	says("database", "is not currently accepting connections")
+	run(admin, "alter database "+name+" allow_connections true")
 }
 
 // A balancer is told before anything is refused.

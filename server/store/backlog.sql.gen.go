@@ -90,7 +90,7 @@ select coalesce(max(extract(epoch from now() - d.next_attempt_at)) filter (where
 from webhooks w
 join lateral (select d.next_attempt_at from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending' order by d.next_attempt_at limit 1) d on true
 left join leases l on l.key = 'endpoint:' || w.webhook_id::text and l.held_until > now()
-where w.due_at <= now() and d.next_attempt_at <= now()
+where w.due_at is not null and (w.due_at <= now() or w.consecutive_failures > 0) and d.next_attempt_at <= now()
 `
 
 type OldestDueRow struct {
@@ -100,7 +100,7 @@ type OldestDueRow struct {
 }
 
 // For how long the delivery waits that has been due for longest, in seconds, in the same two places; what endpoints that work are sent
-// meanwhile by itself: how fast they answer is theirs.
+// meanwhile by itself: how fast they answer is theirs. Those that fail are not due while they are left alone, but what waits for them is.
 func (q *Queries) OldestDue(ctx context.Context) (OldestDueRow, error) {
 	row := q.db.QueryRow(ctx, oldestDue)
 	var i OldestDueRow

@@ -60,6 +60,10 @@ func TestAlertsAreMadeOfWhatAServerTells(t *testing.T) {
 	s := serve(t)
 	code := fmt.Sprintf(`{"device_id":%q}`, s.device())
 	s.is(http.StatusOK, http.MethodPost, s.Key, "/access_codes/create", code)
+	s.until("a client that hangs up is counted", func() bool {
+		s.hangUp("/access_codes/create", strings.Replace(code, "}", `,"sync":true}`, 1))
+		return s.scrape().of("deviceaccess_http_requests_total", "operation", "/access_codes/create", "status", "499") > 0
+	})
 	s.is(http.StatusOK, http.MethodGet, s.Key, "/health", "")
 	s.is(http.StatusUnauthorized, http.MethodPost, "seam_wrong", "/devices/list", "{}")
 	s.is(http.StatusTooManyRequests, http.MethodPost, "seam_wrong", "/devices/list", "{}")

@@ -35,6 +35,13 @@ var cases = []struct {
 
 	{"DeviceAccessDevicesLate", true, "devices wait", `
 		deviceaccess_health{instance="a", part="devices"} 0x10 1x6 0x100`},
+	{"DeviceAccessDevicesLate", true, "devices wait, while one of two servers has lost its database", `
+		deviceaccess_database_up{instance="a"} 0x120
+		deviceaccess_database_up{instance="b"} 1x120
+		deviceaccess_health{instance="b", part="devices"} 0x10 1x6 0x100`},
+	{"DeviceAccessDatabaseDown", true, "nobody can say whether devices wait", `
+		deviceaccess_database_up{instance="a"} 1x10 0x30 1x80
+		deviceaccess_health{instance="a", part="devices"} 0x10 1x30 0x80`},
 	{"DeviceAccessDevicesLate", false, "devices wait for four minutes", `
 		deviceaccess_health{instance="a", part="devices"} 0x10 1x4 0x100`},
 
@@ -43,9 +50,9 @@ var cases = []struct {
 	{"DeviceAccessDeliveriesLate", true, "nobody takes events", `
 		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="healthy"} 0x120
 		deviceaccess_outbox_oldest_seconds{instance="a"} 0x10 61+60x6 0x100`},
-	{"DeviceAccessDeliveriesLate", false, "both are a minute late, and one that fails is hours late", `
+	{"DeviceAccessDeliveriesLate", false, "both are a minute late, and one that fails is an hour late", `
 		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="healthy"} 60x120
-		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="failing"} 0+60x120
+		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="failing"} 0+30x120
 		deviceaccess_outbox_oldest_seconds{instance="a"} 60x120`},
 	{"DeviceAccessDeliveriesLate", false, "deliveries are late for four minutes", `
 		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="healthy"} 0x10 61x4 0x100`},
@@ -55,6 +62,13 @@ var cases = []struct {
 		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="slow"} 0+60x120`},
 	{"DeviceAccessReceiverSlow", false, "an endpoint falls behind for ten minutes", `
 		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="slow"} 0x10 901x10 0x100`},
+
+	{"DeviceAccessReceiverFails", true, "a busy endpoint fails, and nothing is given up", `
+		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="healthy"} 0x120
+		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="failing"} 0+60x120
+		deviceaccess_webhook_attempts_total{instance="a", outcome="given_up"} 0x120`},
+	{"DeviceAccessReceiverFails", false, "an endpoint is late for more than an hour for ten minutes", `
+		deviceaccess_webhook_oldest_due_seconds{instance="a", endpoint="failing"} 0x10 3601x10 0x100`},
 
 	{"DeviceAccessErrors", true, "one request in fifty fails, all at one server", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="200"} 0+98x120
@@ -66,6 +80,8 @@ var cases = []struct {
 	{"DeviceAccessErrors", false, "some fail, and then no more", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="200"} 0+10x120
 		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="500"} 0x20 5x100`},
+	{"DeviceAccessErrors", false, "clients hang up", `
+		deviceaccess_http_requests_total{instance="a", operation="/access_codes/create", status="499"} 0+50x120`},
 	{"DeviceAccessErrors", false, "clients make mistakes", `
 		deviceaccess_http_requests_total{instance="a", operation="/devices/list", status="401"} 0+50x120`},
 	{"DeviceAccessErrors", false, "the balancer is told that a server is to be taken out", `

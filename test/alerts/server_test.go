@@ -133,6 +133,22 @@ func (s *instance) ask(method, url, key, body string) (status int, answer []byte
 	return res.StatusCode, answer
 }
 
+// hangUp asks, and does not wait for the answer for long.
+func (s *instance) hangUp(path, body string) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), 300*time.Millisecond)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.Key)
+	req.Header.Set("Content-Type", "application/json")
+	if res, err := http.DefaultClient.Do(req); err == nil { // it was faster
+		res.Body.Close()
+	}
+}
+
 // device is any that the server knows.
 func (s *instance) device() (id string) {
 	s.Helper()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -80,8 +81,9 @@ func restoreCommand() *cli.Command {
 			"its place. Stopped or killed before that, nothing has changed, and it can be started again.\n\n" +
 			"- is standard input. A backup without its master key needs it, by --master-key or as master.key in the data\n" +
 			"directory.\n\n" +
-			"The next serve brings locks to what the backup says: codes of later than the backup are found as unmanaged ones,\n" +
-			"codes that were deleted since are set again. Webhooks have the secrets that they had.\n\n" +
+			"The next serve brings locks and access systems to what the backup says: codes of later than the backup are found as\n" +
+			"unmanaged ones, codes that were deleted or changed since are set as they were, people who were suspended are let in.\n" +
+			"What was ended since, as keys, client sessions and webhooks, is there again. The command says how to find it.\n\n" +
 			"Restore only a file that you trust: whoever has made it can have this machine do anything that the user can who\n" +
 			"runs the database, already while it is checked.",
 		Flags: databaseFlags(),
@@ -118,10 +120,15 @@ func restoreCommand() *cli.Command {
 
 func tellRestore(out io.Writer, dir string, m backup.Manifest) error {
 	fmt.Fprintf(out, "Restored to %s what was backed up at %s.\n", dir, m.CreatedAt.Format("2006-01-02 15:04:05 MST"))
-	fmt.Fprintln(out, "All is as it was then; before you start the server, think of what has changed since. Access codes that were deleted are set again,\n"+
-		"and API keys that were revoked are valid (keys list). Webhooks sign with their secrets of then: receivers that know only a newer one\n"+
-		"refuse everything, and one that was replaced because it had leaked signs again. Give each of those a new one with\n"+
-		"webhooks rotate-secret, and with --overlap 0 where the old one has leaked. If the backup was made by an older version, migrate comes first.")
+	fmt.Fprintln(out, "All is as it was then: what was taken from somebody since is given back once the server runs. Codes that were deleted or given another PIN\n"+
+		"are as they were then, also on locks; so are people whom an access system had suspended, API keys that were revoked, client sessions,\n"+
+		"accounts that were disconnected and webhooks that were deleted. Before you start the server, ask the database that is replaced, if it can\n"+
+		"still be read, what was done since; BEFORE is where you have moved it:")
+	fmt.Fprintf(out, "\n  deviceaccess-server audit --data-dir BEFORE --since %s --limit 0\n\n", m.CreatedAt.UTC().Format(time.RFC3339))
+	fmt.Fprintln(out, "If the backup was made by an older version, migrate comes first. Then end again what can be ended before the start: keys revoke,\n"+
+		"accounts disconnect. Webhooks sign with their secrets of then: receivers that know only a newer one refuse everything, and one that was\n"+
+		"replaced because it had leaked signs again. Give each of those a new one with webhooks rotate-secret, and with --overlap 0 where the old\n"+
+		"one has leaked. The guide \"Backup, restore and upgrade of the server\" says what is left to do by the API, right after the start.")
 	owner, err := pglocal.OwnerOf(dir)
 	switch {
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -278,10 +279,19 @@ func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 		t.Errorf("to a full disk: %v %s", err, said.String())
 	}
 	out := p.ok("restore", "--data-dir", at("new"), at("good.tar.gz"))
-	for _, want := range []string{"Restored to " + at("new"), "were deleted", "revoked", "webhooks rotate-secret", "--overlap 0"} {
+	for _, want := range []string{"Restored to " + at("new"), "deleted", "revoked", "client sessions", "suspended", "disconnected", "webhooks rotate-secret", "--overlap 0"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no word of %q in what a restore says: %s", want, out)
 		}
+	}
+	p.ok("workspaces", "create", "Made since")
+	audit := regexp.MustCompile(`deviceaccess-server (audit --data-dir BEFORE --since .*)`).FindStringSubmatch(out)
+	if audit == nil {
+		t.Fatalf("a restore does not say how to see what was done since: %s", out)
+	}
+	args := strings.Fields(strings.Replace(audit[1], "BEFORE", at("data"), 1))
+	if since := p.ok(args...); !strings.Contains(since, "workspaces create") {
+		t.Errorf("%v does not tell what was done since: %s", args, since)
 	}
 }
 

@@ -20,7 +20,8 @@ func rotateCommand() *cli.Command {
 			"data key, seals with it what others have sealed, and retires those. Stopped in the middle, it goes on where it was\n" +
 			"when it is started again.\n\n" +
 			"To change the master key, give every server the new and the old one (--master-key NEW,OLD, or two lines in\n" +
-			"master.key, the new one first), restart them, run this, and take the old one away.",
+			"master.key, the new one first), restart them, run this, and take the old one away from them. Keep it elsewhere as\n" +
+			"long as there are dumps, or backups made --without-key, of before: without it nobody can read those.",
 		Flags: databaseFlags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return withAdmin(ctx, c, func(a *app.Admin) error {
