@@ -93,7 +93,7 @@ func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.Modify
 		plan.planOffline(ctx, state, req.Private, resp)
 	}
 	_, changes := plan.updateRequest(state)
-	changes = changes || plan.writesOnly() && doubtsPIN(ctx, req.Private, &resp.Diagnostics)
+	changes = changes || doubtsChange(ctx, req.Private, &resp.Diagnostics)
 	if changes || plan.Name.IsUnknown() || plan.Code.IsUnknown() || plan.IsExternalModificationAllowed.IsUnknown() {
 		plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(types.StringType)
 		plan.IsBackupAccessCodeAvailable, plan.PulledBackupAccessCodeID = types.BoolUnknown(), types.StringUnknown()

@@ -130,7 +130,8 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 		switch {
 		case one.managed != nil:
 			was := codes[deviceID].AsDeclared // null during an import
-			codes[deviceID] = model.managed(one.managed).unless(model.hidesPIN(one.managed) && was.Equal(types.BoolValue(false)))
+			doubted := was.Equal(types.BoolValue(false)) && model.on("", "").staysInDoubt(one.managed, true)
+			codes[deviceID] = model.managed(one.managed).unless(doubted)
 		case one.unmanaged != nil:
 			codes[deviceID] = model.unmanaged(one.unmanaged)
 		case !codes[deviceID].AccessCodeID.IsNull():
