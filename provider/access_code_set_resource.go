@@ -169,6 +169,12 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 		return
 	}
 	unsettled := state.find(ctx, client, codes, state.doubts(ctx, req.Private, &resp.Diagnostics), &plan)
+	if plan.isSoughtOtherwise(&state) && plan.refuseUnsought(ctx, client, unsettled, &resp.Diagnostics) {
+		state.Timeouts = plan.Timeouts // is true also if the rest fails
+		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+		resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(ctx))...)
+		return
+	}
 	work := slices.DeleteFunc(slices.Clone(wanted), func(deviceID string) bool { return !plan.todo(&state, codes, deviceID) })
 	for deviceID := range codes {
 		if !slices.Contains(wanted, deviceID) {
