@@ -31,18 +31,18 @@ func TestServerThatCannotBeReachedKeepsTryingNothing(t *testing.T) {
 	state := &accessCodeModel{AccessCodeID: types.StringValue(id), DeviceID: types.StringValue(fakeDevice), Name: types.StringValue("Cleaner")}
 	plan := *state
 	plan.Name = types.StringValue("Cook")
-	for name, act := range map[string]func(context.Context, *api.Client) (error, string){
-		"a change": func(ctx context.Context, client *api.Client) (error, string) {
+	for name, act := range map[string]func(context.Context, *api.Client) (string, error){
+		"a change": func(ctx context.Context, client *api.Client) (string, error) {
 			_, err := changePlanned(ctx, client, &plan, state, true)
-			return err, changeAdvice(err)
+			return changeAdvice(err), err
 		},
-		"a conversion": func(ctx context.Context, client *api.Client) (error, string) {
+		"a conversion": func(ctx context.Context, client *api.Client) (string, error) {
 			_, err := convertPlanned(ctx, client, &plan, state)
-			return err, conversionAdvice(err)
+			return conversionAdvice(err), err
 		},
-		"a deletion": func(ctx context.Context, client *api.Client) (error, string) {
+		"a deletion": func(ctx context.Context, client *api.Client) (string, error) {
 			err := deleteCode(ctx, client, fakeDevice, id)
-			return err, deletionAdvice(err)
+			return deletionAdvice(err), err
 		},
 	} {
 		for when, within := range map[string]time.Duration{"in its own time": time.Hour, "before the time is up": time.Second} {
@@ -58,7 +58,7 @@ func TestServerThatCannotBeReachedKeepsTryingNothing(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					err, advice := act(ctx, client)
+					advice, err := act(ctx, client)
 					if err == nil || keepsTrying(err) || !strings.Contains(advice, "Check that the server is running") {
 						t.Errorf("%v: %s", err, advice)
 					}
