@@ -119,7 +119,8 @@ func (e badAnswer) Unwrap() error { return e.err }
 func IsBadAnswer(err error) bool {
 	_, bad := errors.AsType[badAnswer](err)
 	slow, ok := errors.AsType[net.Error](err)
-	return bad || errors.Is(err, errTooSlow) || errors.Is(err, io.EOF) || ok && slow.Timeout() && !errors.Is(err, context.DeadlineExceeded)
+	late := ok && slow.Timeout() && !errors.Is(err, context.DeadlineExceeded) && !IsNotConnected(err)
+	return bad || errors.Is(err, errTooSlow) || errors.Is(err, io.EOF) || late
 }
 
 func (t whole) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -162,8 +163,23 @@ func tryContext(req *http.Request) (context.Context, context.CancelCauseFunc) {
 
 // why is the reason that the context of a try has ended, if it was that.
 func why(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+	cause := context.Cause(ctx)
+	switch {
+	case cause != nil && !errors.Is(err, cause):
 		return cause
+	case cause == nil && errors.Is(err, context.DeadlineExceeded):
+		return ownLimit{err}
 	}
 	return err
+}
+
+// ownLimit is the end of a time that is the transport's own, as to connect or until an answer begins. Go says of it that it is
+// context.DeadlineExceeded, which is to mean here that whoever asked had no more time.
+type ownLimit struct{ err error }
+
+func (e ownLimit) Error() string      { return e.err.Error() }
+func (e ownLimit) Timeout() bool      { return true }
+func (e ownLimit) As(target any) bool { return errors.As(e.err, target) }
+func (e ownLimit) Is(target error) bool {
+	return target != context.DeadlineExceeded && errors.Is(e.err, target)
 }

@@ -80,9 +80,19 @@ func (r *accessCodeResource) ModifyPlan(ctx context.Context, req resource.Modify
 	if !req.State.Raw.IsNull() {
 		var state accessCodeModel
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		plan.warnOfUnknownLock(&resp.Diagnostics)
 		r.planUpdate(ctx, req, resp, &plan, &state)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// warnOfUnknownLock says that a code is replaced whose lock is not known yet, which may turn out to be the one that it is on.
+func (m *accessCodeModel) warnOfUnknownLock(diags *diag.Diagnostics) {
+	if m.DeviceID.IsUnknown() {
+		warnAt(diags, path.Root("device_id"), "Access code is replaced because its lock is not known yet", "`device_id` comes from something that is only known after apply, so apply "+
+			"deletes the code and makes another, also if it turns out to be the same lock; with another PIN, where the configuration has none.\n\n"+
+			"Write the `device_id` itself. Or apply in two steps: first what it waits for, with `terraform apply -target=ADDRESS`, then everything.")
+	}
 }
 
 func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan, state *accessCodeModel) {
@@ -93,7 +103,7 @@ func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.Modify
 		plan.planOffline(ctx, state, req.Private, resp)
 	}
 	_, changes := plan.updateRequest(state)
-	changes = changes || plan.writesOnly() && doubtsPIN(ctx, req.Private, &resp.Diagnostics)
+	changes = changes || doubtsChange(ctx, req.Private, &resp.Diagnostics)
 	if changes || plan.Name.IsUnknown() || plan.Code.IsUnknown() || plan.IsExternalModificationAllowed.IsUnknown() {
 		plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(types.StringType)
 		plan.IsBackupAccessCodeAvailable, plan.PulledBackupAccessCodeID = types.BoolUnknown(), types.StringUnknown()

@@ -115,6 +115,8 @@ func (r *accessCodeResource) Read(ctx context.Context, req resource.ReadRequest,
 	}
 	if managed != nil {
 		r.warnOfTrouble(ctx, &resp.Diagnostics, managed, pinsOf(managed.Code, &model)...)
+		doubted := doubtsChange(ctx, req.Private, &resp.Diagnostics)
+		resp.Diagnostics.Append(doubtChange(ctx, resp.Private, model.staysInDoubt(managed, doubted))...)
 	}
 	refused := unmanaged != nil && unmanaged.CannotBeManaged
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, cannotBeManagedKey, fmt.Append(nil, refused))...)
@@ -151,16 +153,16 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 		state.fill(code)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
-	unseen := plan.writesOnly() || state.writesOnly() // the state will not show which PIN the server has
-	if doubtsPIN(ctx, req.Private, &resp.Diagnostics) {
-		state.CodeWOVersion = types.Int64Null() // so that the PIN is written
+	unseen, former := plan.writesOnly() || state.writesOnly(), state.Code.ValueString() // whether the state will not show which PIN the server has
+	if doubtsChange(ctx, req.Private, &resp.Diagnostics) {
+		var configured types.String
+		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("code"), &configured)...)
+		state.askAgain(plan.writesOnly() || !configured.IsNull())
 	}
 	code, err := changePlanned(ctx, client, &plan, &state, r.waitsForSet(&plan))
-	if unseen {
-		resp.Diagnostics.Append(doubtPIN(ctx, resp.Private, err != nil)...)
-	}
+	resp.Diagnostics.Append(doubtChange(ctx, resp.Private, wasTried(err) || unseen && err != nil)...)
 	if err != nil {
-		reportNext(&resp.Diagnostics, action, hiding(err, plan.pin(), state.Code.ValueString()), changeAdvice(err))
+		reportNext(&resp.Diagnostics, action, hiding(err, plan.pin(), former), changeAdvice(err))
 		return
 	}
 	if code.Code != nil && isSet(plan.Code) && *code.Code != plan.Code.ValueString() {
@@ -225,8 +227,14 @@ func changeAdvice(err error) string {
 		return "The change stays with the server, which keeps trying: nothing has to be repeated when the lock is back. " +
 			"For a lock that always takes longer, raise `timeouts { update }`; for a server whose codes never get to `set`, set `wait_for_set = false`."
 	}
+	if wasTried(err) {
+		return stillOpens + " Correct what the message names first; the next apply sends the change again."
+	}
 	return nextStep(err)
 }
+
+// stillOpens is what a change that was not made means for a door.
+const stillOpens = "The lock may have the code as it was before: a PIN that was to be replaced may still open the door."
 
 // deletionAdvice is what can be done when a code has not gone.
 func deletionAdvice(err error) string {

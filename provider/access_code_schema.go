@@ -32,7 +32,7 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			},
 			"device_id": schema.StringAttribute{
 				Required:            true,
-				MarkdownDescription: "The lock that the code is on. Changing it makes a new code and deletes the old one.",
+				MarkdownDescription: "The lock that the code is on. Changing it makes a new code and deletes the old one, and so does a value that is not known yet when it is planned.",
 				Validators:          []validator.String{isIdentifier{"Name a lock; the data source deviceaccess_devices lists those there are."}},
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
@@ -82,8 +82,9 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			},
 			"is_external_modification_allowed": schema.BoolAttribute{
 				Optional: true, Computed: true,
-				MarkdownDescription: "Whether a change made at the lock stands, instead of being undone. By default `false`.",
-				PlanModifiers:       []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()},
+				MarkdownDescription: "Whether a change made at the lock stands, instead of being undone. A code that is created without it does not allow that. " +
+					"Leaving it out later changes nothing: set it to `false` to have such changes undone again.",
+				PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()},
 			},
 			"type": schema.StringAttribute{
 				Computed:            true,
@@ -91,14 +92,14 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			},
 			"status": schema.StringAttribute{
 				Computed: true,
-				MarkdownDescription: "How far the code is on its lock, such as `unset` (a code of the future), `setting`, `set`, `removing` or `unknown` " +
+				MarkdownDescription: "How far the code is on its lock, such as `unset` (a code of the future, or one that was refused), `setting`, `set`, `removing` or `unknown` " +
 					"(the lock was removed from its account at the vendor, or that account is disconnected).",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
 			"errors": schema.ListAttribute{
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "What keeps the code from working, in words, such as that its lock is offline or was removed; empty while nothing does. A refresh warns of " +
-					"a code that is not on its lock because of that.",
+					"a code that is not on its lock because of that. Where one is about the code itself although that is `set`, its lock has refused a change and has it as before; the next apply sends the change again.",
 				PlanModifiers: []planmodifier.List{listplanmodifier.UseStateForUnknown()},
 			},
 			"is_managed": schema.BoolAttribute{

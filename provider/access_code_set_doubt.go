@@ -117,6 +117,28 @@ func (m *accessCodeSetModel) lost(ctx context.Context, client *api.Client, devic
 	return nil, likely, nil
 }
 
+// isSoughtOtherwise says whether the code of a lost creation could not be looked for any more by the name and the PIN that the state would have then.
+func (m *accessCodeSetModel) isSoughtOtherwise(state *accessCodeSetModel) bool {
+	return !m.Name.Equal(state.Name) || !m.Code.Equal(state.Code) || !m.CodeWOVersion.Equal(state.CodeWOVersion)
+}
+
+// refuseUnsought reports the locks on which it could not be looked for the code of a creation, and says whether there are any.
+func (m *accessCodeSetModel) refuseUnsought(ctx context.Context, client *api.Client, unsettled map[string]done, diags *diag.Diagnostics) (refused bool) {
+	ctx, cancel := lastLook(ctx)
+	defer cancel()
+	for _, deviceID := range slices.Sorted(maps.Keys(unsettled)) {
+		err := unsettled[deviceID].err
+		if err == nil {
+			continue
+		}
+		refused = true
+		refuseAt(diags, path.Root("access_codes").AtMapKey(deviceID), actionPut, m.hide(sentence(lockName(ctx, client, deviceID)+": "+err.Error()))+"\n\n"+
+			joined(nextStep(err), "Nothing of the set was changed: a creation of its code on this lock was not answered, and the code is found by the name and the PIN that it has. "+
+				"Run Terraform again: it looks there first."))
+	}
+	return refused
+}
+
 // warnOfLost says of a lock that a code which was not found may be on it, where it is let go of or gets another one.
 func (m *accessCodeSetModel) warnOfLost(ctx context.Context, client *api.Client, diags *diag.Diagnostics, deviceID string, result done) {
 	said, next := "there is none of this name and PIN on the lock now", "Where the server does not tell PINs, look there for a code of this name, and delete it."

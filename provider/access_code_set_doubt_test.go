@@ -82,6 +82,52 @@ func TestAccessCodeSetLooksForTheCodeOfACreationThatWasNotAnswered(t *testing.T)
 	}
 }
 
+// What the code of a lost creation is looked for by is the name and the PIN of the state.
+func TestAccessCodeSetChangesNothingWhileItCannotLookForALostCode(t *testing.T) {
+	t.Parallel()
+	const former, wanted = "905173846251", "715938426052"
+	away := answerRaw(http.StatusInternalServerError, "text/plain", "")
+	for name, changed := range map[string]string{
+		"another PIN":           codeSet(`code = "`+wanted+`"`, lockA, lockC),
+		"another name":          strings.Replace(codeSet(`code = "`+former+`"`, lockA, lockC), "Nanny", "Nurse", 1),
+		"and without that lock": codeSet(`code = "`+wanted+`"`, lockA),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startFakeLocks(t)
+			f.noAttempts = true
+			wrote := f.since(t)
+			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(`code = "`+former+`"`, lockA, lockC))})
+			f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
+			f.then("/access_codes/list", away)
+			w.expect(true, "apply", "-auto-approve")
+			wrote("at first", "create "+lockA, "create "+lockC)
+
+			w.write("main.tf", f.config(changed))
+			f.then("/access_codes/list", away)
+			w.expect(false, "apply", "-auto-approve", "-refresh=false", "-no-color")
+			expectSaid(t, "while it cannot look", plainly(w.seen.String()), `The lock "Garage" (`+lockC+"): the server answered 500", "Nothing of the set was changed")
+			wrote("while it cannot look")
+			w.expect(true, "apply", "-auto-approve", "-refresh=false")
+			if strings.Contains(changed, lockC) {
+				wrote("once it can", "update "+lockA, "update "+lockC)
+			} else {
+				wrote("once it can", "delete "+lockC, "update "+lockA)
+			}
+			w.expect(true, "plan", "-detailed-exitcode")
+			w.expect(true, "destroy", "-auto-approve")
+			f.do(func() {
+				if len(f.codes) != 0 {
+					t.Errorf("%d codes are left", len(f.codes))
+				}
+			})
+			if seen := w.seen.String(); strings.Contains(seen, former) || strings.Contains(seen, wanted) {
+				t.Error("a PIN was shown")
+			}
+		})
+	}
+}
+
 func TestAccessCodeSetOfWhichNothingIsKnownSaysWhereToLook(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)

@@ -121,7 +121,7 @@ func (m *accessCodeSetModel) failed(ctx context.Context, client *api.Client, id 
 	defer cancel()
 	code, readErr := managedCode(ctx, client, id)
 	if readErr == nil {
-		return done{code: m.managed(code).unless(m.hidesPIN(code)), err: err}
+		return done{code: m.managed(code).unless(m.hidesPIN(code) || wasTried(err)), err: err}
 	}
 	return done{code: lockCode{
 		AccessCodeID: types.StringValue(id), Status: types.StringValue(string(api.Unknown)),
@@ -150,6 +150,9 @@ func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, device
 	}
 	actual.fill(found.managed)
 	actual.CodeWOVersion = types.Int64Null() // so that such a PIN is written whatever is there
+	if plan.staysInDoubt(found.managed, true) {
+		actual.askAgain(m.pin() != "")
+	}
 	code, err := changePlanned(ctx, conn.api, plan, actual, conn.waitForSet)
 	if err != nil {
 		return m.failed(ctx, conn.api, id, err)
@@ -173,7 +176,11 @@ func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client,
 	ctx, cancel := lastLook(ctx)
 	defer cancel()
 	err := failed.err
-	others := "The other locks of the set are not affected by this. The next apply tries this one again."
+	const untouched = "The other locks of the set are not affected by this."
+	others := untouched + " The next apply tries this one again."
+	if action == actionPut && failed.code.AsDeclared.ValueBool() {
+		others = untouched // and there is nothing to apply
+	}
 	next := nextStep(err)
 	switch {
 	case failed.doubt != nil && kept:
@@ -182,7 +189,7 @@ func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client,
 			look += " Leave `code_wo` as it is until then: it alone tells which PIN to look for."
 		}
 		next = inDoubt(err, look)
-		others = "The other locks of the set are not affected by this."
+		others = untouched
 	case failed.doubt != nil:
 		next = inDoubt(err, "Nothing of the set is in the state: look on this lock before running Terraform again, which would create a second access code.")
 		others = ""

@@ -108,14 +108,15 @@ func (m *accessCodeSetModel) changes(state *accessCodeSetModel) bool {
 	return changes
 }
 
-// managed is what the state says about a managed code. Where the server does not tell the PIN, it has not changed.
+// managed is what the state says about a managed code. Where the server does not tell the PIN, it has not changed. One that its lock has refused is
+// not as declared, whatever the server wants it to be.
 func (m *accessCodeSetModel) managed(code *api.AccessCode) lockCode {
 	actual := m.on(code.DeviceID, code.AccessCodeID)
 	actual.fill(code)
 	_, changes := m.on(code.DeviceID, code.AccessCodeID).updateRequest(actual)
 	return lockCode{
 		AccessCodeID: types.StringValue(code.AccessCodeID), Status: types.StringValue(string(code.Status)),
-		AsDeclared: types.BoolValue(!changes), Errors: m.texts(code.Errors, code.Code),
+		AsDeclared: types.BoolValue(!changes && !refused(code)), Errors: m.texts(code.Errors, code.Code),
 	}
 }
 

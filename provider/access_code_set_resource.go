@@ -130,7 +130,8 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 		switch {
 		case one.managed != nil:
 			was := codes[deviceID].AsDeclared // null during an import
-			codes[deviceID] = model.managed(one.managed).unless(model.hidesPIN(one.managed) && was.Equal(types.BoolValue(false)))
+			doubted := was.Equal(types.BoolValue(false)) && model.on("", "").staysInDoubt(one.managed, true)
+			codes[deviceID] = model.managed(one.managed).unless(doubted)
 		case one.unmanaged != nil:
 			codes[deviceID] = model.unmanaged(one.unmanaged)
 		case !codes[deviceID].AccessCodeID.IsNull():
@@ -168,6 +169,12 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 		return
 	}
 	unsettled := state.find(ctx, client, codes, state.doubts(ctx, req.Private, &resp.Diagnostics), &plan)
+	if plan.isSoughtOtherwise(&state) && plan.refuseUnsought(ctx, client, unsettled, &resp.Diagnostics) {
+		state.Timeouts = plan.Timeouts // is true also if the rest fails
+		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+		resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(ctx))...)
+		return
+	}
 	work := slices.DeleteFunc(slices.Clone(wanted), func(deviceID string) bool { return !plan.todo(&state, codes, deviceID) })
 	for deviceID := range codes {
 		if !slices.Contains(wanted, deviceID) {

@@ -18,7 +18,7 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 		MarkdownDescription: "One person's access code on many locks: the same name, PIN and time frame on each.\n\n" +
 			"Each lock is handled by itself. One that is added gets the code and the others are not touched; one that is taken out loses its " +
 			"code; one whose code was changed or deleted is repaired. When a lock fails, the others keep what they got, the message names the " +
-			"lock, and the next apply finishes. While the set is created, that message is a warning as long as some lock has taken the code: after an " +
+			"lock, and the next apply finishes; what waits for a lock that is offline the server finishes by itself. While the set is created, that message is a warning as long as some lock has taken the code: after an " +
 			"error Terraform would replace the whole set. The example shows how to make the run fail.\n\n" +
 			"Where the creation of a code was not answered, so that it may be on the lock all the same, the next apply looks there for one of that name and " +
 			"PIN, and takes it over. Servers that do not tell PINs do not allow that: the message says where to look. Nor can it be told once `code_wo` is " +
@@ -78,7 +78,7 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 						Computed: true, MarkdownDescription: "How far the code is on the lock, such as `setting` or `set`; `missing` where there is none.",
 					},
 					"as_declared": schema.BoolAttribute{
-						Computed: true, MarkdownDescription: "Whether the server has the code as it is declared. Where it is `false`, the next apply repairs it.",
+						Computed: true, MarkdownDescription: "Whether the server has the code as it is declared, and the lock has not refused that. Where it is `false`, the next apply repairs it.",
 					},
 					"errors": schema.ListAttribute{
 						Computed: true, ElementType: types.StringType, MarkdownDescription: "What keeps the code from working, in words.",

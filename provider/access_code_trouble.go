@@ -51,18 +51,19 @@ func textList(texts []string) types.List {
 	return types.ListValueMust(types.StringType, values)
 }
 
-// keptOff are the errors by which a code is not on its lock although it should be: none of one that is there, that is being taken
-// off or that is only on its way. A code of the future waits, whatever its lock does by now; only its own errors count.
-func keptOff(status string, startsAt *time.Time, problems []api.Problem) []api.Problem {
-	future := status == string(api.Unset) && startsAt != nil && startsAt.After(time.Now())
-	return slices.DeleteFunc(slices.Clone(problems), func(p api.Problem) bool {
-		return status == string(api.Set) || status == string(api.Removing) || p.ErrorCode == "empty_backup_access_code_pool" || future && !p.IsAccessCodeError
+// keptOff are the errors by which a code is not on its lock as it should be: none of one that is being taken off or that is only on
+// its way. Of one that is there, and of one of the future, which waits whatever its lock does by now, only its own errors count: its lock
+// has refused it, or a change of it.
+func keptOff(code *api.AccessCode) []api.Problem {
+	future := code.Status == api.Unset && code.StartsAt != nil && code.StartsAt.After(time.Now())
+	return slices.DeleteFunc(slices.Clone(code.Errors), func(p api.Problem) bool {
+		return code.Status == api.Removing || p.ErrorCode == "empty_backup_access_code_pool" || (future || code.Status == api.Set) && !p.IsAccessCodeError
 	})
 }
 
 // warnOfTrouble says of a managed code what keeps it off its lock, if anything does.
 func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics, code *api.AccessCode, pins ...string) {
-	problems := keptOff(string(code.Status), code.StartsAt, code.Errors)
+	problems := keptOff(code)
 	if len(problems) == 0 || !c.troubles.take(diags, problems[0].ErrorCode) {
 		return
 	}
@@ -70,9 +71,16 @@ func (c *connection) warnOfTrouble(ctx context.Context, diags *diag.Diagnostics,
 	if code.Name != nil {
 		name = fmt.Sprintf(" %q", api.Redact(*code.Name, pins...))
 	}
-	warn(diags, "Access code is not on its lock ("+problems[0].ErrorCode+")", fmt.Sprintf("%s The code %s%s has the status %s on %s.\n\n%s "+
+	summary, stands, again := "Access code is not on its lock", "", ""
+	if code.Status == api.Set {
+		summary, stands = "Access code is not on its lock as it is to be", " "+stillOpens
+	}
+	if refused(code) {
+		again = "The next apply sends it again. "
+	}
+	warn(diags, summary+" ("+problems[0].ErrorCode+")", fmt.Sprintf("%s The code %s%s has the status %s on %s.%s\n\n%s %s"+
 		"Which codes have trouble, their `errors` say.", strings.Join(sentences(problemTexts(problems, pins...)), " "),
-		code.AccessCodeID, name, code.Status, c.troubles.lock(ctx, c.api, code.DeviceID), troubleAdvice(problems)))
+		code.AccessCodeID, name, code.Status, c.troubles.lock(ctx, c.api, code.DeviceID), stands, troubleAdvice(problems), again))
 }
 
 // warnOfTroubles is warnOfTrouble for the codes of a set, in their own order.

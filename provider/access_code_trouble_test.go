@@ -148,6 +148,7 @@ func TestCodesAreOnlyWarnedOfThatTheirErrorsKeepOffTheirLocks(t *testing.T) {
 		"refused":                        {"unset", own, false, true},
 		"of a status of the future":      {"resting", device, false, true},
 		"that is taken off":              {"removing", device, false, false},
+		"of which a change is refused":   {"set", own, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := startFakeLocks(t)

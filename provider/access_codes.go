@@ -161,7 +161,9 @@ func untried(err error) error {
 func notTried(err error) bool { return errors.Is(err, errNotTried) || api.IsNotSent(err) }
 
 // keepsTrying says of an error that the time was up, but the server was asked and goes on by itself.
-func keepsTrying(err error) bool { return errors.Is(err, context.DeadlineExceeded) && !notTried(err) }
+func keepsTrying(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) && !notTried(err) && !api.IsNotConnected(err)
+}
 
 // errGone is what deleteCode fails with when the server does not know the code.
 var errGone = errors.New("the server does not know the access code")

@@ -92,5 +92,6 @@ func (d *connectedDataSource) client(req datasource.ReadRequest, resp *datasourc
 		resp.Deferred = &datasource.Deferred{Reason: datasource.DeferredReasonProviderConfigUnknown}
 		return nil
 	}
-	return d.connection.client(&resp.Diagnostics, "Or let the data source wait for apply, by naming in its `depends_on` the resource that the value comes from.")
+	return d.connection.client(&resp.Diagnostics, "Or let the data source wait for apply, by naming in its `depends_on` the resource that the value comes from. "+
+		"Then write the `device_id` of access codes itself: one that such a data source tells replaces the code whenever that resource changes.")
 }

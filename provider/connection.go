@@ -80,6 +80,9 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 			conn.unknown = append(conn.unknown, setting.name)
 		}
 	}
+	if !s.WorkspaceID.IsUnknown() && !s.WorkspaceID.IsNull() && strings.TrimSpace(s.WorkspaceID.ValueString()) == "" { // which was not known when the configuration was checked
+		namesWorkspace.refuse(&diags, path.Root("workspace_id"))
+	}
 	if conn.unknown != nil || diags.HasError() {
 		return conn, diags
 	}
@@ -160,6 +163,9 @@ func (s settings) convertOnImport(diags *diag.Diagnostics) bool {
 	}
 	return convert
 }
+
+// namesWorkspace keeps an empty setting from switching off what it is there for, also where the environment names a workspace.
+var namesWorkspace = isNotEmpty{"Name the workspace that the key must belong to, or leave it out: then " + envWorkspaceID + " is read. Null leaves it out, too."}
 
 // orEnvironment is the value, or that of the first of these variables that is set.
 func orEnvironment(value types.String, names ...string) string {

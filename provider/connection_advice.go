@@ -24,10 +24,10 @@ func connectionAdvice(err error) string {
 	case api.IsAboutProxy(err):
 		return "Requests go through a proxy here, " + nothingSent + "Check that the proxy is running and lets requests to the server through. The environment variable HTTPS_PROXY " +
 			"(for an http address HTTP_PROXY) names it; name the server in NO_PROXY if it can be reached without."
-	case notTried(err):
-		return "It was not tried before the time was up. Raise the provider's `max_concurrent_requests`, or the resource's `timeouts`."
 	case api.IsNotConnected(err):
 		return "Check that the server is running, and that `endpoint` (or " + envEndpoint + ") is its address."
+	case notTried(err):
+		return "It was not tried before the time was up. Raise the provider's `max_concurrent_requests`, or the resource's `timeouts`."
 	case api.IsBadAnswer(err):
 		return "Something at `endpoint` (or " + envEndpoint + ") answers, but its answer broke off, was too slow or too long. Check that it is the " +
 			"server itself, and what is between it and here, such as a proxy; then run Terraform again."

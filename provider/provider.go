@@ -61,6 +61,7 @@ func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp 
 					"anything is read or created. Without it, what is in the state already is not taken to be deleted because of such a key, but " +
 					"new resources are created in the wrong workspace. A personal access token needs it. " +
 					"By default the environment variable `DEVICEACCESS_WORKSPACE_ID`.",
+				Validators: []validator.String{namesWorkspace},
 			},
 			"convert_on_import": schema.BoolAttribute{
 				Optional: true,

@@ -119,6 +119,7 @@ func TestMissingAndWrongSettingsSayWhatToDo(t *testing.T) {
 		"key with newline":    {`endpoint = "` + f.URL + `", api_key = "` + key + `\n"`, []string{"a line break or another character that no key has"}},
 		"key not accepted":    {`endpoint = "` + f.URL + `", api_key = "seam_other"`, []string{"API Key not found", "Check `api_key`", "DEVICEACCESS_API_KEY"}},
 		"other workspace":     {`endpoint = "` + f.URL + `", api_key = "` + key + `", workspace_id = "99999999-2222-4333-8444-555555555555"`, []string{"belongs to workspace 11111111-", "Nothing was read or changed"}},
+		"empty workspace":     {`endpoint = "` + f.URL + `", api_key = "` + key + `", workspace_id = ""`, []string{"`workspace_id` is empty", "leave it out"}},
 		"token, no workspace": {`endpoint = "` + f.URL + `", api_key = "` + pat + `"`, []string{"not bound to a workspace", "DEVICEACCESS_WORKSPACE_ID"}},
 		"not this API":        {`endpoint = "` + f.URL + `/nowhere", api_key = "` + key + `"`, []string{"which is not an answer of this API", "Check `endpoint`"}},
 	}
@@ -129,6 +130,18 @@ func TestMissingAndWrongSettingsSayWhatToDo(t *testing.T) {
 				Config: "provider \"deviceaccess\" {\n  " + settings + "\n}\n" + workspaceData, ExpectError: says(c.problem...),
 			}}})
 		})
+	}
+}
+
+// It would switch off the guard, also the one that the environment has set.
+func TestWorkspaceThatTurnsOutToBeEmptyIsRefused(t *testing.T) {
+	f := startFake(t)
+	t.Setenv(envWorkspaceID, fakeWorkspace)
+	for _, empty := range []string{"", " "} {
+		_, diags := settings{APIKey: types.StringValue(fakeKey), Endpoint: types.StringValue(f.URL), WorkspaceID: types.StringValue(empty)}.connect(t.Context(), "test")
+		if !diags.HasError() || !strings.Contains(diags.Errors()[0].Detail(), "`workspace_id` is empty") {
+			t.Errorf("%q: %v", empty, diags)
+		}
 	}
 }
 
