@@ -44,8 +44,8 @@ func (a *Adapter) placeAndPut(ctx context.Context, s *session, n *node, spec ada
 	if err != nil {
 		return 0, undone(err)
 	}
-	if !occupied && spec.Place != nil {
-		if err := spec.Place(ctx, codeRef(slot)); err != nil {
+	if !occupied {
+		if err := spec.TellPlace(ctx, codeRef(slot)); err != nil {
 			return 0, err
 		}
 	}
@@ -149,6 +149,9 @@ func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec a
 	if !occupied || found.disabled || !mine && found.pin != spec.PIN || found.name != wanted.name {
 		hidden := occupied && found.pin == "" && !n.named()
 		if hidden {
+			if err := spec.TellPlace(ctx, codeRef(slot)); err != nil {
+				return err
+			}
 			if err := a.empty(ctx, s, n, slot, found); err != nil {
 				return err
 			}
