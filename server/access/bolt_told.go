@@ -144,6 +144,11 @@ func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if !o.At.IsZero() && t.inOrder(&o.At) { // by our clock it was told already
+		if err := saveTold(ctx, t.tx, t.d); err != nil {
+			return false, err
+		}
+	}
 	return true, t.tx.TellActionAttempt(ctx, a.ActionAttemptID)
 }
 
