@@ -15,7 +15,7 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	if err != nil {
 		return adapter.PutResult{}, undone(err)
 	}
-	if err := a.acceptable(n, spec); err != nil {
+	if err := a.acceptable(s, n, spec); err != nil {
 		return adapter.PutResult{}, err
 	}
 	give, err := a.hold(ctx, n)
@@ -65,8 +65,8 @@ func undone(err error) error {
 }
 
 // acceptable fails with Invalid or NotSupported where the lock takes no such code.
-func (a *Adapter) acceptable(n *node, spec adapter.CodeSpec) error {
-	if err := a.programmable(n); err != nil {
+func (a *Adapter) acceptable(s *session, n *node, spec adapter.CodeSpec) error {
+	if err := a.programmable(s, n); err != nil {
 		return err
 	}
 	caps := a.device(n).Caps
@@ -250,7 +250,7 @@ func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef, code
 	if err != nil {
 		return "", err
 	}
-	if err := a.programmable(n); err != nil {
+	if err := a.programmable(s, n); err != nil {
 		return "", err
 	}
 	slot, err := strconv.Atoi(string(code))
