@@ -226,23 +226,38 @@ func (t *deviceTx) moved(ctx context.Context, a store.ActionAttempt, at *time.Ti
 	return t.tellBolt(ctx, a.ActionType == LockDoor, told)
 }
 
-// tellBolt notes where the bolt is, and tells it.
+// tellBolt notes where the bolt is, unless it has been moved since, and tells it.
 func (t *deviceTx) tellBolt(ctx context.Context, locked bool, a about) error {
-	if t.d.Locked == nil || *t.d.Locked != locked {
-		t.d.Locked, t.d.LockedChangedAt = &locked, t.now
-		if err := t.tx.SetDeviceLocked(ctx, store.SetDeviceLockedParams{DeviceID: t.d.DeviceID, Locked: &locked, LockedChangedAt: t.now}); err != nil {
+	if t.inOrder(a.at) {
+		if t.d.Locked == nil || *t.d.Locked != locked {
+			t.d.Locked, t.d.LockedChangedAt = &locked, t.now
+			if err := t.tx.SetDeviceLocked(ctx, store.SetDeviceLockedParams{DeviceID: t.d.DeviceID, Locked: &locked, LockedChangedAt: t.now}); err != nil {
+				return err
+			}
+		}
+		t.d.ToldLocked = &locked
+		if err := saveTold(ctx, t.tx, t.d); err != nil {
 			return err
 		}
-	}
-	t.d.ToldLocked = &locked
-	if err := saveTold(ctx, t.tx, t.d); err != nil {
-		return err
 	}
 	event := "lock.unlocked"
 	if locked {
 		event = "lock.locked"
 	}
 	return t.s.emit(ctx, t.tx, event, a)
+}
+
+// inOrder notes when the bolt was moved, by its vendor's clock, and says whether that is not before the last time that was told: pushes are
+// repeated until they come through. Two clocks are not compared, and one that is ahead says nothing about later.
+func (t *deviceTx) inOrder(at *time.Time) bool {
+	switch {
+	case at == nil:
+		return true
+	case t.d.OperatedAt != nil && at.Before(*t.d.OperatedAt):
+		return false
+	}
+	t.d.OperatedAt = earlier(at, t.now)
+	return true
 }
 
 // boltDoubted says whether the bolt was seen elsewhere than last told, for so long that its vendor will not

@@ -96,7 +96,12 @@ func (t *deviceTx) operated(ctx context.Context, o Operation) error {
 	case BoltJammed:
 		return t.jammed(ctx, o)
 	}
-	if o.Method == "remote" {
+	// Of a lock that does not say what has moved it all servers hear, of which one has commanded it.
+	silent := o.Method == "unknown" && o.ID == ""
+	if silent && t.shows(o.Locked) {
+		return nil
+	}
+	if o.Method == "remote" || silent {
 		ours, err := t.ours(ctx, o)
 		if err != nil || ours {
 			return err
@@ -115,8 +120,13 @@ func (t *deviceTx) operated(ctx context.Context, o Operation) error {
 	return t.tellBolt(ctx, o.Locked, a)
 }
 
-// ours says whether the vendor tells of what we have had it do: of an attempt that waits for just that, or of one
-// that the device has confirmed already.
+// shows says whether the bolt was last told to be there, and was seen nowhere else since.
+func (t *deviceTx) shows(locked bool) bool {
+	return t.d.Locked != nil && t.d.ToldLocked != nil && *t.d.Locked == locked && *t.d.ToldLocked == locked
+}
+
+// ours says whether the vendor tells of what we have had it do: of an attempt that waits for just that, or, where it says that this was
+// done from afar, of one that the device has confirmed already.
 func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 	action := UnlockDoor
 	if o.Locked {
@@ -128,8 +138,10 @@ func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 			if !o.At.IsZero() {
 				at = &o.At
 			}
-			if err := t.tx.TellActionAttempt(ctx, a.ActionAttemptID); err != nil {
-				return false, err
+			if o.Method == "remote" { // otherwise it may still say so
+				if err := t.tx.TellActionAttempt(ctx, a.ActionAttemptID); err != nil {
+					return false, err
+				}
 			}
 			if err := t.moved(ctx, a, at); err != nil {
 				return false, err
@@ -137,12 +149,20 @@ func (t *deviceTx) ours(ctx context.Context, o Operation) (bool, error) {
 			return true, t.s.wakeDevice(ctx, t.tx, t.d.DeviceID, false) // the next one may go ahead
 		}
 	}
+	if o.Method != "remote" {
+		return false, nil
+	}
 	a, err := t.tx.UntoldAttempt(ctx, store.UntoldAttemptParams{WorkspaceID: t.d.WorkspaceID, DeviceID: t.d.DeviceID, ActionType: action, Within: lateOperation})
 	if store.IsNoRows(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
+	}
+	if !o.At.IsZero() && t.inOrder(&o.At) { // by our clock it was told already
+		if err := saveTold(ctx, t.tx, t.d); err != nil {
+			return false, err
+		}
 	}
 	return true, t.tx.TellActionAttempt(ctx, a.ActionAttemptID)
 }

@@ -63,7 +63,7 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again
 
 func saveTold(ctx context.Context, tx store.Tx, d store.Device) error {
 	return tx.SetDeviceTold(ctx, store.SetDeviceToldParams{DeviceID: d.DeviceID, ToldOnline: d.ToldOnline, ToldLocked: d.ToldLocked, ToldBattery: d.ToldBattery,
-		Losses: d.Losses, FlakySince: d.FlakySince})
+		Losses: d.Losses, FlakySince: d.FlakySince, OperatedAt: d.OperatedAt})
 }
 
 // emitDisconnected tells that a device was offline for long enough.

@@ -160,6 +160,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	if text(c.VendorRef) != f.Ref {
 		c.VendorRef, r.byRef[f.Ref] = &f.Ref, c
 	}
+	c.WriteRef = nil // its place was not emptied
 	if !c.IsManaged {
 		r.refresh(c, f)
 		r.disabled(c, f.Disabled)
@@ -285,6 +286,9 @@ func (r *reading) missing(ctx context.Context, c *store.AccessCode) error {
 		return r.off(ctx, c)
 	case c.VendorRef == nil || (c.AppliedGen == 0 && onItsWay), r.lags(c):
 		return nil // not there yet
+	case r.emptied(c):
+		r.changed = true
+		return r.putBack(ctx, c)
 	}
 	r.changed = true
 	return r.vanished(ctx, c)

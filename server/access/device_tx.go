@@ -144,7 +144,7 @@ func (t *deviceTx) applied(ctx context.Context, c *store.AccessCode, gen int64) 
 func (t *deviceTx) appliedAs(ctx context.Context, c *store.AccessCode, gen int64, as *codeState) error {
 	changed := c.AppliedGen > 0 && c.AppliedGen < gen // the PIN it had until now may be free
 	c.AppliedGen, c.AppliedAt = gen, &t.now
-	c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+	c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef = 0, nil, false, nil
 	c.Attempts, c.NextAttemptAt = 0, nil
 	clearError(c)
 	clearWarning(c)

@@ -52,8 +52,8 @@ func (w CodeWork) StartAt(now time.Time) *time.Time {
 // errNotWanted ends a write that is no longer to be done.
 var errNotWanted = errors.New("the code is no longer to be written")
 
-// RecordPlace notes, before a code is written, under which reference that will be, which was free just now. After a
-// crash it is known again by that where the device hides its PIN. It fails where the code is no longer to be written.
+// RecordPlace notes, before a code is written, under which reference that will be, which was free just now or is to be emptied
+// first. After a crash it is known again by that where the device hides its PIN. It fails where the code is no longer to be written.
 func (s *Service) RecordPlace(ctx context.Context, h Holder, device uuid.UUID, w CodeWork, ref string) error {
 	return s.onDevice(ctx, h, device, "record the place of a write", func(t *deviceTx) error {
 		c := t.code(w.ID)
@@ -62,6 +62,11 @@ func (s *Service) RecordPlace(ctx context.Context, h Holder, device uuid.UUID, w
 		}
 		for _, other := range t.codes { // the place was free just now: what it had been noted for is not there
 			if text(other.WriteRef) == ref {
+				if other != c && t.emptied(other) {
+					if err := t.putBack(ctx, other); err != nil {
+						return err
+					}
+				}
 				other.WriteRef = nil
 			}
 			if (!other.IsManaged || other.RemovingSince != nil) && text(other.VendorRef) == ref { // it has left, and nobody has said so yet

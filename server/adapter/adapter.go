@@ -226,8 +226,17 @@ type CodeSpec struct {
 	StartsAt, EndsAt *time.Time // both or neither; only where Caps.NativeSchedule
 
 	// Place is told the Ref of a code that is created where the adapter chooses it, before it is written: so it is known
-	// after a crash, also where PINs are hidden and the vendor keeps no Key. Its error ends the put. It may be nil.
+	// after a crash, also where PINs are hidden and the vendor keeps no Key. It is told that of a code whose place is to be
+	// emptied first, too, before that. Its error ends the put. It may be nil.
 	Place func(ctx context.Context, code CodeRef) error
+}
+
+// TellPlace calls Place, where there is one.
+func (s CodeSpec) TellPlace(ctx context.Context, code CodeRef) error {
+	if s.Place == nil {
+		return nil
+	}
+	return s.Place(ctx, code)
 }
 
 // PutResult is what became of a PutCode.

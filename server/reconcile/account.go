@@ -42,7 +42,8 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 	held, release := adapter.Hold(ctx) // until they are written down
 	defer release()
 	devices, err := a.Devices(held)
-	switch e := adapter.AsError(err); {
+	e := adapter.AsError(err)
+	switch {
 	case err == nil:
 		r.down.over(id)
 		found := make([]access.FoundDevice, len(devices))
@@ -74,6 +75,9 @@ func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uui
 		r.opt.Log.Warn("the account's devices could not be listed; it is repeated", "account", id, "error", err)
 	}
 	pause := r.opt.AccountEvery*3/4 + rand.N(r.opt.AccountEvery/2)
+	if e != nil {
+		pause = max(pause, e.RetryAfter)
+	}
 	return pause, r.access.ScheduleAccount(ctx, id, account.Seq, pause)
 }
 

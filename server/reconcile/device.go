@@ -135,8 +135,14 @@ func (p *pass) issue(ctx context.Context, c access.IssueWork) error {
 // left says when to look again at a device of which this is left to do.
 func (r *Reconciler) left(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
 	if ready(w) { // its time has come while others were written
-		now := r.access.Now()
-		w.Due = &now
+		due := r.access.Now()
+		if until, busy := r.isBusy(w.Device.ID); busy && !urgent(w) {
+			due = until
+			if w.Deadline != nil && w.Deadline.Before(due) { // somebody waits to be told
+				due = *w.Deadline
+			}
+		}
+		w.Due = &due
 	}
 	return r.again(ctx, w)
 }
@@ -146,16 +152,15 @@ func idle(w access.DeviceWork) bool { return !w.ReadNeeded && len(w.Codes) == 0 
 
 // ready says whether there is something to do that waits for nothing.
 func ready(w access.DeviceWork) bool {
-	if w.Doubted || (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started) {
-		return true
-	}
 	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })
-	if len(w.Issues) > 0 {
-		return true
-	}
-	return slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool {
+	return urgent(w) || slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool {
 		return c.Action == access.Delete || (c.Action == access.Put && (!leaving || !c.New))
 	})
+}
+
+// urgent says whether there is something to do that comes before the codes.
+func urgent(w access.DeviceWork) bool {
+	return w.Doubted || (w.Bolt != nil && !w.Bolt.Started) || (w.AutoLock != nil && !w.AutoLock.Started) || len(w.Issues) > 0
 }
 
 func (r *Reconciler) again(ctx context.Context, w access.DeviceWork) (time.Duration, error) {
@@ -207,7 +212,7 @@ func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
 }
 
 // write does what there is to do, removals first. A code that needs the place or the PIN of one that is
-// still leaving waits for that. It stops at the first error that says the device cannot be reached, and when
+// still leaving waits for that. It stops at the first error that says the device cannot be reached or is to be left alone for a while, and when
 // somebody stands before the door: the rest is done after that. Where somebody at the door was served just before, one
 // write is done whoever else is there: otherwise he who never stops could keep his code from being removed. Begun tells
 // whether there was anything to do.
@@ -220,6 +225,9 @@ func (p *pass) write(ctx context.Context, w access.DeviceWork, served bool) (beg
 		for _, c := range w.Codes {
 			if c.Action != step.action || (c.Action == access.Put && leaving && c.New) {
 				continue // the latter is looked at again as soon as the removals show
+			}
+			if _, busy := p.isBusy(p.device.ID); busy {
+				return begun, nil
 			}
 			begun = true
 			if by, err := p.access.Interrupted(ctx, p.device.ID); err != nil || by.Gone || (by.AtDoor && !served) {
@@ -249,6 +257,7 @@ func (p *pass) delete(ctx context.Context, c access.CodeWork) error {
 	case unreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		return err
 	}
+	p.refused(err)
 	return p.access.RecordDelete(ctx, p.lease, p.device.ID, c, false, fail(err))
 }
 
@@ -270,6 +279,7 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 	case unreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		return err // it may be there: the read that comes first next time will show
 	}
+	p.refused(err)
 	return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: fail(err)})
 }
 

@@ -50,6 +50,7 @@ type Reconciler struct {
 	adapters *Adapters
 	opt      Options
 	written  sync.Map // when a device that needs a pause between writes was last written to
+	busy     sync.Map // until when a device whose vendor has said so takes no codes
 	down     outages
 }
 

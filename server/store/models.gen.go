@@ -295,6 +295,7 @@ type Device struct {
 	HubDisconnected       bool
 	SubscriptionMissingAt *time.Time
 	ReportedTimeZone      *string
+	OperatedAt            *time.Time
 }
 
 type Event struct {

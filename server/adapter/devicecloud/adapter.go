@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -45,6 +46,7 @@ type Adapter struct {
 	token    string
 	provider string
 	pushURL  string
+	hidden   []*regexp.Regexp // of what a vendor says
 	http     *http.Client
 	log      *slog.Logger
 
@@ -84,6 +86,7 @@ func New(c Config) *Adapter {
 		token:    c.Token,
 		provider: c.Provider,
 		pushURL:  c.PushURL,
+		hidden:   hidden(c.PushURL),
 		http:     &client,
 		log:      c.Log,
 		events:   adapter.NewHints(),

@@ -3,6 +3,7 @@ package devicecloud
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"time"
@@ -121,7 +122,16 @@ func retryAfter(resp *http.Response, w wireError) time.Duration {
 // digits are long enough to be a PIN.
 var digits = regexp.MustCompile(`[0-9]{4,}`)
 
+// hidden is what a vendor's message may quote: PINs, and the secret that the path of our address holds.
+func hidden(pushURL string) []*regexp.Regexp {
+	all := []*regexp.Regexp{digits}
+	if u, err := url.Parse(pushURL); err == nil && len(u.Path) > 1 {
+		all = append([]*regexp.Regexp{regexp.MustCompile(regexp.QuoteMeta(u.Path))}, all...)
+	}
+	return all
+}
+
 // failure is an error whose message, the vendor's, may be shown.
 func (a *Adapter) failure(class adapter.Class, message string) *adapter.Error {
-	return adapter.Errorf(class, "%s", adapter.Line(message, a.token, digits))
+	return adapter.Errorf(class, "%s", adapter.Line(message, a.token, a.hidden...))
 }

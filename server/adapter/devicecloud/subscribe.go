@@ -68,9 +68,16 @@ func (a *Adapter) subscribe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return a.subscribeBeside(ctx, known)
+}
+
+// subscribeBeside makes a webhook where there is none that will do among those of the account.
+func (a *Adapter) subscribeBeside(ctx context.Context, known []webhook) error {
 	for _, w := range known {
-		if inPath(w.ID) && w.URL != a.pushURL && samePath(w.URL, a.pushURL) {
-			// It is a courtesy: the vendor finds out by itself that nobody answers there.
+		elsewhere := w.URL != a.pushURL && samePath(w.URL, a.pushURL)
+		dead := w.URL == a.pushURL && !w.works() // as long as it is there the vendor may refuse another one of the URL, or leave it as it is
+		if inPath(w.ID) && (elsewhere || dead) {
+			// That it fails is no matter: the vendor finds out by itself that nobody answers elsewhere, and may take one more all the same.
 			_ = a.do(ctx, call{method: http.MethodDelete, path: "/webhooks/" + url.PathEscape(w.ID), account: true}, nil)
 		}
 	}
@@ -84,25 +91,42 @@ func (a *Adapter) subscribe(ctx context.Context) error {
 	return a.do(ctx, call{method: http.MethodPost, path: "/webhooks", body: body, account: true}, nil)
 }
 
+// sayAfter is after how many tries in a row that have come to nothing this is said.
+const sayAfter = 5
+
 // StaySubscribed does what Subscribe does, and again whenever the vendor no longer has the webhook, until ctx ends or the adapter is
 // closed. Where the vendor takes none everything is looked at once.
 func (a *Adapter) StaySubscribed(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(a.open, cancel)()
-	pause, is, seen := time.Second, false, false
+	var s subscription
+	pause, failed, said := time.Second, 0, false
 	for first := true; ; first = false {
-		err := a.stay(ctx, &is, &seen)
+		err := a.stay(ctx, &s)
 		switch {
 		case err == nil:
-			pause = webhookEvery*3/4 + rand.N(webhookEvery/2)
+			failed = 0
+			pause = (webhookEvery*3/4 + rand.N(webhookEvery/2)) << min(max(s.lost-1, 0), 3)
 		case first:
 			a.events.Send(adapter.Event{Kind: adapter.Resync})
 		default:
 			pause = min(2*pause, webhookEvery)
 		}
 		if err != nil {
+			failed++
+			if e := adapter.AsError(err); e != nil {
+				pause = max(pause, e.RetryAfter)
+			}
 			a.log.DebugContext(ctx, "subscribe to a vendor's events", "error", err)
+		}
+		switch troubled := max(failed, s.lost); {
+		case troubled == 0:
+			said = false
+		case troubled >= sayAfter && !said:
+			said = true
+			a.log.WarnContext(ctx, "the vendor keeps no webhook of ours, which is tried further: what is done at its devices is found out late; can it reach the address that it is to push to?",
+				"tries", sayAfter, "error", err)
 		}
 		select {
 		case <-time.After(pause):
@@ -112,25 +136,45 @@ func (a *Adapter) StaySubscribed(ctx context.Context) {
 	}
 }
 
-// stay subscribes unless that is so: as long as the vendor lists the webhook, or has not listed it since it was made. Some list none.
-func (a *Adapter) stay(ctx context.Context, is, seen *bool) error {
+// subscription is what is known of our webhook.
+type subscription struct {
+	is     bool // the vendor has it, as far as we know
+	listed bool // the vendor has listed it once, working or not: where it does not any more, it is gone. Some list none
+	lost   int  // how many looks in a row have not found it
+}
+
+// stay subscribes unless that is so: as long as the vendor lists the webhook, or has never listed it.
+func (a *Adapter) stay(ctx context.Context, s *subscription) error {
 	ctx, cancel := context.WithTimeout(ctx, webhookWithin)
 	defer cancel()
-	if *is {
-		known, err := a.webhooks(ctx)
-		if err != nil || known == nil {
-			return err
-		}
+	known, err := a.webhooks(ctx)
+	if err != nil || s.is && known == nil {
+		return err
+	}
+	works := false
+	for _, w := range known {
 		// With another address it is that of another server, which will have moved it. Taking it away from each other would not end.
-		there := slices.ContainsFunc(known, func(w webhook) bool { return w.works() && (w.URL == a.pushURL || samePath(w.URL, a.pushURL)) })
-		if there || !*seen {
-			*seen = there
-			return nil
+		if w.URL == a.pushURL || samePath(w.URL, a.pushURL) {
+			s.listed = true
+			works = works || w.works()
 		}
 	}
-	err := a.Subscribe(ctx)
-	*is, *seen = err == nil, false
-	return err
+	switch {
+	case s.is && works:
+		s.lost = 0
+		return nil
+	case s.is && !s.listed:
+		return nil
+	case s.is:
+		s.lost++
+	}
+	s.is = false
+	if err := a.subscribeBeside(ctx, known); err != nil {
+		return err
+	}
+	s.is = true
+	a.events.Send(adapter.Event{Kind: adapter.Resync})
+	return nil
 }
 
 // samePath says whether two URLs differ in nothing but where they are served. The path holds our secret, so

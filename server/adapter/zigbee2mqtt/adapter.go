@@ -297,13 +297,17 @@ func (a *Adapter) Device(ctx context.Context, device adapter.DeviceRef) (adapter
 	return a.device(l), nil
 }
 
-// find is the lock of that address. It fails like await, and with NotFound.
+// find is the lock of that address. It fails like await, with NotFound, and with Transient where Zigbee2MQTT does not say for now what
+// the device of that address is: it would take no command for it as a lock.
 func (a *Adapter) find(ctx context.Context, device adapter.DeviceRef) (*lock, error) {
 	if err := a.await(ctx); err != nil {
 		return nil, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if _, listed := a.bridge.undefined[device]; listed {
+		return nil, adapter.Errorf(adapter.Transient, "Zigbee2MQTT shows no lock there for now: interview it again if that lasts, and see that its external converter is loaded, if it has one")
+	}
 	l, ok := a.locks[device]
 	if !ok {
 		return nil, adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock any more")

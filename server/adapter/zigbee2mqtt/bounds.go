@@ -9,6 +9,7 @@ import (
 // What is kept of what a broker publishes: it may be somebody's who publishes without an end.
 const (
 	mostLocks      = 500    // of a network
+	mostUndefined  = 1000   // devices that are not listed as locks
 	mostSettings   = 1000   // devices with settings of their own
 	mostNames      = 10_000 // whose availability is told: of more devices than Zigbee2MQTT can serve
 	longestName    = 250    // bytes; what has a longer one is no device

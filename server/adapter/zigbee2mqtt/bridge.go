@@ -26,6 +26,8 @@ type bridge struct {
 	said    coordinators    // since we are connected
 	meeting *meeting        // with Config.Met, since we are connected; nil: there was none
 	reaches map[string]bool // whether a device can be reached, by its friendly name; those that are told of
+
+	undefined map[adapter.DeviceRef]string // of the devices, those that are not listed as locks, which one may be all the same
 }
 
 // reset forgets what was told over an earlier connection, but for what is published only when Zigbee2MQTT starts.
@@ -142,13 +144,23 @@ func (a *Adapter) bridgeState(online, retained bool) {
 	a.wake()
 }
 
-// bridgeDevices takes in the complete list of devices. Locks beyond mostLocks are nothing to us, unless they are known.
+// bridgeDevices takes in the complete list of devices. Locks beyond mostLocks are nothing to us, unless they are known. One that is
+// listed without what it is remains what it was.
 func (a *Adapter) bridgeDevices(devices wireDevices) {
 	a.bridge.listed, a.bridge.since, a.bridge.said.devices = true, time.Time{}, &devices.coordinator
+	undefined := a.bridge.undefined
+	a.bridge.undefined = devices.undefined
 	changed := false
 	gone := maps.Clone(a.locks)
 	for _, d := range devices.locks {
 		delete(gone, d.ref)
+	}
+	for ref, name := range devices.undefined {
+		if l := a.locks[ref]; l != nil {
+			delete(gone, ref)
+			changed = changed || l.name != name
+			l.name = name
+		}
 	}
 	for ref, l := range gone {
 		changed = true
@@ -166,6 +178,9 @@ func (a *Adapter) bridgeDevices(devices wireDevices) {
 		}
 		changed = changed || !ok || l.traits != d.traits
 		l.traits, l.address = d.traits, d.address
+		if _, waited := undefined[d.ref]; waited { // for what it is
+			a.hints.Send(adapter.Event{Kind: adapter.CodesChanged, Device: d.ref})
+		}
 	}
 	a.settings()
 	for _, l := range a.locks {

@@ -195,8 +195,8 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 		if !a.isOurs(l, spec, n) && now.taken() {
 			continue
 		}
-		if !now.taken() && spec.Place != nil {
-			if err := spec.Place(ctx, refOf(n)); err != nil {
+		if !now.taken() {
+			if err := spec.TellPlace(ctx, refOf(n)); err != nil {
 				return adapter.PutResult{}, err
 			}
 		}
@@ -206,7 +206,7 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 			l.keys[spec.Key] = n
 		}
 		a.mu.Unlock()
-		if err := a.write(ctx, l, n, spec.PIN, now); err != nil {
+		if err := a.write(ctx, l, n, spec, now); err != nil {
 			return adapter.PutResult{}, err
 		}
 		return adapter.PutResult{Ref: refOf(n), State: adapter.Confirmed}, nil
@@ -274,7 +274,8 @@ const settleWithin = 300 * time.Millisecond
 var askAgainAfter = []time.Duration{0, 700 * time.Millisecond, 2 * time.Second}
 
 // write has the lock take a PIN in a slot that was just read, and makes sure that it has.
-func (a *Adapter) write(ctx context.Context, l *lock, n int, pin string, now slot) error {
+func (a *Adapter) write(ctx context.Context, l *lock, n int, spec adapter.CodeSpec, now slot) error {
+	pin := spec.PIN
 	a.mu.Lock()
 	same := now.Status == enabled && (now.PIN == pin || (now.PIN == "" && l.put[n] == l.fingerprint(pin)))
 	hidden := !l.visible || (now.taken() && now.PIN == "")
@@ -283,6 +284,9 @@ func (a *Adapter) write(ctx context.Context, l *lock, n int, pin string, now slo
 		return nil
 	}
 	if now.taken() && hidden {
+		if err := spec.TellPlace(ctx, refOf(n)); err != nil {
+			return err
+		}
 		if err := a.clear(ctx, l, n); err != nil {
 			return err
 		}

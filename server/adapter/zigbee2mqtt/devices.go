@@ -135,13 +135,14 @@ type traits struct {
 // wireDevices are what matters of bridge/devices.
 type wireDevices struct {
 	locks       []listed
-	coordinator string // its address; empty: it is not there
+	undefined   map[adapter.DeviceRef]string // the names of those that are not listed as locks: of what is interviewed nobody says what it is
+	coordinator string                       // its address; empty: it is not there
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It keeps nothing of what is no lock: each device is far larger in memory than
-// what it may be written with.
+// UnmarshalJSON implements json.Unmarshaler. It keeps no more than the name of what is no lock: each device is far larger in memory
+// than what it may be written with.
 func (w *wireDevices) UnmarshalJSON(data []byte) error {
-	*w = wireDevices{}
+	*w = wireDevices{undefined: map[adapter.DeviceRef]string{}}
 	d := json.NewDecoder(bytes.NewReader(data))
 	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
 		return errors.Join(err, &json.UnmarshalTypeError{Value: "value", Offset: d.InputOffset()})
@@ -158,8 +159,11 @@ func (w *wireDevices) UnmarshalJSON(data []byte) error {
 		if one.Type == "Coordinator" && !found {
 			found, w.coordinator = true, ieee(one.IEEE)
 		}
-		if l, ok := one.lock(); ok {
+		switch l, ok := one.lock(); {
+		case ok:
 			w.locks = append(w.locks, l)
+		case one.Type != "Coordinator" && ieee(one.IEEE) != "" && len(one.Name) <= longestName && len(w.undefined) < mostUndefined:
+			w.undefined[adapter.DeviceRef(one.IEEE)] = cmp.Or(one.Name, one.IEEE)
 		}
 	}
 	return nil

@@ -166,8 +166,13 @@ func TestThePlaceOfANewCodeIsToldBeforeItIsWritten(t *testing.T) {
 	if err != nil || len(told) != 2 || put.Ref != told[1] || len(b.lock.State(t).Codes) != before+1 {
 		t.Errorf("it is in %s, told was %v: %v", put.Ref, told, err)
 	}
-	if _, err := b.PutCode(t.Context(), b.ref, adapter.CodeSpec{Ref: put.Ref, PIN: "71327132", Place: spec.Place}); err != nil || len(told) != 2 {
-		t.Errorf("a change has told a place: %v, %v", told, err)
+	change := adapter.CodeSpec{Ref: put.Ref, PIN: "71327132", Place: func(context.Context, adapter.CodeRef) error { return errors.New("it cannot be noted") }}
+	if _, err := b.PutCode(t.Context(), b.ref, change); err == nil || len(b.lock.State(t).Codes) != before+1 {
+		t.Errorf("its place is emptied although that is not noted: %v", err)
+	}
+	change.Place = spec.Place
+	if _, err := b.PutCode(t.Context(), b.ref, change); err != nil || len(told) != 3 || told[2] != put.Ref {
+		t.Errorf("a change, for which the place is emptied first, has told %v: %v", told, err)
 	}
 }
 

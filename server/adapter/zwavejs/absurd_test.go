@@ -129,7 +129,7 @@ func (a *Adapter) sane() error {
 		case len(n.codes.slots) > mostSlots || slices.Max(append(slices.Collect(maps.Keys(n.codes.slots)), 0)) > mostSlots:
 			return fmt.Errorf("there are %d slots", len(n.codes.slots))
 		}
-		_ = a.acceptable(n, adapter.CodeSpec{Key: "k", Name: "Guest", PIN: "8642"}) // may be refused
+		_ = a.acceptable(&session{schema: mostSchema}, n, adapter.CodeSpec{Key: "k", Name: "Guest", PIN: "8642"}) // may be refused
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 	if err != nil {
 		return adapter.Codes{}, err
 	}
-	if err := a.programmable(n); err != nil {
+	if err := a.programmable(s, n); err != nil {
 		if fresh && adapter.ClassOf(err) == adapter.Offline { // it is interviewed once it is heard
 			err = cmp.Or(a.awake(ctx, s, n), err)
 		}
@@ -45,13 +45,15 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 }
 
 // programmable fails where the lock has no codes, or nobody knows yet.
-func (a *Adapter) programmable(n *node) error {
+func (a *Adapter) programmable(s *session, n *node) error {
 	d, ready := a.device(n), n.traits.Load().ready
 	switch {
 	case !ready && !d.Online:
 		return adapter.Errorf(adapter.Offline, "the lock does not answer the gateway's radio, and its interview is not over")
 	case !ready:
 		return adapter.Errorf(adapter.Transient, "the gateway's interview of the lock is not over, or has not shown all of it: interview it again if that lasts")
+	case s.unfit(n):
+		return adapter.Errorf(adapter.NotSupported, "the lock's users have names, of which the gateway's server cannot speak: bring its zwave-js-server up to date, to schema %d at least", unifiedFrom)
 	case d.Caps.OnlineCodes:
 		return nil
 	case d.CapsUnknown:

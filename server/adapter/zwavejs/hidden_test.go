@@ -1,6 +1,8 @@
 package zwavejs_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -109,5 +111,41 @@ func TestChangeThatHasClearedItsSlotInVainIsTold(t *testing.T) {
 	}
 	if codes, err := s.adapter.Codes(t.Context(), s.device, true); err != nil || len(codes.Codes) != 0 {
 		t.Fatalf("Codes: %+v, %v", codes, err)
+	}
+}
+
+// TestPlaceThatIsEmptiedFirstIsToldBefore: whoever is told knows after a crash who has emptied it. Where PINs are shown nothing is emptied.
+func TestPlaceThatIsEmptiedFirstIsToldBefore(t *testing.T) {
+	t.Parallel()
+	for shown, told := range map[string]bool{"****": true, "135790": false} {
+		for _, noted := range []error{nil, errors.New("it cannot be noted")} {
+			s := play(t, map[int]string{1: shows(1, shown)}, func(s *script, c command) string {
+				if c.Method == "set" && told {
+					s.put(c.slot(), shows(1, "****"))
+					return noContent
+				}
+				return ""
+			})
+			if _, err := s.adapter.Codes(t.Context(), s.device, true); err != nil {
+				t.Fatal(err)
+			}
+			var places []adapter.CodeRef
+			change := spec("k", "864209")
+			change.Ref = "1"
+			change.Place = func(_ context.Context, ref adapter.CodeRef) error {
+				if s.count(clears) > 0 {
+					t.Error("it is emptied before")
+				}
+				places = append(places, ref)
+				return noted
+			}
+			_, err := s.adapter.PutCode(t.Context(), s.device, change)
+			if told != slices.Contains(places, "1") || len(places) > 1 || (err != nil) != (told && noted != nil) {
+				t.Errorf("of %q the places %v are told: %v", shown, places, err)
+			}
+			if n := s.count(clears); (n > 0) != (told && noted == nil) {
+				t.Errorf("of %q it is emptied %d times", shown, n)
+			}
+		}
 	}
 }

@@ -2,6 +2,7 @@ package zwavejs
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -45,38 +46,63 @@ func (a *Adapter) move(ctx context.Context, device adapter.DeviceRef, locked boo
 	n.operated.command(locked)
 	a.mu.Unlock()
 	var got supervised
-	err = a.invoke(ctx, s, n, ccDoorLock, "set", []any{mode}, &got)
+	doubtful, err := doubted(a.invoke(ctx, s, n, ccDoorLock, "set", []any{mode}, &got))
 	a.mu.Lock()
 	n.operated.answered(locked, err)
 	a.mu.Unlock()
-	if err != nil {
+	switch {
+	case err != nil && !doubtful:
+		return "", err
+	case a.shows(ctx, s, n, mode):
+		return adapter.Confirmed, nil
+	case err != nil:
 		return "", err
 	}
+	return adapter.Accepted, nil
+}
+
+// doubted puts the error of a command to the bolt into the class of those that nobody knows the outcome of, unless the gateway has
+// surely not sent it to the lock: it answers so, too, where the lock's acknowledgement is lost, or the stick or the driver has failed
+// with the frame on its way.
+func doubted(err error) (doubtful bool, _ error) {
+	if _, answered := errors.AsType[answerError](err); !answered {
+		return false, err
+	}
+	switch e := adapter.AsError(err); e.Class {
+	case adapter.Transient, adapter.Offline:
+		return true, adapter.Errorf(adapter.Unconfirmed, "%s", e.Message)
+	}
+	return false, err
+}
+
+// shows asks the lock where its bolt is, and says whether that is where it was told to be. That it does not answer, or is jammed, is no
+// matter of this answer: Jammed has told.
+func (a *Adapter) shows(ctx context.Context, s *session, n *node, mode int) bool {
 	for _, wait := range looks {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return adapter.Accepted, nil
+			return false
 		}
 		a.mu.Lock()
 		jammed := n.operated.jammed()
 		a.mu.Unlock()
 		if jammed {
-			return adapter.Accepted, nil // Jammed has told
+			return false
 		}
 		var is struct {
 			Response *struct {
 				Mode int `json:"currentMode"`
 			} `json:"response"`
 		}
-		if err := a.invoke(ctx, s, n, ccDoorLock, "get", []any{}, &is); err != nil {
-			return adapter.Accepted, nil //nolint:nilerr // it was told to; whether it has is no matter of this answer
+		if a.invoke(ctx, s, n, ccDoorLock, "get", []any{}, &is) != nil {
+			return false
 		}
 		if is.Response != nil && is.Response.Mode == mode {
-			return adapter.Confirmed, nil
+			return true
 		}
 	}
-	return adapter.Accepted, nil
+	return false
 }
 
 // operation is what a lock's bolt has last been told to do, and has done. It is guarded by Adapter.mu.

@@ -14,10 +14,13 @@ import (
 
 const credentialPIN = 1 // zwave-js UserCredentialType.PINCode
 
+// unfit says whether the gateway's server is too old for the lock's codes.
+func (s *session) unfit(n *node) bool { return n.named() && s.schema < unifiedFrom }
+
 // capabilities asks the gateway for the numbers of a lock with users, once.
 func (a *Adapter) capabilities(ctx context.Context, s *session, n *node) error {
 	was := n.traits.Load()
-	if !n.named() || was.asked || !was.ready || s.schema < unifiedFrom {
+	if !n.named() || was.asked || !was.ready || s.unfit(n) {
 		return nil
 	}
 	var users struct {

@@ -52,7 +52,7 @@ func (m message) outcome(ctx context.Context, command string, come bool) error {
 	case !come:
 		return adapter.Errorf(adapter.Unconfirmed, "the connection to the gateway was lost before it answered %s", command)
 	case !m.Success:
-		return m.error(command)
+		return answerError{m.error(command)}
 	case m.unlike:
 		return adapter.Errorf(adapter.Unconfirmed, "the gateway's answer to %s is not as expected", command)
 	}
@@ -65,6 +65,11 @@ type failure struct {
 	ZWaveCode int    `json:"zwaveErrorCode"`
 	ZWaveName string `json:"zwaveErrorCodeName"`
 }
+
+// answerError is one that the gateway has answered with: it was sent the command.
+type answerError struct{ error }
+
+func (e answerError) Unwrap() error { return e.error }
 
 // error sorts the failure. Codes of zwave-js: packages/core/src/error/ZWaveError.ts. What is unknown is
 // Transient, as wrongly giving up is worse than one more try.

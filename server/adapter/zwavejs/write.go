@@ -15,7 +15,7 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	if err != nil {
 		return adapter.PutResult{}, undone(err)
 	}
-	if err := a.acceptable(n, spec); err != nil {
+	if err := a.acceptable(s, n, spec); err != nil {
 		return adapter.PutResult{}, err
 	}
 	give, err := a.hold(ctx, n)
@@ -44,8 +44,8 @@ func (a *Adapter) placeAndPut(ctx context.Context, s *session, n *node, spec ada
 	if err != nil {
 		return 0, undone(err)
 	}
-	if !occupied && spec.Place != nil {
-		if err := spec.Place(ctx, codeRef(slot)); err != nil {
+	if !occupied {
+		if err := spec.TellPlace(ctx, codeRef(slot)); err != nil {
 			return 0, err
 		}
 	}
@@ -65,8 +65,8 @@ func undone(err error) error {
 }
 
 // acceptable fails with Invalid or NotSupported where the lock takes no such code.
-func (a *Adapter) acceptable(n *node, spec adapter.CodeSpec) error {
-	if err := a.programmable(n); err != nil {
+func (a *Adapter) acceptable(s *session, n *node, spec adapter.CodeSpec) error {
+	if err := a.programmable(s, n); err != nil {
 		return err
 	}
 	caps := a.device(n).Caps
@@ -149,6 +149,9 @@ func (a *Adapter) put(ctx context.Context, s *session, n *node, slot int, spec a
 	if !occupied || found.disabled || !mine && found.pin != spec.PIN || found.name != wanted.name {
 		hidden := occupied && found.pin == "" && !n.named()
 		if hidden {
+			if err := spec.TellPlace(ctx, codeRef(slot)); err != nil {
+				return err
+			}
 			if err := a.empty(ctx, s, n, slot, found); err != nil {
 				return err
 			}
@@ -247,7 +250,7 @@ func (a *Adapter) DeleteCode(ctx context.Context, device adapter.DeviceRef, code
 	if err != nil {
 		return "", err
 	}
-	if err := a.programmable(n); err != nil {
+	if err := a.programmable(s, n); err != nil {
 		return "", err
 	}
 	slot, err := strconv.Atoi(string(code))

@@ -168,8 +168,12 @@ func (a *Adapter) up(s *session, nodes []*wireNode) {
 	known := a.nodes
 	a.nodes, a.others = map[int]*node{}, map[int]adapter.DeviceRef{}
 	hints := []adapter.Event{{Kind: adapter.Resync}}
+	unfit := 0
 	for _, w := range nodes {
 		if n := a.take(s, known[w.NodeID], w); n != nil {
+			if s.unfit(n) {
+				unfit++
+			}
 			hints = append(hints, adapter.Event{Kind: adapter.CodesChanged, Device: n.ref})
 		}
 	}
@@ -177,6 +181,9 @@ func (a *Adapter) up(s *session, nodes []*wireNode) {
 	a.over()
 	a.mu.Unlock()
 	a.log.Info("connected to the gateway", "server", s.log, "schema", s.schema, "locks", len(hints)-1)
+	if unfit > 0 {
+		a.log.Warn("codes of locks whose users have names wait: the gateway's zwave-js-server cannot speak of them; bring it up to date", "schema", s.schema, "needed", unifiedFrom, "locks", unfit)
+	}
 	for _, h := range hints {
 		a.hints.Send(h)
 	}

@@ -129,7 +129,7 @@ update devices set reported_time_zone = @reported_time_zone where device_id = @d
 update devices set locked = @locked, locked_changed_at = @locked_changed_at where device_id = @device_id;
 
 -- name: SetDeviceTold :exec
-update devices set told_online = @told_online, told_locked = @told_locked, told_battery = @told_battery, losses = @losses, flaky_since = @flaky_since
+update devices set told_online = @told_online, told_locked = @told_locked, told_battery = @told_battery, losses = @losses, flaky_since = @flaky_since, operated_at = @operated_at
 where device_id = @device_id;
 
 -- name: SeeLockOperation :execrows
