@@ -381,6 +381,7 @@ type Webhook struct {
 	DisabledReason      *string
 	OldSecretSealed     []byte
 	OldSecretUntil      *time.Time
+	FailedAt            *time.Time
 }
 
 type Workspace struct {

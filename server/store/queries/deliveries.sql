@@ -87,7 +87,7 @@ limit @max_rows::integer;
 -- name: GetEndpoint :one
 select sqlc.embed(webhooks), coalesce(paused_until > now(), false)::boolean as paused,
   coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
-  coalesce(extract(epoch from now() - failing_since), 0)::double precision as failing_seconds
+  (case when failed_at < now() - @silence::interval then 0 else coalesce(extract(epoch from now() - failing_since), 0) end)::double precision as failing_seconds
 from webhooks where webhook_id = @webhook_id;
 
 -- name: DueDeliveries :many
@@ -140,7 +140,9 @@ from recorded r join o on o.event_id = r.event_id;
 
 -- name: SetEndpointHealth :exec
 update webhooks set consecutive_failures = @failures::integer,
-  failing_since = case when @failures::integer = 0 then null when @recovered::boolean then now() else coalesce(failing_since, now()) end,
+  failing_since = case when @failures::integer = 0 then null when @recovered::boolean or failed_at < now() - @silence::interval then now()
+    else coalesce(failing_since, now()) end,
+  failed_at = case when @failures::integer > 0 then now() end,
   paused_until = case when @failures::integer > 0 then greatest(paused_until, now() + nullif(@pause::interval, interval '0')) end
 where webhook_id = @webhook_id;
 
@@ -149,7 +151,7 @@ where webhook_id = @webhook_id;
 update webhooks set disabled_at = now(), disabled_reason = @reason, due_at = now(), paused_until = null where webhook_id = @webhook_id;
 
 -- name: EnableWebhook :exec
-update webhooks set disabled_at = null, disabled_reason = null, paused_until = null, failing_since = null, consecutive_failures = 0
+update webhooks set disabled_at = null, disabled_reason = null, paused_until = null, failing_since = null, failed_at = null, consecutive_failures = 0
 where webhook_id = @webhook_id;
 
 -- name: HoldDeliveries :execrows
