@@ -207,7 +207,8 @@ with told as materialized (
   insert into deliveries (webhook_id, event_id, state, next_attempt_at, finished_at)
   select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end,
     case when w.disabled_at is null then now() end, case when w.disabled_at is not null then now() end
-  from told t join webhooks w on w.webhook_id = any($2::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
+  from told t join webhooks w on w.webhook_id = any($2::uuid[]) and w.event_types && array['*', t.event_type]
+    and (w.created_at <= t.created_at or w.created_at > statement_timestamp())
     and t.disabled is distinct from w.webhook_id
   returning webhook_id, state
 )
@@ -219,7 +220,8 @@ type FanOutParams struct {
 	WebhookIds []uuid.UUID
 }
 
-// One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it.
+// One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it. One of a time
+// to come was, too: the clock has been stepped back since it was made.
 // Each event is looked for once, in the partitions of the identifiers.
 func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, fanOut, arg.EventIds, arg.WebhookIds)

@@ -41,7 +41,8 @@ select webhook_id from webhooks where workspace_id = @workspace_id and event_typ
 order by webhook_id for no key update;
 
 -- name: FanOut :many
--- One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it.
+-- One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it. One of a time
+-- to come was, too: the clock has been stepped back since it was made.
 -- Each event is looked for once, in the partitions of the identifiers.
 with told as materialized (
   select e.event_id, e.event_type, e.created_at, case when e.event_type = 'webhook.disabled' then (e.payload->>'webhook_id')::uuid end as disabled
@@ -50,7 +51,8 @@ with told as materialized (
   insert into deliveries (webhook_id, event_id, state, next_attempt_at, finished_at)
   select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end,
     case when w.disabled_at is null then now() end, case when w.disabled_at is not null then now() end
-  from told t join webhooks w on w.webhook_id = any(@webhook_ids::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
+  from told t join webhooks w on w.webhook_id = any(@webhook_ids::uuid[]) and w.event_types && array['*', t.event_type]
+    and (w.created_at <= t.created_at or w.created_at > statement_timestamp())
     and t.disabled is distinct from w.webhook_id
   returning webhook_id, state
 )
