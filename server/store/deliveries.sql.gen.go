@@ -246,7 +246,7 @@ func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, er
 const getEndpoint = `-- name: GetEndpoint :one
 select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.failed_at, coalesce(paused_until > now(), false)::boolean as paused,
   coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
-  (case when failed_at < now() - $1::interval then 0 else coalesce(extract(epoch from now() - failing_since), 0) end)::double precision as failing_seconds
+  (case when failed_at >= now() - $1::interval then coalesce(extract(epoch from now() - failing_since), 0) else 0 end)::double precision as failing_seconds
 from webhooks where webhook_id = $2
 `
 
@@ -619,8 +619,8 @@ func (q *Queries) ScheduleWebhook(ctx context.Context, webhookID uuid.UUID) (flo
 
 const setEndpointHealth = `-- name: SetEndpointHealth :exec
 update webhooks set consecutive_failures = $1::integer,
-  failing_since = case when $1::integer = 0 then null when $2::boolean or failed_at < now() - $3::interval then now()
-    else coalesce(failing_since, now()) end,
+  failing_since = case when $1::integer = 0 then null when not $2::boolean and failed_at >= now() - $3::interval
+    then coalesce(failing_since, now()) else now() end,
   failed_at = case when $1::integer > 0 then now() end,
   paused_until = case when $1::integer > 0 then greatest(paused_until, now() + nullif($4::interval, interval '0')) end
 where webhook_id = $5

@@ -160,29 +160,6 @@ func TestNothingButFailureForFiveDaysDisables(t *testing.T) {
 	b.until("both are held", b.is(w, 2, access.DeliveryHeld))
 }
 
-// While the server was off, or nothing was to be sent, the endpoint may have answered: nobody knows.
-func TestFailureOfBeforeALongSilenceDoesNotDisable(t *testing.T) {
-	t.Parallel()
-	o := quick()
-	o.Schedule = []time.Duration{time.Millisecond, time.Hour}
-	b := start(t, o)
-	s := newSink(t, status(http.StatusInternalServerError))
-	w := b.hook(s.URL)
-	id := b.emit(b.p, "device.connected", "")
-	b.until("it has failed twice", func() bool { return len(b.attempts(w, id)) == 2 })
-	if _, err := b.db.Pool.Exec(t.Context(), "update webhooks set failing_since = now() - interval '6 days', failed_at = now() - interval '5 days'"); err != nil {
-		t.Fatal(err)
-	}
-	id = b.emit(b.p, "device.connected", "")
-	b.until("it has failed twice again", func() bool { return len(b.attempts(w, id)) == 2 })
-	if !b.is(w, 2, access.DeliveryPending)() {
-		t.Error("it is disabled")
-	}
-	if e, err := b.access.GetEndpoint(t.Context(), w.ID); err != nil || e.Disabled || e.Failures != 4 || e.FailingFor > time.Hour {
-		t.Errorf("disabled %t, %d failures within %s, %v", e.Disabled, e.Failures, e.FailingFor, err)
-	}
-}
-
 func TestSuccessEndsTheTimeOfFailure(t *testing.T) {
 	t.Parallel()
 	o := quick()

@@ -89,7 +89,7 @@ limit @max_rows::integer;
 -- name: GetEndpoint :one
 select sqlc.embed(webhooks), coalesce(paused_until > now(), false)::boolean as paused,
   coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
-  (case when failed_at < now() - @silence::interval then 0 else coalesce(extract(epoch from now() - failing_since), 0) end)::double precision as failing_seconds
+  (case when failed_at >= now() - @silence::interval then coalesce(extract(epoch from now() - failing_since), 0) else 0 end)::double precision as failing_seconds
 from webhooks where webhook_id = @webhook_id;
 
 -- name: DueDeliveries :many
@@ -142,8 +142,8 @@ from recorded r join o on o.event_id = r.event_id;
 
 -- name: SetEndpointHealth :exec
 update webhooks set consecutive_failures = @failures::integer,
-  failing_since = case when @failures::integer = 0 then null when @recovered::boolean or failed_at < now() - @silence::interval then now()
-    else coalesce(failing_since, now()) end,
+  failing_since = case when @failures::integer = 0 then null when not @recovered::boolean and failed_at >= now() - @silence::interval
+    then coalesce(failing_since, now()) else now() end,
   failed_at = case when @failures::integer > 0 then now() end,
   paused_until = case when @failures::integer > 0 then greatest(paused_until, now() + nullif(@pause::interval, interval '0')) end
 where webhook_id = @webhook_id;
