@@ -93,7 +93,7 @@ func newBed(ctx context.Context, locks int) (_ *bed, err error) {
 	}
 	dsn := b.cluster.DSN("postgres")
 	b.config = app.Config{
-		Database: app.Database{DatabaseURL: dsn, DataDir: b.cluster.dir, MaxConns: connections}, Listen: "127.0.0.1:0", Sandbox: true,
+		Database: app.Database{DatabaseURL: dsn, DataDir: b.cluster.dir, MaxConns: connections + app.BesidePool}, Listen: "127.0.0.1:0", Sandbox: true,
 		Access:     access.Options{MostWebhooks: 1 << 30}, // thousands a second are created
 		Wrap:       func(h http.Handler) http.Handler { b.handler = h; return h },
 		Sandboxing: app.Sandboxing{Profiles: []string{"august"}, LocksPerProfile: locks}, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), // as logged in production

@@ -54,7 +54,7 @@ func newBed(ctx context.Context, terraform string) (_ *bed, err error) {
 		return nil, err
 	}
 	b.app, err = app.Start(ctx, app.Config{
-		Database: app.Database{DatabaseURL: b.cluster.DSN("postgres"), DataDir: b.dir, MaxConns: connections}, Listen: "127.0.0.1:0", Sandbox: true,
+		Database: app.Database{DatabaseURL: b.cluster.DSN("postgres"), DataDir: b.dir, MaxConns: connections + app.BesidePool}, Listen: "127.0.0.1:0", Sandbox: true,
 		Sandboxing: app.Sandboxing{Profiles: []string{"august"}}, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), // as logged in production
 	})
 	return b, err

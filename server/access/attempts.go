@@ -86,6 +86,9 @@ func (s *Service) insertAttempt(ctx context.Context, tx store.Tx, c store.Access
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
 	}
+	if status == Pending {
+		tx.Begins()
+	}
 	return r, nil
 }
 

@@ -72,7 +72,7 @@ type AuditEntry struct {
 	RequestID   *uuid.UUID
 	Operation   string
 	Subjects    []Subject
-	Outcome     string // done; begun: the action attempt among the subjects tells how it ended
+	Outcome     string // done; begun: the action attempt among the subjects tells how it ended, or the user of an access system
 }
 
 // AuditFilter says which entries are wanted; zero fields are no condition.

@@ -125,6 +125,7 @@ func (s *Service) newDeviceAttemptWith(ctx context.Context, tx store.Tx, d store
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
 	}
+	tx.Begins()
 	return r, nil
 }
 

@@ -75,6 +75,8 @@ func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, r
 	ahead, status, mutation := s.ahead(d, row), Pending, "creating"
 	if ahead > 0 {
 		status = Succeeded
+	} else {
+		tx.Begins()
 	}
 	if row.Status == string(StatusUnset) {
 		mutation = "deferring_creation"

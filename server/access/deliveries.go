@@ -104,14 +104,18 @@ type Endpoint struct {
 	WorkspaceID uuid.UUID
 	OldSecret   string        // signs too; empty: there is none, or its time has passed
 	Failures    int           // attempts in a row that failed
-	FailingFor  time.Duration // since the first of them
+	FailingFor  time.Duration // since the first of them, or the first after a silence
 	Paused      bool          // nothing is sent for now
 	Disabled    bool
 }
 
+// silence is longer than any pause between attempts (spec/contract.md section 7): nothing was sent meanwhile, as while the server was off,
+// and whether the endpoint would have answered nobody knows. It has not failed for that long.
+const silence = 24 * time.Hour
+
 // GetEndpoint reads a webhook for its deliveries. It fails with NotFound.
 func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, error) {
-	r, err := s.db.GetEndpoint(ctx, id)
+	r, err := s.db.GetEndpoint(ctx, store.GetEndpointParams{WebhookID: id, Silence: silence})
 	if store.IsNoRows(err) {
 		return Endpoint{}, webhookNotFound(id.String())
 	}

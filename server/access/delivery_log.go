@@ -73,7 +73,7 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 			return nil
 		}
 		err = tx.SetEndpointHealth(ctx, store.SetEndpointHealthParams{WebhookID: webhook, Failures: int32(health.Failures),
-			Recovered: health.Recovered, Pause: health.Pause})
+			Recovered: health.Recovered, Pause: health.Pause, Silence: silence})
 		if err != nil {
 			return err
 		}

@@ -41,15 +41,14 @@ func firstDataKey(ctx context.Context, db *store.Queries, keys *seal.Keys) error
 	}
 	var fresh seal.DataKey
 	sealed, err := db.GetOldestServerKey(ctx)
-	alone := store.IsNoRows(err) // nothing is sealed with another
 	switch {
-	case alone:
+	case store.IsNoRows(err): // nothing is sealed yet
 		fresh, err = keys.NewDataKey(nil)
 	case err == nil:
 		fresh, err = keys.FirstDataKey(sealed)
 	}
 	if err == nil {
-		err = db.InsertFirstDataKey(ctx, store.InsertFirstDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped, Alone: alone})
+		err = db.InsertFirstDataKey(ctx, store.InsertFirstDataKeyParams{KeyID: int16(fresh.ID), Wrapped: fresh.Wrapped})
 	}
 	if err != nil {
 		return err
@@ -97,8 +96,9 @@ type Rotation struct {
 const retiredFor = 24 * time.Hour
 
 // RotateEncryption makes a new data key and seals with it what others have sealed, while any number of instances
-// serve; tell hears of the progress. One that was stopped in the middle is gone on with by the next call. It fails with
-// Conflict while another is under way, and when something cannot be opened, which it leaves as it is.
+// serve; tell hears of the progress. One that was stopped in the middle is gone on with by the next call, unless the master
+// key has changed since. It fails with Conflict while another is under way, and when something cannot be opened, which it
+// leaves as it is.
 func (s *Service) RotateEncryption(ctx context.Context, tell func(Rotation)) error {
 	err := s.db.InTxOnce(ctx, func(alone store.Tx) error { // it holds the lock, and nothing else
 		if err := alone.MayStandStill(ctx); err != nil {
@@ -189,7 +189,8 @@ func (s *Service) sealedByOthers(ctx context.Context, current byte) (left int64,
 }
 
 // startRotation makes a data key the current one, unless there is one whose rotation has not come to its end. Keys that
-// an earlier master key has wrapped are wrapped anew.
+// an earlier master key has wrapped are wrapped anew. Whoever has that master key may have the current one with it, from a
+// dump: that is no key to go on with.
 func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		rows, err := tx.ListDataKeys(ctx)
@@ -209,7 +210,8 @@ func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool
 					return err
 				}
 			}
-			if r.IsCurrent && r.ResealedAt == nil {
+			// One by itself is the first: a rotation leaves the one before it. Earlier versions did not mark that one as done.
+			if r.IsCurrent && r.ResealedAt == nil && !changed && len(rows) > 1 {
 				current, resumed = d.ID, true
 			}
 		}

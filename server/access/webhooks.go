@@ -273,8 +273,9 @@ func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) err
 	}
 }
 
+// dropDeliveries deletes a part of a webhook's history. It is no act by itself: the audit log tells of the webhook's end, once that is reached.
 func (s *Service) dropDeliveries(ctx context.Context, p Principal, webhook uuid.UUID) (dropped int, err error) {
-	err = s.db.InTx(ctx, func(tx store.Tx) error {
+	err = s.db.InTx(Unasked(ctx), func(tx store.Tx) error {
 		events, err := tx.SomeDeliveries(ctx, store.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deletedAtOnce})
 		if dropped = len(events); err != nil || dropped == 0 {
 			return err

@@ -121,6 +121,7 @@ func (s *Service) ResetSandbox(ctx context.Context, p Principal, anew NewAccount
 		if err != nil {
 			return err
 		}
+		tx.Begins()
 		if err := tx.HastenRetention(ctx, store.HastenRetentionParams{WorkspaceID: p.WorkspaceID, At: r.DeadlineAt}); err != nil { // it ends by then
 			return err
 		}

@@ -41,7 +41,7 @@ func (s *Service) compare(ctx context.Context, tx store.Tx, system store.AcsSyst
 			return nil, 0, err
 		}
 	}
-	w := &Write{UserID: u.AcsUserID, Gen: u.DesiredGen, Ref: f.Ref, Delete: u.DeletingAt != nil, Profile: desired(u), Tries: u.Attempts}
+	w := &Write{UserID: u.AcsUserID, Gen: u.DesiredGen, Ref: f.Ref, Delete: u.DeletingAt != nil, Profile: desired(u), Less: desired(u).less(f.Profile), Tries: u.Attempts}
 	return s.inTurn(u, w, now)
 }
 

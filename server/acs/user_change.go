@@ -150,6 +150,7 @@ func (s *Service) changeUser(ctx context.Context, tx store.Tx, was, r store.AcsU
 	if err != nil {
 		return err
 	}
+	tx.Begins()
 	return s.wake(ctx, tx, r.AcsSystemID)
 }
 

@@ -112,6 +112,7 @@ func (s *Service) insertUser(ctx context.Context, tx store.Tx, system store.AcsS
 	if err := s.emitUser(ctx, tx, "acs_user.created", system, r); err != nil {
 		return r, err
 	}
+	tx.Begins()
 	return r, s.wake(ctx, tx, system.AcsSystemID)
 }
 

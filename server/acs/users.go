@@ -69,6 +69,13 @@ func (p Profile) sameSchedule(o Profile) bool {
 	return sameTime(p.StartsAt, o.StartsAt) && sameTime(p.EndsAt, o.EndsAt)
 }
 
+// less says whether somebody may pass less by this than by the other: without one of its groups, or for a shorter time.
+func (p Profile) less(than Profile) bool {
+	return slices.ContainsFunc(than.Groups, func(g string) bool { return !slices.Contains(p.Groups, g) }) ||
+		p.EndsAt != nil && !sameTime(p.EndsAt, than.EndsAt) && (than.EndsAt == nil || p.EndsAt.Before(*than.EndsAt)) ||
+		p.StartsAt != nil && !sameTime(p.StartsAt, than.StartsAt) && (than.StartsAt == nil || p.StartsAt.After(*than.StartsAt))
+}
+
 // sameTime says whether two times are one to a system: many keep whole seconds, some round.
 func sameTime(a, b *time.Time) bool {
 	return a == b || a != nil && b != nil && a.Sub(*b).Abs() < time.Second

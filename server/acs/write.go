@@ -18,6 +18,7 @@ type Write struct {
 	Delete  bool
 	Stray   bool // Delete: it arrived when nobody wanted it any more, and is not the user that is known
 	Profile Profile
+	Less    bool  // something that the user has there is taken away
 	Tries   int32 // that have failed in a row
 }
 
@@ -35,7 +36,7 @@ func (w Write) turn() int {
 		return 0
 	case w.Ref == "":
 		return 3
-	case w.Profile.Suspended:
+	case w.Profile.Suspended || w.Less:
 		return 1
 	}
 	return 2

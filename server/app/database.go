@@ -25,7 +25,7 @@ type Database struct {
 	DatabaseURL  string // empty: a private PostgreSQL in DataDir
 	DataDir      string
 	MasterKey    string    // base64, before earlier ones with a comma between; empty: in the file master.key of DataDir, made when there is none
-	MaxConns     int32     // 0: the driver's default
+	MaxConns     int32     // all that a server has; 0: the driver's default for its pool
 	Progress     io.Writer // for what takes a while, such as fetching PostgreSQL; may be nil
 	FastAndLoose bool      // tests only: a private PostgreSQL that does not survive a power cut
 
@@ -58,6 +58,10 @@ type openDatabase struct {
 	own   *pglocal.Cluster // run by this process for as long as it lives
 	lent  *pglocal.Handle  // for a command
 }
+
+// BesidePool is how many connections a server has beside its pool: the one that keys and health are read on, and one on which each of
+// its two job queues listens.
+const BesidePool = 3
 
 // right is what somebody who opens a database may do to it.
 type right int
@@ -102,7 +106,11 @@ func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Lo
 	if c.traced {
 		options = append(options, store.Traced)
 	}
-	if db.store, err = store.Open(ctx, dsn, c.MaxConns, options...); err != nil {
+	pool := c.MaxConns
+	if serve && pool > 0 {
+		pool = max(1, pool-BesidePool)
+	}
+	if db.store, err = store.Open(ctx, dsn, pool, options...); err != nil {
 		return nil, err
 	}
 	if err := access.FollowKeys(ctx, db.store, db.keys, may != mayUse); err != nil {

@@ -214,8 +214,12 @@ func (h *handler) wait(v *visit) {
 	h.render(v.w, v.r, http.StatusOK, waitingPage(v, v.selected(), problem))
 }
 
-// giveUp is for a person who does not want to, or cannot, log in.
+// giveUp is for a person who does not want to, or cannot, log in: not for one who has, on the page as it is open elsewhere.
 func (h *handler) giveUp(v *visit) {
+	if v.webview.Status == access.WebviewAuthorized {
+		h.send(v, cmp.Or(h.target(v.webview), "../"+v.token()))
+		return
+	}
 	h.send(v, cmp.Or(failure(v.webview), "../"+v.token()))
 }
 

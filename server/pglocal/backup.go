@@ -56,6 +56,10 @@ func (b *BaseBackup) Close(ctx context.Context) error {
 	return b.conn.Close(context.WithoutCancel(ctx))
 }
 
+// keptForBackup is how much of its log the server keeps for a backup. It ends one that is taken so slowly that it would have to
+// keep more, as where what it is written to takes nothing any more: otherwise the log would fill the disk.
+const keptForBackup = "4GB"
+
 // Copy hands over each directory and file of the data directory, by its path in it, once.
 func (b *BaseBackup) Copy(ctx context.Context, progress io.Writer, put func(*tar.Header, io.Reader) error) error {
 	// The slot keeps the log from being recycled while the copy is made. It ends with the connection.
@@ -126,6 +130,9 @@ func (s *copyStream) Read(p []byte) (int, error) {
 
 func (s *copyStream) receive() error {
 	msg, err := s.conn.ReceiveMessage(s.ctx)
+	if err != nil && s.ctx.Err() == nil {
+		err = fmt.Errorf("%w: the server has gone, or has ended a backup that was taken so slowly that it would have had to keep more than %s of its log", err, keptForBackup)
+	}
 	if err != nil {
 		return err
 	}

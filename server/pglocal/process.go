@@ -113,6 +113,7 @@ func (c *Cluster) serverArgs() []string {
 		"logging_collector":       "off",
 		"log_destination":         "stderr",
 		"log_line_prefix":         "",
+		"max_slot_wal_keep_size":  keptForBackup,
 		// Rows hold what a log must not: neither statements nor the details of their errors go there.
 		"log_min_error_statement": "panic",
 		"log_error_verbosity":     "terse",

@@ -101,7 +101,7 @@ func (c *change) name(kind string, id uuid.UUID) {
 }
 
 func (c *change) saw(s *statement, args []any) {
-	c.wrote, c.begun = true, c.begun || s.begins
+	c.wrote = true
 	s.named(args, c.name)
 }
 
@@ -303,3 +303,6 @@ func (tx Tx) Concerns(workspaces ...uuid.UUID) {
 		tx.change.name(workspaceID, w)
 	}
 }
+
+// Begins says that the rest of a change is left to a device, to an access system, or to the server itself in a while.
+func (tx Tx) Begins() { tx.change.begun = true }

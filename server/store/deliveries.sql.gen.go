@@ -190,7 +190,7 @@ func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]uui
 }
 
 const enableWebhook = `-- name: EnableWebhook :exec
-update webhooks set disabled_at = null, disabled_reason = null, paused_until = null, failing_since = null, consecutive_failures = 0
+update webhooks set disabled_at = null, disabled_reason = null, paused_until = null, failing_since = null, failed_at = null, consecutive_failures = 0
 where webhook_id = $1
 `
 
@@ -207,7 +207,8 @@ with told as materialized (
   insert into deliveries (webhook_id, event_id, state, next_attempt_at, finished_at)
   select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end,
     case when w.disabled_at is null then now() end, case when w.disabled_at is not null then now() end
-  from told t join webhooks w on w.webhook_id = any($2::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
+  from told t join webhooks w on w.webhook_id = any($2::uuid[]) and w.event_types && array['*', t.event_type]
+    and (w.created_at <= t.created_at or w.created_at > statement_timestamp())
     and t.disabled is distinct from w.webhook_id
   returning webhook_id, state
 )
@@ -219,7 +220,8 @@ type FanOutParams struct {
 	WebhookIds []uuid.UUID
 }
 
-// One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it.
+// One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it. One of a time
+// to come was, too: the clock has been stepped back since it was made.
 // Each event is looked for once, in the partitions of the identifiers.
 func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, fanOut, arg.EventIds, arg.WebhookIds)
@@ -242,11 +244,16 @@ func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, er
 }
 
 const getEndpoint = `-- name: GetEndpoint :one
-select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.old_secret_sealed, webhooks.old_secret_until, coalesce(paused_until > now(), false)::boolean as paused,
+select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.failed_at, coalesce(paused_until > now(), false)::boolean as paused,
   coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
-  coalesce(extract(epoch from now() - failing_since), 0)::double precision as failing_seconds
-from webhooks where webhook_id = $1
+  (case when failed_at >= now() - $1::interval then coalesce(extract(epoch from now() - failing_since), 0) else 0 end)::double precision as failing_seconds
+from webhooks where webhook_id = $2
 `
+
+type GetEndpointParams struct {
+	Silence   time.Duration
+	WebhookID uuid.UUID
+}
 
 type GetEndpointRow struct {
 	Webhook        Webhook
@@ -255,8 +262,8 @@ type GetEndpointRow struct {
 	FailingSeconds float64
 }
 
-func (q *Queries) GetEndpoint(ctx context.Context, webhookID uuid.UUID) (GetEndpointRow, error) {
-	row := q.db.QueryRow(ctx, getEndpoint, webhookID)
+func (q *Queries) GetEndpoint(ctx context.Context, arg GetEndpointParams) (GetEndpointRow, error) {
+	row := q.db.QueryRow(ctx, getEndpoint, arg.Silence, arg.WebhookID)
 	var i GetEndpointRow
 	err := row.Scan(
 		&i.Webhook.WebhookID,
@@ -273,6 +280,7 @@ func (q *Queries) GetEndpoint(ctx context.Context, webhookID uuid.UUID) (GetEndp
 		&i.Webhook.DisabledReason,
 		&i.Webhook.OldSecretSealed,
 		&i.Webhook.OldSecretUntil,
+		&i.Webhook.FailedAt,
 		&i.Paused,
 		&i.OldSecretSigns,
 		&i.FailingSeconds,
@@ -406,7 +414,7 @@ func (q *Queries) ListDeliveryAttempts(ctx context.Context, arg ListDeliveryAtte
 }
 
 const listEndpoints = `-- name: ListEndpoints :many
-select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.old_secret_sealed, webhooks.old_secret_until, coalesce(extract(epoch from now() - failing_since), 0)::double precision as failing_seconds
+select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.failed_at, coalesce(extract(epoch from now() - failing_since), 0)::double precision as failing_seconds
 from webhooks order by workspace_id, created_at, webhook_id
 `
 
@@ -440,6 +448,7 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 			&i.Webhook.DisabledReason,
 			&i.Webhook.OldSecretSealed,
 			&i.Webhook.OldSecretUntil,
+			&i.Webhook.FailedAt,
 			&i.FailingSeconds,
 		); err != nil {
 			return nil, err
@@ -453,7 +462,7 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 }
 
 const lockWebhook = `-- name: LockWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until from webhooks where webhook_id = $1 for no key update
+select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at from webhooks where webhook_id = $1 for no key update
 `
 
 func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook, error) {
@@ -474,6 +483,7 @@ func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook
 		&i.DisabledReason,
 		&i.OldSecretSealed,
 		&i.OldSecretUntil,
+		&i.FailedAt,
 	)
 	return i, err
 }
@@ -609,14 +619,17 @@ func (q *Queries) ScheduleWebhook(ctx context.Context, webhookID uuid.UUID) (flo
 
 const setEndpointHealth = `-- name: SetEndpointHealth :exec
 update webhooks set consecutive_failures = $1::integer,
-  failing_since = case when $1::integer = 0 then null when $2::boolean then now() else coalesce(failing_since, now()) end,
-  paused_until = case when $1::integer > 0 then greatest(paused_until, now() + nullif($3::interval, interval '0')) end
-where webhook_id = $4
+  failing_since = case when $1::integer = 0 then null when not $2::boolean and failed_at >= now() - $3::interval
+    then coalesce(failing_since, now()) else now() end,
+  failed_at = case when $1::integer > 0 then now() end,
+  paused_until = case when $1::integer > 0 then greatest(paused_until, now() + nullif($4::interval, interval '0')) end
+where webhook_id = $5
 `
 
 type SetEndpointHealthParams struct {
 	Failures  int32
 	Recovered bool
+	Silence   time.Duration
 	Pause     time.Duration
 	WebhookID uuid.UUID
 }
@@ -625,6 +638,7 @@ func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthPa
 	_, err := q.db.Exec(ctx, setEndpointHealth,
 		arg.Failures,
 		arg.Recovered,
+		arg.Silence,
 		arg.Pause,
 		arg.WebhookID,
 	)
@@ -632,7 +646,7 @@ func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthPa
 }
 
 const shareWebhook = `-- name: ShareWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until from webhooks where webhook_id = $1 for key share
+select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at from webhooks where webhook_id = $1 for key share
 `
 
 // It is not deleted before the end of the transaction. Others may have it locked, and change what no key refers to.
@@ -654,6 +668,7 @@ func (q *Queries) ShareWebhook(ctx context.Context, webhookID uuid.UUID) (Webhoo
 		&i.DisabledReason,
 		&i.OldSecretSealed,
 		&i.OldSecretUntil,
+		&i.FailedAt,
 	)
 	return i, err
 }

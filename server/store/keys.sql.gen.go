@@ -70,18 +70,18 @@ func (q *Queries) InsertDataKey(ctx context.Context, arg InsertDataKeyParams) er
 
 const insertFirstDataKey = `-- name: InsertFirstDataKey :exec
 insert into data_keys (key_id, wrapped, is_current, resealed_at)
-select $1, $2, true, case when $3::boolean then now() end where not exists (select from data_keys)
+select $1, $2, true, now() where not exists (select from data_keys)
 on conflict do nothing
 `
 
 type InsertFirstDataKeyParams struct {
 	KeyID   int16
 	Wrapped []byte
-	Alone   bool
 }
 
+// It is no rotation that is under way, also where the master key has sealed before.
 func (q *Queries) InsertFirstDataKey(ctx context.Context, arg InsertFirstDataKeyParams) error {
-	_, err := q.db.Exec(ctx, insertFirstDataKey, arg.KeyID, arg.Wrapped, arg.Alone)
+	_, err := q.db.Exec(ctx, insertFirstDataKey, arg.KeyID, arg.Wrapped)
 	return err
 }
 

@@ -382,6 +382,7 @@ type Webhook struct {
 	DisabledReason      *string
 	OldSecretSealed     []byte
 	OldSecretUntil      *time.Time
+	FailedAt            *time.Time
 }
 
 type Workspace struct {

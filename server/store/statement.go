@@ -13,7 +13,6 @@ import (
 // statement is what a query's text says of what it changes. Texts are constants, so each is read once.
 type statement struct {
 	writes   bool  // something that the audit log is to tell of
-	begins   bool  // an action attempt
 	compound bool  // more than one change: how many rows the last one has touched says nothing of the others
 	alone    bool  // can be made a part of a larger statement
 	sure     bool  // changes a row, or fails
@@ -63,10 +62,7 @@ func readStatement(sql string) *statement {
 	text := strings.TrimSpace(strings.Join(lines, "\n"))
 	s := &statement{}
 	for _, m := range written.FindAllStringSubmatch(text, -1) {
-		if table := m[1] + m[2]; !slices.Contains(unaudited, table) {
-			s.writes = true
-			s.begins = s.begins || table == "action_attempts" && m[1] != "" && strings.HasPrefix(m[0], "insert")
-		}
+		s.writes = s.writes || !slices.Contains(unaudited, m[1]+m[2])
 	}
 	if !s.writes {
 		return s

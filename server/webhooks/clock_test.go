@@ -70,3 +70,21 @@ func TestAClockThatIsOffKeepsNoServerBusy(t *testing.T) {
 		})
 	}
 }
+
+// A webhook that was made before the database's clock was stepped back is told what happens after that, by a clock that says it was before.
+func TestAClockThatIsSteppedBackHidesNoEventFromANewWebhook(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	s := newSink(t, nil)
+	w := b.hook(s.URL)
+	if _, err := b.db.Pool.Exec(t.Context(), "update webhooks set created_at = now() + interval '1 hour'"); err != nil {
+		t.Fatal(err)
+	}
+	told := newSink(t, nil)
+	other := b.hook(told.URL)
+	b.emit(b.p, "device.connected", "")
+	b.until("it is handed out", b.is(other, 1, access.DeliveryDelivered))
+	if len(b.deliveries(w)) != 1 {
+		t.Error("it is not told of the event")
+	}
+}

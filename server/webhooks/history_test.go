@@ -2,8 +2,11 @@ package webhooks_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
@@ -28,6 +31,14 @@ func TestAWebhookWithALongHistoryIsDeletedInParts(t *testing.T) {
 		b.must(b.db.Pool.QueryRow(t.Context(), "select (select count(*) from deliveries), (select count(*) from delivery_attempts)").Scan(&deliveries, &attempts))
 		return deliveries, attempts
 	}
+	acting := access.Acting(t.Context(), access.Act{Principal: b.p, RequestID: uuid.New(), Operation: "/webhooks/delete"})
+	told := func() (entries []access.AuditEntry) {
+		for e, err := range b.access.Audit(t.Context(), access.AuditFilter{Operation: "/webhooks/delete"}) {
+			b.must(err)
+			entries = append(entries, e)
+		}
+		return entries
+	}
 	if err := b.access.DeleteWebhook(t.Context(), b.workspace("others"), w.ID.String()); err == nil {
 		t.Error("it is deleted by somebody else")
 	}
@@ -42,7 +53,7 @@ func TestAWebhookWithALongHistoryIsDeletedInParts(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(acting)
 		defer cancel()
 		done := make(chan error, 1)
 		go func() { done <- b.access.DeleteWebhook(ctx, b.p, w.ID.String()) }()
@@ -59,7 +70,13 @@ func TestAWebhookWithALongHistoryIsDeletedInParts(t *testing.T) {
 	if _, err := b.access.GetWebhook(t.Context(), b.p, w.ID.String()); err != nil {
 		t.Error(err)
 	}
-	b.must(b.access.DeleteWebhook(t.Context(), b.p, w.ID.String()))
+	if n := len(told()); n != 0 {
+		t.Errorf("the audit log has %d entries that it is deleted", n)
+	}
+	b.must(b.access.DeleteWebhook(acting, b.p, w.ID.String()))
+	if all := told(); len(all) != 1 || !slices.Contains(all[0].Subjects, access.Subject{Kind: "webhook_id", ID: w.ID}) {
+		t.Errorf("once it is deleted the audit log has %+v", all)
+	}
 	if deliveries, attempts := left(); deliveries+attempts != 0 {
 		t.Errorf("%d deliveries and %d attempts are left", deliveries, attempts)
 	}

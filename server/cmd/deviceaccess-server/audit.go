@@ -23,7 +23,7 @@ func auditCommand() *cli.Command {
 			"only read, stand in the server's log alone; what the server does by itself, and what it finds on devices, is told\n" +
 			"by events. Names, PINs and secrets are not shown, but identifiers.\n\n" +
 			"The outcome is done, or begun where a device has to do the rest: the action attempt among the subjects tells how\n" +
-			"that ended.\n\n" +
+			"that ended. Where an access system has to, the pending_mutations and errors of its user tell.\n\n" +
 			"Who has changed a code:  deviceaccess-server audit --subject ACCESS_CODE_ID\n" +
 			"What a request has done: deviceaccess-server audit --request SEAM_REQUEST_ID\n" +
 			"What a key was used for: deviceaccess-server audit --actor KEY_ID --since 24h --limit 0 --format json",

@@ -76,7 +76,7 @@ func TestAWrongFlagIsToldInOneLine(t *testing.T) {
 		`--sandbox-speed: +Inf is too much; deviceaccess-server serve --help shows the flags`:                                      {"serve", "--sandbox-speed", "inf"},
 		`--listen: it is empty; deviceaccess-server serve --help shows the flags`:                                                  {"serve", "--listen", ""},
 		`--data-dir: it is empty; deviceaccess-server keys list --help shows the flags`:                                            {"keys", "list", "--data-dir="},
-		`--max-connections: 3 is less than 4; deviceaccess-server serve --help shows the flags`:                                    {"serve", "--max-connections", "3"},
+		`--max-connections: 6 is less than 7; deviceaccess-server serve --help shows the flags`:                                    {"serve", "--max-connections", "6"},
 		`--sandbox-speed: "quick" is no number; deviceaccess-server serve --help shows the flags`:                                  {"serve", "--sandbox-speed", "quick"},
 		`there is no flag --port; deviceaccess-server serve --help shows the flags`:                                                {"serve", "--port", "80"},
 		`there is no flag --nonsense; deviceaccess-server --help shows the flags`:                                                  {"--nonsense"},

@@ -18,7 +18,7 @@ func rotateCommand() *cli.Command {
 		Name: "rotate-encryption", Usage: "seal all PINs and secrets anew with a new key; servers go on serving meanwhile",
 		Description: "Secrets in the database are sealed with a data key, which is kept there, wrapped by the master key. This makes a new\n" +
 			"data key, seals with it what others have sealed, and retires those. Stopped in the middle, it goes on where it was\n" +
-			"when it is started again.\n\n" +
+			"when it is started again, or begins anew with another key where the master key has changed since.\n\n" +
 			"To change the master key, give every server the new and the old one (--master-key NEW,OLD, or two lines in\n" +
 			"master.key, the new one first), restart them, run this, and take the old one away from them. Keep it elsewhere as\n" +
 			"long as there are dumps, or backups made --without-key, of before: without it nobody can read those.",

@@ -41,7 +41,8 @@ select webhook_id from webhooks where workspace_id = @workspace_id and event_typ
 order by webhook_id for no key update;
 
 -- name: FanOut :many
--- One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it.
+-- One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it. One of a time
+-- to come was, too: the clock has been stepped back since it was made.
 -- Each event is looked for once, in the partitions of the identifiers.
 with told as materialized (
   select e.event_id, e.event_type, e.created_at, case when e.event_type = 'webhook.disabled' then (e.payload->>'webhook_id')::uuid end as disabled
@@ -50,7 +51,8 @@ with told as materialized (
   insert into deliveries (webhook_id, event_id, state, next_attempt_at, finished_at)
   select w.webhook_id, t.event_id, case when w.disabled_at is null then 'pending' else 'held' end,
     case when w.disabled_at is null then now() end, case when w.disabled_at is not null then now() end
-  from told t join webhooks w on w.webhook_id = any(@webhook_ids::uuid[]) and w.event_types && array['*', t.event_type] and w.created_at <= t.created_at
+  from told t join webhooks w on w.webhook_id = any(@webhook_ids::uuid[]) and w.event_types && array['*', t.event_type]
+    and (w.created_at <= t.created_at or w.created_at > statement_timestamp())
     and t.disabled is distinct from w.webhook_id
   returning webhook_id, state
 )
@@ -87,7 +89,7 @@ limit @max_rows::integer;
 -- name: GetEndpoint :one
 select sqlc.embed(webhooks), coalesce(paused_until > now(), false)::boolean as paused,
   coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
-  coalesce(extract(epoch from now() - failing_since), 0)::double precision as failing_seconds
+  (case when failed_at >= now() - @silence::interval then coalesce(extract(epoch from now() - failing_since), 0) else 0 end)::double precision as failing_seconds
 from webhooks where webhook_id = @webhook_id;
 
 -- name: DueDeliveries :many
@@ -140,7 +142,9 @@ from recorded r join o on o.event_id = r.event_id;
 
 -- name: SetEndpointHealth :exec
 update webhooks set consecutive_failures = @failures::integer,
-  failing_since = case when @failures::integer = 0 then null when @recovered::boolean then now() else coalesce(failing_since, now()) end,
+  failing_since = case when @failures::integer = 0 then null when not @recovered::boolean and failed_at >= now() - @silence::interval
+    then coalesce(failing_since, now()) else now() end,
+  failed_at = case when @failures::integer > 0 then now() end,
   paused_until = case when @failures::integer > 0 then greatest(paused_until, now() + nullif(@pause::interval, interval '0')) end
 where webhook_id = @webhook_id;
 
@@ -149,7 +153,7 @@ where webhook_id = @webhook_id;
 update webhooks set disabled_at = now(), disabled_reason = @reason, due_at = now(), paused_until = null where webhook_id = @webhook_id;
 
 -- name: EnableWebhook :exec
-update webhooks set disabled_at = null, disabled_reason = null, paused_until = null, failing_since = null, consecutive_failures = 0
+update webhooks set disabled_at = null, disabled_reason = null, paused_until = null, failing_since = null, failed_at = null, consecutive_failures = 0
 where webhook_id = @webhook_id;
 
 -- name: HoldDeliveries :execrows

@@ -14,8 +14,9 @@ select * from data_keys order by created_at, key_id;
 insert into data_keys (key_id, wrapped, is_current) values (@key_id, @wrapped, true);
 
 -- name: InsertFirstDataKey :exec
+-- It is no rotation that is under way, also where the master key has sealed before.
 insert into data_keys (key_id, wrapped, is_current, resealed_at)
-select @key_id, @wrapped, true, case when @alone::boolean then now() end where not exists (select from data_keys)
+select @key_id, @wrapped, true, now() where not exists (select from data_keys)
 on conflict do nothing;
 
 -- name: RetireDataKeys :exec
