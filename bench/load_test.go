@@ -23,7 +23,7 @@ func answers(devices int) string { return "[" + strings.Repeat(`{"device_id":"a"
 func TestRequestsThatAreCutOffAreNoAnswers(t *testing.T) {
 	t.Parallel()
 	never := answeredBy(t, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) //nolint:errcheck // only then does the server notice who leaves
+		io.Copy(io.Discard, r.Body) // only then does the server notice who leaves
 		<-r.Context().Done()
 	})
 	if n, err := load(t.Context(), never, 100*time.Millisecond, 8); n != 0 || err != nil {
@@ -34,7 +34,7 @@ func TestRequestsThatAreCutOffAreNoAnswers(t *testing.T) {
 func TestAnswersThatLackSomethingAreNotMeasured(t *testing.T) {
 	t.Parallel()
 	for name, devices := range map[string]int{"an empty list": 0, "a part of it": 5, "one too many": 21} {
-		few := answeredBy(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answers(devices)) }) //nolint:errcheck // it shows
+		few := answeredBy(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answers(devices)) })
 		if _, err := few.looked(t.Context()); err == nil || !strings.Contains(err.Error(), "device_id") {
 			t.Errorf("%s: %v, want what is missing", name, err)
 		}
@@ -52,7 +52,7 @@ func TestAnswersThatGetShorterAreNotMeasured(t *testing.T) {
 		if asks.Add(1) > 10 {
 			n = 5
 		}
-		io.WriteString(w, answers(n)) //nolint:errcheck // it shows
+		io.WriteString(w, answers(n))
 	})
 	later, err := later.looked(t.Context())
 	if err != nil {

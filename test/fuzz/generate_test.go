@@ -176,7 +176,7 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 		return quote(fmt.Sprint(schema.Enum[g.pick(len(schema.Enum))]))
 	case schema.Type.Includes("array"):
 		items := make([]string, g.pick(4))
-		if name == "device_ids" && len(items) == 0 {
+		if len(items) == 0 && (name == "device_ids" || name == "user_identity_ids") {
 			items = make([]string, 1)
 		}
 		for i := range items {
@@ -195,6 +195,9 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 	case schema.Type.Includes("boolean"):
 		if name == "sync" { // it waits
 			return strconv.FormatBool(g.chance(16))
+		}
+		if name == "is_managed" { // true is granted
+			return strconv.FormatBool(!g.chance(4))
 		}
 		return strconv.FormatBool(g.pick(2) == 1)
 	case schema.Type.Includes("integer"), schema.Type.Includes("number"):

@@ -161,8 +161,8 @@ func newBed(f *testing.F) *bed {
 	var out any
 	s.Post(f, "/access_codes/unmanaged/list", map[string]any{"device_id": s.Device(f, "august")}, &out)
 	b.learn(out)
-	for _, id := range b.ids["access_code_id"] {
-		b.learnAs("/access_codes/unmanaged/update access_code_id", id)
+	for i, id := range b.ids["access_code_id"][1:] { // the first is converted, or deleted, before
+		b.learnAs("/access_codes/unmanaged/"+[]string{"get", "update"}[i%2]+" access_code_id", id)
 	}
 	return b
 }
@@ -181,6 +181,7 @@ func (b *bed) link(f *testing.F, s *apptest.Server) {
 	var session api.ClientSessionResponse
 	s.Post(f, "/client_sessions/create", map[string]any{}, &session)
 	b.learnAs("/client_sessions/grant_access client_session_id", session.ClientSession.ClientSessionID)
+	b.learnAs("/client_sessions/grant_access user_identity_id", person.UserIdentity.UserIdentityID)
 }
 
 // back makes a code that has others in reserve, one of which can be pulled.
@@ -194,7 +195,10 @@ func (b *bed) back(f *testing.F, s *apptest.Server) {
 		s.Post(f, "/access_codes/get", map[string]any{"access_code_id": id}, &out)
 		return out.AccessCode.IsBackupAccessCodeAvailable
 	})
-	b.learnAs("/access_codes/pull_backup_access_code access_code_id", id)
+	b.learnAs("kept access_code_id", id)
+	for _, path := range []string{"/access_codes/pull_backup_access_code", "/access_codes/get", "/access_codes/update"} {
+		b.learnAs(path+" access_code_id", id)
+	}
 }
 
 // known are identifiers that a request may name.
