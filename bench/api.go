@@ -57,14 +57,17 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 	for _, id := range copied {
 		later = append(later, fmt.Sprintf(`{"device_id":%q,"name":"Guest","starts_at":"2999-01-01T12:00:00Z","ends_at":"2999-01-08T12:00:00Z"}`, id))
 	}
-	create := b.ours("/webhooks/create", hook)
+	const twenty, made = `"device_id":`, `"url":"https://example.com/hook"`
+	one, oneCode := fmt.Sprintf(`"device_id":%q`, b.device), fmt.Sprintf(`"access_code_id":%q`, code[0])
+	create := b.ours("/webhooks/create", hook).holding(made, 1)
 	keyed := create
 	keyed.keyed = true
-	reads, writes := aim{atLeast: 0.6}, aim{atLeast: 0.6}
+	aims := func(known float64) aim { return aim{atLeast: 0.6, known: known} }
+	reads, writes := aims(0), aims(0)
 	fmt.Fprintf(os.Stderr, "api: %d rounds of %s each in turns, %d connections, PostgreSQL with fsync\n", o.rounds, o.length, o.clients)
 	withTraces, err := b.rows(ctx, o, []row{
-		{"/devices/get with traces, to without", aim{}, b.ours("/devices/get", device), b.traced("/devices/get", device)},
-		{"/webhooks/create with traces, to without", aim{}, create, b.traced("/webhooks/create", hook)},
+		{"/devices/get with traces, to without", aim{}, b.ours("/devices/get", device).holding(one, 1), b.traced("/devices/get", device).holding(one, 1)},
+		{"/webhooks/create with traces, to without", aim{}, create, b.traced("/webhooks/create", hook).holding(made, 1)},
 	})
 	if err != nil {
 		return nil, err
@@ -76,11 +79,11 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 	fmt.Fprintf(os.Stderr, "what became of the spans of the server with traces: %s\n", spans)
 	bed.stopTraced(ctx) // it would have a part in the work of the other
 	figures, err := b.rows(ctx, o, []row{
-		{fmt.Sprintf("/devices/list, 20 of %d devices", manyDevices), reads, b.floor("/devices", "{}"), b.ours("/devices/list", `{"limit":20}`)},
-		{"/devices/get", reads, b.floor("/device", device), b.ours("/devices/get", device)},
-		{"/access_codes/get", reads, b.floor("/code", accessCode), b.ours("/access_codes/get", accessCode)},
-		{"/webhooks/create", writes, b.floor("/hook", hook), create},
-		{"/webhooks/create, to a floor that has an audit log, too", aim{}, b.floor("/logged-hook", hook), create},
+		{fmt.Sprintf("/devices/list, 20 of %d devices", manyDevices), reads, b.floor("/devices", "{}").holding(twenty, 20), b.ours("/devices/list", `{"limit":20}`).holding(twenty, 20)},
+		{"/devices/get", reads, b.floor("/device", device).holding(one, 1), b.ours("/devices/get", device).holding(one, 1)},
+		{"/access_codes/get", reads, b.floor("/code", accessCode).holding(oneCode, 1), b.ours("/access_codes/get", accessCode).holding(oneCode, 1)},
+		{"/webhooks/create", writes, b.floor("/hook", hook).holding(made, 1), create},
+		{"/webhooks/create, to a floor that has an audit log, too", aim{}, b.floor("/logged-hook", hook).holding(made, 1), create},
 		{"/webhooks/create with an Idempotency-Key, to without", aim{}, create, keyed},
 	})
 	if err != nil {
@@ -89,10 +92,13 @@ func measureAPI(ctx context.Context, o options) ([]figure, error) {
 	if err := b.forgetWebhooks(ctx); err != nil {
 		return nil, err
 	}
+	const guest = `"name":"Guest"`
+	oursNow := b.ours("/access_codes/create", codes...).holding(fmt.Sprintf(`"device_id":%q`, devices[0]), 1)
+	oursLater := b.ours("/access_codes/create", later...).holding(fmt.Sprintf(`"device_id":%q`, copied[0]), 2) // its attempt has ended, with the code
 	created, err := b.rows(ctx, o, []row{
-		{"/access_codes/create, for a stay to come", writes, b.floor("/new-code", later...), b.ours("/access_codes/create", later...)},
-		{"/access_codes/create, for a stay to come, to a floor that writes the same rows", writes, b.floor("/whole-new-code", later...), b.ours("/access_codes/create", later...)},
-		{"/access_codes/create, while locks are worked on", writes, b.floor("/new-code", codes...), b.ours("/access_codes/create", codes...)},
+		{"/access_codes/create, for a stay to come", aims(0.25), b.floor("/new-code", later...).holding(guest, 1), oursLater},
+		{"/access_codes/create, for a stay to come, to a floor that writes the same rows", aims(0.44), b.floor("/whole-new-code", later...).holding(guest, 1), oursLater},
+		{"/access_codes/create, while locks are worked on", aims(0.21), b.floor("/new-code", codes...).holding(guest, 1), oursNow},
 	})
 	return slices.Concat(figures, created, withTraces), err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,15 +44,13 @@ func measureHostile(ctx context.Context, o options) (_ []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	failed := 0
 	for _, r := range rows {
-		failed += r.Under.Failed
-		if r.Peak > hostile.MostMemory {
-			err = fmt.Errorf("%s: the server held %.0f MiB, more than %d", r.Name, r.Peak, hostile.MostMemory)
+		for _, fault := range r.Faults() {
+			err = errors.Join(err, errors.New(fault))
 		}
-	}
-	if err == nil && failed > 0 {
-		err = fmt.Errorf("%d healthy requests have failed", failed)
+		if r.Confined() {
+			err = errors.Join(err, fmt.Errorf("%s: the limit of open files leaves room for %d connections, of %d", r.Name, r.Room, r.Wanted))
+		}
 	}
 	return nil, err
 }

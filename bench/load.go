@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -18,6 +19,42 @@ type target struct {
 	url, token string
 	bodies     []string // in turns
 	keyed      bool     // each request with an Idempotency-Key of its own
+
+	part   string // of the answer to the first of bodies
+	times  int    // how often it is there
+	length int    // of an answer, in bytes, of looked
+}
+
+// holding is t whose answer to the first of its bodies holds part so many times: one that lacks rows is only faster.
+func (t target) holding(part string, times int) target {
+	t.part, t.times = part, times
+	return t
+}
+
+// looked is t once an answer was looked at, with the length that others are to have.
+func (t target) looked(ctx context.Context) (target, error) {
+	if t.part == "" {
+		return t, fmt.Errorf("nobody says what an answer of %s holds", t.url)
+	}
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	answer, err := ask(ctx, client, t, t.bodies[0])
+	if err != nil {
+		return t, err
+	}
+	if n := bytes.Count(answer, []byte(t.part)); n != t.times {
+		return t, fmt.Errorf("%s answers with %d times %s, not %d: %.2000s", t.url, n, t.part, t.times, answer)
+	}
+	t.length = len(answer)
+	return t, nil
+}
+
+// whole fails when an answer is longer or shorter by a fifth than the one that was looked at.
+func (t target) whole(answer []byte) error {
+	if d := len(answer) - t.length; t.length > 0 && 5*max(d, -d) > t.length {
+		return fmt.Errorf("%s answers with %d bytes, after %d: %.2000s", t.url, len(answer), t.length, answer)
+	}
+	return nil
 }
 
 // comparison is what one side does per second, and the other, round by round.
@@ -30,8 +67,14 @@ func (c comparison) figure(what string, a aim) figure {
 	return figure{what: what, floor: fmt.Sprintf("%.0f/s", median(c.floor)), ours: fmt.Sprintf("%.0f/s", median(c.ours)), ratios: c.ratio, aim: a}
 }
 
-// compare measures both in turns, after a warm-up of each.
+// compare measures both in turns, after a look at an answer and a warm-up of each.
 func (b *bed) compare(ctx context.Context, floor, ours target, o options) (c comparison, err error) {
+	if floor, err = floor.looked(ctx); err != nil {
+		return c, err
+	}
+	if ours, err = ours.looked(ctx); err != nil {
+		return c, err
+	}
 	for i := range o.rounds + 1 {
 		f, floorCost, err := b.measured(ctx, floor, o)
 		if err != nil {
@@ -95,7 +138,7 @@ func (b *bed) settled(ctx context.Context) error {
 	}
 }
 
-// load asks for length and says how many answers per second came.
+// load asks for length and says how many whole answers per second came.
 func load(ctx context.Context, t target, length time.Duration, clients int) (float64, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	defer client.CloseIdleConnections()
@@ -108,7 +151,13 @@ func load(ctx context.Context, t target, length time.Duration, clients int) (flo
 	for range clients {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				if err := ask(ctx, client, t, t.bodies[int(turn.Add(1))%len(t.bodies)]); err != nil && ctx.Err() == nil {
+				answer, err := ask(ctx, client, t, t.bodies[int(turn.Add(1))%len(t.bodies)])
+				if err == nil {
+					err = t.whole(answer)
+				} else if ctx.Err() != nil {
+					return // it was cut off, and is no answer
+				}
+				if err != nil {
 					failed <- err
 					return
 				}
@@ -125,10 +174,10 @@ func load(ctx context.Context, t target, length time.Duration, clients int) (flo
 	}
 }
 
-func ask(ctx context.Context, client *http.Client, t target, body string) error {
+func ask(ctx context.Context, client *http.Client, t target, body string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, strings.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+t.token)
 	req.Header.Set("Content-Type", "application/json")
@@ -137,12 +186,12 @@ func ask(ctx context.Context, client *http.Client, t target, body string) error 
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
 	if err == nil && res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s: %s", t.url, res.Status, answer)
+		return nil, fmt.Errorf("%s answers %s: %s", t.url, res.Status, answer)
 	}
-	return err
+	return answer, err
 }

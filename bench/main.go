@@ -107,7 +107,7 @@ func run(ctx context.Context, names []string, o options) error {
 		return nil
 	}
 	fmt.Println()
-	return printTable(os.Stdout, figures)
+	return errors.Join(printTable(os.Stdout, figures), judge(figures))
 }
 
 // profiled runs f, with a profile of the processors in a file unless its name is empty.

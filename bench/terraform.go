@@ -16,7 +16,7 @@ func measureTerraform(ctx context.Context, o options) (figures []figure, err err
 			toPeer[i] /= f.PeerRatios[i]
 		}
 		figures = append(figures,
-			figure{what: f.What + ", to terraform_data", floor: f.Floor, ours: f.Ours, ratios: f.Ratios, aim: aim{atMost: f.AtMost}},
+			figure{what: f.What + ", to terraform_data", floor: f.Floor, ours: f.Ours, ratios: f.Ratios, aim: aim{atMost: f.AtMost, known: f.Known}},
 			figure{what: f.What + ", to a provider that does nothing", floor: f.Peer, ours: f.Ours, ratios: toPeer})
 	}
 	return figures, err

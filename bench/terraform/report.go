@@ -36,7 +36,7 @@ func summary(n int, sides []*side) (figures []Figure) {
 	for i, step := range steps {
 		figures = append(figures, Figure{
 			What: fmt.Sprintf("terraform %s, %d webhooks", step.name, n), Floor: at(sides[0], i), Peer: at(sides[1], i), Ours: at(sides[2], i),
-			PeerRatios: ratios(sides[1].costs[i], sides[0].costs[i]), Ratios: ratios(sides[2].costs[i], sides[0].costs[i]), AtMost: step.most,
+			PeerRatios: ratios(sides[1].costs[i], sides[0].costs[i]), Ratios: ratios(sides[2].costs[i], sides[0].costs[i]), AtMost: step.most, Known: step.known,
 		})
 	}
 	return figures

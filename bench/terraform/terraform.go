@@ -18,6 +18,7 @@ type Figure struct {
 	Floor, Peer, Ours  string    // medians
 	PeerRatios, Ratios []float64 // to the floor, round by round
 	AtMost             float64   // what the ratio was to be
+	Known              float64   // what it is known to be
 }
 
 // Measure runs apply, plan and destroy with configurations of the sizes, which are numbers with commas between them.

@@ -90,12 +90,25 @@ func text(members []member) string {
 
 // hints are what requests nearly always have, although the schema does not ask for it.
 var hints = map[string][]string{
-	"/access_codes/get":                       {"access_code_id"},
-	"/devices/unmanaged/get":                  {"device_id"},
-	"/access_codes/create_multiple":           {"device_ids"},
-	"/events/list":                            {"since"},
-	"/access_codes/update_multiple":           {"common_code_key", "name"},
-	"/access_codes/report_device_constraints": {"supported_code_lengths"},
+	"/access_codes/get":                         {"access_code_id"},
+	"/client_sessions/grant_access":             {"client_session_id", "user_identity_ids"},
+	"/devices/get":                              {"device_id"},
+	"/acs/users/get":                            {"acs_user_id"},
+	"/acs/users/add_to_access_group":            {"acs_user_id"},
+	"/acs/users/delete":                         {"acs_user_id"},
+	"/acs/users/list_accessible_entrances":      {"acs_user_id"},
+	"/acs/users/remove_from_access_group":       {"acs_user_id"},
+	"/acs/users/revoke_access_to_all_entrances": {"acs_user_id"},
+	"/acs/users/suspend":                        {"acs_user_id"},
+	"/acs/users/unsuspend":                      {"acs_user_id"},
+	"/acs/users/update":                         {"acs_user_id"},
+	"/user_identities/add_acs_user":             {"acs_user_id", "user_identity_id"},
+	"/user_identities/remove_acs_user":          {"acs_user_id", "user_identity_id"},
+	"/devices/unmanaged/get":                    {"device_id"},
+	"/access_codes/create_multiple":             {"device_ids"},
+	"/events/list":                              {"since"},
+	"/access_codes/update_multiple":             {"common_code_key", "name"},
+	"/access_codes/report_device_constraints":   {"supported_code_lengths"},
 }
 
 // members are what an object of a schema has: all that is required and some of the rest, a part of which is spoilt.
@@ -163,7 +176,7 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 		return quote(fmt.Sprint(schema.Enum[g.pick(len(schema.Enum))]))
 	case schema.Type.Includes("array"):
 		items := make([]string, g.pick(4))
-		if name == "device_ids" && len(items) == 0 {
+		if len(items) == 0 && (name == "device_ids" || name == "user_identity_ids") {
 			items = make([]string, 1)
 		}
 		for i := range items {
@@ -182,6 +195,9 @@ func (g generator) value(name string, schema *openapi3.Schema, depth int) string
 	case schema.Type.Includes("boolean"):
 		if name == "sync" { // it waits
 			return strconv.FormatBool(g.chance(16))
+		}
+		if name == "is_managed" { // true is granted
+			return strconv.FormatBool(!g.chance(4))
 		}
 		return strconv.FormatBool(g.pick(2) == 1)
 	case schema.Type.Includes("integer"), schema.Type.Includes("number"):

@@ -34,10 +34,19 @@ type order struct {
 }
 
 type told struct {
-	Note        string
-	Connections int
-	Hits        int
-	Problem     string
+	Note    string
+	Hits    int
+	Reach   Reach
+	Problem string
+}
+
+// Reach is how far an attack came.
+type Reach struct {
+	Connections int // that were held at once, at most: the server ends those that are too many
+	Made        int // in all
+	Wanted      int // to be made
+	Room        int // for connections, that the limit of open files leaves
+	Slow        int // connections on which a header was still being sent after headerEnds
 }
 
 // attackers are a process of their own.
@@ -109,10 +118,10 @@ func (a *attackers) hits() (n int, err error) {
 	return t.Hits, err
 }
 
-// cease ends all attacks and says how many connections they had.
-func (a *attackers) cease() (connections int, err error) {
+// cease ends all attacks and says how far they came.
+func (a *attackers) cease() (r Reach, err error) {
 	t, err := a.tell(order{Cease: true})
-	return t.Connections, err
+	return t.Reach, err
 }
 
 func (a *attackers) end() {
@@ -130,6 +139,9 @@ type front struct {
 	angry     atomic.Bool // the clouds and gateways misbehave
 	held      atomic.Int64
 	most      atomic.Int64
+	made      atomic.Int64
+	wanted    atomic.Int64
+	slow      atomic.Int64
 	hits      atomic.Int64
 	mu        sync.Mutex
 	pushPaths []string // where the server wants to be told of events, with the secrets of accounts
@@ -178,8 +190,9 @@ func answer(v any) {
 func (f *front) reset() {
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.angry.Store(false)
-	f.most.Store(0)
-	f.hits.Store(0)
+	for _, n := range []*atomic.Int64{&f.most, &f.made, &f.wanted, &f.slow, &f.hits} {
+		n.Store(0)
+	}
 }
 
 func (f *front) obey(o order) told {
@@ -189,11 +202,11 @@ func (f *front) obey(o order) told {
 	case o.Hits:
 		return told{Hits: int(f.hits.Load())}
 	case o.Cease:
-		most := f.most.Load()
 		f.cancel()
 		f.all.Wait()
+		r := Reach{Connections: int(f.most.Load()), Made: int(f.made.Load()), Wanted: int(f.wanted.Load()), Room: f.room, Slow: int(f.slow.Load())}
 		f.reset()
-		return told{Connections: int(most)}
+		return told{Reach: r}
 	case attacks[o.Begin] == nil:
 		return told{Problem: "there is no attack " + o.Begin}
 	default:
@@ -218,6 +231,7 @@ func (f *front) dialWith(n, buffer int) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.made.Add(1)
 	for n := f.held.Add(1); ; {
 		most := f.most.Load()
 		if n <= most || f.most.CompareAndSwap(most, n) {
@@ -244,6 +258,7 @@ func (f *front) host() string { return f.URL[len("http://"):] }
 // many has n go on at once, each until the attack ends: whoever has ended begins again after a pause.
 func (f *front) many(n int, pause time.Duration, one func(n int)) {
 	ctx := f.ctx
+	f.wanted.Add(int64(n))
 	for i := range n {
 		f.all.Go(func() {
 			for ctx.Err() == nil {

@@ -41,6 +41,7 @@ func (f *front) drip(c net.Conn, text string) {
 func (f *front) opened(n int, again time.Duration, hold func(n int, c net.Conn)) {
 	const abreast = 32
 	ctx := f.ctx
+	f.wanted.Add(int64(n))
 	next := make(chan int)
 	made := make(chan struct{})
 	for range abreast {
@@ -84,10 +85,21 @@ func (f *front) wait(c net.Conn) {
 	_, _ = io.Copy(io.Discard, c) // until either side ends it
 }
 
+// headerEnds is when a header that is not over has long been given up by the server, and slowWindow is longer.
+const (
+	headerEnds = 13 * time.Second
+	slowWindow = 15 * time.Second
+)
+
 func slowHeaders(f *front) string {
 	f.opened(1000, time.Second, func(_ int, c net.Conn) {
+		begin := time.Now()
 		io.WriteString(c, "POST /devices/list HTTP/1.1\r\nHost: x\r\nX-A: ") //nolint:errcheck // shows next
-		f.drip(c, strings.Repeat("a", 1000))
+		f.all.Go(func() { f.drip(c, strings.Repeat("a", 1000)) })
+		f.wait(c)
+		if time.Since(begin) > headerEnds {
+			f.slow.Add(1)
+		}
 	})
 	return ""
 }
@@ -134,8 +146,10 @@ func idle(f *front) string {
 	wanted := 10_000
 	note := ""
 	if f.room < wanted {
-		note = fmt.Sprintf("the limit of open files leaves room for %d idle connections in place of %d", f.room-1000, wanted)
-		wanted = f.room - 1000
+		note = fmt.Sprintf("the limit of open files leaves room for %d idle connections in place of %d", max(f.room-1000, 0), wanted)
+		f.wanted.Add(int64(wanted)) // all the same
+		wanted = max(f.room-1000, 0)
+		f.wanted.Add(int64(-wanted))
 	}
 	f.opened(wanted, 10*time.Second, func(_ int, c net.Conn) {
 		io.WriteString(c, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n") //nolint:errcheck // shows next

@@ -150,13 +150,13 @@ func (b *bed) try(ctx context.Context, s scenario) (row Row, err error) {
 	}
 	before, worked := b.healthy.figures() // while they begin
 	begin, used := time.Now(), b.server.processor()
-	row.Under, row.Worked = b.healthy.window(ctx, b.Window)
+	row.Under, row.Worked = b.healthy.window(ctx, s.lasts(b.Window))
 	row.Processor = (b.server.processor() - used).Seconds() / time.Since(begin).Seconds()
 	row.Worked += worked
 	row.Under.OK += before.OK
 	row.Under.Failed += before.Failed
 	row.Under.Failures = append(row.Under.Failures, before.Failures...)
-	if row.Connections, err = b.attacker.cease(); err != nil {
+	if row.Reach, err = b.attacker.cease(); err != nil {
 		return row, err
 	}
 	if row.Peak, err = b.server.peak(); err != nil {

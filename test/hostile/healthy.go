@@ -17,6 +17,10 @@ const (
 	writeEvery = 100 * time.Millisecond
 	codeEvery  = 300 * time.Millisecond
 	keptFailed = 3
+
+	// What takes longer has failed: it usually takes some milliseconds, and a code some tenths of a second.
+	answerWithin = 10 * time.Second
+	codeWithin   = time.Minute
 )
 
 // healthy is who must not notice: a client that reads and writes, a lock and a webhook endpoint.
@@ -40,7 +44,7 @@ type healthy struct {
 
 func newHealthy(ctx context.Context, url, key string) (*healthy, error) {
 	h := &healthy{url: url, key: key, begun: map[string]time.Time{}, told: map[string]bool{},
-		client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
+		client: &http.Client{Timeout: answerWithin, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -147,16 +151,33 @@ func (h *healthy) code(ctx context.Context) {
 		h.arrived(made.Code.ID)
 	}
 	h.mu.Unlock()
-	for wait := time.Now().Add(5 * time.Second); time.Now().Before(wait) && ctx.Err() == nil; {
-		h.mu.Lock()
-		_, waits := h.begun[made.Code.ID]
-		h.mu.Unlock()
-		if !waits {
-			break
-		}
+	for ctx.Err() == nil && h.waits(made.Code.ID, begin) {
 		<-time.After(20 * time.Millisecond)
 	}
 	h.ask(context.WithoutCancel(ctx), "/access_codes/delete", map[string]any{"access_code_id": made.Code.ID}, nil)
+}
+
+// waits says whether a code is not set yet. It is given up after codeWithin, and has failed.
+func (h *healthy) waits(code string, begin time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, ok := h.begun[code]; !ok {
+		return false
+	}
+	if time.Since(begin) < codeWithin {
+		return true
+	}
+	delete(h.begun, code)
+	h.fail(fmt.Errorf("a code was not set on the lock, and told of, within %s", codeWithin))
+	return false
+}
+
+// fail notes what must not be; with h.mu held.
+func (h *healthy) fail(err error) {
+	h.failed++
+	if len(h.failures) < keptFailed {
+		h.failures = append(h.failures, err.Error())
+	}
 }
 
 // ask makes one request that must not fail.
@@ -174,14 +195,11 @@ func (h *healthy) ask(ctx context.Context, path string, in, out any) bool {
 		h.ok++
 		return true
 	}
-	h.failed++
-	if len(h.failures) < keptFailed {
-		h.failures = append(h.failures, err.Error())
-	}
+	h.fail(err)
 	return false
 }
 
-// window measures for d, and further until there is something to measure.
+// window measures for d, and further until there is something to measure: of the requests, and of the lock.
 func (h *healthy) window(ctx context.Context, d time.Duration) (f Figures, worked int) {
 	h.figures()
 	for end := time.Now().Add(d); ctx.Err() == nil; {
@@ -190,7 +208,7 @@ func (h *healthy) window(ctx context.Context, d time.Duration) (f Figures, worke
 		case <-ctx.Done():
 		}
 		h.mu.Lock()
-		enough := len(h.took) >= 10
+		enough := len(h.took) >= 10 && h.worked+h.failed > 0
 		h.mu.Unlock()
 		if enough && time.Now().After(end) || time.Now().After(end.Add(patience)) {
 			break

@@ -17,7 +17,8 @@ func TestMain(m *testing.M) {
 	storetest.Main(m, store.Migrate, store.MigrationsVersion())
 }
 
-// Memory is no timing: in each attack its limit holds however busy the machine is. HOSTILE_ONLY chooses some attacks by parts of their names;
+// Memory is no timing: in each attack its limit holds however busy the machine is, and who is healthy is answered, and has
+// codes set, in time that is long enough for any. HOSTILE_ONLY chooses some attacks by parts of their names;
 // `make hostile` takes longer, and compares.
 func TestAttacksTakeNeitherMemoryNorHealthyRequests(t *testing.T) {
 	t.Parallel()
@@ -36,15 +37,17 @@ func TestAttacksTakeNeitherMemoryNorHealthyRequests(t *testing.T) {
 		b, _ := os.ReadFile(log.Name())
 		t.Fatalf("%v\nthe server's log ends with\n%s", err, b[max(0, len(b)-4000):])
 	}
+	if len(rows) == 0 {
+		t.Error("nothing was tried")
+	}
 	for _, r := range rows {
-		if r.Peak > hostile.MostMemory {
-			t.Errorf("%s: the server holds %.0f MiB, more than %d", r.Name, r.Peak, hostile.MostMemory)
+		for _, fault := range r.Faults() {
+			t.Error(fault)
 		}
-		if r.Under.Failed > 0 {
-			t.Errorf("%s: %d healthy requests have failed: %s", r.Name, r.Under.Failed, strings.Join(r.Under.Failures, "; "))
-		}
-		if r.Under.OK == 0 {
-			t.Errorf("%s: no healthy request was answered", r.Name)
+	}
+	for _, r := range rows {
+		if r.Confined() && !t.Failed() {
+			storetest.Missing(t, "a limit of open files that leaves room for the connections of %q: %d, not %d", r.Name, r.Wanted, r.Room)
 		}
 	}
 }

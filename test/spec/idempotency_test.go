@@ -373,7 +373,16 @@ func TestAnswersAreKeptSealedAndForADay(t *testing.T) {
 			t.Errorf("%q is in the table as it is", secret)
 		}
 	}
-	run(t, db, "update idempotency_keys set created_at = created_at - interval '24 hours 1 minute'")
+	const age = "update idempotency_keys set created_at = created_at - interval "
+	run(t, db, age+"'23 hours 59 minutes'")
+	run(t, db, "update workspaces set retention_due_at = now()")
+	apptest.Until(t, "what is old is forgotten", func() bool {
+		return count(t, db, "select count(*) from workspaces where retention_due_at <= now()") == 0
+	})
+	if a := sent(t, s, s.APIKey, "/access_codes/create", key, body); !a.replayed || a.status != first.status || a.body != first.body {
+		t.Errorf("a minute before the day is over: %d, replayed: %t, the same: %t", a.status, a.replayed, a.body == first.body)
+	}
+	run(t, db, age+"'2 minutes'")
 	// It is not given any more: the code is there already, which now is told.
 	if a := sent(t, s, s.APIKey, "/access_codes/create", key, body); a.kind(t) != "409 duplicate_access_code" {
 		t.Errorf("after a day: %+v", a)

@@ -1,0 +1,43 @@
+package hostile_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/hostile"
+)
+
+func TestWhatAnAttackMustNotComeToIsAFault(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(*hostile.Row)
+		want  string
+	}{
+		"nothing":              {func(*hostile.Row) {}, ""},
+		"not compared":         {func(r *hostile.Row) { r.Calm = hostile.Figures{} }, ""},
+		"memory":               {func(r *hostile.Row) { r.Peak = 257 }, "257 MiB"},
+		"a request failed":     {func(r *hostile.Row) { r.Under.Failed, r.Under.Failures = 1, []string{"x is answered 503"} }, "x is answered 503"},
+		"nobody was answered":  {func(r *hostile.Row) { r.Under.OK = 0 }, "no healthy request"},
+		"the lock was starved": {func(r *hostile.Row) { r.Worked = 0 }, "no code"},
+		"three times as slow":  {func(r *hostile.Row) { r.Under.P50 = 6 * time.Millisecond }, "half of the healthy requests"},
+		"codes are late":       {func(r *hostile.Row) { r.Under.Code = 2 * time.Second }, "half of the healthy codes"},
+		"no code in the calm":  {func(r *hostile.Row) { r.Calm.Code = 0 }, "half of the healthy codes"},
+		"headers go on":        {func(r *hostile.Row) { r.Slow = 900 }, "on 900 connections"},
+		"hardly an attack":     {func(r *hostile.Row) { r.Made = 800 }, "made 800 connections"},
+		"no room to attack":    {func(r *hostile.Row) { r.Made, r.Room = 0, 900 }, ""}, // the machine's fault
+	} {
+		r := hostile.Row{
+			Name: name, Peak: 200, Worked: 3, Reach: hostile.Reach{Connections: 500, Made: 1000, Wanted: 1000, Room: 19_000},
+			Calm: hostile.Figures{OK: 50, P50: 2 * time.Millisecond, Code: 150 * time.Millisecond}, Under: hostile.Figures{OK: 50, P50: 4 * time.Millisecond, Code: 300 * time.Millisecond},
+		}
+		c.spoil(&r)
+		faults := r.Faults()
+		if c.want == "" && len(faults) > 0 || c.want != "" && (len(faults) != 1 || !strings.Contains(faults[0], c.want)) {
+			t.Errorf("%s: %q, want %q", name, faults, c.want)
+		}
+		if r.Confined() != (name == "no room to attack") {
+			t.Errorf("%s: there is room: %t", name, !r.Confined())
+		}
+	}
+}

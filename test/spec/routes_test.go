@@ -1,0 +1,144 @@
+package spec_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+)
+
+// beside are the routes that the contract does not have, as the code names them, and who may ask there. Those of the contract
+// are asked with every credential (TestCredentialSeesItsOwnWorkspaceAndNothingElse and its neighbors), those of the simulated
+// cloud without any (TestNoRouteAnswersStrangers).
+var beside = map[string]struct {
+	who    string
+	method string
+	path   string // one that is asked without any credential; empty: others listen there
+	status int    // of the answer
+}{
+	"app vendorsPath":                     {"vendors, by the secret in the path of their account", "POST", "/vendors/0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0a12/00000000000000000000000000000000", 404},
+	"app sandboxPath":                     {"the simulated cloud: its accounts, by their tokens", "GET", "/sandbox/cloud/locks", 401},
+	"app rest.ConnectPath":                {"the pages to log in on, below", "GET", "/connect/", 404},
+	`app "/"`:                             {"the contract", "POST", "/devices/list", 401},
+	"connect assetsPath + \"{file}\"":     {"everybody: what all pages share", "GET", "/connect/assets/htmx.min.js", 200},
+	`connect "/connect/{token}"`:          {"whoever has the link of a webview", "GET", "/connect/x", 404},
+	`connect "/connect/{token}/{vendor}"`: {"the same", "POST", "/connect/x/august", 404},
+	`connect "/connect/{token}/look.css"`: {"the same", "GET", "/connect/x/look.css", 404},
+	`connect "/connect/{token}/waiting"`:  {"the same", "GET", "/connect/x/waiting", 404},
+	`connect "/connect/{token}/give_up"`:  {"the same", "POST", "/connect/x/give_up", 404},
+	`rest "/openapi.json"`:                {"everybody: the contract itself", "GET", "/openapi.json", 200},
+	`metrics "GET /metrics"`:              {"whoever reaches --metrics-listen, an address of its own", "GET", "", 0},
+}
+
+// muxes are the methods by which a path gets a handler, whatever names it; verbs are those that other things than routers
+// have, too: of them, what looks like a path.
+var (
+	muxes = []string{"Handle", "HandleFunc", "Mount", "Route", "Method", "MethodFunc"}
+	verbs = []string{"Get", "Post", "Put", "Patch", "Delete", "Head", "Options", "Connect", "Trace", "Query"}
+)
+
+// A handler that is added beside the contract would be in no table of who may ask for what.
+func TestEveryRouteIsOfTheContractOrSaysWhoMayAsk(t *testing.T) {
+	t.Parallel()
+	doc, err := rest.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	contract, there := map[string]bool{}, map[string]bool{}
+	for route := range routes(t) {
+		if path, ok := strings.CutPrefix(route, "rest options.BaseURL + "); ok {
+			contract[strings.Trim(path, `"`)] = true
+			continue
+		}
+		there[route] = true
+		if beside[route].who == "" {
+			t.Errorf("%s: a route that is not in the contract: who may ask there?", route)
+		}
+	}
+	for route := range beside {
+		if !there[route] {
+			t.Errorf("there is no route %s", route)
+		}
+	}
+	if want := slices.Sorted(maps.Keys(doc.Paths.Map())); !slices.Equal(slices.Sorted(maps.Keys(contract)), want) {
+		t.Errorf("the routes of the contract are %q, want %q", slices.Sorted(maps.Keys(contract)), want)
+	}
+	s := apptest.Start(t)
+	for route, b := range beside {
+		if b.path == "" {
+			continue
+		}
+		req, err := http.NewRequestWithContext(t.Context(), b.method, s.URL+b.path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Body.Close(); res.StatusCode != b.status {
+			t.Errorf("%s: without a credential %s %s is answered %s, want %d", route, b.method, b.path, res.Status, b.status)
+		}
+	}
+}
+
+// routes are those in the code of the server, as "folder path", but for those of the simulated cloud.
+func routes(t *testing.T) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	const root = "../../server"
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		switch folder := entry.Name(); {
+		case err != nil:
+			return err
+		case entry.IsDir() && (name == filepath.Join(root, "sandbox") || strings.HasSuffix(folder, "test")):
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && isRoute(call) {
+				at := call.Args[0]
+				if named := call.Fun.(*ast.SelectorExpr).Sel.Name; strings.HasPrefix(named, "Method") && len(call.Args) > 1 {
+					at = call.Args[1]
+				}
+				found[file.Name.Name+" "+types.ExprString(at)] = true
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func isRoute(call *ast.CallExpr) bool {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) < 2 {
+		return false
+	}
+	first := types.ExprString(call.Args[0])
+	switch {
+	case slices.Contains(muxes, f.Sel.Name):
+		return first != "ctx" // which a log's handler takes first
+	case slices.Contains(verbs, f.Sel.Name):
+		return strings.Contains(first, "/") || strings.Contains(first, "Path")
+	}
+	return false
+}
