@@ -100,6 +100,7 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 	c := s.guests[0].client
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	judgeRefusals(complain, c.asked, c.refused)
 	s.receiver.mu.Lock()
 	defer s.receiver.mu.Unlock()
 	s.Logf(`
@@ -220,16 +221,19 @@ func (s *storm) events() (ids []uuid.UUID) {
 	return ids
 }
 
-// told checks that the making of each code that guests have or had was told once, and its deletion once if it was deleted.
+// told checks that the making of each code that guests have or had was told once, its deletion once if it was deleted, and neither of any other.
 func (s *storm) told(complain func(string, ...any)) {
 	s.Helper()
 	created, deleted, set := s.tales("access_code.created", "access_code_id"), s.tales("access_code.deleted", "access_code_id"), s.tales("access_code.set_on_device", "access_code_id")
 	for _, g := range s.guests {
 		for id, c := range g.codes {
-			if !c.adopted && (created[id] != 1 || deleted[id] != 0) {
+			if c.adopted {
+				continue
+			}
+			if created[id] != 1 || deleted[id] != 0 {
 				complain("of code %s, which is there, access_code.created was told %d times and access_code.deleted %d times", id, created[id], deleted[id])
 			}
-			if a, _ := g.ask(s.Context(), "/access_codes/get", map[string]any{"access_code_id": id}); !c.adopted && a.text("access_code", "status") == "set" && set[id] == 0 {
+			if a, _ := g.ask(s.Context(), "/access_codes/get", map[string]any{"access_code_id": id}); a.text("access_code", "status") == "set" && set[id] == 0 {
 				complain("code %s is set, and nobody was told", id)
 			}
 		}
@@ -244,8 +248,16 @@ func (s *storm) told(complain func(string, ...any)) {
 			if n > 1 {
 				complain("that code %s was %s was told %d times", id, what, n)
 			}
+			if !s.isKnown(id) {
+				complain("that code %s was %s was told, and nobody has or had it", id, what)
+			}
 		}
 	}
+}
+
+// isKnown says whether a guest was told of a code.
+func (s *storm) isKnown(id string) bool {
+	return slices.ContainsFunc(s.guests, func(g *guests) bool { return g.codes[id] != nil || g.deleted[id] != nil })
 }
 
 // tales are how often events of a type tell of each code, or of what another field names.

@@ -23,8 +23,9 @@ type client struct {
 	http     *http.Client
 
 	mu      sync.Mutex
-	answers int // definite ones
-	again   int // asked again
+	answers int            // definite ones
+	again   int            // asked again
+	asked   map[string]int // those that were answered, by path
 	refused map[string]int
 }
 
@@ -70,6 +71,7 @@ func (c *client) ask(ctx context.Context, path string, in map[string]any) (a ans
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.answers++
+		c.asked[path]++
 		if a.status != http.StatusOK {
 			c.refused[fmt.Sprintf("%s %d %s %s", path, a.status, a.text("error", "type"), a.text("error", "message"))]++
 		}

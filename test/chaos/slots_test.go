@@ -23,7 +23,10 @@ func (s *storm) lock(complain func(string, ...any), g *guests, device string) (s
 		names[name]++
 		errs, _ := c.body["errors"].([]any)
 		at := held(memory, pin)
-		if c.managed {
+		switch { // a PIN of a code that nobody was told of is nobody's
+		case c.managed && g.codes[id] == nil && g.deleted[id] == nil:
+			complain("code %s of %s is managed, and nobody has or had it", id, device)
+		case c.managed:
 			owned[pin] = true
 		}
 		switch {

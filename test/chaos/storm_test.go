@@ -180,7 +180,7 @@ func to(addr string) func(context.Context) (net.Conn, error) {
 // people are two endpoints, and guests who share the locks among them.
 func (s *storm) people() {
 	s.Helper()
-	c := &client{url: "http://" + s.balancer.addr, key: s.key, refused: map[string]int{},
+	c := &client{url: "http://" + s.balancer.addr, key: s.key, asked: map[string]int{}, refused: map[string]int{},
 		http: &http.Client{Transport: s.secrets.Hear(&http.Transport{DisableKeepAlives: true})}} // each request to another server
 	for _, path := range []string{"/fast/", "/slow/"} {
 		a, ok := c.ask(s.Context(), "/webhooks/create", map[string]any{"url": "http://" + s.endpoints.addr + path})
