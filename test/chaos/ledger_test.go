@@ -22,6 +22,7 @@ func (s *storm) settle() {
 		{"action attempts that are pending", "select count(*) from action_attempts where status = 'pending'"},
 		{"codes on their way", "select count(*) from access_codes where is_managed and status in ('setting', 'removing')"},
 		{"devices that are offline", "select count(*) from devices where not online"},
+		{"codes whose time is over", "select count(*) from access_codes where is_managed and ends_at <= now()"},
 		{"devices that are due", "select count(*) from devices where due_at <= now() - interval '10 seconds'"},
 		{"accounts that are due", "select count(*) from connected_accounts where due_at <= now() - interval '10 seconds'"},
 		{"events that webhooks have not been given", "select count(*) from events where fanned_out_at is null"},
@@ -79,6 +80,8 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 			a, ok := g.ask(s.Context(), "/access_codes/get", map[string]any{"access_code_id": c.id})
 			if !ok || a.status != 200 {
 				complain("code %s was made or converted, and get answers %d", c.id, a.status)
+			} else if ends, err := time.Parse(time.RFC3339Nano, a.text("access_code", "ends_at")); !ends.Equal(c.ends) || err != nil && !c.ends.IsZero() {
+				complain("code %s ends at %q, and was last told to at %s", c.id, a.text("access_code", "ends_at"), c.ends)
 			} else if name := a.text("access_code", "name"); name != c.name || c.pin != "" && a.text("access_code", "code") != c.pin {
 				told := a.text("access_code", "code")
 				complain("code %s is not as it was changed last: it is %q instead of %q, its PIN %t, and told %t; converted %t, %s, on %s, errors %v", c.id, name, c.name, told == c.pin, told != "",
@@ -92,7 +95,7 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 	}
 	s.told(complain)
 	judgeFailures(complain, living, reported, len(attempts(s.guests)), failed)
-	staff, cuts, together := s.judgeStaff(complain), s.judgeCuts(complain), s.oneAtATime(complain)
+	ends, bolts, staff, cuts, together := s.judgeEnds(complain), s.judgeBolts(complain), s.judgeStaff(complain), s.judgeCuts(complain), s.oneAtATime(complain)
 	byItself := 0
 	for _, i := range s.instances {
 		byItself += i.byItself
@@ -114,9 +117,9 @@ attempts that failed      %6d  and said so: %v
 events written            %6d  and owed to two endpoints
 messages received         %6d  %d of them a second time, with the same bytes
 leases of servers gone    %6d  that others took over, at most %s after the kill or the freeze
-starts that failed        %6d  times, as the database was away%s%s%s
+starts that failed        %6d  times, as the database was away%s%s%s%s%s
 wrong                     %6d`, seed, faults, took.Round(time.Second), s.counts, c.answers, did, c.again, total(c.refused), c.refused, living, slots, reported, total(failed), failed,
-		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), byItself, staff, cuts, together, len(wrong))
+		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), byItself, ends, bolts, staff, cuts, together, len(wrong))
 	if len(wrong) > 0 {
 		s.Errorf("wrong:\n%s", strings.Join(wrong[:min(len(wrong), 20)], "\n"))
 	}
@@ -126,7 +129,8 @@ wrong                     %6d`, seed, faults, took.Round(time.Second), s.counts,
 	if s.worst > 30*time.Second {
 		s.Errorf("work of a killed server was taken over after %s: %s", s.worst, s.slowest)
 	}
-	if did["create"] == 0 || did["update"] == 0 || did["delete"] == 0 || did["convert"] == 0 || did["update of a converted one"] == 0 || did["delete of a converted one"] == 0 {
+	if did["create"] == 0 || did["update"] == 0 || did["delete"] == 0 || did["convert"] == 0 || did["update of a converted one"] == 0 || did["delete of a converted one"] == 0 ||
+		did["update of an end"] == 0 {
 		s.Errorf("that was no load: %v", did)
 	}
 }
@@ -257,7 +261,11 @@ func (s *storm) told(complain func(string, ...any)) {
 
 // isKnown says whether a guest was told of a code.
 func (s *storm) isKnown(id string) bool {
-	return slices.ContainsFunc(s.guests, func(g *guests) bool { return g.codes[id] != nil || g.deleted[id] != nil })
+	return slices.ContainsFunc(s.guests, func(g *guests) bool { return g.knows(id) })
+}
+
+func (g *guests) knows(id string) bool {
+	return g.codes[id] != nil || g.deleted[id] != nil || g.ended[id] != nil
 }
 
 // tales are how often events of a type tell of each code, or of what another field names.

@@ -7,10 +7,13 @@ import (
 )
 
 // expectedRefusals are those that guests bring about themselves: they ask for PINs where the vendor chooses them, change PINs to such as
-// a lock does not take, look for as unmanaged what is managed by now, and type in codes at a lock that is offline.
+// a lock does not take, look for as unmanaged what is managed by now, type in codes at a lock that is offline, and ask for an end that is
+// over when a server gets to it.
 var expectedRefusals = []string{
 	"/access_codes/generate_code 400 invalid_input The vendor of this device chooses the PINs",
 	"/access_codes/update 400 invalid_input A PIN on this device must not ",
+	"/access_codes/create 400 invalid_input ends_at must be in the future",
+	"/access_codes/update 400 invalid_input ends_at must be in the future",
 	"/access_codes/unmanaged/delete 404 access_code_not_found ",
 	"/access_codes/simulate/create_unmanaged_access_code 400 device_offline ",
 }

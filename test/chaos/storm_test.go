@@ -106,6 +106,7 @@ func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 	s.progress("requests are answered after the storm")
 	stop()
 	living.Wait()
+	s.outlive()
 	s.settle()
 	s.audit(seed, faults, time.Since(begun))
 	s.tellsNoSecret()
@@ -300,22 +301,4 @@ func (s *storm) isDue(key string) (due bool) {
 	}
 	err := s.pool.QueryRow(s.Context(), question, id).Scan(&due)
 	return err != nil || due
-}
-
-// slot is a code in a lock's own memory.
-type slot struct{ pin, name string }
-
-// memory is what is really on a lock.
-func (s *storm) memory(device string) (slots []slot) {
-	s.Helper()
-	out, err := exec.CommandContext(s.Context(), s.program, "sandbox", "memory", "--endpoint", "http://"+s.vendor, "--data-dir", s.data, "--database-url", s.database.dsn(), device).Output()
-	if err != nil {
-		s.Fatalf("look into lock %s: %v", device, err)
-	}
-	for line := range strings.Lines(string(out)) {
-		pin, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		slots = append(slots, slot{pin, strings.TrimSpace(name)})
-		s.secrets.Learn("code", pin)
-	}
-	return slots
 }
