@@ -12,6 +12,9 @@ import (
 	"github.com/google/uuid"
 )
 
+// settlesWithin is how long anything takes once nothing is killed or cut off any more: what has failed is tried again in a minute.
+const settlesWithin = 2 * time.Minute
+
 // settle waits until nothing is to be done any more.
 func (s *storm) settle() {
 	s.Helper()
@@ -37,8 +40,10 @@ func (s *storm) settle() {
 				s.staff.settled(s)
 			}
 		case "deliveries that are pending":
+			s.dueWhenTried()
 			s.hasten()
 		}
+		began := time.Now()
 		until(s, "there are no "+what, func() bool {
 			if err := s.pool.QueryRow(s.Context(), rest.count).Scan(&n); err != nil {
 				return false
@@ -48,14 +53,21 @@ func (s *storm) settle() {
 			}
 			return n == 0
 		})
+		took := time.Since(began)
+		if s.settled = max(s.settled, took); took > settlesWithin {
+			s.late = append(s.late, fmt.Sprintf("%s were there for %s after the storm", what, took.Round(time.Second)))
+		}
 	}
 }
 
 // audit compares what guests were told with what is on the locks and what endpoints were sent.
-func (s *storm) audit(seed, faults int, took time.Duration) {
+func (s *storm) audit(faults int, took time.Duration) {
 	s.Helper()
 	var wrong []string
 	complain := func(format string, v ...any) { wrong = append(wrong, fmt.Sprintf(format, v...)) }
+	for _, l := range s.late {
+		complain("%s", l)
+	}
 	did := map[string]int{}
 	var living, reported, slots int
 	failed := map[string]int{}
@@ -116,10 +128,11 @@ codes that guests have    %6d  and slots in use on their locks: %d
 attempts that failed      %6d  and said so: %v
 events written            %6d  and owed to two endpoints
 messages received         %6d  %d of them a second time, with the same bytes
-leases of servers gone    %6d  that others took over, at most %s after the kill or the freeze
+leases of servers gone    %6d  that others took over, at most %s after the kill or the freeze; %d more ran out with nothing due
+settled                   %s  after the storm, for what took longest
 starts that failed        %6d  times, as the database was away%s%s%s%s%s
-wrong                     %6d`, seed, faults, took.Round(time.Second), s.counts, c.answers, did, c.again, total(c.refused), c.refused, living, slots, reported, total(failed), failed,
-		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), byItself, ends, bolts, staff, cuts, together, len(wrong))
+wrong                     %6d`, s.seed, faults, took.Round(time.Second), s.counts, c.answers, did, c.again, total(c.refused), c.refused, living, slots, reported, total(failed), failed,
+		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), s.dropped, s.settled.Round(100*time.Millisecond), byItself, ends, bolts, staff, cuts, together, len(wrong))
 	if len(wrong) > 0 {
 		s.Errorf("wrong:\n%s", strings.Join(wrong[:min(len(wrong), 20)], "\n"))
 	}
