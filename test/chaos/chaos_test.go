@@ -49,6 +49,7 @@ type receiver struct {
 	bodies     map[string][sha256.Size]byte // of path and identifier
 	messages   int
 	duplicates int
+	unsigned   int // messages with something wrong that were told of
 	last       time.Time
 	silence    time.Duration // the longest between two messages
 }
@@ -80,7 +81,8 @@ func (r *receiver) receive(req *http.Request, raw []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if secret, known := r.secrets[req.URL.Path]; known {
-		if err := wrongWith(secret, req.Header, raw); err != nil {
+		if err := wrongWith(secret, req.Header, raw); err != nil && r.unsigned < 10 { // of all there would be as many as messages
+			r.unsigned++
 			r.Errorf("message %s: %v", key, err)
 		}
 	}
