@@ -179,12 +179,18 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	if was, err := r.asItWas(c, f); err != nil || was {
 		return err
 	}
+	renamed, err := r.renamed(c, f)
+	if err != nil {
+		return err
+	}
 	switch same := r.same(c, f); {
 	case !f.Confirmed || f.Removing:
 		return nil
 	case f.Failure != nil && c.WriteGen > 0:
 		return r.refused(ctx, c, f)
 	case c.AppliedGen < c.DesiredGen && !shown: // an unknown PIN in its place: it is written again
+		return nil
+	case c.WriteGen > 0 && same && !renamed && !(c.WriteAccepted && c.Attempts > 0): // the new name is on its way, or it is written again, once
 		return nil
 	case c.WriteGen > 0 && same:
 		return r.applied(ctx, c, c.WriteGen)
@@ -201,6 +207,16 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		}
 	}
 	return nil
+}
+
+// renamed says whether a code does not show, or need not, the name that the device had confirmed before it was given another: devices
+// may change names, or keep none, but what shows the old one has not been written.
+func (r *reading) renamed(c *store.AccessCode, f Found) (bool, error) {
+	if f.Name == "" || f.Name == text(c.Name) || c.AppliedGen == 0 || c.WriteGen == 0 {
+		return true, nil
+	}
+	has, err := r.s.appliedOf(*c)
+	return has == nil || f.Name != text(has.Name), err
 }
 
 // saw notes the PIN that the device shows of a code that is not as it should be: others may wait for that one.

@@ -113,3 +113,59 @@ func TestCodeThatWasChangedWhileItsWriteIsInDoubtIsKnownByWhatWasSent(t *testing
 		})
 	}
 }
+
+// Whether a new name has arrived before a crash only the name tells: the PIN is the same before and after.
+func TestNewNameOfACrashIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	c := b.on("2580", "7")
+	named := func(name string) access.Found {
+		f := found("7", "2580")
+		f.Name = name
+		return f
+	}
+	b.update(access.CodeChange{ID: c.ID.String(), Name: new("First")})
+	first := b.work(c)
+	b.begin(first)
+	b.end(first, access.PutOutcome{Ref: "7", Confirmed: true})
+	b.update(access.CodeChange{ID: c.ID.String(), Name: new("Other")})
+	b.begin(b.work(c))
+	b.read(named("First"))
+	w := b.work(c)
+	if w.Action != access.Put || w.Ref != "7" {
+		t.Fatalf("there is %q of %q to do", w.Action, w.Ref)
+	}
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "7"}) // accepted: it may be on its way for a while
+	b.read(named("First"))
+	if got := b.code(c.ID); got.Status == access.StatusSet {
+		t.Error("it is set, and has the name that it had before")
+	}
+	b.read(named("Other"))
+	if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
+		t.Errorf("it is %s with %v", got.Status, got.Errors)
+	}
+}
+
+// A vendor that takes every change and keeps its first name all the same is not asked without an end.
+func TestNameThatAVendorKeepsIsTriedOnceMore(t *testing.T) {
+	t.Parallel()
+	b := hand(t, options{profile: "august"})
+	c := b.on("2580", "7")
+	was := found("7", "2580")
+	was.Name = "First"
+	b.update(access.CodeChange{ID: c.ID.String(), Name: new("First")})
+	first := b.work(c)
+	b.begin(first)
+	b.end(first, access.PutOutcome{Ref: "7", Confirmed: true})
+	b.update(access.CodeChange{ID: c.ID.String(), Name: new("Other")})
+	w := b.work(c)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "It is busy."}})
+	b.begin(w)
+	b.end(w, access.PutOutcome{Ref: "7"})
+	b.read(was)
+	if got := b.code(c.ID); got.Status != access.StatusSet || len(got.Errors) > 0 {
+		t.Errorf("it is %s with %v", got.Status, got.Errors)
+	}
+}

@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
 
 // number reads a setting, such as CHAOS_KILLS and CHAOS_SEED.
-func number(t *testing.T, name string, otherwise int) int {
+func number(t testing.TB, name string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(name)
 	if text == "" {
@@ -45,9 +45,11 @@ type receiver struct {
 	*httptest.Server
 	testing.TB
 	mu         sync.Mutex
+	secrets    map[string]string            // of each path, where they are known
 	bodies     map[string][sha256.Size]byte // of path and identifier
 	messages   int
 	duplicates int
+	unsigned   int // messages with something wrong that were told of
 	last       time.Time
 	silence    time.Duration // the longest between two messages
 }
@@ -55,14 +57,14 @@ type receiver struct {
 // newReceiver tells of each request that has begun, and from where; what that returns is called when it ends.
 func newReceiver(t testing.TB, begins func(path, from string) (done func())) *receiver {
 	t.Helper()
-	r := &receiver{TB: t, bodies: map[string][sha256.Size]byte{}}
+	r := &receiver{TB: t, secrets: map[string]string{}, bodies: map[string][sha256.Size]byte{}}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 		defer begins(req.URL.Path, req.RemoteAddr)()
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			return // cut off before it was received
 		}
-		r.receive(req.URL.Path+req.Header.Get("webhook-id"), sha256.Sum256(body))
+		r.receive(req, body)
 		if req.URL.Path == "/slow/" {
 			select {
 			case <-req.Context().Done(): // who sent it is gone
@@ -74,9 +76,16 @@ func newReceiver(t testing.TB, begins func(path, from string) (done func())) *re
 	return r
 }
 
-func (r *receiver) receive(key string, body [sha256.Size]byte) {
+func (r *receiver) receive(req *http.Request, raw []byte) {
+	key, body := req.URL.Path+req.Header.Get("webhook-id"), sha256.Sum256(raw)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if secret, known := r.secrets[req.URL.Path]; known {
+		if err := wrongWith(secret, req.Header, raw); err != nil && r.unsigned < 10 { // of all there would be as many as messages
+			r.unsigned++
+			r.Errorf("message %s: %v", key, err)
+		}
+	}
 	r.messages++
 	now := time.Now()
 	if !r.last.IsZero() {

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -20,6 +21,7 @@ type database struct {
 	dir     string
 	gate    *gate
 	socket  atomic.Value // string
+	log     *os.File     // what PostgreSQL has logged
 	cluster *pglocal.Cluster
 }
 
@@ -33,7 +35,12 @@ func newDatabase(t testing.TB) *database {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	d := &database{TB: t, dir: dir}
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	d := &database{TB: t, dir: dir, log: log}
 	d.start()
 	t.Cleanup(func() { d.stop() })
 	d.gate = newGate(t, func(ctx context.Context) (net.Conn, error) {
@@ -50,7 +57,7 @@ func (d *database) start() {
 	d.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.Context()), patience)
 	defer cancel()
-	c, err := pglocal.Start(ctx, pglocal.Options{Dir: d.dir})
+	c, err := pglocal.Start(ctx, pglocal.Options{Dir: d.dir, Log: slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		d.Fatalf("start the database: %v", err)
 	}

@@ -39,9 +39,29 @@ type verdict struct {
 	wrong    []string
 }
 
-// wakes is how long a server that wakes may take to find that its leases are gone. What it had decided to send before it was frozen
-// it may send in that time: nothing but the database asks whose the lease is.
+// wakes is how long after it woke a server may be found to send what it was frozen over between its look at the clock and the sending,
+// or while it connected.
 const wakes = 5 * time.Second
+
+// wokenAtMost is how many requests a server sends so, of one freeze: the moment is a short one.
+const wokenAtMost = 2
+
+// judgeWoken has servers that woke send little without their leases. An endpoint takes a message twice, and nothing comes of a question
+// that is asked twice, but two writes in one storm are none that were frozen over by chance.
+func judgeWoken(complain func(string, ...any), woken map[string]int, freezes int) {
+	writes := 0
+	for what, n := range woken {
+		if !strings.HasPrefix(what, "GET ") && what != "delivery" {
+			writes += n
+		}
+	}
+	if writes > 1 {
+		complain("servers that woke have written %d times without their leases: %v", writes, woken)
+	}
+	if n := total(woken); n > wokenAtMost*freezes {
+		complain("servers that woke have sent %d requests without their leases, after %d freezes: %v", n, freezes, woken)
+	}
+}
 
 // judge says whether each thing was worked on by one server at a time: by the one with the lease, and by none while another's
 // request was in the air.
@@ -144,6 +164,28 @@ func (h history) hasOutlived(a, r request) bool {
 	return t != nil && r.begin.After(t.to) && slices.ContainsFunc(slices.Concat(h.frozen, h.killed), func(f absence) bool {
 		return f.server == a.server && f.from.After(a.begin) && f.from.Before(a.end) && !t.to.Before(f.from)
 	})
+}
+
+func TestAServerThatWakesAndGoesOnAsIfItHadNotSleptIsWrong(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		woken map[string]int
+		wrong int
+	}{
+		"nothing":          {nil, 0},
+		"a few messages":   {map[string]int{"delivery": 3, "GET lock": 1}, 0},
+		"many messages":    {map[string]int{"delivery": 5}, 1},
+		"many questions":   {map[string]int{"GET lock access_codes": 5}, 1},
+		"one write":        {map[string]int{"POST lock access_codes": 1}, 0},
+		"writes":           {map[string]int{"POST lock access_codes": 1, "DELETE access_code": 1}, 1},
+		"writes of a user": {map[string]int{"PATCH system users": 2}, 1},
+		"all of it":        {map[string]int{"PATCH system users": 2, "delivery": 3}, 2},
+	} {
+		wrong := 0
+		if judgeWoken(func(string, ...any) { wrong++ }, c.woken, 2); wrong != c.wrong {
+			t.Errorf("%s: %d complaints, want %d", name, wrong, c.wrong)
+		}
+	}
 }
 
 // Each history is of a lock and the servers a, which has its lease from 0 to 15, and b, which has it from 20 to 40. A request is its

@@ -32,6 +32,7 @@ type keyed struct {
 	turns              chan struct{} // of servers that are to be killed
 
 	mu   sync.Mutex
+	told map[string]int           // commands that the cloud was told, by its name of a lock
 	want map[string]*keyedRequest // those that nothing happens to
 	seen map[string]trip          // how they are answered
 	all  []*keyedRequest
@@ -108,10 +109,11 @@ func (m moment) patience() time.Duration {
 
 func newKeyed(t *testing.T) *keyed {
 	t.Helper()
-	k := &keyed{program: build(t), turns: make(chan struct{}, 2), want: map[string]*keyedRequest{}, seen: map[string]trip{}}
+	k := &keyed{program: build(t), turns: make(chan struct{}, 2), want: map[string]*keyedRequest{}, seen: map[string]trip{}, told: map[string]int{}}
 	k.Server = apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
 		c.MaxConns = 40
 		k.dsn, k.data = c.DatabaseURL, c.DataDir
+		k.countCommands(c)
 	})
 	var err error
 	if k.pool, err = pgxpool.New(t.Context(), k.dsn); err != nil {

@@ -12,6 +12,9 @@ import (
 	"github.com/google/uuid"
 )
 
+// settlesWithin is how long anything takes once nothing is killed or cut off any more: what has failed is tried again in a minute.
+const settlesWithin = 2 * time.Minute
+
 // settle waits until nothing is to be done any more.
 func (s *storm) settle() {
 	s.Helper()
@@ -22,6 +25,7 @@ func (s *storm) settle() {
 		{"action attempts that are pending", "select count(*) from action_attempts where status = 'pending'"},
 		{"codes on their way", "select count(*) from access_codes where is_managed and status in ('setting', 'removing')"},
 		{"devices that are offline", "select count(*) from devices where not online"},
+		{"codes whose time is over", "select count(*) from access_codes where is_managed and ends_at <= now()"},
 		{"devices that are due", "select count(*) from devices where due_at <= now() - interval '10 seconds'"},
 		{"accounts that are due", "select count(*) from connected_accounts where due_at <= now() - interval '10 seconds'"},
 		{"events that webhooks have not been given", "select count(*) from events where fanned_out_at is null"},
@@ -36,8 +40,10 @@ func (s *storm) settle() {
 				s.staff.settled(s)
 			}
 		case "deliveries that are pending":
+			s.dueWhenTried()
 			s.hasten()
 		}
+		began := time.Now()
 		until(s, "there are no "+what, func() bool {
 			if err := s.pool.QueryRow(s.Context(), rest.count).Scan(&n); err != nil {
 				return false
@@ -47,14 +53,21 @@ func (s *storm) settle() {
 			}
 			return n == 0
 		})
+		took := time.Since(began)
+		if s.settled = max(s.settled, took); took > settlesWithin {
+			s.late = append(s.late, fmt.Sprintf("%s were there for %s after the storm", what, took.Round(time.Second)))
+		}
 	}
 }
 
 // audit compares what guests were told with what is on the locks and what endpoints were sent.
-func (s *storm) audit(seed, faults int, took time.Duration) {
+func (s *storm) audit(faults int, took time.Duration) {
 	s.Helper()
 	var wrong []string
 	complain := func(format string, v ...any) { wrong = append(wrong, fmt.Sprintf(format, v...)) }
+	for _, l := range s.late {
+		complain("%s", l)
+	}
 	did := map[string]int{}
 	var living, reported, slots int
 	failed := map[string]int{}
@@ -79,6 +92,8 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 			a, ok := g.ask(s.Context(), "/access_codes/get", map[string]any{"access_code_id": c.id})
 			if !ok || a.status != 200 {
 				complain("code %s was made or converted, and get answers %d", c.id, a.status)
+			} else if ends, err := time.Parse(time.RFC3339Nano, a.text("access_code", "ends_at")); !ends.Equal(c.ends) || err != nil && !c.ends.IsZero() {
+				complain("code %s ends at %q, and was last told to at %s", c.id, a.text("access_code", "ends_at"), c.ends)
 			} else if name := a.text("access_code", "name"); name != c.name || c.pin != "" && a.text("access_code", "code") != c.pin {
 				told := a.text("access_code", "code")
 				complain("code %s is not as it was changed last: it is %q instead of %q, its PIN %t, and told %t; converted %t, %s, on %s, errors %v", c.id, name, c.name, told == c.pin, told != "",
@@ -92,7 +107,7 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 	}
 	s.told(complain)
 	judgeFailures(complain, living, reported, len(attempts(s.guests)), failed)
-	staff, cuts, together := s.judgeStaff(complain), s.judgeCuts(complain), s.oneAtATime(complain)
+	ends, bolts, staff, cuts, together := s.judgeEnds(complain), s.judgeBolts(complain), s.judgeStaff(complain), s.judgeCuts(complain), s.oneAtATime(complain)
 	byItself := 0
 	for _, i := range s.instances {
 		byItself += i.byItself
@@ -100,6 +115,7 @@ func (s *storm) audit(seed, faults int, took time.Duration) {
 	c := s.guests[0].client
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	judgeRefusals(complain, c.asked, c.refused)
 	s.receiver.mu.Lock()
 	defer s.receiver.mu.Unlock()
 	s.Logf(`
@@ -112,10 +128,11 @@ codes that guests have    %6d  and slots in use on their locks: %d
 attempts that failed      %6d  and said so: %v
 events written            %6d  and owed to two endpoints
 messages received         %6d  %d of them a second time, with the same bytes
-leases of servers gone    %6d  that others took over, at most %s after the kill or the freeze
-starts that failed        %6d  times, as the database was away%s%s%s
-wrong                     %6d`, seed, faults, took.Round(time.Second), s.counts, c.answers, did, c.again, total(c.refused), c.refused, living, slots, reported, total(failed), failed,
-		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), byItself, staff, cuts, together, len(wrong))
+leases of servers gone    %6d  that others took over, at most %s after the kill or the freeze; %d more ran out with nothing due
+settled                   %s  after the storm, for what took longest
+starts that failed        %6d  times, as the database was away%s%s%s%s%s
+wrong                     %6d`, s.seed, faults, took.Round(time.Second), s.counts, c.answers, did, c.again, total(c.refused), c.refused, living, slots, reported, total(failed), failed,
+		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), s.dropped, s.settled.Round(100*time.Millisecond), byItself, ends, bolts, staff, cuts, together, len(wrong))
 	if len(wrong) > 0 {
 		s.Errorf("wrong:\n%s", strings.Join(wrong[:min(len(wrong), 20)], "\n"))
 	}
@@ -125,7 +142,8 @@ wrong                     %6d`, seed, faults, took.Round(time.Second), s.counts,
 	if s.worst > 30*time.Second {
 		s.Errorf("work of a killed server was taken over after %s: %s", s.worst, s.slowest)
 	}
-	if did["create"] == 0 || did["update"] == 0 || did["delete"] == 0 || did["convert"] == 0 || did["update of a converted one"] == 0 || did["delete of a converted one"] == 0 {
+	if did["create"] == 0 || did["update"] == 0 || did["delete"] == 0 || did["convert"] == 0 || did["update of a converted one"] == 0 || did["delete of a converted one"] == 0 ||
+		did["update of an end"] == 0 {
 		s.Errorf("that was no load: %v", did)
 	}
 }
@@ -220,16 +238,19 @@ func (s *storm) events() (ids []uuid.UUID) {
 	return ids
 }
 
-// told checks that the making of each code that guests have or had was told once, and its deletion once if it was deleted.
+// told checks that the making of each code that guests have or had was told once, its deletion once if it was deleted, and neither of any other.
 func (s *storm) told(complain func(string, ...any)) {
 	s.Helper()
 	created, deleted, set := s.tales("access_code.created", "access_code_id"), s.tales("access_code.deleted", "access_code_id"), s.tales("access_code.set_on_device", "access_code_id")
 	for _, g := range s.guests {
 		for id, c := range g.codes {
-			if !c.adopted && (created[id] != 1 || deleted[id] != 0) {
+			if c.adopted {
+				continue
+			}
+			if created[id] != 1 || deleted[id] != 0 {
 				complain("of code %s, which is there, access_code.created was told %d times and access_code.deleted %d times", id, created[id], deleted[id])
 			}
-			if a, _ := g.ask(s.Context(), "/access_codes/get", map[string]any{"access_code_id": id}); !c.adopted && a.text("access_code", "status") == "set" && set[id] == 0 {
+			if a, _ := g.ask(s.Context(), "/access_codes/get", map[string]any{"access_code_id": id}); a.text("access_code", "status") == "set" && set[id] == 0 {
 				complain("code %s is set, and nobody was told", id)
 			}
 		}
@@ -244,8 +265,20 @@ func (s *storm) told(complain func(string, ...any)) {
 			if n > 1 {
 				complain("that code %s was %s was told %d times", id, what, n)
 			}
+			if !s.isKnown(id) {
+				complain("that code %s was %s was told, and nobody has or had it", id, what)
+			}
 		}
 	}
+}
+
+// isKnown says whether a guest was told of a code.
+func (s *storm) isKnown(id string) bool {
+	return slices.ContainsFunc(s.guests, func(g *guests) bool { return g.knows(id) })
+}
+
+func (g *guests) knows(id string) bool {
+	return g.codes[id] != nil || g.deleted[id] != nil || g.ended[id] != nil
 }
 
 // tales are how often events of a type tell of each code, or of what another field names.

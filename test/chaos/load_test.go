@@ -23,8 +23,9 @@ type client struct {
 	http     *http.Client
 
 	mu      sync.Mutex
-	answers int // definite ones
-	again   int // asked again
+	answers int            // definite ones
+	again   int            // asked again
+	asked   map[string]int // those that were answered, by path
 	refused map[string]int
 }
 
@@ -42,6 +43,11 @@ func (a answer) text(path ...string) string {
 	}
 	s, _ := at.(string)
 	return s
+}
+
+// refusal is what was refused, and how.
+func (a answer) refusal(path string) string {
+	return fmt.Sprintf("%s %d %s %s", path, a.status, a.text("error", "type"), a.text("error", "message"))
 }
 
 // ask sends a request until it is answered, with one Idempotency-Key, so that what was done already is not done again.
@@ -70,8 +76,9 @@ func (c *client) ask(ctx context.Context, path string, in map[string]any) (a ans
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.answers++
+		c.asked[path]++
 		if a.status != http.StatusOK {
-			c.refused[fmt.Sprintf("%s %d %s %s", path, a.status, a.text("error", "type"), a.text("error", "message"))]++
+			c.refused[a.refusal(path)]++
 		}
 		return a, true
 	}
@@ -111,12 +118,13 @@ func (c *client) answered() int {
 
 // owned is a code of which a guest was told.
 type owned struct {
-	id, device, name, pin string // pin "": the vendor chooses it
-	adopted               bool   // it was on the lock before
-	converting            string // the attempt that makes an adopted one managed
-	converted             bool   // that has succeeded: it is as one that was made here from then on
-	removing              string // the attempt that deletes it, where its deletion was accepted and has one
-	removed               bool   // its deletion was accepted
+	id, device, name, pin string    // pin "": the vendor chooses it
+	adopted               bool      // it was on the lock before
+	converting            string    // the attempt that makes an adopted one managed
+	converted             bool      // that has succeeded: it is as one that was made here from then on
+	removing              string    // the attempt that deletes it, where its deletion was accepted and has one
+	removed               bool      // its deletion was accepted
+	ends                  time.Time // zero: it does not
 }
 
 // guests make, change, adopt and delete codes on locks of their own.
@@ -126,19 +134,21 @@ type guests struct {
 	devices  []string
 	codes    map[string]*owned // by id
 	deleted  map[string]*owned
+	ended    map[string]*owned // those whose time is over, and that nobody has deleted
 	made     map[string]int    // by name, what was asked for
 	byHand   map[string]bool   // by device and PIN, what was put on locks beside the API
+	bolts    map[string]bool   // attempts to move one
 	tries    []string          // action attempts
 	outcomes map[string]string // their status in the end
 	did      map[string]int    // by operation
 }
 
 func newGuests(c *client, seed uint64, devices []string) *guests {
-	return &guests{client: c, random: rand.New(rand.NewPCG(seed, 1)), devices: devices, codes: map[string]*owned{}, deleted: map[string]*owned{}, made: map[string]int{}, byHand: map[string]bool{}, did: map[string]int{}}
+	return &guests{client: c, random: rand.New(rand.NewPCG(seed, 1)), devices: devices, codes: map[string]*owned{}, deleted: map[string]*owned{}, ended: map[string]*owned{}, made: map[string]int{}, byHand: map[string]bool{}, bolts: map[string]bool{}, did: map[string]int{}}
 }
 
 // perLock is how many codes guests keep on a lock: fewer than any has room for.
-const perLock = 3
+const perLock = 4
 
 // live works until loading ends; what has begun is brought to an end as long as ctx allows.
 func (g *guests) live(ctx, loading context.Context) {
@@ -146,11 +156,16 @@ func (g *guests) live(ctx, loading context.Context) {
 		device := g.devices[g.random.IntN(len(g.devices))]
 		var here []*owned
 		for _, id := range slices.Sorted(maps.Keys(g.codes)) {
-			if g.codes[id].device == device {
-				here = append(here, g.codes[id])
+			switch c := g.codes[id]; {
+			case c.isOver():
+				g.parts(c)
+			case c.device == device:
+				here = append(here, c)
 			}
 		}
-		switch act := g.random.IntN(10); {
+		switch act := g.random.IntN(11); {
+		case act == 10:
+			g.moveBolt(ctx, device)
 		case len(here) == 0, act < 4 && len(here) < perLock:
 			if g.random.IntN(4) == 0 {
 				g.adopt(ctx, device, fmt.Sprintf("Found %d", n))
@@ -160,9 +175,13 @@ func (g *guests) live(ctx, loading context.Context) {
 		case act < 7:
 			g.change(ctx, here[g.random.IntN(len(here))], n)
 		default:
-			g.delete(ctx, here[g.random.IntN(len(here))])
+			c := here[g.random.IntN(len(here))]
+			if c.ends.IsZero() || g.random.IntN(3) == 0 { // the others are to live until they end
+				g.delete(ctx, c)
+			}
 		}
 	}
+	g.lastWishes(ctx)
 }
 
 // shortPIN is the length of PINs that are found by chance wherever there are numbers.
@@ -176,10 +195,16 @@ func (g *guests) unlikeNumbers(digits int) string {
 func (g *guests) create(ctx context.Context, device string, n int) {
 	name := fmt.Sprintf("%s %d", device[len(device)-4:], n) // some locks have room for 12 characters
 	g.made[name]++
-	a, ok := g.ask(ctx, "/access_codes/create", map[string]any{"device_id": device, "name": name, "preferred_code_length": 8})
+	in := map[string]any{"device_id": device, "name": name, "preferred_code_length": 8}
+	var ends time.Time
+	if g.random.IntN(3) == 0 {
+		ends = g.soonEnd()
+		in["starts_at"], in["ends_at"] = time.Now().UTC().Truncate(time.Second), ends
+	}
+	a, ok := g.ask(ctx, "/access_codes/create", in)
 	if ok && a.status == http.StatusOK {
 		g.did["create"]++
-		g.codes[a.text("access_code", "access_code_id")] = &owned{id: a.text("access_code", "access_code_id"), device: device, name: name, pin: a.text("access_code", "code")}
+		g.codes[a.text("access_code", "access_code_id")] = &owned{id: a.text("access_code", "access_code_id"), device: device, name: name, pin: a.text("access_code", "code"), ends: ends}
 	}
 }
 
@@ -195,8 +220,11 @@ func (g *guests) change(ctx context.Context, c *owned, n int) {
 		}
 	}
 	in := map[string]any{"access_code_id": c.id}
-	name, pin := c.name, c.pin
-	if g.random.IntN(2) == 0 {
+	name, pin, ends := c.name, c.pin, c.ends
+	if !ends.IsZero() && g.random.IntN(4) == 0 {
+		ends = g.soonEnd()
+		in["ends_at"] = ends
+	} else if g.random.IntN(2) == 0 {
 		name = fmt.Sprintf("changed %d", n%1000)
 		in["name"] = name
 	} else if len(pin) > shortPIN {
@@ -210,15 +238,26 @@ func (g *guests) change(ctx context.Context, c *owned, n int) {
 		pin = free.text("generated_code", "code")
 		in["code"] = pin
 	}
-	if a, ok := g.ask(ctx, "/access_codes/update", in); ok && a.status == http.StatusOK {
-		g.did["update"]++
-		if c.converted {
-			g.did["update of a converted one"]++
-		}
-		c.name, c.pin = name, pin
-		if id := a.text("action_attempt", "action_attempt_id"); id != "" {
-			g.tries = append(g.tries, id)
-		}
+	a, ok := g.ask(ctx, "/access_codes/update", in)
+	if !ok || a.status != http.StatusOK {
+		g.refusedAsOver("/access_codes/update", c, a)
+		return
+	}
+	g.did["update"]++
+	if c.converted {
+		g.did["update of a converted one"]++
+	}
+	if ends != c.ends {
+		g.did["update of an end"]++
+	}
+	c.name, c.pin, c.ends = name, pin, ends
+	g.remembers(a)
+}
+
+// remembers the attempt that an answer names, if any.
+func (g *guests) remembers(a answer) {
+	if id := a.text("action_attempt", "action_attempt_id"); id != "" {
+		g.tries = append(g.tries, id)
 	}
 }
 
@@ -230,6 +269,9 @@ func (g *guests) delete(ctx context.Context, c *owned) {
 	a, ok := g.ask(ctx, path, map[string]any{"access_code_id": c.id})
 	if ok && a.status == http.StatusNotFound && c.adopted && !c.converted { // it is a managed one by now
 		a, ok = g.ask(ctx, "/access_codes/delete", map[string]any{"access_code_id": c.id})
+	}
+	if g.refusedAsOver(path, c, a) {
+		return
 	}
 	if ok && (a.status == http.StatusOK || a.status == http.StatusNotFound) {
 		g.did["delete"]++

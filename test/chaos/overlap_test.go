@@ -79,6 +79,7 @@ func (s *storm) oneAtATime(complain func(string, ...any)) string {
 	for _, w := range v.wrong {
 		complain("%s", w)
 	}
+	judgeWoken(complain, v.woken, len(s.frozen))
 	for _, lane := range []string{"device", "endpoint"} { // an account is asked once a minute
 		if v.handed[lane] == 0 && (lane != "endpoint" || origins) {
 			complain("of %d requests none came from another server than the one before it, at any %s", asked[lane], lane)

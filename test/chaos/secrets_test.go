@@ -13,8 +13,8 @@ import (
 // logLevels are of each server: one tells all it can, the others what users read.
 var logLevels = [...]string{"warn", "info", "debug"}
 
-// tellsNoSecret looks for all PINs, secrets and credentials of the storm in what all programs have logged and in a dump of the
-// database.
+// tellsNoSecret looks for all PINs, secrets and credentials of the storm in what all programs have logged, PostgreSQL too, and in a dump of
+// the database.
 func (s *storm) tellsNoSecret() {
 	s.Helper()
 	s.witness.mu.Lock()
@@ -48,5 +48,24 @@ func (s *storm) tellsNoSecret() {
 	}
 	announced := []byte("shown this once:\n" + s.key) // by the server that has made the sandbox, on its standard output
 	places["the logs"] = bytes.Replace(places["the logs"], announced, []byte("shown this once"), 1)
+	places["the database's log"] = s.databaseLog()
 	s.secrets.Search(s, places)
+}
+
+// databaseLog is what PostgreSQL has logged, also of a statement with a secret in it that fails because of the secret.
+func (s *storm) databaseLog() (log []byte) {
+	s.Helper()
+	secret := "'" + strings.ReplaceAll(s.key, "'", "''") + "'"
+	const says = "duplicate key value violates unique constraint"
+	_, err := s.pool.Exec(s.Context(), "do $$ begin create temporary table secrets (secret text primary key); insert into secrets values ("+secret+"), ("+secret+"); end $$")
+	if err == nil || !strings.Contains(err.Error(), says) {
+		s.Fatalf("a statement that has to fail: %v", err)
+	}
+	until(s, "PostgreSQL has logged what has failed", func() bool {
+		if log, err = os.ReadFile(s.database.log.Name()); err != nil {
+			s.Fatal(err)
+		}
+		return bytes.Contains(log, []byte(says+` \"secrets_pkey`)) || bytes.Contains(log, []byte(says+` "secrets_pkey`))
+	})
+	return log
 }

@@ -1,10 +1,12 @@
 package chaos_test
 
+import "time"
+
 // lock compares what guests were told of the codes of a lock with what is in its memory. It counts the slots in use, and
 // the codes that say what is wrong with them.
 func (s *storm) lock(complain func(string, ...any), g *guests, device string) (slots, reported int) {
 	s.Helper()
-	codes, memory := s.codes(g.client, device), s.memory(device)
+	codes, memory, keepsEnds := s.codes(g.client, device), s.memory(device), s.places()[device].keepsEnds
 	owned := map[string]bool{} // PINs that may be on the lock
 	for _, was := range s.found[device] {
 		owned[was.pin] = true
@@ -23,7 +25,10 @@ func (s *storm) lock(complain func(string, ...any), g *guests, device string) (s
 		names[name]++
 		errs, _ := c.body["errors"].([]any)
 		at := held(memory, pin)
-		if c.managed {
+		switch { // a PIN of a code that nobody was told of is nobody's
+		case c.managed && !g.knows(id):
+			complain("code %s of %s is managed, and nobody has or had it", id, device)
+		case c.managed:
 			owned[pin] = true
 		}
 		switch {
@@ -35,9 +40,19 @@ func (s *storm) lock(complain func(string, ...any), g *guests, device string) (s
 			complain("the PIN of code %s is %d times on %s", id, len(at), device)
 		case c.managed && pin != "" && at[0].name != name:
 			complain("code %s is called %q on %s, and %q by the API", id, at[0].name, device, name)
+		case c.managed && pin != "" && g.codes[id] != nil:
+			var want time.Time // where the lock knows of none, the server takes the code away
+			if keepsEnds {
+				want = g.codes[id].ends
+			}
+			if ends := at[0].ends; !ends.Equal(want) {
+				complain("code %s ends at %s on %s, and was last told to at %s", id, ends, device, want)
+			} else if !ends.IsZero() {
+				g.did[endKept]++
+			}
 		}
-		if g.deleted[id] != nil && len(errs) == 0 {
-			complain("code %s was deleted and is still there", id)
+		if (g.deleted[id] != nil || g.ended[id] != nil) && len(errs) == 0 {
+			complain("code %s was deleted, or its time is over, and is still there", id)
 		}
 	}
 	for id, c := range g.deleted {

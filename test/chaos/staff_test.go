@@ -2,7 +2,6 @@ package chaos_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -154,22 +153,10 @@ type person struct {
 // onSystem are the people that are really on a system.
 func (s *storm) onSystem(f *staff, system string) []person {
 	s.Helper()
-	req, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://"+s.vendor+"/sandbox/cloud/sandbox/systems/"+f.systems[system]+"/memory", nil)
-	if err != nil {
-		s.Fatal(err)
-	}
-	req.Header.Set("Authorization", f.token)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer res.Body.Close()
 	var memory struct {
 		Users []person `json:"users"`
 	}
-	if err := json.NewDecoder(res.Body).Decode(&memory); err != nil || res.StatusCode != http.StatusOK {
-		s.Fatalf("look into access system %s: %s %v", system, res.Status, err)
-	}
+	s.look("systems/"+f.systems[system], f.token, &memory)
 	return memory.Users
 }
 
