@@ -22,6 +22,10 @@ const (
 // that follow them.
 const endLate = 2 * time.Minute
 
+// endEarly is how long before its end a code may be told to have gone: an event has the time at which its transaction began, which may
+// have waited for its device then, for 5 s at most, and was to find out what is over by now when it had it.
+const endEarly = 6 * time.Second
+
 // soonEnd is when a code ends that does while the storm lasts. Vendors keep no fractions of seconds.
 func (g *guests) soonEnd() time.Time {
 	return time.Now().Add(soonest + time.Duration(g.random.Int64N(int64(latest-soonest)))).UTC().Truncate(time.Second)
@@ -108,7 +112,7 @@ func (s *storm) judgeEnds(complain func(string, ...any)) string {
 			}
 			after := gone[id].Sub(c.ends)
 			late = max(late, after)
-			if after < -time.Second || after > endLate {
+			if after < -endEarly || after > endLate {
 				complain("code %s was gone %s after its end", id, after)
 			}
 		}
