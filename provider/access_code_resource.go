@@ -154,13 +154,14 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
 	unseen, former := plan.writesOnly() || state.writesOnly(), state.Code.ValueString() // whether the state will not show which PIN the server has
-	if doubtsChange(ctx, req.Private, &resp.Diagnostics) {
+	doubted := doubtsChange(ctx, req.Private, &resp.Diagnostics)
+	if doubted {
 		var configured types.String
 		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("code"), &configured)...)
 		state.askAgain(plan.writesOnly() || !configured.IsNull())
 	}
 	code, err := changePlanned(ctx, client, &plan, &state, r.waitsForSet(&plan))
-	resp.Diagnostics.Append(doubtChange(ctx, resp.Private, wasTried(err) || unseen && err != nil)...)
+	resp.Diagnostics.Append(doubtChange(ctx, resp.Private, wasTried(err) || (unseen || doubted) && err != nil)...)
 	if err != nil {
 		reportNext(&resp.Diagnostics, action, hiding(err, plan.pin(), former), changeAdvice(err))
 		return

@@ -128,6 +128,40 @@ func TestAccessCodeSetChangesNothingWhileItCannotLookForALostCode(t *testing.T) 
 	}
 }
 
+// Where the server does not know a lock any more, nobody can look there: the other locks get the new PIN all the same.
+func TestLockInDoubtThatHasLeftKeepsNoOtherFromItsNewPIN(t *testing.T) {
+	t.Parallel()
+	const former, wanted = "905173846251", "715938426052"
+	left := answerError(http.StatusNotFound, "device_not_found", "Device not found")
+	f := startFakeLocks(t)
+	f.noAttempts = true
+	wrote := f.since(t)
+	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(`code = "`+former+`"`, lockA, lockC))})
+	f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
+	f.then("/access_codes/list", answerRaw(http.StatusInternalServerError, "text/plain", ""))
+	w.expect(true, "apply", "-auto-approve")
+	wrote("at first", "create "+lockA, "create "+lockC)
+
+	f.do(func() {
+		for id, code := range f.codes {
+			if code.device == lockC {
+				delete(f.codes, id)
+			}
+		}
+	})
+	f.then("/access_codes/list", left)
+	f.then("/access_codes/create", left)
+	w.write("main.tf", f.config(codeSet(`code = "`+wanted+`"`, lockA, lockC)))
+	w.expect(false, "apply", "-auto-approve", "-refresh=false", "-no-color")
+	expectSaid(t, "while the lock is wanted", plainly(w.seen.String()), `The lock "Garage" (`+lockC+"): ", "The other locks of the set are not affected")
+	wrote("while the lock is wanted", "create "+lockC, "update "+lockA)
+	w.write("main.tf", f.config(codeSet(`code = "`+wanted+`"`, lockA)))
+	f.then("/access_codes/list", left)
+	w.expect(true, "apply", "-auto-approve", "-refresh=false", "-no-color")
+	expectSaid(t, "once it is taken out", plainly(w.seen.String()), "An access code may be left on a lock")
+	w.expect(true, "plan", "-detailed-exitcode")
+}
+
 func TestAccessCodeSetOfWhichNothingIsKnownSaysWhereToLook(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)

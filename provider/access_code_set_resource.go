@@ -169,6 +169,7 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 		return
 	}
 	unsettled := state.find(ctx, client, codes, state.doubts(ctx, req.Private, &resp.Diagnostics), &plan)
+	r.giveUpOn(ctx, req.Private, unsettled, &resp.Diagnostics)
 	if plan.isSoughtOtherwise(&state) && plan.refuseUnsought(ctx, client, unsettled, &resp.Diagnostics) {
 		state.Timeouts = plan.Timeouts // is true also if the rest fails
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
@@ -193,6 +194,9 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 		default:
 			result := plan.put(ctx, r.connection, deviceID)
 			result.left = unsettled[deviceID].doubt
+			if unsettled[deviceID].gone && result.err != nil { // the lock may come back
+				result.left, result.doubt = nil, unsettled[deviceID].doubt
+			}
 			return result
 		}
 	})
@@ -237,6 +241,20 @@ func (r *accessCodeSetResource) forget(ctx context.Context, private privateState
 	}
 }
 
+// giveUpOn has the code of a lost creation not be looked for where the server does not know the lock, unless the key belongs to another
+// workspace: others are not to wait for a lock that has left.
+func (r *accessCodeSetResource) giveUpOn(ctx context.Context, private privateState, unsettled map[string]done, diags *diag.Diagnostics) {
+	ctx, cancel := lastLook(ctx)
+	defer cancel()
+	may := sync.OnceValue(func() bool { return r.mayForget(ctx, private, actionRemove, diags) })
+	for deviceID, result := range unsettled {
+		if api.IsNotFound(result.err) && may() {
+			result.err, result.gone = nil, true
+			unsettled[deviceID] = result
+		}
+	}
+}
+
 // settle takes what came of the work on locks into the model, and reports what failed. A lock whose code could not be
 // removed stays in the set, so that the next plan removes it.
 func (r *accessCodeSetResource) settle(ctx context.Context, client *api.Client, model *accessCodeSetModel, codes map[string]lockCode, results map[string]done, diags *diag.Diagnostics) {
@@ -277,6 +295,7 @@ func (r *accessCodeSetResource) Delete(ctx context.Context, req resource.DeleteR
 
 	codes := model.codes(ctx)
 	unsettled := model.find(ctx, client, codes, model.doubts(ctx, req.Private, &resp.Diagnostics), &model)
+	r.giveUpOn(ctx, req.Private, unsettled, &resp.Diagnostics)
 	results := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) done {
 		if unsettled[deviceID].err != nil {
 			return unsettled[deviceID]
