@@ -183,6 +183,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 	if err != nil {
 		return err
 	}
+	renamed = renamed || c.WriteAccepted && c.Attempts > 0 // once it was written again, it is believed
 	switch same := r.same(c, f); {
 	case !f.Confirmed || f.Removing:
 		return nil
@@ -190,7 +191,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		return r.refused(ctx, c, f)
 	case c.AppliedGen < c.DesiredGen && !shown: // an unknown PIN in its place: it is written again
 		return nil
-	case c.WriteGen > 0 && same && !renamed && !(c.WriteAccepted && c.Attempts > 0): // the new name is on its way, or it is written again, once
+	case c.WriteGen > 0 && same && !renamed: // the new name is on its way, or it is written again
 		return nil
 	case c.WriteGen > 0 && same:
 		return r.applied(ctx, c, c.WriteGen)
