@@ -249,12 +249,12 @@ func (t *deviceTx) tellBolt(ctx context.Context, locked bool, a about) error {
 }
 
 // inOrder notes when the bolt was moved, by its vendor's clock, and says whether that is not before the last time that was told: pushes are
-// repeated until they come through. Two clocks are not compared, and one that is ahead says nothing about later.
+// repeated until they come through. Two clocks are not compared, and one that is ahead, or was before ours was stepped back, says nothing about later.
 func (t *deviceTx) inOrder(at *time.Time) bool {
 	switch {
 	case at == nil:
 		return true
-	case t.d.OperatedAt != nil && at.Before(*t.d.OperatedAt):
+	case t.d.OperatedAt != nil && at.Before(*t.d.OperatedAt) && !t.d.OperatedAt.After(t.now):
 		return false
 	}
 	t.d.OperatedAt = earlier(at, t.now)

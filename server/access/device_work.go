@@ -336,7 +336,7 @@ func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 	if !c.IsManaged || c.RemovingSince != nil {
 		return nil
 	}
-	if !t.caps.ListCodes && c.VendorRef == nil && c.BlockedGen >= c.DesiredGen && !t.onItsWay(c) { // refused: what was written before will never show
+	if !t.caps.ListCodes && c.VendorRef == nil && c.BlockedGen >= c.DesiredGen && !t.onItsWay(c) && !t.anotherPIN(c) { // refused: what was written before will never show
 		c.WriteGen, c.WriteAt = 0, nil
 	}
 	if c.EndsAt != nil && !c.EndsAt.After(t.now) {

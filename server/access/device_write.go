@@ -22,7 +22,10 @@ func (s *Service) RecordPutStarted(ctx context.Context, h Holder, device uuid.UU
 			if !t.anotherPIN(c) { // of that one it is noted until it is known what has become of it
 				c.WritePinMac = c.PinMac
 			}
-			c.WriteGen, c.WriteAt, c.WriteAccepted, c.WriteRef = w.Gen, &t.now, false, nil
+			if !t.emptied(c) { // the place is empty until it has the new PIN, however often that is tried
+				c.WriteRef = nil
+			}
+			c.WriteGen, c.WriteAt, c.WriteAccepted = w.Gen, &t.now, false
 			c.Status = string(StatusSetting)
 		}
 		return nil

@@ -103,7 +103,7 @@ func (p *pass) boltRefused(ctx context.Context, w access.BoltWork, err error) er
 // boltShown looks whether the bolt is where it was to go.
 func (p *pass) boltShown(ctx context.Context, w access.BoltWork) error {
 	d, err := p.adapter.Device(ctx, p.ref)
-	if err != nil || d.Locked == nil || *d.Locked != w.Lock {
+	if err != nil || !d.Online || d.Locked == nil || *d.Locked != w.Lock { // of one that is out of reach it is only known where it was
 		return err
 	}
 	return p.access.RecordBoltMoved(ctx, p.lease, p.device.ID, w)

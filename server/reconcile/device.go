@@ -138,6 +138,9 @@ func (r *Reconciler) left(ctx context.Context, w access.DeviceWork) (time.Durati
 		due := r.access.Now()
 		if until, busy := r.isBusy(w.Device.ID); busy && !urgent(w) {
 			due = until
+			if w.Due != nil && w.Due.After(r.access.Now()) && w.Due.Before(due) { // what was begun is looked at meanwhile
+				due = *w.Due
+			}
 			if w.Deadline != nil && w.Deadline.Before(due) { // somebody waits to be told
 				due = *w.Deadline
 			}

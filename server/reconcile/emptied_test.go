@@ -65,6 +65,27 @@ func TestPlaceThatWasEmptiedForAnotherPINIsOurs(t *testing.T) {
 	}
 }
 
+// It is tried again before the lock is believed that it has no code at all.
+func TestPlaceThatWasEmptiedIsOursAlsoOnceItWasTriedAgain(t *testing.T) {
+	t.Parallel()
+	b, clock, c, w := hides(t)
+	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "no answer", Unsure: true}})
+	b.read() // nothing at all: that is doubted
+	clock.pass(2 * time.Second)
+	b.begin(w)
+	b.end(w, access.PutOutcome{Failure: &access.Failure{Class: access.FailedForNow, Message: "slot 1 of the lock is empty"}})
+	clock.pass(time.Minute)
+	b.read()
+	clock.pass(time.Minute)
+	b.read()
+	if b.external(c) {
+		t.Errorf("it is told as deleted by somebody else: %v", b.code(c.ID).Errors)
+	}
+	if w := b.work(c); w.Action != access.Put || !w.New || w.PIN != "4711" {
+		t.Errorf("there is %q to do, new: %v", w.Action, w.New)
+	}
+}
+
 // The place may have been given to another code before the lock is read again.
 func TestPlaceThatWasEmptiedAndTakenByAnotherIsOurs(t *testing.T) {
 	t.Parallel()

@@ -86,3 +86,15 @@ func TestCommandThatIsConfirmedLateMovesNoBoltBack(t *testing.T) {
 		t.Errorf("the device shows %v", got)
 	}
 }
+
+// A clock that was ahead when an operation was told, and has been put right since, does not have the next ones counted as late.
+func TestOperationsOfAClockThatWasAheadHideNoLaterOnes(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	b.tells(access.Operation{ID: "e1", Locked: false, At: clock.now()})
+	clock.pass(-10 * time.Minute)
+	b.tells(access.Operation{ID: "e2", Locked: true, At: clock.now()})
+	if got := b.locked(); got == nil || !*got {
+		t.Errorf("the device shows %v", got)
+	}
+}

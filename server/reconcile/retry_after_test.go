@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
 // limited answers as a vendor that has been asked too much.
@@ -105,4 +107,25 @@ func TestCodesArePutAfterTheirVendorWasLeftAlone(t *testing.T) {
 	if took := time.Since(began); took < time.Second || vendor.made.Load() != 4 {
 		t.Errorf("after %s, and %d requests", took, vendor.made.Load())
 	}
+}
+
+// A door is looked at while its vendor takes no codes: what was sent to the bolt may have been done.
+func TestBoltIsLookedAtWhileItsVendorTakesNoCodes(t *testing.T) {
+	t.Parallel()
+	var l lost
+	var v puts
+	bolt, codes := l.at("/actions"), v.vendor("3600")
+	b := start(t, options{profile: "august", access: access.Options{BoltPatience: time.Hour}, vendor: func(w http.ResponseWriter, r *http.Request) bool {
+		return bolt(w, r) || codes(w, r)
+	}})
+	b.stopEngine()
+	b.create("2580")
+	b.create("2581")
+	b.startEngine()
+	b.until("a code is refused", func() bool {
+		var attempts int
+		b.must(b.db.Pool.QueryRow(t.Context(), "select coalesce(sum(attempts), 0) from access_codes").Scan(&attempts))
+		return attempts > 0
+	})
+	l.isGivenUp(b, b.door(false))
 }

@@ -149,7 +149,7 @@ func (r *trial) unavailable(header http.Header, path, body string) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		r.Errorf("a request that waits ends with %v", err)
 	}
-	apptest.Until(r.T, "it is refused", func() bool { return strings.Contains(string(r.run.Refusals()), path+" 503 ") })
+	apptest.Until(r.T, "it is refused", func() bool { return strings.Contains(string(r.run.Refusals()), path+" 499 ") })
 }
 
 // page is the URL of a page for logging in.
