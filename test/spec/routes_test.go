@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,7 +76,7 @@ func TestEveryRouteIsOfTheContractOrSaysWhoMayAsk(t *testing.T) {
 	}
 	s := apptest.Start(t)
 	for route, b := range beside {
-		if b.path == "" {
+		if b.path == "" || strings.HasSuffix(route, " sandboxPath") && os.Getenv("INSTANCES") != "" { // several have a cloud of their own
 			continue
 		}
 		req, err := http.NewRequestWithContext(t.Context(), b.method, s.URL+b.path, http.NoBody)
