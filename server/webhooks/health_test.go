@@ -141,15 +141,21 @@ func TestADisabledWebhookIsNotToldOfItself(t *testing.T) {
 	}
 }
 
-func TestNothingButFailureForFiveDaysDisables(t *testing.T) {
-	t.Parallel()
+// failing is a webhook whose first event has failed twice, and is tried again in an hour.
+func failing(t *testing.T) (*bed, access.Webhook) {
+	t.Helper()
 	o := quick()
 	o.Schedule = []time.Duration{time.Millisecond, time.Hour}
 	b := start(t, o)
-	s := newSink(t, status(http.StatusInternalServerError))
-	w := b.hook(s.URL)
+	w := b.hook(newSink(t, status(http.StatusInternalServerError)).URL)
 	id := b.emit(b.p, "device.connected", "")
 	b.until("it has failed twice", func() bool { return len(b.attempts(w, id)) == 2 })
+	return b, w
+}
+
+func TestNothingButFailureForFiveDaysDisables(t *testing.T) {
+	t.Parallel()
+	b, w := failing(t)
 	if !b.is(w, 1, access.DeliveryPending)() {
 		t.Error("disabled at once")
 	}

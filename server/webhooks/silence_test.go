@@ -1,7 +1,6 @@
 package webhooks_test
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
@@ -14,17 +13,11 @@ func TestFailureOfBeforeALongSilenceDoesNotDisable(t *testing.T) {
 	for name, failed := range map[string]string{"": "now() - interval '5 days'", "of a version that did not note the last failure": "null"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := quick()
-			o.Schedule = []time.Duration{time.Millisecond, time.Hour}
-			b := start(t, o)
-			s := newSink(t, status(http.StatusInternalServerError))
-			w := b.hook(s.URL)
-			id := b.emit(b.p, "device.connected", "")
-			b.until("it has failed twice", func() bool { return len(b.attempts(w, id)) == 2 })
+			b, w := failing(t)
 			if _, err := b.db.Pool.Exec(t.Context(), "update webhooks set failing_since = now() - interval '6 days', failed_at = "+failed); err != nil {
 				t.Fatal(err)
 			}
-			id = b.emit(b.p, "device.connected", "")
+			id := b.emit(b.p, "device.connected", "")
 			b.until("it has failed twice again", func() bool { return len(b.attempts(w, id)) == 2 })
 			if !b.is(w, 2, access.DeliveryPending)() {
 				t.Error("it is disabled")
