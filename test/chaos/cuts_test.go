@@ -130,30 +130,6 @@ func (s *storm) judgeOffline(complain func(string, ...any)) string {
 	return fmt.Sprintf("\nlocks told to be offline  %6d  times, and back", total(gone))
 }
 
-// dueWhenTried checks that each webhook is due when the first of its deliveries is to be tried again: nobody else would come back to it.
-func (s *storm) dueWhenTried() {
-	s.Helper()
-	const soon = 30 * time.Second // until a server that has just tried has written that down
-	var wrong int
-	for deadline := time.Now().Add(soon); ; {
-		err := s.pool.QueryRow(s.Context(), `select count(*) from webhooks w join lateral (
-			select min(next_attempt_at) as at from deliveries d where d.webhook_id = w.webhook_id and d.state = 'pending') first on first.at is not null
-			where w.due_at is null or w.due_at > greatest(w.paused_until, first.at, now())`).Scan(&wrong)
-		switch {
-		case err == nil && wrong == 0:
-			return
-		case err == nil && time.Now().After(deadline):
-			s.late = append(s.late, fmt.Sprintf("%d webhooks are due later than their deliveries are to be tried", wrong))
-			return
-		}
-		select {
-		case <-s.Context().Done():
-			return
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
 // hasten has deliveries that are to be tried again in minutes, as they had failed twice, be tried now: nobody waits for that here.
 func (s *storm) hasten() {
 	s.Helper()

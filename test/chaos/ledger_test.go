@@ -40,7 +40,6 @@ func (s *storm) settle() {
 				s.staff.settled(s)
 			}
 		case "deliveries that are pending":
-			s.dueWhenTried()
 			s.hasten()
 		}
 		began := time.Now()
