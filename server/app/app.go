@@ -152,7 +152,12 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	clients := crowd.New(crowd.Limits{Connections: c.Connections, Proxied: c.TrustProxy, Address: func(r *http.Request) string { return rest.AddressOf(r, c.TrustProxy) }})
+	connections, files := crowd.Fitting(c.Connections)
+	if files > 0 {
+		c.Log.Warn("the limit of open files leaves clients fewer connections than --client-connections says: raise it (LimitNOFILE= of systemd, --ulimit nofile= of a container, ulimit -n)",
+			"limit", files, "connections", connections)
+	}
+	clients := crowd.New(crowd.Limits{Connections: connections, Proxied: c.TrustProxy, Address: func(r *http.Request) string { return rest.AddressOf(r, c.TrustProxy) }})
 	mux := http.NewServeMux()
 	mux.Handle(vendorsPath, crowd.InTurn(a.vendors, http.HandlerFunc(tryLater)))
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))

@@ -41,7 +41,7 @@ func serveCommand() *cli.Command {
 			&cli.IntFlag{Name: "connect-pages-per-second", Sources: env("DEVICEACCESS_CONNECT_PAGES_PER_SECOND"), Value: 5, Category: "Server", Validator: notNegative[int],
 				Usage: "`NUMBER` of requests from one address for pages to log in on that are answered, ten times as many at once; 0: all"},
 			&cli.IntFlag{Name: "client-connections", Sources: env("DEVICEACCESS_CLIENT_CONNECTIONS"), Value: crowd.Connections, Category: "Server", Validator: atLeast(16),
-				Usage: "`NUMBER` of connections that clients hold at once; whoever has most gives way to others, those first that have been idle longest"},
+				Usage: "`NUMBER` of connections that clients hold at once, half of the limit of open files at most; whoever has most gives way to others, those first that have been idle longest"},
 			&cli.StringFlag{Name: "ready-file", Sources: env("DEVICEACCESS_READY_FILE"), Category: "Server",
 				Usage: "once requests are answered, write {\"url\",\"api_key\",\"workspace_id\"} to `FILE`, readable by its owner only"},
 			&spanFlag{Name: "attempt-timeout", Sources: env("DEVICEACCESS_ATTEMPT_TIMEOUT"), Value: 10 * time.Minute, Category: "Server", Validator: positive[time.Duration],

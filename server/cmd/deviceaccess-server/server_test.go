@@ -40,6 +40,8 @@ type program struct {
 	dir string
 	env []string // besides that of the test
 	log *os.File // what serve writes; nil: nobody reads it
+
+	openFiles int // as many as the program may have; 0: as the test
 }
 
 func newProgram(t *testing.T) *program {
@@ -67,6 +69,10 @@ func (p *program) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(p.Context(), exe, args...)
 	cmd.Env = append(os.Environ(), "DEVICEACCESS_TEST_RUN_MAIN=1", "DEVICEACCESS_DATA_DIR="+filepath.Join(p.dir, "data"))
 	cmd.Env = append(cmd.Env, p.env...)
+	if p.openFiles > 0 {
+		cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, p.openFiles), exe}, args...)
+		cmd.Path = "/bin/sh"
+	}
 	return cmd
 }
 

@@ -29,7 +29,13 @@ type hooked struct {
 
 func newHooked(t *testing.T) *hooked {
 	t.Helper()
-	h := &hooked{program: newProgram(t)}
+	return newProgram(t).hooked()
+}
+
+// hooked serves, and has a webhook.
+func (p *program) hooked() *hooked {
+	p.Helper()
+	h := &hooked{program: p}
 	h.answer.Store(http.StatusGone)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
@@ -37,7 +43,7 @@ func newHooked(t *testing.T) *hooked {
 		h.mu.Unlock()
 		w.WriteHeader(int(h.answer.Load()))
 	}))
-	t.Cleanup(endpoint.Close)
+	h.Cleanup(endpoint.Close)
 	r, cmd := h.serve("--allow-webhook-prefix", "127.0.0.0/8", "--sandbox-speed", "50")
 	h.ready, h.url, h.stopServer = r, endpoint.URL, func() { h.stop(cmd) }
 	var hook struct {
