@@ -261,7 +261,8 @@ func (s *Service) freeOnAll(ctx context.Context, tx store.Tx, ids []uuid.UUID, p
 const mostSharing = 500
 
 // joinKey gives a new code the PIN of those that have its key already. It fails with Invalid where another was asked
-// for. Until the end of tx nobody else joins.
+// for. A client session joins codes that it reaches, and chooses no key for others to join: whoever names a key first
+// has chosen the PIN of them all. Until the end of tx nobody else joins.
 func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewCode) error {
 	if n.CommonCodeKey == "" {
 		return nil
@@ -270,13 +271,17 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 		return err
 	}
 	others, err := tx.CodesOfKey(ctx, store.CodesOfKeyParams{WorkspaceID: p.WorkspaceID, CommonCodeKey: n.CommonCodeKey})
-	if err != nil || len(others) == 0 {
+	if err != nil {
 		return err
 	}
-	if all, err := reachesAll(ctx, tx, p, others); err != nil {
+	all, err := reachesAll(ctx, tx, p, others)
+	switch {
+	case err != nil:
 		return err
-	} else if !all { // their code is nobody's business
-		return invalid("common_code_key", "This key is taken by codes on devices that this client session does not reach. Choose another key")
+	case p.Reach != nil && (!all || len(others) == 0): // whether there are such codes is nobody's business
+		return invalid("common_code_key", "This client session reaches no codes of this key, and makes no keys. Leave it out, or create the codes together with /access_codes/create_multiple, which gives them one")
+	case len(others) == 0:
+		return nil
 	}
 	if len(others) >= mostSharing {
 		return invalid("common_code_key", "%d codes have this key, and no more can: they are changed together. Choose another key", len(others))

@@ -148,10 +148,17 @@ type AccountUpdate struct {
 	Metadata         map[string]any // null takes a key away
 }
 
-// UpdateConnectedAccount changes what the workspace keeps about an account. It fails with NotFound, and with Invalid
-// where the name or metadata breaks a rule.
+// UpdateConnectedAccount changes what the workspace keeps about an account. One that is given to another customer leaves the
+// sessions of the former one, however these have come to it. It fails with NotFound, and with Invalid where the name or
+// metadata breaks a rule.
 func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id string, u AccountUpdate) (a ConnectedAccount, err error) {
-	err = s.onAccount(ctx, p, id, func(tx store.Tx, r store.ConnectedAccount) error {
+	leave := func(tx store.Tx, account uuid.UUID) error {
+		if u.CustomerKey == "" {
+			return nil
+		}
+		return tx.LeaveCustomer(ctx, store.LeaveCustomerParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, CustomerKey: u.CustomerKey})
+	}
+	err = s.onAccount(ctx, p, id, leave, func(tx store.Tx, r store.ConnectedAccount) error {
 		if u.DisplayName != "" {
 			if err := checkLabel("display_name", u.DisplayName); err != nil {
 				return err
@@ -199,13 +206,17 @@ func (s *Service) SyncConnectedAccount(ctx context.Context, p Principal, id stri
 	return s.Resync(ctx, a.ID)
 }
 
-// onAccount runs f on an account of the workspace that is locked, in one transaction. It fails with NotFound.
-func (s *Service) onAccount(ctx context.Context, p Principal, id string, f func(store.Tx, store.ConnectedAccount) error) error {
+// onAccount runs f on an account of the workspace that is locked, in one transaction, and before that what has to be done first.
+// It fails with NotFound.
+func (s *Service) onAccount(ctx context.Context, p Principal, id string, before func(store.Tx, uuid.UUID) error, f func(store.Tx, store.ConnectedAccount) error) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
 		return accountNotFound("connected_account_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := before(tx, parsed); err != nil {
+			return err
+		}
 		r, err := tx.LockWorkspaceAccount(ctx, store.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: parsed, Reach: p.Reach})
 		if store.IsNoRows(err) {
 			return accountNotFound("connected_account_id", id)

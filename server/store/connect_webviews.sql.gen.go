@@ -63,12 +63,12 @@ const deleteConnectWebview = `-- name: DeleteConnectWebview :exec
 with people as (
   insert into user_identity_accounts (user_identity_id, connected_account_id)
   select p.user_identity_id, v.connected_account_id from user_identity_webviews p join connect_webviews v using (connect_webview_id)
-  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null
+  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null and not v.account_left
   on conflict do nothing),
 kept as (
   insert into client_session_accounts (client_session_id, connected_account_id)
   select p.client_session_id, v.connected_account_id from client_session_webviews p join connect_webviews v using (connect_webview_id)
-  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null
+  where v.workspace_id = $1 and v.connect_webview_id = $2 and v.connected_account_id is not null and not v.account_left
   on conflict do nothing)
 delete from connect_webviews w where w.workspace_id = $1 and w.connect_webview_id = $2
 `
@@ -86,7 +86,7 @@ func (q *Queries) DeleteConnectWebview(ctx context.Context, arg DeleteConnectWeb
 
 const failWaiting = `-- name: FailWaiting :many
 update connect_webviews set status = 'failed' where connected_account_id = $1 and status = 'pending'
-returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at
+returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at, account_left
 `
 
 // Those that wait for the devices of an account which is no more.
@@ -117,6 +117,7 @@ func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.AuthorizedAt,
+			&i.AccountLeft,
 		); err != nil {
 			return nil, err
 		}
@@ -129,7 +130,7 @@ func (q *Queries) FailWaiting(ctx context.Context, connectedAccountID *uuid.UUID
 }
 
 const findConnectWebviews = `-- name: FindConnectWebviews :many
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at from connect_webviews
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at, account_left from connect_webviews
 where workspace_id = $1
   and (created_at, connect_webview_id) > ($2::timestamptz, $3::uuid)
   and ($4::uuid is null or connect_webview_id in (
@@ -193,6 +194,7 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 			&i.CreatedAt,
 			&i.ExpiresAt,
 			&i.AuthorizedAt,
+			&i.AccountLeft,
 		); err != nil {
 			return nil, err
 		}
@@ -205,7 +207,7 @@ func (q *Queries) FindConnectWebviews(ctx context.Context, arg FindConnectWebvie
 }
 
 const getConnectWebview = `-- name: GetConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at from connect_webviews where workspace_id = $1 and connect_webview_id = $2
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at, account_left from connect_webviews where workspace_id = $1 and connect_webview_id = $2
 `
 
 type GetConnectWebviewParams struct {
@@ -234,6 +236,7 @@ func (q *Queries) GetConnectWebview(ctx context.Context, arg GetConnectWebviewPa
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.AuthorizedAt,
+		&i.AccountLeft,
 	)
 	return i, err
 }
@@ -243,7 +246,7 @@ insert into connect_webviews (connect_webview_id, workspace_id, accepted_provide
   redirect_url, failure_url, custom_metadata, customer_key, expires_at)
 values ($1, $2, $3, $4, $5, $6,
   $7, $8, $9, $10, $11)
-returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at
+returning connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at, account_left
 `
 
 type InsertConnectWebviewParams struct {
@@ -293,12 +296,41 @@ func (q *Queries) InsertConnectWebview(ctx context.Context, arg InsertConnectWeb
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.AuthorizedAt,
+		&i.AccountLeft,
 	)
 	return i, err
 }
 
+const leaveCustomer = `-- name: LeaveCustomer :exec
+with moved as (
+  select a.connected_account_id from connected_accounts a
+  where a.workspace_id = $1 and a.connected_account_id = $3 and a.customer_key is distinct from $2::text),
+pages as (
+  update connect_webviews v set account_left = true from moved
+  where v.workspace_id = $1 and v.connected_account_id = moved.connected_account_id and v.customer_key <> $2::text),
+granted as (
+  delete from client_session_accounts g using moved, client_sessions s
+  where g.connected_account_id = moved.connected_account_id and s.client_session_id = g.client_session_id and s.customer_key <> $2::text)
+delete from user_identity_accounts g using moved, client_sessions s
+where g.connected_account_id = moved.connected_account_id and s.user_identity_id = g.user_identity_id and s.workspace_id = $1
+  and s.customer_key <> $2::text
+`
+
+type LeaveCustomerParams struct {
+	WorkspaceID        uuid.UUID
+	CustomerKey        string
+	ConnectedAccountID uuid.UUID
+}
+
+// Before the account is locked and given to a customer. What other customers' sessions reach it by is cut: pages, grants, and what their
+// people have connected. Nothing is, where it is that customer's already. Whoever logs in to it again reaches it again.
+func (q *Queries) LeaveCustomer(ctx context.Context, arg LeaveCustomerParams) error {
+	_, err := q.db.Exec(ctx, leaveCustomer, arg.WorkspaceID, arg.CustomerKey, arg.ConnectedAccountID)
+	return err
+}
+
 const lockConnectWebview = `-- name: LockConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1 for no key update
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at, account_left from connect_webviews where connect_webview_id = $1 for no key update
 `
 
 // Whoever locks an account, too, does that first.
@@ -323,6 +355,7 @@ func (q *Queries) LockConnectWebview(ctx context.Context, connectWebviewID uuid.
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.AuthorizedAt,
+		&i.AccountLeft,
 	)
 	return i, err
 }
@@ -397,7 +430,7 @@ func (q *Queries) LockWorkspaceWebview(ctx context.Context, arg LockWorkspaceWeb
 }
 
 const openConnectWebview = `-- name: OpenConnectWebview :one
-select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at from connect_webviews where connect_webview_id = $1
+select connect_webview_id, workspace_id, accepted_providers, accepted_capabilities, manage_new_devices, wait_for_devices, redirect_url, failure_url, custom_metadata, customer_key, status, selected_provider, connected_account_id, login_attempts, created_at, expires_at, authorized_at, account_left from connect_webviews where connect_webview_id = $1
 `
 
 // For whoever holds its token.
@@ -422,13 +455,14 @@ func (q *Queries) OpenConnectWebview(ctx context.Context, connectWebviewID uuid.
 		&i.CreatedAt,
 		&i.ExpiresAt,
 		&i.AuthorizedAt,
+		&i.AccountLeft,
 	)
 	return i, err
 }
 
 const setLogin = `-- name: SetLogin :exec
 update connect_webviews set status = $1, selected_provider = $2, connected_account_id = coalesce($3::uuid, connected_account_id),
-  authorized_at = case when $1 = 'authorized' then now() end
+  authorized_at = case when $1 = 'authorized' then now() end, account_left = account_left and $3::uuid is null
 where connect_webview_id = $4
 `
 

@@ -206,6 +206,7 @@ type ConnectWebview struct {
 	CreatedAt            time.Time
 	ExpiresAt            time.Time
 	AuthorizedAt         *time.Time
+	AccountLeft          bool
 }
 
 type ConnectedAccount struct {

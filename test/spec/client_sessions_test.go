@@ -304,8 +304,10 @@ func TestClientSessionDoesNotShareCodesWithOthers(t *testing.T) {
 	account, device := s.Connect(t, "august")
 	s.Post(t, "/access_codes/create", params{"device_id": s.Device(t, "august"), "code": "7410", "common_code_key": "shared", "sync": true}, nil)
 	c := session(t, s, params{"connected_account_ids": []string{account}})
-	if got := refused(t, s, c.Token, "/access_codes/create", params{"device_id": device, "common_code_key": "shared"}); got != "400 invalid_input" {
-		t.Errorf("join it: %s", got)
+	for _, key := range []string{"shared", "nobody's"} { // which is which is not told
+		if got := refused(t, s, c.Token, "/access_codes/create", params{"device_id": device, "common_code_key": key, "code": "4711"}); got != "400 invalid_input" {
+			t.Errorf("join %s: %s", key, got)
+		}
 	}
 	if got := refused(t, s, c.Token, "/access_codes/update_multiple", params{"common_code_key": "shared", "name": "Taken over"}); got != "404 access_code_not_found" {
 		t.Errorf("change it: %s", got)
@@ -313,8 +315,13 @@ func TestClientSessionDoesNotShareCodesWithOthers(t *testing.T) {
 	if got := refused(t, s, c.Token, "/access_codes/create_multiple", params{"device_ids": []string{device, s.Device(t, "august")}}); got != "404 device_not_found" {
 		t.Errorf("create on both: %s", got)
 	}
-	if status := s.PostAs(t, c.Token, "/access_codes/create", params{"device_id": device, "common_code_key": "own"}, nil); status != http.StatusOK {
-		t.Errorf("a key of its own: %d", status)
+	// Nobody guesses a key that was made for it, and it goes on with that.
+	var made api.AccessCodesResponse
+	if status := s.PostAs(t, c.Token, "/access_codes/create_multiple", params{"device_ids": []string{device}}, &made); status != http.StatusOK || len(made.AccessCodes) != 1 || made.AccessCodes[0].CommonCodeKey == nil {
+		t.Fatalf("a key of its own: %d", status)
+	}
+	if status := s.PostAs(t, c.Token, "/access_codes/update_multiple", params{"common_code_key": *made.AccessCodes[0].CommonCodeKey, "name": "Renamed"}, nil); status != http.StatusOK {
+		t.Errorf("change the codes of it: %d", status)
 	}
 }
 
