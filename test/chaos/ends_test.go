@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"testing"
 	"time"
 )
 
@@ -201,20 +202,26 @@ func (s *storm) memory(device string) (slots []slot) {
 	return slots
 }
 
-// look asks the cloud for the memory of a lock or an access system, which only those can who stand before it.
+// look asks the cloud for the memory of a lock or an access system.
 func (s *storm) look(at, token string, memory any) {
 	s.Helper()
-	req, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://"+s.vendor+"/sandbox/cloud/sandbox/"+at+"/memory", nil)
+	lookInto(s, "http://"+s.vendor+"/sandbox/cloud/sandbox/"+at+"/memory", token, memory)
+}
+
+// lookInto asks for a memory at its address, which only those can who stand before it.
+func lookInto(t testing.TB, url, token string, memory any) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", token)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	defer res.Body.Close()
 	if err := json.NewDecoder(res.Body).Decode(memory); err != nil || res.StatusCode != http.StatusOK {
-		s.Fatalf("look into %s: %s %v", at, res.Status, err)
+		t.Fatalf("look into %s: %s %v", url, res.Status, err)
 	}
 }
