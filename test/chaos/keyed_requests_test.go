@@ -167,7 +167,9 @@ func (m *making) found() params {
 	var id string
 	apptest.Until(m.T, "the code is noticed", func() bool {
 		for _, c := range m.k.UnmanagedCodes(m.T, lock) {
-			id = c.AccessCodeID
+			if c.Name != nil && *c.Name == "Found" { // the lock has others
+				id = c.AccessCodeID
+			}
 		}
 		return id != ""
 	})

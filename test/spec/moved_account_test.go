@@ -11,7 +11,7 @@ import (
 func TestAnAccountOfAnotherCustomerHasLeftTheFirstOne(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		first func(person string) params                         // the session of the first customer
+		first func(person string) params                                                          // the session of the first customer
 		page  func(t *testing.T, s *apptest.Server, token string) api.ConnectWebview              // where the account is connected
 		then  func(t *testing.T, s *apptest.Server, mine api.ClientSession, w api.ConnectWebview) // before it is given away
 	}{
@@ -21,10 +21,14 @@ func TestAnAccountOfAnotherCustomerHasLeftTheFirstOne(t *testing.T) {
 			},
 		},
 		"on a page of its own": {
-			page: func(t *testing.T, s *apptest.Server, token string) api.ConnectWebview { return page(t, s, token, params{}) },
+			page: func(t *testing.T, s *apptest.Server, token string) api.ConnectWebview {
+				return page(t, s, token, params{})
+			},
 		},
 		"on a page that is gone": {
-			page: func(t *testing.T, s *apptest.Server, token string) api.ConnectWebview { return page(t, s, token, params{}) },
+			page: func(t *testing.T, s *apptest.Server, token string) api.ConnectWebview {
+				return page(t, s, token, params{})
+			},
 			then: func(t *testing.T, s *apptest.Server, _ api.ClientSession, w api.ConnectWebview) {
 				s.Post(t, "/connect_webviews/delete", params{"connect_webview_id": w.ConnectWebviewID}, nil)
 			},
@@ -33,7 +37,9 @@ func TestAnAccountOfAnotherCustomerHasLeftTheFirstOne(t *testing.T) {
 			first: func(person string) params {
 				return params{"customer_key": "first", "user_identity_id": person}
 			},
-			page: func(t *testing.T, s *apptest.Server, token string) api.ConnectWebview { return page(t, s, token, params{}) },
+			page: func(t *testing.T, s *apptest.Server, token string) api.ConnectWebview {
+				return page(t, s, token, params{})
+			},
 			then: func(t *testing.T, s *apptest.Server, _ api.ClientSession, w api.ConnectWebview) {
 				s.Post(t, "/connect_webviews/delete", params{"connect_webview_id": w.ConnectWebviewID}, nil)
 			},
