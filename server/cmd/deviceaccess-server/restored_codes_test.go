@@ -124,6 +124,26 @@ func changedAllowed(s *scene) (since, then func(*scene)) {
 		}
 }
 
+// Where the vendor is kept from being reached until a code is deleted again, nobody gets in.
+func deletedBehindAWall(s *scene) (since, then func(*scene)) {
+	_, doors := s.account("walled", "august")
+	d := doors["august"]
+	id := s.code(d, told{"name": "Fired", "code": "410084"})
+	*s.early = append(*s.early, func(s *scene) { s.reach("walled", false) })
+	return func(s *scene) { s.change("/access_codes/delete", "access_code_id", id, told{"sync": true}) },
+		func(s *scene) {
+			s.ask("/access_codes/delete", told{"access_code_id": id})
+			s.reach("walled", true)
+			s.until("it has gone", func() bool {
+				status, _ := s.try(s.key, "/access_codes/get", told{"access_code_id": id})
+				return status == http.StatusNotFound
+			})
+			if len(s.onLock(d, "410084")) > 0 || s.asked("POST /locks/"+d.ref+"/access_codes") != 1 {
+				s.Error("it was set again")
+			}
+		}
+}
+
 // The vendor chooses the PIN: what is set again has another one.
 func deletedOfVendors(s *scene) (since, then func(*scene)) {
 	d := s.devices["salto_ks"]

@@ -54,6 +54,7 @@ type outside struct {
 	reached map[string]int           // how many there were
 	arrived []arrival
 	shut    map[string]chan struct{} // paths of the receiver that answer nobody yet
+	wall    map[string]bool          // accounts whose vendors cannot be reached
 }
 
 // arrival is what has come to a path of the receiver.
@@ -65,7 +66,7 @@ type arrival struct {
 
 func newOutside(t *testing.T) *outside {
 	t.Helper()
-	o := &outside{box: sandbox.New(sandbox.Options{Seed: 29, Speed: 50}), taken: map[string]string{}, held: map[string]chan struct{}{}, reached: map[string]int{}, shut: map[string]chan struct{}{}}
+	o := &outside{box: sandbox.New(sandbox.Options{Seed: 29, Speed: 50}), taken: map[string]string{}, held: map[string]chan struct{}{}, reached: map[string]int{}, shut: map[string]chan struct{}{}, wall: map[string]bool{}}
 	t.Cleanup(o.box.Close)
 	cloud, receiver := httptest.NewServer(http.HandlerFunc(o.vendor)), httptest.NewServer(http.HandlerFunc(o.receive))
 	t.Cleanup(cloud.Close)
@@ -86,8 +87,11 @@ func newOutside(t *testing.T) *outside {
 
 func (o *outside) vendor(w http.ResponseWriter, r *http.Request) {
 	if below, of := strings.CutPrefix(r.URL.Path, "/of/"); of { // each account has an address of its own
-		_, path, _ := strings.Cut(below, "/")
+		account, path, _ := strings.Cut(below, "/")
 		r.URL.Path = "/" + path
+		if o.walled(account) {
+			panic(http.ErrAbortHandler) // the connection breaks
+		}
 	}
 	what := r.Method + " " + r.URL.Path
 	given := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -104,6 +108,19 @@ func (o *outside) vendor(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Header.Set("Authorization", "Bearer "+known)
 	o.box.Handler().ServeHTTP(w, r)
+}
+
+func (o *outside) walled(account string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.wall[account]
+}
+
+// reach has the vendor of an account be reached, or not.
+func (o *outside) reach(account string, can bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.wall[account] = !can
 }
 
 func (o *outside) receive(_ http.ResponseWriter, r *http.Request) {

@@ -211,18 +211,25 @@ func disconnected(s *scene) (since, then func(*scene)) {
 	account, doors := s.account("disconnected", "august")
 	d := doors["august"]
 	id := s.code(d, told{"name": "Stays", "code": "410040"})
+	twice, doors := s.account("twice", "august")
+	unwanted := doors["august"]
+	*s.early = append(*s.early, func(s *scene) { s.ok("accounts", "disconnect", "--yes", twice) })
 	var late latch
 	return func(s *scene) {
-			s.ok("accounts", "disconnect", "--yes", account)
-			*s.changed = append(*s.changed, account)
+			for _, id := range []string{account, twice} {
+				s.ok("accounts", "disconnect", "--yes", id)
+				*s.changed = append(*s.changed, id)
+			}
 			_, doors := s.account("late", "august")
 			late = doors["august"]
 			s.code(late, told{"name": "Late", "code": "410041"})
 		}, func(s *scene) {
 			s.ask("/access_codes/update", told{"access_code_id": id, "code": "410042", "sync": true})
 			s.opens(d, "410042")
-			if status, _ := s.try(s.key, "/devices/get", told{"device_id": late.id}); status != http.StatusNotFound {
-				s.Errorf("a lock of an account that was connected since is answered %d", status)
+			for _, gone := range []latch{unwanted, late} { // of an account that was disconnected again, and of one that was connected since
+				if status, _ := s.try(s.key, "/devices/get", told{"device_id": gone.id}); status != http.StatusNotFound {
+					s.Errorf("a lock that is not to be known is answered %d", status)
+				}
 			}
 			s.opens(late, "410041")
 			_, doors := s.account("late", "august") // connected again

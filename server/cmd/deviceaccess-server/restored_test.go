@@ -20,6 +20,7 @@ var broughtBack = []back{
 	{"Codes that were made after the backup", "offline", offlineCode},
 	{"Codes that were made after the backup", "spare", pulledSpare},
 	{"**Codes that were deleted after the backup", "set", deletedCode},
+	{"**Codes that were deleted after the backup", "walled", deletedBehindAWall},
 	{"**Codes that were deleted after the backup", "allowed", deletedAllowed},
 	{"**Codes that were deleted after the backup", "vendor's PIN", deletedOfVendors},
 	{"**Codes that were deleted after the backup", "unmanaged", strangers},
@@ -39,8 +40,8 @@ var broughtBack = []back{
 	{"Accounts that were disconnected", "credential", credential},
 	{"Webhooks that were deleted", "deleted", deletedHook},
 	{"**Webhook secrets that were rotated", "rotated", rotated},
-	{"Deliveries that were due", "due", due},
 	{"Requests that are sent again", "repeated", repeated},
+	{"Deliveries that were due", "due", due},
 	{"What was under way", "codes", underWay},
 	{"What was under way", "doors", bolts}, // the last before the backup: a command waits for half a minute only
 }
