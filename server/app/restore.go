@@ -14,6 +14,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/backup"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -277,5 +278,9 @@ func (r *restore) prove(ctx context.Context, m backup.Manifest) (err error) {
 	if schema != m.Schema {
 		return fmt.Errorf("%w (the schema has version %d, and its manifest says %d)", backup.ErrDamaged, schema, m.Schema)
 	}
-	return checkKey(ctx, key, own.DSN("postgres"))
+	err = checkKey(ctx, key, own.DSN("postgres"))
+	if errors.Is(err, seal.ErrOpen) {
+		err = fmt.Errorf("%w If it was changed after the backup, the one of before is needed", err)
+	}
+	return err
 }

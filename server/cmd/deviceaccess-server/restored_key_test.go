@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+)
+
+// A master key that was changed after a backup is of no use to it: one that holds its key brings that back, and one without its key says
+// which is needed.
+func TestABackupOfBeforeTheMasterKeyWasChangedNeedsTheEarlierOne(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	at := func(name string) string { return filepath.Join(p.dir, name) }
+	p.ok("workspaces", "create", "Home")
+	p.ok("backup", at("with.tar.gz"))
+	p.ok("backup", "--without-key", at("without.tar.gz"))
+	key := func(dir string) string {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(at(dir), "master.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(b))
+	}
+	put := func(dir, content string) {
+		t.Helper()
+		if err := os.MkdirAll(at(dir), 0o755); err == nil {
+			err = os.WriteFile(filepath.Join(at(dir), "master.key"), []byte(content+"\n"), 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	earlier := key("data")
+	if _, err := seal.File(filepath.Join(at("another"), "master.key")); err != nil {
+		t.Fatal(err)
+	}
+	newer := key("another")
+	put("data", newer+"\n"+earlier)
+	p.ok("keys", "rotate-encryption")
+
+	p.ok("restore", "--data-dir", at("with"), at("with.tar.gz"))
+	if key("with") != earlier {
+		t.Error("the key in the backup does not come back")
+	}
+	put("newer", newer)
+	for file, want := range map[string]string{"with.tar.gz": "another master key than the backup's", "without.tar.gz": "If it was changed after the backup, the one of before is needed"} {
+		if _, err := p.run("restore", "--data-dir", at("newer"), at(file)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "nothing was changed") {
+			t.Errorf("%s with the newer key: %v", file, err)
+		}
+	}
+	put("both", newer+"\n"+earlier)
+	p.ok("restore", "--data-dir", at("both"), at("without.tar.gz"))
+}
