@@ -1437,7 +1437,7 @@ type CreateConnectWebviewRequest struct {
 	// CustomMetadata Changes of the data: null or an empty text takes a key away; what is not named stays. At most 50 keys of 40 characters without a dot; texts have at most 500.
 	CustomMetadata MetadataChange `json:"custom_metadata,omitempty,omitzero"`
 
-	// CustomRedirectFailureURL Where to send the person when it comes to nothing, with `connect_webview_id` in the query; custom_redirect_url unless given.
+	// CustomRedirectFailureURL Where to send the person when it comes to nothing, with `connect_webview_id` in the query. Unless given, who gives up is sent to custom_redirect_url.
 	CustomRedirectFailureURL string `json:"custom_redirect_failure_url,omitempty,omitzero"`
 
 	// CustomRedirectURL Where to send the person afterwards, with `connect_webview_id` and `connected_account_id` in the query. It begins with https:// or http://.

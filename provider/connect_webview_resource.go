@@ -82,7 +82,7 @@ func (r *connectWebviewResource) Schema(_ context.Context, _ resource.SchemaRequ
 			},
 			"custom_redirect_failure_url": schema.StringAttribute{
 				Optional: true, PlanModifiers: replace, Validators: []validator.String{isWebAddress{}},
-				MarkdownDescription: "Where the person is sent when it comes to nothing. By default `custom_redirect_url`.",
+				MarkdownDescription: "Where the person is sent when it comes to nothing. Unless given, who gives up is sent to `custom_redirect_url`.",
 			},
 			"custom_metadata": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{replacedUnlessEmpty()},

@@ -4,7 +4,7 @@
 # shows the same locks, and the same key works.
 set -eu
 cd "$(dirname "$0")/.."
-for name in DATABASE_URL $(env | sed -n 's/^\(DEVICEACCESS_[A-Z_]*\)=.*/\1/p'); do
+for name in $(env | sed -n 's/^\(DEVICEACCESS_[A-Z_]*\)=.*/\1/p'); do
   [ "$name" = DEVICEACCESS_TEST_RUN_MAIN ] || unset "$name" # with that a test's binary is the server
 done
 server=${MAKE_SERVER_PROGRAM:-bin/deviceaccess-server}

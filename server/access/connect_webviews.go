@@ -48,6 +48,7 @@ type Webview struct {
 	CreatedAt        time.Time
 	ExpiresAt        time.Time
 	AuthorizedAt     *time.Time
+	Exhausted        bool // nobody has logged in, and it was tried too often: no login is tried any more
 }
 
 // Provider is a vendor that people can log in to.
@@ -78,6 +79,7 @@ func (s *Service) toWebview(ctx context.Context, r store.ConnectWebview) (Webvie
 		WaitForDevices: r.WaitForDevices, RedirectURL: text(r.RedirectUrl), FailureURL: text(r.FailureUrl), CustomerKey: text(r.CustomerKey),
 		Metadata: metadata(r.CustomMetadata), Status: WebviewStatus(r.Status), SelectedProvider: r.SelectedProvider, AccountID: r.ConnectedAccountID,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AuthorizedAt: r.AuthorizedAt}
+	w.Exhausted = r.LoginAttempts >= maxLogins && w.Status != WebviewAuthorized
 	if r.AcceptedProviders != nil {
 		w.Providers = &r.AcceptedProviders
 	}

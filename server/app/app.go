@@ -99,7 +99,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	}()
 	asked := ctx // what is done because of the command; the rest goes on by itself
 	ctx = access.Unasked(ctx)
-	// The address first: it is the likeliest to be refused, and vendors are told it.
+	// The addresses first: they are the likeliest to be refused, and vendors are told one.
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; another address is chosen with --listen", c.Listen, err)
@@ -110,6 +110,15 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	defer func() {
 		if unused != nil {
 			unused.Close() //nolint:errcheck // nothing was served
+		}
+	}()
+	measured, err := listenForMetrics(ctx, c.MetricsListen)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if measured != nil && a.metering == nil {
+			measured.Close() //nolint:errcheck // nothing was served
 		}
 	}()
 	if a.db, err = openDB(ctx, c.Database, true, mayMigrate, c.Log); err != nil {
@@ -124,9 +133,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	}
 	a.vendors.traces = spans
 	a.health = newHealth(a.Access, c.Health, c.Log)
-	if a.metering, err = a.newMetering(ctx, c.MetricsListen, c.Log); err != nil {
-		return nil, err
-	}
+	a.metering = a.newMetering(measured, c.Log)
 	var observeRequest func(string, int, time.Duration)
 	if a.metering != nil {
 		c.Webhooks.Observe, observeRequest = a.metering.Attempt, a.metering.Request

@@ -26,7 +26,7 @@ const (
 )
 
 // errNotOurs says what to do with a database that others run.
-var errNotOurs = errors.New("this is for the private database in a data directory, and --database-url names another (or DEVICEACCESS_DATABASE_URL or DATABASE_URL does): " +
+var errNotOurs = errors.New("this is for the private database in a data directory, and --database-url names another (or DEVICEACCESS_DATABASE_URL does): " +
 	"back that one up with pg_dump --format=custom, and restore it with pg_restore --exit-on-error --no-owner into an empty database; keep the master key, which is not in it, apart. " +
 	"The guide \"Backup, restore and upgrade of the server\" shows how")
 

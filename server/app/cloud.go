@@ -35,6 +35,9 @@ type Cloud struct {
 
 // StartCloud runs a simulated cloud until Stop. When it returns, requests are answered.
 func StartCloud(ctx context.Context, c CloudConfig) (_ *Cloud, err error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; another address is chosen with --listen", c.Listen, err)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 // Database says where the data is.
 type Database struct {
 	DatabaseURL  string // empty: a private PostgreSQL in DataDir
+	URLGiven     string // how DatabaseURL was given, for people: a flag, or a variable
 	DataDir      string
 	MasterKey    string    // base64, before earlier ones with a comma between; empty: in the file master.key of DataDir, made when there is none
 	MaxConns     int32     // all that a server has; 0: the driver's default for its pool
@@ -78,10 +80,20 @@ func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Lo
 	db := &openDatabase{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, db.close(ctx))
+			err = errors.Join(c.unreached(err), db.close(ctx))
 		}
 	}()
+	if err := c.sound(); err != nil {
+		return nil, err
+	}
 	dsn := c.DatabaseURL
+	if dsn != "" && may == mayMigrate {
+		host, name, err := store.Place(dsn)
+		if err != nil {
+			return nil, err
+		}
+		log.Info("database", "host", host, "database", name, "given", c.URLGiven)
+	}
 	if dsn == "" {
 		if err := c.notRestoring(); err != nil {
 			return nil, err
@@ -121,6 +133,23 @@ func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Lo
 		return nil, err
 	}
 	return db, nil
+}
+
+// sound fails where the master key that is given, or kept, is none: that is better told of before a database is made.
+func (c Database) sound() error {
+	_, err := c.readKeys()
+	if c.MasterKey == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) { // it is made, or whoever opens the database is told whose it is
+		return nil
+	}
+	return err
+}
+
+// unreached adds to an error what to look at, where there is no way to a database that others run.
+func (c Database) unreached(err error) error {
+	if c.DatabaseURL == "" || !errors.Is(err, store.ErrNotConnected) {
+		return err
+	}
+	return fmt.Errorf("%w; see whether PostgreSQL runs there and takes this user, and what %s says of host, port, user, password and database", err, cmp.Or(c.URLGiven, "the database URL"))
 }
 
 // commandWithin is how long a server waits for a command that has started the private cluster.

@@ -45,7 +45,7 @@ func (a *Admin) LockMemory(ctx context.Context, endpoint, deviceID string) ([]Co
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the simulated cloud at %s answers %s", endpoint, res.Status)
+		return nil, fmt.Errorf("ask the simulated cloud: %s answers %s, as another server would, with other data: give the URL of the one that runs on this data with --endpoint (it logs it when it is ready)", endpoint, res.Status)
 	}
 	var out struct {
 		Codes []CodeOnLock `json:"access_codes"`

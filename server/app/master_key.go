@@ -97,7 +97,7 @@ func (c Database) checkSchema(ctx context.Context, dsn string) error {
 	err := store.CheckSchema(ctx, dsn)
 	switch {
 	case errors.Is(err, store.ErrNoSchema) && c.DatabaseURL != "":
-		return fmt.Errorf("there is no installation in the database that --database-url names (or DEVICEACCESS_DATABASE_URL or DATABASE_URL does): name the one that serve uses; nothing has been changed (%w)", err)
+		return fmt.Errorf("there is no installation in the database that --database-url names (or DEVICEACCESS_DATABASE_URL does): name the one that serve uses; nothing has been changed (%w)", err)
 	case errors.Is(err, store.ErrNoSchema):
 		return fmt.Errorf("there is no installation in %s yet: it is made by deviceaccess-server serve (%w)", c.DataDir, err)
 	case errors.Is(err, store.ErrOlderSchema):

@@ -22,14 +22,22 @@ type metering struct {
 // scrapers is how many connections there are at once to where the metrics are, half of them of one address.
 const scrapers = 64
 
-// newMetering listens, and is nil where no metrics are wanted.
-func (a *App) newMetering(ctx context.Context, address string, log *slog.Logger) (*metering, error) {
+// listenForMetrics is nil where no metrics are wanted.
+func listenForMetrics(ctx context.Context, address string) (net.Listener, error) {
 	if address == "" {
-		return nil, nil
+		return nil, nil //nolint:nilnil // nobody listens then
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s for metrics: %w; another address is chosen with --metrics-listen", address, err)
+	}
+	return listener, nil
+}
+
+// newMetering is nil where nobody listens.
+func (a *App) newMetering(listener net.Listener, log *slog.Logger) *metering {
+	if listener == nil {
+		return nil
 	}
 	a.MetricsURL = "http://" + reachable(listener.Addr()) + "/metrics"
 	m := &metering{listener: listener, Metrics: metrics.New(metrics.Sources{Log: log, Backlog: a.Access.Backlog, Health: a.health.figures, Spans: a.traces.Figures, Busy: func() map[string]int {
@@ -38,7 +46,7 @@ func (a *App) newMetering(ctx context.Context, address string, log *slog.Logger)
 		return busy
 	}})}
 	m.http = newHTTP(log)
-	return m, nil
+	return m
 }
 
 func (m *metering) start() {

@@ -261,8 +261,11 @@ func TestPersonIsSentBackWhenItComesToNothing(t *testing.T) {
 	}
 	forgetful := webview(t, s, to)
 	b.do(chromedp.Navigate(forgetful.URL))
-	for range 10 {
-		b.do(enter("jane@example.com", "mistyped"), shows(`*[@role="alert"]`, "password is wrong"), chromedp.Reload())
+	for n := range 10 {
+		if n > 0 { // as somebody else may, who still has the form once it was tried too often
+			b.do(chromedp.Reload())
+		}
+		b.do(enter("jane@example.com", "mistyped"), shows(`*[@role="alert"]`, "password is wrong"))
 	}
 	b.do(enter("jane@example.com", "1234"), back)
 	at = ask(b, chromedp.Location())

@@ -87,6 +87,8 @@ func (h *handler) choose(v *visit) {
 		h.render(v.w, v.r, http.StatusOK, donePage(v, h.target(v.webview)))
 	case v.webview.Status == access.WebviewPending && v.webview.AccountID != nil:
 		h.send(v, v.token()+"/waiting")
+	case v.webview.Exhausted:
+		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage(v, ""))
 	case len(v.vendors) == 1:
 		h.send(v, v.token()+"/"+v.vendors[0].Name)
 	default:
@@ -111,9 +113,35 @@ func (h *handler) ask(v *visit) {
 		h.send(v, "../"+v.token())
 	case !known:
 		h.render(v.w, v.r, http.StatusNotFound, gonePage("../"))
+	case v.webview.Exhausted:
+		h.exhausted(v)
 	default:
 		h.render(v.w, v.r, http.StatusOK, loginPage(v, vendor, nil, nil))
 	}
+}
+
+// exhausted is for a page on which no login is tried any more. Whoever has logged in on it waits for the devices.
+func (h *handler) exhausted(v *visit) {
+	waits, err := h.waits(v)
+	switch {
+	case err != nil:
+		h.broken(v.w, v.r, "../", err)
+	case waits:
+		h.send(v, "../"+v.token()+"/waiting")
+	case v.r.Method == http.MethodPost && failed(v.webview) != "":
+		h.send(v, failed(v.webview))
+	default:
+		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage(v, "../"))
+	}
+}
+
+// waits says whether somebody has logged in on a page, to an account that nothing is wrong with, and its devices are looked for.
+func (h *handler) waits(v *visit) (bool, error) {
+	if v.webview.Status != access.WebviewPending || v.webview.AccountID == nil {
+		return false, nil
+	}
+	problem, err := h.Access.AccountProblem(v.r.Context(), *v.webview.AccountID)
+	return problem == "", err
 }
 
 // logIn tries what was entered.
@@ -142,10 +170,10 @@ func (h *handler) logIn(v *visit) {
 		h.render(v.w, v.r, http.StatusTooManyRequests, loginPage(v, vendor, entered, tooSoon(after)))
 		return
 	}
-	failed := false
-	defer func() { told(failed) }()
+	guessed := false
+	defer func() { told(guessed) }()
 	webview, err := h.try(v.r.Context(), v, vendor, entered)
-	failed = isGuess(err)
+	guessed = isGuess(err)
 	refused, _ := errors.AsType[*Refusal](err)
 	e, _ := errors.AsType[*access.Error](err)
 	switch {
@@ -153,10 +181,8 @@ func (h *handler) logIn(v *visit) {
 		h.send(v, cmp.Or(h.target(webview), "../"+v.token()))
 	case err == nil:
 		h.send(v, "../"+v.token()+"/waiting")
-	case access.IsTooManyLogins(err) && failure(webview) != "":
-		h.send(v, failure(webview))
 	case access.IsTooManyLogins(err):
-		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage("../", v.inviter()))
+		h.exhausted(v)
 	case refused != nil:
 		h.render(v.w, v.r, http.StatusUnprocessableEntity, loginPage(v, vendor, entered, refused))
 	case e != nil && e.Kind == access.Conflict:
@@ -266,9 +292,14 @@ func (h *handler) target(w access.Webview) string {
 	return withQuery(w.RedirectURL, "connect_webview_id", w.ID.String(), "connected_account_id", w.AccountID.String())
 }
 
-// failure is where the person is sent when it comes to nothing; empty: nowhere.
-func failure(w access.Webview) string {
-	to := cmp.Or(w.FailureURL, w.RedirectURL)
+// failure is where a person is sent who gives up; empty: nowhere.
+func failure(w access.Webview) string { return without(cmp.Or(w.FailureURL, w.RedirectURL), w) }
+
+// failed is where a person is sent whose logins have all failed; empty: nowhere. It is never where those go who have logged in.
+func failed(w access.Webview) string { return without(w.FailureURL, w) }
+
+// without leads to a place without an account.
+func without(to string, w access.Webview) string {
 	if to == "" {
 		return ""
 	}

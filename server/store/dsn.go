@@ -4,24 +4,60 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// notConnected says why there is no connection, without the connection string and without what is quoted from it: where a
+// ErrNotConnected is what everything fails with that finds no way to the database.
+var ErrNotConnected = errors.New("connect to the database")
+
+// notConnected says in one line why there is no connection, without the connection string and without what is quoted from it: where a
 // password stands in one that cannot be read, nobody knows for sure.
 func notConnected(err error) error {
-	unread, ok := errors.AsType[*pgconn.ParseConfigError](err)
-	if !ok {
-		return fmt.Errorf("connect to the database: %w", err)
+	if unread, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
+		why := unread.Error()
+		const end = "`: " // of the string
+		if i := strings.LastIndex(why, end); i >= 0 {
+			return fmt.Errorf("%w: its URL cannot be read: %s", ErrNotConnected, quoted.ReplaceAllLiteralString(why[i+len(end):], `"…"`))
+		}
+		return fmt.Errorf("%w: its URL cannot be read", ErrNotConnected)
 	}
-	why := unread.Error()
-	const end = "`: " // of the string
-	if i := strings.LastIndex(why, end); i >= 0 {
-		return fmt.Errorf("connect to the database: its URL cannot be read: %s", quoted.ReplaceAllLiteralString(why[i+len(end):], `"…"`))
+	if failed, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return &connectError{fmt.Sprintf("%v: %s: %s", ErrNotConnected, failed.Config.Database, attempts(failed.Unwrap())), err}
 	}
-	return errors.New("connect to the database: its URL cannot be read")
+	return &connectError{fmt.Sprintf("%v: %v", ErrNotConnected, err), err}
+}
+
+// connectError is told in one line.
+type connectError struct {
+	line  string
+	cause error
+}
+
+func (e *connectError) Error() string   { return e.line }
+func (e *connectError) Unwrap() []error { return []error{ErrNotConnected, e.cause} }
+
+// attempts are what was wrong with each address, once: the driver tries one with TLS and without.
+func attempts(err error) string {
+	var each []string
+	for line := range strings.FieldsFuncSeq(err.Error(), func(r rune) bool { return r == '\n' }) {
+		if line = strings.TrimSpace(line); line != "" && !slices.Contains(each, line) {
+			each = append(each, line)
+		}
+	}
+	return strings.Join(each, "; ")
+}
+
+// Place is where the database of a connection string is: the host, or the directory of its socket, and its name.
+func Place(dsn string) (host, name string, err error) {
+	c, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return "", "", notConnected(err)
+	}
+	return c.Host, c.Database, nil
 }

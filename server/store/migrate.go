@@ -33,7 +33,7 @@ const (
 )
 
 // Migrate brings the schema of the database up to this program's. Any number of programs may try at once:
-// an advisory lock lets one of them work and the others wait.
+// an advisory lock lets one of them work and the others wait. It makes no tables among those of another application.
 func Migrate(ctx context.Context, dsn string) error {
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {
@@ -46,6 +46,9 @@ func Migrate(ctx context.Context, dsn string) error {
 	}
 	if version/10000 < MinPostgres {
 		return fmt.Errorf("the database is PostgreSQL %d; version %d or newer is needed", version/10000, MinPostgres)
+	}
+	if err := leaveOthersAlone(ctx, db); err != nil {
+		return err
 	}
 	dir, err := fs.Sub(migrations, "migrations")
 	if err != nil {

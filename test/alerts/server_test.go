@@ -66,7 +66,7 @@ func serve(t *testing.T) *instance {
 	server := exec.CommandContext(context.Background(), program, "serve", "--sandbox", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0",
 		"--auth-failures-per-minute", "1", "--ready-file", ready, "--data-dir", filepath.Join(dir, "data"))
 	server.Env = slices.DeleteFunc(os.Environ(), func(setting string) bool { // the shell's are for another server
-		return strings.HasPrefix(setting, "DEVICEACCESS_") || strings.HasPrefix(setting, "DATABASE_URL=")
+		return strings.HasPrefix(setting, "DEVICEACCESS_")
 	})
 	server.Stdout, server.Stderr = log, log
 	if err := server.Start(); err != nil {

@@ -11,7 +11,7 @@ import (
 func Unset() {
 	for _, setting := range os.Environ() {
 		name, _, _ := strings.Cut(setting, "=")
-		if name == "DATABASE_URL" || strings.HasPrefix(name, "DEVICEACCESS_") && !strings.HasPrefix(name, "DEVICEACCESS_TEST_") {
+		if strings.HasPrefix(name, "DEVICEACCESS_") && !strings.HasPrefix(name, "DEVICEACCESS_TEST_") {
 			os.Unsetenv(name) //nolint:errcheck // it is a name
 		}
 	}

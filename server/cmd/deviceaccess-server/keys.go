@@ -144,10 +144,12 @@ func workspacesCommand() *cli.Command {
 					}
 					return withNew(ctx, c, func(a *app.Admin) error {
 						w, err := a.Access.CreateWorkspace(ctx, name, c.String("company"), false)
-						if err == nil {
-							fmt.Println(w.ID)
+						if err != nil {
+							return err
 						}
-						return err
+						fmt.Fprintf(os.Stderr, "Made the workspace. A key for it is issued by: deviceaccess-server keys create --workspace %s\n", w.ID)
+						fmt.Println(w.ID)
+						return nil
 					})
 				},
 			},

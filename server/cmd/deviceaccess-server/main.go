@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -21,7 +22,17 @@ import (
 // version is set when a release is built.
 var version = "dev"
 
+// versionOf is the version that was set, or else that of the module as go install has built it.
+func versionOf(set string, info *debug.BuildInfo) string {
+	if set != "dev" || info == nil || !strings.HasPrefix(info.Main.Version, "v") {
+		return set
+	}
+	return strings.TrimPrefix(info.Main.Version, "v")
+}
+
 func main() {
+	info, _ := debug.ReadBuildInfo()
+	version = versionOf(version, info)
 	app.Tune()
 	ends := []os.Signal{syscall.SIGTERM}
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
@@ -109,11 +120,16 @@ func username() string {
 }
 
 // env names the environment variable of a flag. One that is empty counts as one that is not set.
-func env(names ...string) (chain cli.ValueSourceChain) {
-	for _, name := range names {
-		chain.Chain = append(chain.Chain, variable{cli.EnvVar(name)})
+func env(name string) cli.ValueSourceChain {
+	return cli.ValueSourceChain{Chain: []cli.ValueSource{variable{cli.EnvVar(name)}}}
+}
+
+// given is how a flag's value was given, for people: by the flag itself, or by its variable.
+func given(c *cli.Command, flag, variable string) string {
+	if value := os.Getenv(variable); value != "" && value == c.String(flag) {
+		return variable
 	}
-	return chain
+	return "--" + flag
 }
 
 type variable struct{ cli.ValueSource }
@@ -130,7 +146,7 @@ func (v variable) Key() string { return v.ValueSource.(cli.EnvValueSource).Key()
 // databaseFlags say where the data is; every command has them.
 func databaseFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "database-url", Sources: env("DEVICEACCESS_DATABASE_URL", "DATABASE_URL"), Category: "Data",
+		&cli.StringFlag{Name: "database-url", Sources: env("DEVICEACCESS_DATABASE_URL"), Category: "Data",
 			Usage: "PostgreSQL 14 or newer, as `URL` or libpq string; without it a private one is run in the data directory"},
 		&cli.StringFlag{Name: "data-dir", Sources: env("DEVICEACCESS_DATA_DIR"), Value: app.DefaultDataDir(), Category: "Data", Validator: notEmpty,
 			Usage: "`DIR` for the private PostgreSQL, the master key and the simulated locks"},
@@ -162,7 +178,7 @@ func oneOf(values ...string) func(string) error {
 }
 
 func database(c *cli.Command) app.Database {
-	return app.Database{DatabaseURL: c.String("database-url"), DataDir: c.String("data-dir"), MasterKey: c.String("master-key"), Progress: os.Stderr}
+	return app.Database{DatabaseURL: c.String("database-url"), URLGiven: given(c, "database-url", "DEVICEACCESS_DATABASE_URL"), DataDir: c.String("data-dir"), MasterKey: c.String("master-key"), Progress: os.Stderr}
 }
 
 // logger writes to standard error: standard output is for results.

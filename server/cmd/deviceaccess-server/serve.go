@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"net/netip"
 	"net/url"
@@ -30,7 +31,7 @@ func serveCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "listen", Sources: env("DEVICEACCESS_LISTEN"), Value: "127.0.0.1:8500", Category: "Server", Validator: notEmpty,
 				Usage: "`HOST:PORT` to listen on; port 0 takes a free one"},
-			&cli.StringFlag{Name: "public-url", Sources: env("DEVICEACCESS_PUBLIC_URL"), Category: "Server",
+			&cli.StringFlag{Name: "public-url", Sources: env("DEVICEACCESS_PUBLIC_URL"), Category: "Server", Validator: webAddress,
 				Usage: "`URL` by which clients reach the server, for the links it hands out; without it the one they have called"},
 			&cli.BoolFlag{Name: "trust-proxy", Sources: env("DEVICEACCESS_TRUST_PROXY"), Category: "Server",
 				Usage: "believe X-Forwarded-Proto, X-Forwarded-Host and X-Forwarded-For, which a proxy in front of the server has to set"},
@@ -42,7 +43,7 @@ func serveCommand() *cli.Command {
 				Usage: "`NUMBER` of requests from one address for pages to log in on that are answered, ten times as many at once; 0: all"},
 			&cli.IntFlag{Name: "client-connections", Sources: env("DEVICEACCESS_CLIENT_CONNECTIONS"), Value: crowd.Connections, Category: "Server", Validator: atLeast(16),
 				Usage: "`NUMBER` of connections that clients hold at once, half of the limit of open files at most; whoever has most gives way to others, those first that have been idle longest"},
-			&cli.StringFlag{Name: "ready-file", Sources: env("DEVICEACCESS_READY_FILE"), Category: "Server",
+			&cli.StringFlag{Name: "ready-file", Sources: env("DEVICEACCESS_READY_FILE"), Category: "Server", Validator: inADirectory,
 				Usage: "once requests are answered, write {\"url\",\"api_key\",\"workspace_id\"} to `FILE`, readable by its owner only"},
 			&spanFlag{Name: "attempt-timeout", Sources: env("DEVICEACCESS_ATTEMPT_TIMEOUT"), Value: 10 * time.Minute, Category: "Server", Validator: positive[time.Duration],
 				Usage: "`TIME` after which an action attempt that its device has not confirmed ends in an error"},
@@ -91,6 +92,15 @@ func sandboxSpeedFlag() cli.Flag {
 func webAddress(text string) error {
 	if u, err := url.Parse(text); text != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		return fmt.Errorf("%q is no URL that begins with http:// or https://", text)
+	}
+	return nil
+}
+
+// inADirectory refuses a file that cannot be made, as there is no directory for it.
+func inADirectory(file string) error {
+	dir := filepath.Dir(file)
+	if st, err := os.Stat(dir); file != "" && (errors.Is(err, fs.ErrNotExist) || err == nil && !st.IsDir()) {
+		return fmt.Errorf("there is no directory %s: make it first", dir)
 	}
 	return nil
 }
@@ -176,14 +186,19 @@ func serve(ctx context.Context, c *cli.Command) error {
 	return err
 }
 
-// tracing reads where traces go from the environment, in which the flag counts as its variable.
+// tracing reads where traces go from the environment, in which the flag counts as its variable. What is wrong with it is told
+// of the one that was given.
 func tracing(c *cli.Command) (traces.Options, error) {
+	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	o, err := traces.FromEnvironment(func(name string) string {
-		if name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
+		if name == endpoint {
 			return c.String("traces-endpoint")
 		}
 		return os.Getenv(name)
 	})
+	if err != nil {
+		err = errors.New(strings.ReplaceAll(err.Error(), endpoint, given(c, "traces-endpoint", endpoint)))
+	}
 	o.Version = version
 	return o, err
 }

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+)
+
+// tablesOfOthers are those in the schema that tables are made in which are neither ours nor of an extension. What only keeps count of
+// migrations is nobody's in particular: a start that was cut off leaves that alone.
+const tablesOfOthers = `select quote_ident(c.relname) from pg_class c
+	where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p', 'f')
+	and c.relname not in ('goose_db_version', 'schema_migrations')
+	and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
+	order by c.relname limit 4`
+
+// ours are tables that the first migration makes, and none drops: with all of them a schema is ours.
+const ours = `select count(*) = 4 from pg_class where relnamespace = $1::regnamespace and relkind in ('r', 'p')
+	and relname in ('goose_db_version', 'server_keys', 'credential_workspaces', 'action_attempts')`
+
+// leaveOthersAlone fails where migrating would put tables among those of another application.
+func leaveOthersAlone(ctx context.Context, db *sql.DB) error {
+	var schema sql.NullString
+	if err := db.QueryRowContext(ctx, "select quote_ident(current_schema())").Scan(&schema); err != nil {
+		return fmt.Errorf("look for a schema in the database: %w", err)
+	}
+	if !schema.Valid {
+		return fmt.Errorf("no schema of the database's search_path is there, or may be used: make it first (create schema deviceaccess), or name another in the URL (search_path=)")
+	}
+	others, err := names(ctx, db, tablesOfOthers, schema.String)
+	if err != nil {
+		return fmt.Errorf("look for tables of others in the database: %w", err)
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	var isOurs bool
+	if err := db.QueryRowContext(ctx, ours, schema.String).Scan(&isOurs); err != nil {
+		return fmt.Errorf("look for tables in the database: %w", err)
+	}
+	if isOurs {
+		return nil
+	}
+	if len(others) > 3 {
+		others[3] = "…"
+	}
+	return fmt.Errorf("the schema %q of the database has tables of something else (%s), and none of this server: nothing has been changed. "+
+		"Name another database, or give the server a schema of its own in this one: make it (create schema deviceaccess), and add search_path=deviceaccess to the URL, "+
+		"as in postgres://host/name?search_path=deviceaccess", schema.String, strings.Join(others, ", "))
+}
+
+func names(ctx context.Context, db *sql.DB, query string, args ...any) (out []string, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // Err says what was wrong
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		out = append(out, name)
+	}
+	return out, rows.Err()
+}
