@@ -52,7 +52,8 @@ func (w *waiting) wake(id uuid.UUID) {
 
 // AwaitAttempt waits until an attempt has ended, but not longer than within: then it is returned as it stands. What
 // ends it in this process wakes those who wait; that another instance has ended it is seen by looking now and then.
-// It fails with NotFound, with Unauthorized when the credential is not good any more by then, and when ctx ends.
+// Whoever has waited is told what he sees by then. It fails like StandsNow; with NotFound, as the request that began the attempt would
+// if it came now; and when ctx ends.
 func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, within time.Duration) (Attempt, error) {
 	if a.Status != Pending {
 		return a, nil
@@ -66,23 +67,36 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 	defer enough.Stop()
 	look := time.NewTicker(s.opt.AttemptEvery)
 	defer look.Stop()
-	for waited := false; ; waited = true {
+	for waited, last := false, false; ; waited = true {
 		if waited {
-			if err := s.stillGood(ctx, p); err != nil {
+			var err error
+			if p, err = s.StandsNow(ctx, p); err != nil {
 				return a, err
 			}
 		}
 		got, err := s.GetAttempt(ctx, p, a.ID.String()) // it may have ended before anybody waited
-		if err != nil || got.Status != Pending {
+		if e, ok := asError(err); ok && e.Kind == NotFound {
+			err = a.absent()
+		}
+		if err != nil || got.Status != Pending || last {
 			return got, err
 		}
 		select {
 		case <-ended:
 		case <-look.C:
 		case <-enough.C:
-			return got, s.stillGood(ctx, p)
+			last = true
 		case <-ctx.Done():
 			return got, ctx.Err()
 		}
 	}
+}
+
+// absent is what the request that began an attempt fails with where what it named is not there, or is out of reach.
+func (a Attempt) absent() error {
+	switch a.Type {
+	case UpdateAccessCode, DeleteAccessCode, ConvertAccessCode, DeleteUnmanagedAccessCode:
+		return codeNotFound(a.CodeID.String())
+	}
+	return deviceNotFound("device_id", a.DeviceID.String())
 }

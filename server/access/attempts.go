@@ -16,6 +16,7 @@ type Attempt struct {
 	ID        uuid.UUID
 	Type      string // an action_type of the API
 	Status    AttemptStatus
+	DeviceID  uuid.UUID // zero where it is about no device
 	CodeID    uuid.UUID // zero where it is about no code
 	ErrorType string    // of a failed one
 	Message   string    // of a failed one
@@ -53,7 +54,7 @@ type attemptOptions struct {
 }
 
 func toAttempt(r store.ActionAttempt) Attempt {
-	return Attempt{ID: r.ActionAttemptID, Type: r.ActionType, Status: AttemptStatus(r.Status), CodeID: idOf(r.AccessCodeID),
+	return Attempt{ID: r.ActionAttemptID, Type: r.ActionType, Status: AttemptStatus(r.Status), DeviceID: idOf(r.DeviceID), CodeID: idOf(r.AccessCodeID),
 		ErrorType: text(r.ErrorType), Message: text(r.ErrorMessage), CreatedAt: r.CreatedAt}
 }
 

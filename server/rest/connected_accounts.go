@@ -69,8 +69,13 @@ func (h *handlers) SyncConnectedAccount(ctx context.Context, r SyncConnectedAcco
 }
 
 func (h *handlers) SimulateDisconnectConnectedAccount(ctx context.Context, r SimulateDisconnectConnectedAccountRequestObject) (SimulateDisconnectConnectedAccountResponseObject, error) {
-	defer h.resting(ctx)()
-	if err := h.simulator.DisconnectAccount(ctx, principal(ctx), r.Body.ConnectedAccountID); err != nil {
+	err := h.simulated(ctx, func(p access.Principal) error {
+		return h.simulator.DisconnectAccount(ctx, p, r.Body.ConnectedAccountID)
+	}, func(now access.Principal) error {
+		_, err := h.access.GetConnectedAccount(ctx, now, r.Body.ConnectedAccountID, "")
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	return SimulateDisconnectConnectedAccount200JSONResponse{Ok: true}, nil

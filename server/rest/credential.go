@@ -152,7 +152,7 @@ func (e *edge) identify(x *exchange, r *http.Request) error {
 		return tooManyRequests(after)
 	}
 	if p.Suspended && !strings.HasPrefix(x.operation.path, "/workspaces/") {
-		return &failure{status: http.StatusForbidden, kind: "workspace_suspended", message: "The workspace is suspended. End that with /workspaces/update and is_suspended false."}
+		return access.WorkspaceSuspended()
 	}
 	return x.operation.admits(p)
 }

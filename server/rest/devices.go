@@ -63,48 +63,50 @@ func (h *handlers) ListDeviceProviders(_ context.Context, r ListDeviceProvidersR
 }
 
 func (h *handlers) SimulateConnectDevice(ctx context.Context, r SimulateConnectDeviceRequestObject) (SimulateConnectDeviceResponseObject, error) {
-	defer h.resting(ctx)()
-	if err := h.simulator.SetOnline(ctx, principal(ctx), r.Body.DeviceID, true); err != nil {
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, true) })
+	if err != nil {
 		return nil, err
 	}
 	return SimulateConnectDevice200JSONResponse{Ok: true}, nil
 }
 
 func (h *handlers) SimulateDisconnectDevice(ctx context.Context, r SimulateDisconnectDeviceRequestObject) (SimulateDisconnectDeviceResponseObject, error) {
-	defer h.resting(ctx)()
-	if err := h.simulator.SetOnline(ctx, principal(ctx), r.Body.DeviceID, false); err != nil {
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetOnline(ctx, p, r.Body.DeviceID, false) })
+	if err != nil {
 		return nil, err
 	}
 	return SimulateDisconnectDevice200JSONResponse{Ok: true}, nil
 }
 
 func (h *handlers) SimulateRemoveDevice(ctx context.Context, r SimulateRemoveDeviceRequestObject) (SimulateRemoveDeviceResponseObject, error) {
-	defer h.resting(ctx)()
-	if err := h.simulator.RemoveDevice(ctx, principal(ctx), r.Body.DeviceID); err != nil {
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.RemoveDevice(ctx, p, r.Body.DeviceID) })
+	if err != nil {
 		return nil, err
 	}
 	return SimulateRemoveDevice200JSONResponse{Ok: true}, nil
 }
 
 func (h *handlers) SimulateConnectToHub(ctx context.Context, r SimulateConnectToHubRequestObject) (SimulateConnectToHubResponseObject, error) {
-	defer h.resting(ctx)()
-	if err := h.simulator.SetHub(ctx, principal(ctx), r.Body.DeviceID, true); err != nil {
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, true) })
+	if err != nil {
 		return nil, err
 	}
 	return SimulateConnectToHub200JSONResponse{Ok: true}, nil
 }
 
 func (h *handlers) SimulateDisconnectFromHub(ctx context.Context, r SimulateDisconnectFromHubRequestObject) (SimulateDisconnectFromHubResponseObject, error) {
-	defer h.resting(ctx)()
-	if err := h.simulator.SetHub(ctx, principal(ctx), r.Body.DeviceID, false); err != nil {
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error { return h.simulator.SetHub(ctx, p, r.Body.DeviceID, false) })
+	if err != nil {
 		return nil, err
 	}
 	return SimulateDisconnectFromHub200JSONResponse{Ok: true}, nil
 }
 
 func (h *handlers) SimulatePaidSubscription(ctx context.Context, r SimulatePaidSubscriptionRequestObject) (SimulatePaidSubscriptionResponseObject, error) {
-	defer h.resting(ctx)()
-	if err := h.simulator.SetSubscription(ctx, principal(ctx), r.Body.DeviceID, r.Body.IsExpired); err != nil {
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) error {
+		return h.simulator.SetSubscription(ctx, p, r.Body.DeviceID, r.Body.IsExpired)
+	})
+	if err != nil {
 		return nil, err
 	}
 	return SimulatePaidSubscription200JSONResponse{Ok: true}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
 func (h *handlers) GetLock(ctx context.Context, r GetLockRequestObject) (GetLockResponseObject, error) {
@@ -46,8 +47,11 @@ func (h *handlers) ConfigureAutoLock(ctx context.Context, r ConfigureAutoLockReq
 }
 
 func (h *handlers) SimulateKeypadCodeEntry(ctx context.Context, r SimulateKeypadCodeEntryRequestObject) (SimulateKeypadCodeEntryResponseObject, error) {
-	defer h.resting(ctx)()
-	attempt, err := h.simulator.EnterCode(ctx, principal(ctx), r.Body.DeviceID, r.Body.Code)
+	var attempt access.Attempt
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) (err error) {
+		attempt, err = h.simulator.EnterCode(ctx, p, r.Body.DeviceID, r.Body.Code)
+		return err
+	})
 	answer, err := h.attempted(ctx, attempt, err, false)
 	if err != nil {
 		return nil, err
@@ -56,8 +60,11 @@ func (h *handlers) SimulateKeypadCodeEntry(ctx context.Context, r SimulateKeypad
 }
 
 func (h *handlers) SimulateManualLockViaKeypad(ctx context.Context, r SimulateManualLockViaKeypadRequestObject) (SimulateManualLockViaKeypadResponseObject, error) {
-	defer h.resting(ctx)()
-	attempt, err := h.simulator.LockByHand(ctx, principal(ctx), r.Body.DeviceID)
+	var attempt access.Attempt
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) (err error) {
+		attempt, err = h.simulator.LockByHand(ctx, p, r.Body.DeviceID)
+		return err
+	})
 	answer, err := h.attempted(ctx, attempt, err, false)
 	if err != nil {
 		return nil, err

@@ -64,8 +64,11 @@ func (h *handlers) DeleteUnmanagedAccessCode(ctx context.Context, r DeleteUnmana
 }
 
 func (h *handlers) SimulateCreateUnmanagedAccessCode(ctx context.Context, r SimulateCreateUnmanagedAccessCodeRequestObject) (SimulateCreateUnmanagedAccessCodeResponseObject, error) {
-	defer h.resting(ctx)()
-	c, err := h.simulator.AddUnmanagedCode(ctx, principal(ctx), r.Body.DeviceID, r.Body.Name, r.Body.Code)
+	var c access.Code
+	err := h.simulatedUpon(ctx, r.Body.DeviceID, func(p access.Principal) (err error) {
+		c, err = h.simulator.AddUnmanagedCode(ctx, p, r.Body.DeviceID, r.Body.Name, r.Body.Code)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

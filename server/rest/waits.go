@@ -2,10 +2,12 @@ package rest
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 )
 
@@ -46,13 +48,31 @@ func (w *waits) leave(credential uuid.UUID) {
 	}
 }
 
-// resting gives up the turn of a simulation, which waits for a vendor and then until what that tells has been noticed. Where too many
-// wait, it keeps it. Whoever rests is done when the function is called.
-func (h *handlers) resting(ctx context.Context) (done func()) {
-	who := principal(ctx).CredentialID
-	if !h.waits.enter(who) {
-		return func() {}
+// simulated does a simulation, which waits for a vendor and then until what that tells has been noticed. It gives up its turn for
+// that, unless too many wait. What has come of it is told by what the credential sees by then; named finds what was simulated upon.
+func (h *handlers) simulated(ctx context.Context, do, named func(access.Principal) error) error {
+	began := principal(ctx)
+	if h.waits.enter(began.CredentialID) {
+		defer h.waits.leave(began.CredentialID)
+		crowd.Rest(ctx)
 	}
-	crowd.Rest(ctx)
-	return func() { h.waits.leave(who) }
+	done := do(began)
+	now, err := h.access.StandsNow(ctx, began)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(began.Reach, func(id uuid.UUID) bool { return !slices.Contains(now.Reach, id) }) {
+		if err := named(now); err != nil {
+			return err
+		}
+	}
+	return done
+}
+
+// simulatedUpon is simulated for a device.
+func (h *handlers) simulatedUpon(ctx context.Context, deviceID string, do func(access.Principal) error) error {
+	return h.simulated(ctx, do, func(now access.Principal) error {
+		_, err := h.access.SimulatedDevice(ctx, now, deviceID)
+		return err
+	})
 }

@@ -119,19 +119,6 @@ func (q *Queries) CountUnclaimedSessions(ctx context.Context, arg CountUnclaimed
 	return column_1, err
 }
 
-const credentialIsGood = `-- name: CredentialIsGood :one
-select (exists (select 1 from credentials c where c.credential_id = $1 and c.revoked_at is null and (c.expires_at is null or c.expires_at > now()))
-  or exists (select 1 from client_sessions s where s.client_session_id = $1 and s.revoked_at is null and s.expires_at > now()))::boolean as good
-`
-
-// Whichever kind it is of.
-func (q *Queries) CredentialIsGood(ctx context.Context, credentialID uuid.UUID) (bool, error) {
-	row := q.db.QueryRow(ctx, credentialIsGood, credentialID)
-	var good bool
-	err := row.Scan(&good)
-	return good, err
-}
-
 const deleteClientSession = `-- name: DeleteClientSession :one
 delete from client_sessions where workspace_id = $1 and client_session_id = $2 returning client_session_id, workspace_id, token_hash, token_sealed, user_identifier_key, user_identity_id, customer_key, created_at, expires_at, revoked_at, is_unclaimed
 `
@@ -467,29 +454,6 @@ func (q *Queries) LockEndUser(ctx context.Context, arg LockEndUserParams) error 
 	return err
 }
 
-const reachNow = `-- name: ReachNow :one
-select w.is_suspended, array(select r.connected_account_id from client_session_reach r where r.client_session_id = $1)::uuid[] as accounts
-from workspaces w where w.workspace_id = $2
-`
-
-type ReachNowParams struct {
-	ClientSessionID uuid.UUID
-	WorkspaceID     uuid.UUID
-}
-
-type ReachNowRow struct {
-	IsSuspended bool
-	Accounts    []uuid.UUID
-}
-
-// Whether a workspace is suspended, and what a client session reaches in it, at this moment.
-func (q *Queries) ReachNow(ctx context.Context, arg ReachNowParams) (ReachNowRow, error) {
-	row := q.db.QueryRow(ctx, reachNow, arg.ClientSessionID, arg.WorkspaceID)
-	var i ReachNowRow
-	err := row.Scan(&i.IsSuspended, &i.Accounts)
-	return i, err
-}
-
 const reachOfClientSessions = `-- name: ReachOfClientSessions :many
 select s.client_session_id,
   array(select r.connected_account_id from client_session_reach r where r.client_session_id = s.client_session_id order by 1)::uuid[] as accounts,
@@ -582,6 +546,33 @@ type SetIdentityOfClientSessionParams struct {
 func (q *Queries) SetIdentityOfClientSession(ctx context.Context, arg SetIdentityOfClientSessionParams) error {
 	_, err := q.db.Exec(ctx, setIdentityOfClientSession, arg.UserIdentityID, arg.ClientSessionID)
 	return err
+}
+
+const standingNow = `-- name: StandingNow :one
+select (exists (select 1 from credentials c where c.credential_id = $1 and c.revoked_at is null and (c.expires_at is null or c.expires_at > now()))
+  or exists (select 1 from client_sessions s where s.client_session_id = $1 and s.revoked_at is null and s.expires_at > now()))::boolean as good,
+  w.is_suspended, array(select r.connected_account_id from client_session_reach r where r.client_session_id = $1)::uuid[] as accounts
+from workspaces w where w.workspace_id = $2
+`
+
+type StandingNowParams struct {
+	CredentialID uuid.UUID
+	WorkspaceID  uuid.UUID
+}
+
+type StandingNowRow struct {
+	Good        bool
+	IsSuspended bool
+	Accounts    []uuid.UUID
+}
+
+// Whether a credential is good, of whichever kind it is, whether the workspace is suspended, and what a client session reaches in it,
+// at this moment.
+func (q *Queries) StandingNow(ctx context.Context, arg StandingNowParams) (StandingNowRow, error) {
+	row := q.db.QueryRow(ctx, standingNow, arg.CredentialID, arg.WorkspaceID)
+	var i StandingNowRow
+	err := row.Scan(&i.Good, &i.IsSuspended, &i.Accounts)
+	return i, err
 }
 
 const webviewsOfWorkspace = `-- name: WebviewsOfWorkspace :many

@@ -106,8 +106,8 @@ func TestRevocationCountsAtOnceAtEveryInstance(t *testing.T) {
 	}
 }
 
-// A request that waits for its attempt is told nothing of it when its credential is revoked meanwhile, whichever
-// instance revokes it.
+// A request that waits for its attempt is told nothing of it when its credential is revoked meanwhile, reaches it no more, or the
+// workspace is suspended, whichever instance does that.
 func TestRequestThatWaitsIsRefusedWhenItsCredentialIsRevoked(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
@@ -119,22 +119,29 @@ func TestRequestThatWaitsIsRefusedWhenItsCredentialIsRevoked(t *testing.T) {
 		} `json:"device"`
 	}
 	s.Post(t, "/devices/get", params{"device_id": device}, &d)
-	jane := session(t, s, params{"connected_account_ids": []string{d.Device.Account}})
+	jane, joe := session(t, s, params{"connected_account_ids": []string{d.Device.Account}}), session(t, s, params{"connected_account_ids": []string{d.Device.Account}})
 	pat, is := s.Credential(t, access.NewCredential{Kind: access.PAT})
 	g := s.Gate(t, "before update", "action_attempts", "new.status <> 'pending'")
 	for i, c := range []struct {
 		name   string
 		header http.Header
 		revoke func()
+		want   string
 	}{
 		{"a client session", apptest.Bearer(jane.Token), func() {
 			madeBy(t, other, "/client_sessions/revoke", "", params{"client_session_id": jane.ClientSessionID})
-		}},
+		}, "401 unauthorized"},
 		{"a PAT", http.Header{"Authorization": {"Bearer " + pat}, "Seam-Workspace": {s.WorkspaceID}}, func() {
 			if err := other.App.Access.RevokeCredential(t.Context(), is.ID); err != nil {
 				t.Fatal(err)
 			}
-		}},
+		}, "401 unauthorized"},
+		{"a client session that reaches the lock no more", apptest.Bearer(joe.Token), func() {
+			s.Exec(t, "delete from client_session_accounts where client_session_id = $1", joe.ClientSessionID)
+		}, "404 device_not_found"},
+		{"an API key of a workspace that is suspended", apptest.Bearer(s.APIKey), func() {
+			madeBy(t, other, "/workspaces/update", "", params{"is_suspended": true})
+		}, "403 workspace_suspended"},
 	} {
 		answered := make(chan string)
 		go func() {
@@ -150,8 +157,8 @@ func TestRequestThatWaitsIsRefusedWhenItsCredentialIsRevoked(t *testing.T) {
 			return len(begun.ActionAttempts) == i+1
 		})
 		c.revoke()
-		if got := <-answered; got != "401 unauthorized" {
-			t.Errorf("%s: %s", c.name, got)
+		if got := <-answered; got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 	g.Open()

@@ -117,12 +117,10 @@ update client_sessions set revoked_at = coalesce(revoked_at, now()) where worksp
 -- name: DeleteClientSession :one
 delete from client_sessions where workspace_id = @workspace_id and client_session_id = @client_session_id returning *;
 
--- name: CredentialIsGood :one
--- Whichever kind it is of.
+-- name: StandingNow :one
+-- Whether a credential is good, of whichever kind it is, whether the workspace is suspended, and what a client session reaches in it,
+-- at this moment.
 select (exists (select 1 from credentials c where c.credential_id = @credential_id and c.revoked_at is null and (c.expires_at is null or c.expires_at > now()))
-  or exists (select 1 from client_sessions s where s.client_session_id = @credential_id and s.revoked_at is null and s.expires_at > now()))::boolean as good;
-
--- name: ReachNow :one
--- Whether a workspace is suspended, and what a client session reaches in it, at this moment.
-select w.is_suspended, array(select r.connected_account_id from client_session_reach r where r.client_session_id = @client_session_id)::uuid[] as accounts
+  or exists (select 1 from client_sessions s where s.client_session_id = @credential_id and s.revoked_at is null and s.expires_at > now()))::boolean as good,
+  w.is_suspended, array(select r.connected_account_id from client_session_reach r where r.client_session_id = @credential_id)::uuid[] as accounts
 from workspaces w where w.workspace_id = @workspace_id;
