@@ -20,7 +20,10 @@ import (
 const attackerVariable = "DEVICEACCESS_HOSTILE_ATTACKER"
 
 // Target is whom the attackers attack, with a credential that is good: the worst are customers.
-type Target struct{ URL, Key, Device string }
+type Target struct {
+	URL, Key, Device string
+	Roamer           string // a personal access token; empty: they have none yet
+}
 
 // places are where the attackers listen.
 type places struct{ Cloud, Broker string }
@@ -29,7 +32,7 @@ type places struct{ Cloud, Broker string }
 type order struct {
 	Aim   *Target `json:",omitempty"`
 	Begin string  `json:",omitempty"`
-	Hits  bool    `json:",omitempty"` // how often has the server spoken to who misbehaves?
+	Hits  bool    `json:",omitempty"` // how often has the server spoken to who misbehaves, and made a workspace?
 	Cease bool    `json:",omitempty"`
 }
 
