@@ -19,6 +19,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
 // bed is the server, who attacks it and who must not notice.
@@ -254,7 +255,7 @@ func (b *bed) met(ctx context.Context, name string) error {
 	if name == "endpoints" && b.stop == nil {
 		return nil // nothing happens that they would be told of
 	}
-	wanted := map[string]int{"device-clouds": len(misbehaviours), "access-clouds": len(misbehaviours), "gateways": 2 * len(floods), "endpoints": b.Endpoints, "workspaces": 20}[name]
+	wanted := map[string]int{"device-clouds": len(misbehaviours), "access-clouds": len(misbehaviours), "gateways": 2 * len(floods), "endpoints": b.Endpoints, "workspaces": rest.WorkspacesPerMinute}[name]
 	return until(ctx, "the server speaks to "+name, func() (bool, error) {
 		hits, err := b.attacker.hits()
 		return hits >= wanted, err

@@ -99,6 +99,7 @@ func logins(f *front) string {
 func workspaces(f *front) string {
 	const wish = `{"name":"One more","is_sandbox":true}`
 	request := fmt.Sprintf("POST /workspaces/create HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", f.host(), f.Roamer, len(wish), wish)
+	f.founding = time.Now()
 	f.many(8, 20*time.Millisecond, func(n int) {
 		c, err := f.dial(n)
 		if err != nil {
@@ -119,6 +120,7 @@ func workspaces(f *front) string {
 			}
 			if res.StatusCode == http.StatusOK {
 				f.hits.Add(1)
+				f.founded.Add(1)
 			}
 		}
 	})
