@@ -1592,12 +1592,16 @@ type ClientInterface interface {
 
 	// CreateWorkspaceWithBody Create a workspace that the credential may enter from then on.
 	//
+	// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /workspaces/create (the `CreateWorkspace` operationId).
 	CreateWorkspaceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateWorkspace Create a workspace that the credential may enter from then on.
+	//
+	// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5151,6 +5155,8 @@ func (c *Client) UpdateWebhook(ctx context.Context, body UpdateWebhookJSONReques
 
 // CreateWorkspaceWithBody Create a workspace that the credential may enter from then on.
 //
+// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /workspaces/create (the `CreateWorkspace` operationId).
@@ -5167,6 +5173,8 @@ func (c *Client) CreateWorkspaceWithBody(ctx context.Context, contentType string
 }
 
 // CreateWorkspace Create a workspace that the credential may enter from then on.
+//
+// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11035,12 +11043,16 @@ type ClientWithResponsesInterface interface {
 
 	// CreateWorkspaceWithBodyWithResponse Create a workspace that the credential may enter from then on.
 	//
+	// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /workspaces/create (the `CreateWorkspace` operationId).
 	CreateWorkspaceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorkspaceResult, error)
 
 	// CreateWorkspaceWithResponse Create a workspace that the credential may enter from then on.
+	//
+	// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -20195,6 +20207,8 @@ func (c *ClientWithResponses) UpdateWebhookWithResponse(ctx context.Context, bod
 
 // CreateWorkspaceWithBodyWithResponse Create a workspace that the credential may enter from then on.
 //
+// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /workspaces/create (the `CreateWorkspace` operationId).
@@ -20207,6 +20221,8 @@ func (c *ClientWithResponses) CreateWorkspaceWithBodyWithResponse(ctx context.Co
 }
 
 // CreateWorkspaceWithResponse Create a workspace that the credential may enter from then on.
+//
+// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

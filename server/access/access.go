@@ -30,6 +30,9 @@ const (
 	AccountLane = "account"
 )
 
+// MostWorkspaces is what Options.MostWorkspaces is unless it is told otherwise.
+const MostWorkspaces = 1000
+
 // Options of a Service. The zero value is for production.
 type Options struct {
 	AttemptPatience   time.Duration    // when a pending action attempt is given up; 0: 10 min
@@ -46,6 +49,7 @@ type Options struct {
 	DelayAfter        time.Duration    // when a code that is not yet set, or removed, is told to be late; 0: 10 min
 	UnclaimedSessions int              // how many client sessions of a workspace may be made with a publishable key and reach nothing; 0: 10,000
 	MostWebhooks      int              // webhooks of a workspace; 0: 10,000
+	MostWorkspaces    int              // workspaces of a credential that makes them; 0: MostWorkspaces
 	MostFound         int              // devices of an account, with those that have left; 0: 50,000
 	MostSystems       int              // access systems of an account, with those that have left; 0: 1000
 	NewsPerSecond     float64          // events about an account, beyond which what its vendor lists is taken in later; 0: 100
@@ -114,6 +118,9 @@ func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service
 	}
 	if opt.MostWebhooks == 0 {
 		opt.MostWebhooks = 10_000
+	}
+	if opt.MostWorkspaces == 0 {
+		opt.MostWorkspaces = MostWorkspaces
 	}
 	if opt.MostFound == 0 {
 		opt.MostFound = 50_000

@@ -19,13 +19,16 @@ type NewWorkspace struct {
 }
 
 // AddWorkspace makes a workspace that the credential of p may enter from then on; the server itself, which has none, makes
-// one that nobody may enter yet. It fails with Invalid.
+// one that nobody may enter yet. It fails with Invalid, also where the credential may enter as many as one that makes them.
 func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace) (w Workspace, err error) {
 	if err := all(checkLabel("name", n.Name), checkText("company_name", n.CompanyName), checkText("connect_partner_name", n.ConnectPartnerName)); err != nil {
 		return w, err
 	}
 	id := newID()
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		if err := s.roomForWorkspace(ctx, tx, p); err != nil {
+			return err
+		}
 		if err := tx.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: id, Name: n.Name, CompanyName: cmp.Or(n.CompanyName, n.ConnectPartnerName),
 			ConnectPartnerName: nonEmpty(n.ConnectPartnerName), IsSandbox: n.Sandbox, ConnectWebviewCustomization: mustJSON(n.Webviews)}); err != nil {
 			return err
@@ -49,6 +52,21 @@ func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace)
 		return err
 	})
 	return w, named(err, "create a workspace")
+}
+
+// roomForWorkspace fails with Invalid where a credential may enter as many workspaces as one that makes them. Requests that come at
+// the same moment may make a few more.
+func (s *Service) roomForWorkspace(ctx context.Context, tx store.Tx, p Principal) error {
+	if p.CredentialID == uuid.Nil {
+		return nil
+	}
+	most := s.opt.MostWorkspaces
+	n, err := tx.CountWorkspacesOfCredential(ctx, store.CountWorkspacesOfCredentialParams{CredentialID: p.CredentialID, MaxRows: int32(min(most, 1<<30))})
+	if err == nil && int(n) >= most {
+		return invalid("", "No more workspaces can be made with this token: it may enter %d workspaces already. Use one of them, which /workspaces/list shows; "+
+			"/workspaces/reset_sandbox empties one that is a sandbox", most)
+	}
+	return err
 }
 
 // WorkspaceChange says what is to change; nil and zero fields stay.

@@ -3,6 +3,8 @@ package rest
 import (
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
@@ -32,5 +34,5 @@ func (c *Callers) Guess(address string) (after time.Duration, told func(refused 
 // Page takes one request of an address for a page, or says how long it has to wait.
 func (c *Callers) Page(address string) (after time.Duration) {
 	l := c.callers.limits.PagesPerSecond
-	return c.callers.take("page/"+address, l, pagesRoom*l)
+	return c.callers.take("page/"+address, rate.Limit(l), pagesRoom*l)
 }

@@ -24,7 +24,12 @@ type Limits struct {
 	RequestsPerSecond int
 	// PagesPerSecond is how many requests of one address for pages to log in on are answered; ten times as many at once.
 	PagesPerSecond int
+	// WorkspacesPerMinute is how many workspaces one credential makes, and as many at once.
+	WorkspacesPerMinute int
 }
+
+// WorkspacesPerMinute is what a server has Limits.WorkspacesPerMinute at unless it is told otherwise.
+const WorkspacesPerMinute = 20
 
 // callers counts what is asked, by address and by credential. It forgets the quietest when there are too many.
 type callers struct {
@@ -172,17 +177,23 @@ func (k *caller) forgetOldest() {
 
 // request takes one request of a credential, or says how long it has to wait.
 func (c *callers) request(credential string) time.Duration {
-	return c.take("credential/"+credential, c.limits.RequestsPerSecond, requestsRoom*c.limits.RequestsPerSecond)
+	l := c.limits.RequestsPerSecond
+	return c.take("credential/"+credential, rate.Limit(l), requestsRoom*l)
+}
+
+// workspace takes one workspace that a credential makes, or says how long it has to wait.
+func (c *callers) workspace(credential string) time.Duration {
+	l := c.limits.WorkspacesPerMinute
+	return c.take("workspaces/"+credential, rate.Limit(l)/60, l)
 }
 
 // take takes one of what a caller may have so much of a second, and so much at once, or says how long he has to wait. 0 is no limit.
-func (c *callers) take(name string, perSecond, room int) time.Duration {
-	if perSecond == 0 {
+func (c *callers) take(name string, per rate.Limit, room int) time.Duration {
+	if per == 0 {
 		return 0
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	per := rate.Limit(perSecond)
 	k := c.get(name, per, room)
 	if k.bucket.AllowN(c.now(), 1) {
 		return 0
@@ -209,6 +220,10 @@ func tooManyFailures(after time.Duration) *failure {
 
 func tooManyRequests(after time.Duration) *failure {
 	return tooMany(after, "Too many requests have come with this credential; try again after the time in the header Retry-After")
+}
+
+func tooManyWorkspaces(after time.Duration) *failure {
+	return tooMany(after, "This credential makes workspaces too fast; use one that exists, or try again after the time in the header Retry-After")
 }
 
 // tooBusy is for whoever has asked for so much at once that the turn of a request has not come.

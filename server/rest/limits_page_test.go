@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
 func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
@@ -19,6 +21,8 @@ func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
 		fmt.Sprintf("| errors of one request that are told | %d |", mostIssues),
 		fmt.Sprintf("| requests with `sync`, and simulations, that wait | %d, of one credential %d |", mostWaits, mostWaitsEach),
 		fmt.Sprintf("| requests with one `%s` | %d in %.0f to %.0f s |", keyHeader, mostRepeats, repeatsSpan.Seconds(), 2*repeatsSpan.Seconds()),
+		fmt.Sprintf("| workspaces that one credential makes | %d a minute | `--workspaces-per-minute` | 429 with Retry-After; %[1]d at once.", WorkspacesPerMinute),
+		fmt.Sprintf("| workspaces of a credential that makes them | %d |", access.MostWorkspaces),
 	} {
 		if !strings.Contains(string(page), line) {
 			t.Errorf("docs/design/limits.md does not say %q", line)

@@ -4,7 +4,8 @@
 //
 // A request passes, in this order: its id and the access log (exchange.go), CORS (cors.go), authentication
 // (credential.go), the method, the content type and the check against the contract (canonical.go), the generated
-// handler, for what has an Idempotency-Key the answer that was given before (once.go), and one of ours.
+// handler, for what has an Idempotency-Key the answer that was given before (once.go), for some the pace at which they may
+// come (pace.go), and one of ours.
 package rest
 
 import (
@@ -14,6 +15,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -123,6 +125,7 @@ func newEdge(handlers StrictServerInterface, authenticate authenticate, o Option
 	router.NotFound(e.notFound)
 	router.MethodNotAllowed(e.notFound) // for methods that HTTP does not have; the others never come here
 	router.HandleFunc("/openapi.json", document)
+	around = slices.Concat([]StrictMiddlewareFunc{e.paced}, around) // the first is the innermost
 	return HandlerWithOptions(NewStrictHandlerWithOptions(handlers, around, StrictHTTPServerOptions{
 		RequestErrorHandlerFunc: e.fail, ResponseErrorHandlerFunc: e.fail,
 	}), ChiServerOptions{BaseRouter: router}), nil

@@ -64,6 +64,7 @@ type answers struct {
 	rows  int // how many devices there are
 
 	limits Limits
+	around []StrictMiddlewareFunc
 }
 
 // echo answers with the request as the handler has got it.
@@ -81,6 +82,7 @@ func (e echo) VisitUpdateWebhookResponse(w http.ResponseWriter) error    { retur
 func (e echo) VisitListEventsResponse(w http.ResponseWriter) error       { return e.write(w) }
 func (e echo) VisitGetHealthResponse(w http.ResponseWriter) error        { return e.write(w) }
 func (e echo) VisitListWorkspacesResponse(w http.ResponseWriter) error   { return e.write(w) }
+func (e echo) VisitCreateWorkspaceResponse(w http.ResponseWriter) error  { return e.write(w) }
 func (e echo) VisitListDeviceProvidersResponse(w http.ResponseWriter) error {
 	return e.write(w)
 }
@@ -123,6 +125,10 @@ func (answers) ListDeviceProviders(_ context.Context, r ListDeviceProvidersReque
 
 func (answers) GetHealth(context.Context, GetHealthRequestObject) (GetHealthResponseObject, error) {
 	return echo{}, nil
+}
+
+func (answers) CreateWorkspace(_ context.Context, r CreateWorkspaceRequestObject) (CreateWorkspaceResponseObject, error) {
+	return echo{r.Body}, nil
 }
 
 func (answers) ListWorkspaces(ctx context.Context, _ ListWorkspacesRequestObject) (ListWorkspacesResponseObject, error) {
@@ -221,7 +227,7 @@ func setup(t *testing.T, adjust ...func(*answers)) bundle {
 		f(&a)
 	}
 	log := &lockedBuffer{}
-	handler, err := newEdge(a, knownKeys, Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Limits: a.limits, TrustForwarded: a.pager.trustForwarded})
+	handler, err := newEdge(a, knownKeys, Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Limits: a.limits, TrustForwarded: a.pager.trustForwarded}, a.around...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,23 @@ import (
 	"github.com/google/uuid"
 )
 
+const countWorkspacesOfCredential = `-- name: CountWorkspacesOfCredential :one
+select count(*) from (select from credential_workspaces where credential_id = $1 limit $2::integer) w
+`
+
+type CountWorkspacesOfCredentialParams struct {
+	CredentialID uuid.UUID
+	MaxRows      int32
+}
+
+// Up to max_rows of them.
+func (q *Queries) CountWorkspacesOfCredential(ctx context.Context, arg CountWorkspacesOfCredentialParams) (int64, error) {
+	row := q.db.QueryRow(ctx, countWorkspacesOfCredential, arg.CredentialID, arg.MaxRows)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const eraseDeliveries = `-- name: EraseDeliveries :exec
 delete from deliveries d using webhooks w where w.workspace_id = $1 and d.webhook_id = w.webhook_id
 and not exists (select 1 from events e where e.event_id = d.event_id)

@@ -15,12 +15,17 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
 const attackerVariable = "DEVICEACCESS_HOSTILE_ATTACKER"
 
 // Target is whom the attackers attack, with a credential that is good: the worst are customers.
-type Target struct{ URL, Key, Device string }
+type Target struct {
+	URL, Key, Device string
+	Roamer           string // a personal access token; empty: they have none yet
+}
 
 // places are where the attackers listen.
 type places struct{ Cloud, Broker string }
@@ -29,7 +34,7 @@ type places struct{ Cloud, Broker string }
 type order struct {
 	Aim   *Target `json:",omitempty"`
 	Begin string  `json:",omitempty"`
-	Hits  bool    `json:",omitempty"` // how often has the server spoken to who misbehaves?
+	Hits  bool    `json:",omitempty"` // how often has the server spoken to who misbehaves, and made a workspace?
 	Cease bool    `json:",omitempty"`
 }
 
@@ -47,6 +52,8 @@ type Reach struct {
 	Wanted      int // to be made
 	Room        int // for connections, that the limit of open files leaves
 	Slow        int // connections on which a header was still being sent after headerEnds
+	Workspaces  int // that were made with one token
+	MayMake     int // that the server lets it make by then
 }
 
 // attackers are a process of their own.
@@ -143,6 +150,8 @@ type front struct {
 	wanted    atomic.Int64
 	slow      atomic.Int64
 	hits      atomic.Int64
+	founded   atomic.Int64 // workspaces
+	founding  time.Time    // since when they are made
 	mu        sync.Mutex
 	pushPaths []string // where the server wants to be told of events, with the secrets of accounts
 	room      int      // how many connections the limit of open files leaves
@@ -190,7 +199,7 @@ func answer(v any) {
 func (f *front) reset() {
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.angry.Store(false)
-	for _, n := range []*atomic.Int64{&f.most, &f.made, &f.wanted, &f.slow, &f.hits} {
+	for _, n := range []*atomic.Int64{&f.most, &f.made, &f.wanted, &f.slow, &f.hits, &f.founded} {
 		n.Store(0)
 	}
 }
@@ -205,6 +214,9 @@ func (f *front) obey(o order) told {
 		f.cancel()
 		f.all.Wait()
 		r := Reach{Connections: int(f.most.Load()), Made: int(f.made.Load()), Wanted: int(f.wanted.Load()), Room: f.room, Slow: int(f.slow.Load())}
+		if r.Workspaces = int(f.founded.Load()); r.Workspaces > 0 {
+			r.MayMake = int(rest.WorkspacesPerMinute * (1 + time.Since(f.founding).Minutes()))
+		}
 		f.reset()
 		return told{Reach: r}
 	case attacks[o.Begin] == nil:

@@ -15,9 +15,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
 // bed is the server, who attacks it and who must not notice.
@@ -178,13 +180,33 @@ func (b *bed) calm(ctx context.Context, row *Row) error {
 	return ctx.Err()
 }
 
+func (b *bed) admin(ctx context.Context) (*app.Admin, error) {
+	return app.OpenAdmin(ctx, app.Database{DatabaseURL: b.DSN, DataDir: filepath.Join(b.Dir, "data")}, slog.New(slog.DiscardHandler))
+}
+
+// roam gives the attackers a personal access token that nobody has used.
+func (b *bed) roam(ctx context.Context) error {
+	admin, err := b.admin(ctx)
+	if err != nil {
+		return err
+	}
+	defer admin.Close(ctx) //nolint:errcheck // what was done is done
+	r := b.server.ready
+	t := Target{URL: r.URL, Key: r.APIKey, Device: b.healthy.device}
+	t.Roamer, _, err = admin.Access.IssueCredential(ctx, access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(r.Workspace)}})
+	if err != nil {
+		return fmt.Errorf("give the attackers a token: %w", err)
+	}
+	return b.attacker.aim(t)
+}
+
 // connect makes accounts at the hostile clouds and gateways, which behave until they are told otherwise.
 func (b *bed) connect(ctx context.Context) error {
 	if b.clouds {
 		return nil
 	}
 	b.clouds = true
-	admin, err := app.OpenAdmin(ctx, app.Database{DatabaseURL: b.DSN, DataDir: filepath.Join(b.Dir, "data")}, slog.New(slog.DiscardHandler))
+	admin, err := b.admin(ctx)
 	if err != nil {
 		return err
 	}
@@ -228,12 +250,12 @@ func (b *bed) subscribe(ctx context.Context) error {
 	return err
 }
 
-// met waits until the server has spoken to many of those who misbehave.
+// met waits until the server has spoken to many of those who misbehave, or made as many workspaces as it makes at once.
 func (b *bed) met(ctx context.Context, name string) error {
 	if name == "endpoints" && b.stop == nil {
 		return nil // nothing happens that they would be told of
 	}
-	wanted := map[string]int{"device-clouds": len(misbehaviours), "access-clouds": len(misbehaviours), "gateways": 2 * len(floods), "endpoints": b.Endpoints}[name]
+	wanted := map[string]int{"device-clouds": len(misbehaviours), "access-clouds": len(misbehaviours), "gateways": 2 * len(floods), "endpoints": b.Endpoints, "workspaces": rest.WorkspacesPerMinute}[name]
 	return until(ctx, "the server speaks to "+name, func() (bool, error) {
 		hits, err := b.attacker.hits()
 		return hits >= wanted, err

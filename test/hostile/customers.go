@@ -95,6 +95,38 @@ func logins(f *front) string {
 	return ""
 }
 
+// workspaces makes sandbox workspaces without an end, each with an account and locks of its own.
+func workspaces(f *front) string {
+	const wish = `{"name":"One more","is_sandbox":true}`
+	request := fmt.Sprintf("POST /workspaces/create HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", f.host(), f.Roamer, len(wish), wish)
+	f.founding = time.Now()
+	f.many(8, 20*time.Millisecond, func(n int) {
+		c, err := f.dial(n)
+		if err != nil {
+			return
+		}
+		defer c.Close() //nolint:errcheck // it may be closed already
+		for in := bufio.NewReader(c); f.rest(f.ctx, 10*paced); {
+			if _, err := io.WriteString(c, request); err != nil {
+				return
+			}
+			res, err := http.ReadResponse(in, nil)
+			if err != nil {
+				return
+			}
+			_, err = io.Copy(io.Discard, res.Body)
+			if res.Body.Close(); err != nil {
+				return
+			}
+			if res.StatusCode == http.StatusOK {
+				f.hits.Add(1)
+				f.founded.Add(1)
+			}
+		}
+	})
+	return ""
+}
+
 // knownPushes are those of a vendor that knows the account's secret: too large, no JSON, of devices that there are not, and
 // the same again and again.
 func knownPushes(f *front) string {

@@ -24,6 +24,8 @@ func TestWhatAnAttackMustNotComeToIsAFault(t *testing.T) {
 		"codes are late":       {func(r *hostile.Row) { r.Under.Code = 2 * time.Second }, "half of the healthy codes"},
 		"no code in the calm":  {func(r *hostile.Row) { r.Calm.Code = 0 }, "half of the healthy codes"},
 		"headers go on":        {func(r *hostile.Row) { r.Slow = 900 }, "on 900 connections"},
+		"too many workspaces":  {func(r *hostile.Row) { r.Workspaces, r.MayMake = 22, 21 }, "22 workspaces"},
+		"as many as it may":    {func(r *hostile.Row) { r.Workspaces, r.MayMake = 21, 21 }, ""},
 		"hardly an attack":     {func(r *hostile.Row) { r.Made = 800 }, "made 800 connections"},
 		"no room to attack":    {func(r *hostile.Row) { r.Made, r.Room = 0, 900 }, ""}, // the machine's fault
 	} {

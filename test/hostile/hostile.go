@@ -87,8 +87,9 @@ var scenarios = []scenario{
 	{"pushes and the simulated cloud", []string{"pushes"}},
 	{"pushes that know the secret", []string{"known-pushes"}},
 	{"webhook endpoints", []string{"endpoints"}},
+	{"workspaces made without end", []string{"workspaces"}},
 	{"all at once", []string{"device-clouds", "gateways", "access-clouds", "endpoints", "slow-headers", "slow-bodies", "silent", "idle", "endless-bodies", "header-flood",
-		"json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "keys", "logins", "guesses", "pushes", "known-pushes"}},
+		"json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "keys", "logins", "workspaces", "guesses", "pushes", "known-pushes"}},
 }
 
 // Run tries one attack after another. It fails where they could not be tried; what they did is in the rows, see Row.Faults.

@@ -23,6 +23,10 @@ func (b *bed) prepare(ctx context.Context, s scenario) error {
 			if err := b.connect(ctx); err != nil {
 				return err
 			}
+		case "workspaces":
+			if err := b.roam(ctx); err != nil {
+				return err
+			}
 		case "endpoints":
 			if err := b.subscribe(ctx); err != nil {
 				return err

@@ -59,6 +59,10 @@ values (@credential_id, @kind, @name, @hint, @token_hash, @expires_at, @public_t
 -- name: InsertCredentialWorkspace :exec
 insert into credential_workspaces (credential_id, workspace_id) values (@credential_id, @workspace_id);
 
+-- name: CountWorkspacesOfCredential :one
+-- Up to max_rows of them.
+select count(*) from (select from credential_workspaces where credential_id = @credential_id limit @max_rows::integer) w;
+
 -- name: FindCredential :one
 -- The workspace is the one asked for if the credential may enter it; a key enters its own unasked.
 select c.credential_id, c.kind, c.name, w.workspace_id, coalesce(s.is_suspended, false) as suspended,

@@ -1,0 +1,20 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+)
+
+// paced has each credential make workspaces at its pace: every one is an account with locks, if they are simulated, and nobody
+// deletes one. What is refused before, or answered as it was before, does not count.
+func (e *edge) paced(next StrictHandlerFunc, operation string) StrictHandlerFunc {
+	if operation != "CreateWorkspace" {
+		return next
+	}
+	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
+		if after := e.callers.workspace(principal(ctx).CredentialID.String()); after > 0 {
+			return nil, tooManyWorkspaces(after)
+		}
+		return next(ctx, w, r, request)
+	}
+}
