@@ -35,6 +35,8 @@ type connection struct {
 	troubles        troubles
 	convertOnImport bool
 	waitForSet      bool
+
+	workspaceIsNamed bool // by workspace_id: the key belongs to that one
 }
 
 // client is the API, or nil and an error in diags: settings may be unknown while Terraform plans, which only
@@ -107,6 +109,7 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 	}
 	conn.api, conn.reads = client, api.NewReads(client)
 	if config.WorkspaceID != "" {
+		conn.workspaceIsNamed = true
 		conn.checkWorkspace(ctx, config.WorkspaceID, &diags)
 	}
 	return conn, diags
