@@ -132,6 +132,10 @@ func checkSettings(config api.Config, diags *diag.Diagnostics) {
 		refuse(diags, "Connect to the server",
 			"The API key holds a blank, a line break or another character that no key has. Copy it again.")
 	}
+	if api.IsPublishable(config.Credential) {
+		refuse(diags, "Connect to the server", "`api_key` (or "+envAPIKey+") is a publishable key: it is for pages that everybody sees, and manages nothing. "+
+			"Use an API key: where the server runs, `deviceaccess-server keys create` makes one.")
+	}
 	if api.NeedsWorkspace(config.Credential) && config.WorkspaceID == "" {
 		refuseAt(diags, path.Root("workspace_id"), "Connect to the server",
 			"A personal access token is not bound to a workspace. Set `workspace_id` in the provider block, or the environment variable "+
