@@ -6,7 +6,10 @@ import (
 	"flag"
 	"log"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
@@ -32,12 +35,29 @@ func main() {
 	debugged := flag.Bool("debug", false, "wait for a debugger, and print how Terraform attaches to this process")
 	flag.Parse()
 	var options []tf6server.ServeOpt
-	if *debugged {
+	if *debugged { // by somebody who ends it as any program
 		options = append(options, tf6server.WithManagedDebug())
+	} else {
+		stayWithTerraform()
 	}
 	if err := tf6server.Serve("registry.terraform.io/deviceaccess/deviceaccess", provider.NewServer(version), options...); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// stayWithTerraform has the provider end with Terraform, and not before. Who ends a job sends SIGTERM to all of its
+// processes: Terraform then stops gracefully, and what was being created is in the state if the provider still answers.
+// A Terraform that was killed ends nobody, and does not show but in that somebody else is our parent.
+func stayWithTerraform() {
+	signal.Ignore(syscall.SIGTERM)
+	terraform := os.Getppid()
+	go func() {
+		for range time.Tick(time.Second) {
+			if os.Getppid() != terraform {
+				os.Exit(1)
+			}
+		}
+	}()
 }
 
 // logAsAsked has the loggers write what Terraform will show. By themselves they write each step of each call, for

@@ -86,6 +86,9 @@ func CheckEndpoint(endpoint string) error {
 	return nil
 }
 
+// IsPublishable says whether a credential is one that everybody may know, for pages that make client sessions with it.
+func IsPublishable(credential string) bool { return strings.HasPrefix(credential, "seam_pk") }
+
 // NeedsWorkspace says whether a credential is bound to a person instead of a workspace, so that each request
 // must name the workspace.
 func NeedsWorkspace(credential string) bool {

@@ -99,6 +99,11 @@ func sentences(texts []string) []string {
 	return texts
 }
 
+// setsByItself is what becomes of a code without anybody doing anything. A refresh does not know whether the resource is
+// tainted, and so whether the plan that its warnings stand in replaces it.
+const setsByItself = "then the server sets the code, and nothing has to be applied for that. A plan that replaces it because it is tainted, as after an apply that has not " +
+	"seen it set, is not needed: run `terraform untaint` on the resource to keep it."
+
 // troubleAdvice is what can be done about the first of these errors that is known.
 func troubleAdvice(problems []api.Problem) string {
 	for _, problem := range problems {
@@ -107,9 +112,9 @@ func troubleAdvice(problems []api.Problem) string {
 			return "If the lock is to stay, add it to its account at the vendor again: then the server sets the code. If it is gone for good, take the code out of the " +
 				"configuration, or give it the `device_id` of the lock that is in its place."
 		case "account_disconnected":
-			return logInAgain + "Then the server sets the code; nothing has to be applied."
+			return logInAgain + sentence(setsByItself)
 		case "device_offline", "hub_disconnected":
-			return "Bring the lock online: then the server sets the code; nothing has to be applied. Until then the door knows what it knew before."
+			return "Bring the lock online: " + setsByItself + " Until it is set the door knows what it knew before."
 		case "duplicate_code_on_device":
 			return "Choose another PIN, or delete the code on the lock that has it. To take that one over instead, import it: see the guide *Adopt existing codes*."
 		case "no_space_for_access_code_on_device":

@@ -87,6 +87,34 @@ func deviceOnline(t *testing.T, srv *apptest.Server, device string) bool {
 	return answer.Device.Properties.Online
 }
 
+// What the refresh says must be true of the plan that it stands in, which it does not know.
+func TestWarningOfATaintedCodeFitsThePlanThatReplacesIt(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	w := newWorkspace(t, map[string]string{"main.tf": required + f.config(accessCode(`code = "904716590100"`))})
+	f.do(func() {
+		f.nextAttempt = func(a *fakeAttempt) {
+			a.failure = map[string]any{"type": "device_offline", "message": "The device is offline"}
+		}
+	})
+	w.expect(false, "apply", "-auto-approve")
+	for _, errorCode := range []string{"device_offline", "account_disconnected"} {
+		f.do(func() {
+			for _, code := range f.codes {
+				code.status, code.errors = "setting", []map[string]any{{"error_code": errorCode, "message": "It is out of reach.", "is_device_error": true}}
+			}
+		})
+		said := w.plain("plan")
+		expectSaid(t, "tainted", said, "1 to add, 0 to change, 1 to destroy", "Warning: Access code is not on its lock ("+errorCode+")",
+			"hen the server sets the code, and nothing has to be applied for that. A plan that replaces it", "run `terraform untaint` on the resource to keep it")
+		if errorCode == "account_disconnected" {
+			expectSaid(t, "disconnected", said, "on the page of a new deviceaccess_connect_webview", "`deviceaccess-server accounts update`")
+		}
+	}
+	w.expect(true, "untaint", front)
+	expectSaid(t, "untainted", w.plain("plan"), "Warning: Access code is not on its lock", "No changes.")
+}
+
 func TestCodesThatTheSameThingKeepsOffTheirLocksAreOneWarningForPeople(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)

@@ -134,7 +134,8 @@ func accountIsDisconnected(err error) bool {
 }
 
 // logInAgain is what can be done then.
-const logInAgain = "The account of the lock is disconnected: have its owner log in again, on the page of a deviceaccess_connect_webview or in the console of the server. "
+const logInAgain = "The account of the lock is disconnected: have its owner log in again, on the page of a new deviceaccess_connect_webview. An account that was connected on the server " +
+	"itself, as those of gateways are, is given its new password there, by `deviceaccess-server accounts update`. "
 
 func stillWaiting(status string, err error) error {
 	return &explained{"the access code was still " + status + " when the time was up" + api.Blindly(err), err}

@@ -35,6 +35,8 @@ type connection struct {
 	troubles        troubles
 	convertOnImport bool
 	waitForSet      bool
+
+	workspaceIsNamed bool // by workspace_id: the key belongs to that one
 }
 
 // client is the API, or nil and an error in diags: settings may be unknown while Terraform plans, which only
@@ -107,6 +109,7 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 	}
 	conn.api, conn.reads = client, api.NewReads(client)
 	if config.WorkspaceID != "" {
+		conn.workspaceIsNamed = true
 		conn.checkWorkspace(ctx, config.WorkspaceID, &diags)
 	}
 	return conn, diags
@@ -128,6 +131,10 @@ func checkSettings(config api.Config, diags *diag.Diagnostics) {
 	if strings.ContainsFunc(config.Credential, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		refuse(diags, "Connect to the server",
 			"The API key holds a blank, a line break or another character that no key has. Copy it again.")
+	}
+	if api.IsPublishable(config.Credential) {
+		refuse(diags, "Connect to the server", "`api_key` (or "+envAPIKey+") is a publishable key: it is for pages that everybody sees, and manages nothing. "+
+			"Use an API key: where the server runs, `deviceaccess-server keys create` makes one.")
 	}
 	if api.NeedsWorkspace(config.Credential) && config.WorkspaceID == "" {
 		refuseAt(diags, path.Root("workspace_id"), "Connect to the server",

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -38,9 +39,15 @@ func (r *running) text() string {
 
 func (w *workspace) start(args ...string) *running {
 	w.t.Helper()
+	return w.startLogging("TRACE", args...)
+}
+
+func (w *workspace) startLogging(level string, args ...string) *running {
+	w.t.Helper()
 	r := &running{t: w.t, more: make(chan struct{}, 1), cmd: exec.CommandContext(w.t.Context(), "terraform", args...)}
 	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = w.dir, r, r
-	r.cmd.Env = append(os.Environ(), "TF_LOG=TRACE", "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1")
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	r.cmd.Env = append(os.Environ(), "TF_LOG="+level, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1")
 	if err := r.cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
@@ -50,9 +57,26 @@ func (w *workspace) start(args ...string) *running {
 // interrupt is Ctrl-C, once terraform has seen it.
 func (r *running) interrupt() {
 	r.t.Helper()
-	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
+	r.send(r.cmd.Process.Pid, syscall.SIGINT)
+	r.noticed()
+}
+
+// terminate is what ends a job: a SIGTERM to terraform and all that it has started, once terraform has seen it.
+func (r *running) terminate() {
+	r.t.Helper()
+	r.send(-r.cmd.Process.Pid, syscall.SIGTERM)
+	r.noticed()
+}
+
+func (r *running) send(to int, signal syscall.Signal) {
+	r.t.Helper()
+	if err := syscall.Kill(to, signal); err != nil {
 		r.t.Fatal(err)
 	}
+}
+
+func (r *running) noticed() {
+	r.t.Helper()
 	enough := time.After(time.Minute)
 	for !strings.Contains(r.text(), "Interrupt received") {
 		select {

@@ -232,6 +232,14 @@ func TestCrashOfTheProviderShowsNoSecret(t *testing.T) {
 // quit makes the provider that terraform has started end with the stacks of all its goroutines.
 func quit(t *testing.T, terraform int) {
 	t.Helper()
+	if err := syscall.Kill(pluginOf(t, terraform), syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pluginOf is the provider that terraform has started.
+func pluginOf(t *testing.T, terraform int) int {
+	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(stats) == 0 {
 		t.Skip("there is no /proc to find the provider in")
@@ -244,11 +252,9 @@ func quit(t *testing.T, terraform int) {
 		_, rest, _ := strings.Cut(string(content), ") ") // state, parent, …
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
 		if fields := strings.Fields(rest); err == nil && fields[1] == strconv.Itoa(terraform) {
-			if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil {
-				t.Fatal(err)
-			}
-			return
+			return pid
 		}
 	}
 	t.Fatal("the provider does not run")
+	return 0
 }

@@ -67,20 +67,28 @@ func (c *connection) rememberWorkspace(ctx context.Context, private privateState
 
 // mayForget says whether something that the server does not know is gone, instead of being in a workspace that the
 // key does not belong to, which it reports.
+//
+// Of a provider that is killed during a change Terraform keeps no private state. What is not seen again before it is
+// gone can then be in any workspace, unless whoever configures the provider says which one is meant.
 func (c *connection) mayForget(ctx context.Context, private privateState, action string, diags *diag.Diagnostics) bool {
 	recorded := recordedWorkspace(ctx, private)
-	if recorded == "" {
+	if recorded == "" && c.workspaceIsNamed {
 		return true
 	}
 	workspace, err := c.workspace(ctx)
 	switch {
-	case api.IsNoRoute(err):
+	case api.IsNoRoute(err), recorded == "" && api.IsDenied(err): // so nothing could be recorded
 		return true
 	case err != nil:
 		report(diags, action, fmt.Errorf("the server does not know it, and which workspace the key belongs to could not be read: %w", err))
 		return false
 	case strings.EqualFold(workspace.WorkspaceID, recorded):
 		return true
+	case recorded == "":
+		refuse(diags, action, fmt.Sprintf("The server does not know it, the API key belongs to workspace %s (%s), and the state does not say in which workspace it was, "+
+			"as after an apply during which the provider was killed. Nothing is taken to be deleted.\n\nIf that is the right workspace, set `workspace_id` in the provider block, or %s, "+
+			"to it: then what it does not have is gone. Else use a key of the right one.", workspace.WorkspaceID, workspace.Name, envWorkspaceID))
+		return false
 	}
 	refuse(diags, action, fmt.Sprintf("The server does not know it, but the API key belongs to workspace %s (%s), and this was in workspace %s. "+
 		"Nothing is taken to be deleted.\n\nUse a key of that workspace. If it is given up on purpose, take the resource out of the state with `terraform state rm`.",
