@@ -104,19 +104,20 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 	found := onEach(slices.Sorted(maps.Keys(codes)), func(deviceID string) foundCode {
 		return look(ctx, r.refreshCode, client, deviceID, codes[deviceID].AccessCodeID.ValueString())
 	})
+	nothing := imported
 	for _, deviceID := range named(ctx, req.Private, codes, &resp.Diagnostics) {
 		one := found[deviceID]
 		if one.err != nil {
 			report(&resp.Diagnostics, actionRead, one.err)
 			return
 		}
-		if imported && !one.nothing() {
+		if nothing && !one.nothing() {
 			model.adopt(one)
-			imported = false
+			nothing = false
 		}
 	}
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, namedKey, nil)...)
-	if imported { // and there is nothing to import
+	if nothing { // to import
 		var wrong []string
 		for _, deviceID := range slices.Sorted(maps.Keys(codes)) {
 			if id := codes[deviceID].AccessCodeID.ValueString(); id != "" {
@@ -135,7 +136,7 @@ func (r *accessCodeSetResource) Read(ctx context.Context, req resource.ReadReque
 		case one.unmanaged != nil:
 			codes[deviceID] = model.unmanaged(one.unmanaged)
 		case !codes[deviceID].AccessCodeID.IsNull():
-			if !r.mayForget(ctx, req.Private, actionRead, &resp.Diagnostics) {
+			if !imported && !r.mayForget(ctx, req.Private, actionRead, &resp.Diagnostics) {
 				return
 			}
 			codes[deviceID] = noCode()

@@ -154,7 +154,7 @@ func (r *connectWebviewResource) Read(ctx context.Context, req resource.ReadRequ
 	webview, err := readConnectWebview(ctx, client, model.ConnectWebviewID.ValueString())
 	switch {
 	case api.IsNotFound(err):
-		if r.mayForget(ctx, req.Private, "Read connect webview", &resp.Diagnostics) {
+		if imported || r.mayForget(ctx, req.Private, "Read connect webview", &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return

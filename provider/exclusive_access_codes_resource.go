@@ -62,7 +62,8 @@ func (r *exclusiveAccessCodesResource) Read(ctx context.Context, req resource.Re
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	// Also for what turns out to be gone: the framework insists, and Terraform before 1.12 stores no identity.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
-	if !model.AccessCodeIDs.IsNull() && r.readsLater(&resp.Diagnostics) {
+	imported := model.AccessCodeIDs.IsNull()
+	if !imported && r.readsLater(&resp.Diagnostics) {
 		return
 	}
 	client := r.client(&resp.Diagnostics)
@@ -71,7 +72,7 @@ func (r *exclusiveAccessCodesResource) Read(ctx context.Context, req resource.Re
 	}
 	_, err := deviceByID(ctx, client, model.DeviceID.ValueString())
 	if api.IsNotFound(err) {
-		if r.mayForget(ctx, req.Private, actionStock, &resp.Diagnostics) {
+		if imported || r.mayForget(ctx, req.Private, actionStock, &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return

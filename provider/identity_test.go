@@ -113,7 +113,7 @@ func TestStateWithoutIdentityGetsOneWithTheNextRefresh(t *testing.T) {
 				{codeType, code, map[string]string{"access_code_id": id, "device_id": fakeDevice}},
 				{webhookType, hook, map[string]string{"webhook_id": "w1"}},
 			} {
-				read := p.reads(&tfprotov6.ReadResourceRequest{TypeName: c.typeName, CurrentState: p.pack(c.state)})
+				read := p.reads(&tfprotov6.ReadResourceRequest{TypeName: c.typeName, CurrentState: p.pack(c.state), Private: seenIn(fakeWorkspace)})
 				expectNames(t, "the identity of "+c.typeName, p.names(c.typeName, read.NewIdentity), c.want)
 				if state := p.state(c.typeName, read.NewState); (state == nil) != gone {
 					t.Errorf("the state of %s is %v", c.typeName, state)

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -55,7 +56,13 @@ func each(stocked map[string]string, do func(id, device string)) {
 // refreshes reads a code as terraform plan does.
 func (p *plugin) refreshes(id, device string) map[string]string {
 	state := object(p.stateType(codeType), map[string]tftypes.Value{"access_code_id": text(id), "device_id": text(device), "type": text("ongoing")})
-	return p.state(codeType, p.reads(&tfprotov6.ReadResourceRequest{TypeName: codeType, CurrentState: p.pack(state)}).NewState)
+	return p.state(codeType, p.reads(&tfprotov6.ReadResourceRequest{TypeName: codeType, CurrentState: p.pack(state), Private: seenIn(fakeWorkspace)}).NewState)
+}
+
+// seenIn is the private state of what was seen in a workspace, as the framework writes it.
+func seenIn(workspace string) []byte {
+	private, _ := json.Marshal(map[string][]byte{workspaceKey: fmt.Appendf(nil, "%q", workspace)}) // always encodes
+	return private
 }
 
 func TestThousandCodesAreRefreshedByAListPerLock(t *testing.T) {

@@ -119,7 +119,7 @@ func (r *webhookResource) Read(ctx context.Context, req resource.ReadRequest, re
 	webhook, err := r.refreshWebhook(ctx, client, &model)
 	switch {
 	case api.IsNotFound(err):
-		if r.mayForget(ctx, req.Private, "Read webhook", &resp.Diagnostics) {
+		if model.URL.IsNull() || r.mayForget(ctx, req.Private, "Read webhook", &resp.Diagnostics) {
 			resp.State.RemoveResource(ctx)
 		}
 		return

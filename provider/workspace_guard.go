@@ -70,6 +70,7 @@ func (c *connection) rememberWorkspace(ctx context.Context, private privateState
 //
 // Of a provider that is killed during a change Terraform keeps no private state. What is not seen again before it is
 // gone can then be in any workspace, unless whoever configures the provider says which one is meant.
+// Who imports does not ask: there is no state yet that could say it.
 func (c *connection) mayForget(ctx context.Context, private privateState, action string, diags *diag.Diagnostics) bool {
 	recorded := recordedWorkspace(ctx, private)
 	if recorded == "" && c.workspaceIsNamed {
