@@ -52,12 +52,9 @@ var otherwise = map[string]string{
 	"publishable key /client_sessions/create user_identifier_key":        "200",
 	"publishable key /client_sessions/get_or_create user_identifier_key": "200",
 	"client session /connect_webviews/create customer_key":               "400 invalid_input", // it is of none
+	"client session /access_codes/create common_code_key":                "400 invalid_input", // it makes no keys
+	"client session of a customer /access_codes/create common_code_key":  "400 invalid_input",
 	"/phones/get": "404 phone_not_found", // there are none
-}
-
-// toldTaken are names that are told to be taken, since they cannot be given twice in a workspace.
-var toldTaken = map[string]string{
-	"beside /access_codes/create common_code_key": "codes of one key are changed together, so nobody may add to those that he does not reach",
 }
 
 // alike are parameters, or all of an operation, that one's own meets as little as what is absent does.
