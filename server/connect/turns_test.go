@@ -41,9 +41,10 @@ func TestPagesAreShownInTurn(t *testing.T) {
 			answered.Add(1)
 		})
 	}
-	watch.Await(most, "connect_webviews")
+	const shown = "OpenConnectWebview" // others may look whether somebody waits for an account
+	watch.Await(most, shown)
 	for answered.Load() == 0 { // until the first has waited for too long
-		if n := watch.Waiting("connect_webviews"); n > most {
+		if n := watch.Waiting(shown); n > most {
 			t.Fatalf("%d of one address are worked on at once", n)
 		}
 	}
