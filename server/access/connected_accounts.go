@@ -152,36 +152,55 @@ type AccountUpdate struct {
 // sessions of the former one, however these have come to it. It fails with NotFound, and with Invalid where the name or
 // metadata breaks a rule.
 func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id string, u AccountUpdate) (a ConnectedAccount, err error) {
-	leave := func(tx store.Tx, account uuid.UUID) error {
-		if u.CustomerKey == "" {
-			return nil
-		}
-		return tx.LeaveCustomer(ctx, store.LeaveCustomerParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, CustomerKey: u.CustomerKey})
+	account, err := uuid.Parse(id)
+	if err != nil {
+		return a, accountNotFound("connected_account_id", id)
 	}
-	err = s.onAccount(ctx, p, id, leave, func(tx store.Tx, r store.ConnectedAccount) error {
-		if u.DisplayName != "" {
-			if err := checkLabel("display_name", u.DisplayName); err != nil {
+	err = s.db.InTx(ctx, func(tx store.Tx) error {
+		if u.CustomerKey != "" {
+			if err := tx.LeaveCustomer(ctx, store.LeaveCustomerParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, CustomerKey: u.CustomerKey}); err != nil {
 				return err
 			}
-			r.DisplayName = u.DisplayName
 		}
-		if u.CustomerKey != "" {
-			r.CustomerKey = &u.CustomerKey
+		r, err := tx.LockWorkspaceAccount(ctx, store.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Reach: p.Reach})
+		if store.IsNoRows(err) {
+			return accountNotFound("connected_account_id", id)
 		}
-		if u.ManageNewDevices != nil {
-			r.ManageNewDevices = *u.ManageNewDevices
+		if err == nil {
+			err = u.apply(&r)
 		}
-		if u.Capabilities != nil {
-			r.AcceptedCapabilities = list(u.Capabilities)
-		}
-		if r.CustomMetadata, err = changeMetadata(r.CustomMetadata, u.Metadata); err != nil {
+		if err != nil {
 			return err
 		}
 		a = toConnectedAccount(r)
 		return tx.DescribeAccount(ctx, store.DescribeAccountParams{ConnectedAccountID: r.ConnectedAccountID, DisplayName: r.DisplayName,
 			CustomMetadata: r.CustomMetadata, CustomerKey: r.CustomerKey, ManageNewDevices: r.ManageNewDevices, AcceptedCapabilities: r.AcceptedCapabilities})
 	})
+	if _, ok := asError(err); err != nil && !ok {
+		err = fmt.Errorf("change account %s: %w", id, err)
+	}
 	return a, err
+}
+
+// apply makes the changes to what is kept of an account. It fails with Invalid.
+func (u AccountUpdate) apply(r *store.ConnectedAccount) (err error) {
+	if u.DisplayName != "" {
+		if err := checkLabel("display_name", u.DisplayName); err != nil {
+			return err
+		}
+		r.DisplayName = u.DisplayName
+	}
+	if u.CustomerKey != "" {
+		r.CustomerKey = &u.CustomerKey
+	}
+	if u.ManageNewDevices != nil {
+		r.ManageNewDevices = *u.ManageNewDevices
+	}
+	if u.Capabilities != nil {
+		r.AcceptedCapabilities = list(u.Capabilities)
+	}
+	r.CustomMetadata, err = changeMetadata(r.CustomMetadata, u.Metadata)
+	return err
 }
 
 // DeleteConnectedAccount is DisconnectAccount for one of the workspace. It fails with NotFound.
@@ -204,30 +223,4 @@ func (s *Service) SyncConnectedAccount(ctx context.Context, p Principal, id stri
 		return err
 	}
 	return s.Resync(ctx, a.ID)
-}
-
-// onAccount runs f on an account of the workspace that is locked, in one transaction, and before that what has to be done first.
-// It fails with NotFound.
-func (s *Service) onAccount(ctx context.Context, p Principal, id string, before func(store.Tx, uuid.UUID) error, f func(store.Tx, store.ConnectedAccount) error) error {
-	parsed, err := uuid.Parse(id)
-	if err != nil {
-		return accountNotFound("connected_account_id", id)
-	}
-	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		if err := before(tx, parsed); err != nil {
-			return err
-		}
-		r, err := tx.LockWorkspaceAccount(ctx, store.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: parsed, Reach: p.Reach})
-		if store.IsNoRows(err) {
-			return accountNotFound("connected_account_id", id)
-		}
-		if err != nil {
-			return err
-		}
-		return f(tx, r)
-	})
-	if _, ok := asError(err); err != nil && !ok {
-		err = fmt.Errorf("change account %s: %w", id, err)
-	}
-	return err
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -86,20 +87,7 @@ func TestHeadIsAnsweredLikeGet(t *testing.T) {
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	ask := func(method, url string) (*http.Response, string) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		b, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res, string(b)
+		return visit(t, &client, method, url, nil)
 	}
 	for url, want := range map[string]int{
 		choice.URL: http.StatusOK, choice.URL + "/nuki": http.StatusOK, single.URL: http.StatusSeeOther, ended.URL: http.StatusOK, choice.URL + "/look.css": http.StatusOK,
@@ -213,4 +201,24 @@ func TestPagesHaveTheLookOfTheirWorkspace(t *testing.T) {
 	if status, _ := read(w.URL); status != http.StatusNotFound {
 		t.Errorf("a page of a suspended workspace: %d", status)
 	}
+}
+
+// visit asks for a page, or fills in the form on it.
+func visit(t *testing.T, client *http.Client, method, at string, form url.Values) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, at, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(b)
 }

@@ -1,7 +1,6 @@
 package connect_test
 
 import (
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,25 +17,12 @@ func TestPageOnWhichItWasTriedTooOftenSaysSo(t *testing.T) {
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	send := func(method, path, password string) (status int, to, page string) {
 		t.Helper()
-		form := ""
+		var form url.Values
 		if method == http.MethodPost {
-			form = url.Values{"email": {"jane@example.com"}, "password": {password}}.Encode()
+			form = url.Values{"email": {"jane@example.com"}, "password": {password}}
 		}
-		req, err := http.NewRequestWithContext(t.Context(), method, path, strings.NewReader(form))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		res, err := browser.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		b, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res.StatusCode, res.Header.Get("Location"), string(b)
+		res, page := visit(t, browser, method, path, form)
+		return res.StatusCode, res.Header.Get("Location"), page
 	}
 	const done, failed = "https://app.example/done", "https://app.example/failed"
 	for name, c := range map[string]struct {

@@ -31,10 +31,19 @@ type Options struct {
 	secrets []string // that the collector may quote
 }
 
+// EndpointError is what is wrong with where traces are to go.
+type EndpointError struct {
+	Given string // how it was given: the variable
+	What  string
+}
+
+func (e *EndpointError) Error() string { return e.Given + " " + e.What }
+
 // FromEnvironment reads the variables that OpenTelemetry has for this
 // (opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables and .../protocol/exporter). What stands there
 // and cannot be meant is refused, where the specification would have it passed over: traces that are not there are missed
-// at the worst of times. Headers, compression, limits and the attributes of the resource are read by the SDK itself.
+// at the worst of times. Headers, compression, limits and the attributes of the resource are read by the SDK itself. It fails with
+// an *EndpointError where the endpoint is none.
 func FromEnvironment(get func(string) string) (o Options, err error) {
 	value := func(name string) string { return strings.TrimSpace(get("OTEL_" + name)) }
 	// of an exporter's setting the traces' own counts before that of all signals
@@ -58,10 +67,10 @@ func FromEnvironment(get func(string) string) (o Options, err error) {
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return o, fmt.Errorf("%s is no URL that begins with http:// or https://; give it like http://collector:4318", variable) // not quoted: it may hold a key
+		return o, &EndpointError{variable, "is no URL that begins with http:// or https://; give it like http://collector:4318"} // not quoted: it may hold a key
 	}
 	if u.User != nil || u.RawQuery != "" {
-		return o, fmt.Errorf("%s has a user or a query, which would not be sent: give credentials in OTEL_EXPORTER_OTLP_HEADERS, like authorization=Basic%%20…", variable)
+		return o, &EndpointError{variable, "has a user or a query, which would not be sent: give credentials in OTEL_EXPORTER_OTLP_HEADERS, like authorization=Basic%20…"}
 	}
 	if variable == "OTEL_EXPORTER_OTLP_ENDPOINT" {
 		u.Path = path.Join("/", u.Path, "v1/traces")

@@ -199,8 +199,8 @@ func tracing(c *cli.Command) (traces.Options, error) {
 		}
 		return os.Getenv(name)
 	})
-	if err != nil {
-		err = errors.New(strings.ReplaceAll(err.Error(), endpoint, given(c, "traces-endpoint", endpoint)))
+	if e, ok := errors.AsType[*traces.EndpointError](err); ok && e.Given == endpoint {
+		e.Given = given(c, "traces-endpoint", endpoint)
 	}
 	o.Version = version
 	return o, err
