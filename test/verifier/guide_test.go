@@ -65,7 +65,8 @@ func TestGuidesReceiverTakesWhatIsDeliveredAndNothingElse(t *testing.T) {
 	t.Parallel()
 	s := apptest.Start(t, apptest.WithProfiles("august"))
 	var to atomic.Pointer[string]
-	answers := make(chan int, 100)
+	type answer struct{ whole, changed int }
+	answers := make(chan answer, 100)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		url := to.Load()
 		if url == nil {
@@ -76,10 +77,7 @@ func TestGuidesReceiverTakesWhatIsDeliveredAndNothingElse(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		answers <- send(t, *url, r.Header, body)
-		if status := send(t, *url, r.Header, append(bytes.Clone(body), ' ')); status != http.StatusBadRequest {
-			t.Errorf("another body is answered with %d", status)
-		}
+		answers <- answer{send(t, *url, r.Header, body), send(t, *url, r.Header, append(bytes.Clone(body), ' '))}
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	t.Cleanup(endpoint.Close)
@@ -103,8 +101,8 @@ func TestGuidesReceiverTakesWhatIsDeliveredAndNothingElse(t *testing.T) {
 				t.Fatalf("it queues %q: %v", event.Type, err)
 			}
 		}
-		if status := <-answers; status != http.StatusNoContent {
-			t.Errorf("it answers %d", status)
+		if got := <-answers; got != (answer{whole: http.StatusNoContent, changed: http.StatusBadRequest}) {
+			t.Errorf("it answers %d, and another body with %d", got.whole, got.changed)
 		}
 	}
 	if status := send(t, url, http.Header{}, []byte(`{}`)); status != http.StatusBadRequest {
@@ -112,6 +110,7 @@ func TestGuidesReceiverTakesWhatIsDeliveredAndNothingElse(t *testing.T) {
 	}
 }
 
+// send is 0 where there is no answer, as there may be for an event that comes once more while the test ends.
 func send(t *testing.T, url string, header http.Header, body []byte) (status int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
@@ -122,7 +121,7 @@ func send(t *testing.T, url string, header http.Header, body []byte) (status int
 	req.Header = header.Clone()
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		t.Error(err)
+		t.Log(err)
 		return 0
 	}
 	defer res.Body.Close()
