@@ -1592,7 +1592,7 @@ type ClientInterface interface {
 
 	// CreateWorkspaceWithBody Create a workspace that the credential may enter from then on.
 	//
-	// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
+	// A credential makes or resets 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1601,7 +1601,7 @@ type ClientInterface interface {
 
 	// CreateWorkspace Create a workspace that the credential may enter from then on.
 	//
-	// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
+	// A credential makes or resets 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1638,7 +1638,7 @@ type ClientInterface interface {
 
 	// ResetSandboxWithBody Begin anew in a sandbox workspace.
 	//
-	// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+	// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there. It counts as one of the workspaces that the credential makes in a minute.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1647,7 +1647,7 @@ type ClientInterface interface {
 
 	// ResetSandbox Begin anew in a sandbox workspace.
 	//
-	// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+	// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there. It counts as one of the workspaces that the credential makes in a minute.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5155,7 +5155,7 @@ func (c *Client) UpdateWebhook(ctx context.Context, body UpdateWebhookJSONReques
 
 // CreateWorkspaceWithBody Create a workspace that the credential may enter from then on.
 //
-// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
+// A credential makes or resets 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5174,7 +5174,7 @@ func (c *Client) CreateWorkspaceWithBody(ctx context.Context, contentType string
 
 // CreateWorkspace Create a workspace that the credential may enter from then on.
 //
-// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
+// A credential makes or resets 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5261,7 +5261,7 @@ func (c *Client) ListWorkspaces(ctx context.Context, body ListWorkspacesJSONRequ
 
 // ResetSandboxWithBody Begin anew in a sandbox workspace.
 //
-// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there. It counts as one of the workspaces that the credential makes in a minute.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5280,7 +5280,7 @@ func (c *Client) ResetSandboxWithBody(ctx context.Context, contentType string, b
 
 // ResetSandbox Begin anew in a sandbox workspace.
 //
-// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there. It counts as one of the workspaces that the credential makes in a minute.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11043,7 +11043,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateWorkspaceWithBodyWithResponse Create a workspace that the credential may enter from then on.
 	//
-	// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
+	// A credential makes or resets 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11052,7 +11052,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateWorkspaceWithResponse Create a workspace that the credential may enter from then on.
 	//
-	// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
+	// A credential makes or resets 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11089,7 +11089,7 @@ type ClientWithResponsesInterface interface {
 
 	// ResetSandboxWithBodyWithResponse Begin anew in a sandbox workspace.
 	//
-	// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+	// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there. It counts as one of the workspaces that the credential makes in a minute.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11098,7 +11098,7 @@ type ClientWithResponsesInterface interface {
 
 	// ResetSandboxWithResponse Begin anew in a sandbox workspace.
 	//
-	// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+	// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there. It counts as one of the workspaces that the credential makes in a minute.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -20207,7 +20207,7 @@ func (c *ClientWithResponses) UpdateWebhookWithResponse(ctx context.Context, bod
 
 // CreateWorkspaceWithBodyWithResponse Create a workspace that the credential may enter from then on.
 //
-// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
+// A credential makes or resets 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -20222,7 +20222,7 @@ func (c *ClientWithResponses) CreateWorkspaceWithBodyWithResponse(ctx context.Co
 
 // CreateWorkspaceWithResponse Create a workspace that the credential may enter from then on.
 //
-// A credential makes 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
+// A credential makes or resets 20 at once and 20 a minute, unless the server is told otherwise, and is answered 429 beyond that; one that may enter 1000 is answered 400.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -20289,7 +20289,7 @@ func (c *ClientWithResponses) ListWorkspacesWithResponse(ctx context.Context, bo
 
 // ResetSandboxWithBodyWithResponse Begin anew in a sandbox workspace.
 //
-// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there. It counts as one of the workspaces that the credential makes in a minute.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -20304,7 +20304,7 @@ func (c *ClientWithResponses) ResetSandboxWithBodyWithResponse(ctx context.Conte
 
 // ResetSandboxWithResponse Begin anew in a sandbox workspace.
 //
-// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there.
+// Its accounts, devices, access codes, people, client sessions, action attempts and events are erased, and the simulated locks are as they were when new. Credentials and webhooks stay. The attempt succeeds when the new devices are there. It counts as one of the workspaces that the credential makes in a minute.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

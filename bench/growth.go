@@ -210,12 +210,15 @@ func (g *grown) sweeps(ctx context.Context, b *listBed, db *store.DB, rounds int
 		sweep func() error
 	}{
 		{"sweep of devices", func() error {
-			_, err := db.DueDevices(ctx, store.DueDevicesParams{MaxRows: 1000, ButAccounts: []uuid.UUID{}, ButWorkspaces: []uuid.UUID{}})
+			_, err := db.DueDevices(ctx, store.DueDevicesParams{MaxRows: 1000, ButAccounts: []uuid.UUID{}, ButWorkspaces: []uuid.UUID{}, ButMakers: []uuid.UUID{}})
 			return err
 		}},
-		{"sweep of outboxes", func() error { _, err := db.DueOutboxes(ctx, 1000); return err }},
+		{"sweep of outboxes", func() error {
+			_, err := db.DueOutboxes(ctx, store.DueOutboxesParams{MaxRows: 1000, ButMakers: []uuid.UUID{}})
+			return err
+		}},
 		{"sweep of webhooks", func() error {
-			_, err := db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: 1000, ButWorkspaces: []uuid.UUID{}})
+			_, err := db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: 1000, ButWorkspaces: []uuid.UUID{}, ButMakers: []uuid.UUID{}})
 			return err
 		}},
 		{"sweep of retentions", func() error { _, err := db.DueRetentions(ctx, 1000); return err }},

@@ -54,7 +54,7 @@ func (d *workspaceDataSource) Schema(_ context.Context, _ datasource.SchemaReque
 			"company_name":                    schema.StringAttribute{Computed: true, MarkdownDescription: "The name of the company that the workspace is of."},
 			"connect_partner_name":            schema.StringAttribute{Computed: true, MarkdownDescription: "The name that people see when they connect an account. Null if there is none."},
 			"is_sandbox":                      schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the devices of the workspace are simulated."},
-			"is_suspended":                    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the workspace is suspended: then the server refuses everything but reading and changing the workspace itself."},
+			"is_suspended":                    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the workspace is suspended: then the server refuses everything but reading and changing the workspace itself, and sends its webhooks nothing."},
 			"is_publishable_key_auth_enabled": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether pages may make client sessions with publishable keys of the workspace."},
 			"publishable_key":                 schema.StringAttribute{Computed: true, MarkdownDescription: "The latest publishable key of the workspace, for pages that everybody sees. It is no secret. Null if there is none."},
 		},

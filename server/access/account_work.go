@@ -109,16 +109,16 @@ func (s *Service) AccountDue(ctx context.Context, account uuid.UUID) (bool, erro
 }
 
 // DueAccounts lists accounts that it is time to look at and nobody looks at.
-func (s *Service) DueAccounts(ctx context.Context, limit int32, butWorkspaces []uuid.UUID) ([]uuid.UUID, error) {
-	return s.db.DueAccounts(ctx, store.DueAccountsParams{MaxRows: limit, ButWorkspaces: butWorkspaces})
+func (s *Service) DueAccounts(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+	return s.db.DueAccounts(ctx, store.DueAccountsParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers})
 }
 
-// AccountOwners are the workspaces of accounts.
+// AccountOwners are the workspaces of accounts, and who has made these.
 func (s *Service) AccountOwners(ctx context.Context, accounts []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
 	rows, err := s.db.AccountOwners(ctx, accounts)
 	owners := map[uuid.UUID]work.Owners{}
 	for _, r := range rows {
-		owners[r.ConnectedAccountID] = work.Owners{Wide: r.WorkspaceID}
+		owners[r.ConnectedAccountID] = work.Owners{Wide: r.WorkspaceID, Maker: r.MadeBy}
 	}
 	return owners, err
 }

@@ -94,8 +94,18 @@ func (s *Service) OutboxDue(ctx context.Context, workspace uuid.UUID) (bool, err
 }
 
 // DueOutboxes lists workspaces with such events that nobody works on.
-func (s *Service) DueOutboxes(ctx context.Context, limit int32) ([]uuid.UUID, error) {
-	return s.db.DueOutboxes(ctx, limit)
+func (s *Service) DueOutboxes(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+	return s.db.DueOutboxes(ctx, store.DueOutboxesParams{MaxRows: limit, ButMakers: but.Makers})
+}
+
+// OutboxOwners are those who have made workspaces.
+func (s *Service) OutboxOwners(ctx context.Context, workspaces []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+	rows, err := s.db.WorkspaceMakers(ctx, workspaces)
+	owners := map[uuid.UUID]work.Owners{}
+	for _, r := range rows {
+		owners[r.WorkspaceID] = work.Owners{Maker: r.MadeBy}
+	}
+	return owners, err
 }
 
 // Endpoint is a webhook as its deliveries see it.
@@ -106,6 +116,7 @@ type Endpoint struct {
 	Failures    int           // attempts in a row that failed
 	FailingFor  time.Duration // since the first of them, or the first after a silence
 	Paused      bool          // nothing is sent for now
+	Suspended   bool          // nothing is sent until its workspace no longer is
 	Disabled    bool
 }
 
@@ -126,7 +137,7 @@ func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, erro
 	if err != nil {
 		return Endpoint{}, err
 	}
-	e := Endpoint{Webhook: w, WorkspaceID: r.Webhook.WorkspaceID, Failures: int(r.Webhook.ConsecutiveFailures), Paused: r.Paused, Disabled: w.DisabledAt != nil,
+	e := Endpoint{Webhook: w, WorkspaceID: r.Webhook.WorkspaceID, Failures: int(r.Webhook.ConsecutiveFailures), Paused: r.Paused, Suspended: r.Suspended, Disabled: w.DisabledAt != nil,
 		FailingFor: time.Duration(r.FailingSeconds * float64(time.Second))}
 	if r.OldSecretSigns {
 		old, err := s.keys.Open(oldSecretPlace(id), r.Webhook.OldSecretSealed)
@@ -210,16 +221,16 @@ func (s *Service) WebhookDue(ctx context.Context, webhook uuid.UUID) (bool, erro
 }
 
 // DueWebhooks lists webhooks that it is time to look at and nobody looks at.
-func (s *Service) DueWebhooks(ctx context.Context, limit int32, butWorkspaces []uuid.UUID) ([]uuid.UUID, error) {
-	return s.db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: limit, ButWorkspaces: butWorkspaces})
+func (s *Service) DueWebhooks(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+	return s.db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers})
 }
 
-// WebhookOwners are the workspaces of webhooks.
+// WebhookOwners are the workspaces of webhooks, and who has made these.
 func (s *Service) WebhookOwners(ctx context.Context, webhooks []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
 	rows, err := s.db.WebhookOwners(ctx, webhooks)
 	owners := map[uuid.UUID]work.Owners{}
 	for _, r := range rows {
-		owners[r.WebhookID] = work.Owners{Wide: r.WorkspaceID}
+		owners[r.WebhookID] = work.Owners{Wide: r.WorkspaceID, Maker: r.MadeBy}
 	}
 	return owners, err
 }

@@ -177,6 +177,21 @@ func (s *Service) EnableWebhook(ctx context.Context, p Principal, webhook uuid.U
 	return was, nil
 }
 
+// DisableWebhook has no more events sent to a webhook, beyond those that are on their way. It says whether it was disabled
+// already, and fails with NotFound.
+func (s *Service) DisableWebhook(ctx context.Context, p Principal, webhook uuid.UUID, reason string) (was bool, err error) {
+	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w store.Webhook) error {
+		if was = w.DisabledAt != nil; was {
+			return nil
+		}
+		return s.disable(ctx, tx, w, reason)
+	})
+	if err != nil {
+		return false, fmt.Errorf("disable the webhook: %w", err)
+	}
+	return was, nil
+}
+
 // onWebhook locks a webhook for a transaction. It fails with NotFound.
 func (s *Service) onWebhook(ctx context.Context, p Principal, webhook uuid.UUID, do func(store.Tx, store.Webhook) error) error {
 	return s.db.InTx(ctx, func(tx store.Tx) error {
@@ -200,7 +215,7 @@ func (s *Service) ListEndpoints(ctx context.Context) ([]Endpoint, error) {
 	}
 	out := make([]Endpoint, len(rows))
 	for i, r := range rows {
-		out[i] = Endpoint{WorkspaceID: r.Webhook.WorkspaceID, Failures: int(r.Webhook.ConsecutiveFailures), Disabled: r.Webhook.DisabledAt != nil,
+		out[i] = Endpoint{WorkspaceID: r.Webhook.WorkspaceID, Suspended: r.Suspended, Failures: int(r.Webhook.ConsecutiveFailures), Disabled: r.Webhook.DisabledAt != nil,
 			FailingFor: time.Duration(r.FailingSeconds * float64(time.Second)),
 			Webhook: Webhook{ID: r.Webhook.WebhookID, URL: r.Webhook.Url, EventTypes: r.Webhook.EventTypes,
 				DisabledAt: r.Webhook.DisabledAt, DisabledReason: text(r.Webhook.DisabledReason)}}

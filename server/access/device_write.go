@@ -269,16 +269,16 @@ func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error)
 }
 
 // DueDevices lists devices on which there is something to do and nobody is doing it.
-func (s *Service) DueDevices(ctx context.Context, limit int32, butAccounts, butWorkspaces []uuid.UUID) ([]uuid.UUID, error) {
-	return s.db.DueDevices(ctx, store.DueDevicesParams{MaxRows: limit, ButAccounts: butAccounts, ButWorkspaces: butWorkspaces})
+func (s *Service) DueDevices(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+	return s.db.DueDevices(ctx, store.DueDevicesParams{MaxRows: limit, ButAccounts: but.Narrow, ButWorkspaces: but.Wide, ButMakers: but.Makers})
 }
 
-// DeviceOwners are the accounts and the workspaces of devices.
+// DeviceOwners are the accounts and the workspaces of devices, and who has made these.
 func (s *Service) DeviceOwners(ctx context.Context, devices []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
 	rows, err := s.db.DeviceOwners(ctx, devices)
 	owners := map[uuid.UUID]work.Owners{}
 	for _, r := range rows {
-		owners[r.DeviceID] = work.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID}
+		owners[r.DeviceID] = work.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.MadeBy}
 	}
 	return owners, err
 }

@@ -30,7 +30,7 @@ func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace)
 			return err
 		}
 		if err := tx.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: id, Name: n.Name, CompanyName: cmp.Or(n.CompanyName, n.ConnectPartnerName),
-			ConnectPartnerName: nonEmpty(n.ConnectPartnerName), IsSandbox: n.Sandbox, ConnectWebviewCustomization: mustJSON(n.Webviews)}); err != nil {
+			ConnectPartnerName: nonEmpty(n.ConnectPartnerName), IsSandbox: n.Sandbox, ConnectWebviewCustomization: mustJSON(n.Webviews), MadeBy: p.CredentialID}); err != nil {
 			return err
 		}
 		if p.CredentialID != uuid.Nil {
@@ -78,7 +78,8 @@ type WorkspaceChange struct {
 	Suspended          *bool
 }
 
-// UpdateWorkspace changes the workspace of p. It fails with Invalid.
+// UpdateWorkspace changes the workspace of p. What has been held for webhooks while it was suspended is sent when it no longer
+// is. It fails with Invalid.
 func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceChange) error {
 	if c.Name != "" {
 		if err := checkLabel("name", c.Name); err != nil {
@@ -93,9 +94,21 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 		look := toWorkspace(r, nil).Webviews
 		look = WebviewLook{LogoShape: cmp.Or(c.Webviews.LogoShape, look.LogoShape), PrimaryButtonColor: cmp.Or(c.Webviews.PrimaryButtonColor, look.PrimaryButtonColor),
 			PrimaryButtonTextColor: cmp.Or(c.Webviews.PrimaryButtonTextColor, look.PrimaryButtonTextColor), SuccessMessage: cmp.Or(c.Webviews.SuccessMessage, look.SuccessMessage)}
-		return tx.UpdateWorkspace(ctx, store.UpdateWorkspaceParams{WorkspaceID: r.WorkspaceID, Name: cmp.Or(c.Name, r.Name),
-			ConnectPartnerName: cmp.Or(nonEmpty(c.ConnectPartnerName), r.ConnectPartnerName), IsSuspended: *cmp.Or(c.Suspended, &r.IsSuspended),
-			IsPublishableKeyAuthEnabled: *cmp.Or(c.PublishableKeys, &r.IsPublishableKeyAuthEnabled), ConnectWebviewCustomization: mustJSON(look)})
+		suspended := *cmp.Or(c.Suspended, &r.IsSuspended)
+		if err := tx.UpdateWorkspace(ctx, store.UpdateWorkspaceParams{WorkspaceID: r.WorkspaceID, Name: cmp.Or(c.Name, r.Name),
+			ConnectPartnerName: cmp.Or(nonEmpty(c.ConnectPartnerName), r.ConnectPartnerName), IsSuspended: suspended,
+			IsPublishableKeyAuthEnabled: *cmp.Or(c.PublishableKeys, &r.IsPublishableKeyAuthEnabled), ConnectWebviewCustomization: mustJSON(look)}); err != nil {
+			return err
+		}
+		if suspended || !r.IsSuspended {
+			return nil
+		}
+		held, err := tx.LockWebhooksOfWorkspace(ctx, r.WorkspaceID)
+		if err != nil {
+			return err
+		}
+		_, err = s.wakeWebhooks(ctx, tx, held)
+		return err
 	})
 	return named(err, "change the workspace")
 }

@@ -304,16 +304,16 @@ func (s *Service) SystemDue(ctx context.Context, id uuid.UUID) (bool, error) {
 }
 
 // DueSystems lists systems that it is time to look at and nobody looks at.
-func (s *Service) DueSystems(ctx context.Context, limit int32, butAccounts, butWorkspaces []uuid.UUID) ([]uuid.UUID, error) {
-	return s.db.DueAcsSystems(ctx, store.DueAcsSystemsParams{MaxRows: limit, ButAccounts: butAccounts, ButWorkspaces: butWorkspaces})
+func (s *Service) DueSystems(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+	return s.db.DueAcsSystems(ctx, store.DueAcsSystemsParams{MaxRows: limit, ButAccounts: but.Narrow, ButWorkspaces: but.Wide, ButMakers: but.Makers})
 }
 
-// SystemOwners are the accounts and the workspaces of systems.
+// SystemOwners are the accounts and the workspaces of systems, and who has made these.
 func (s *Service) SystemOwners(ctx context.Context, systems []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
 	rows, err := s.db.AcsSystemOwners(ctx, systems)
 	owners := map[uuid.UUID]work.Owners{}
 	for _, r := range rows {
-		owners[r.AcsSystemID] = work.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID}
+		owners[r.AcsSystemID] = work.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.MadeBy}
 	}
 	return owners, err
 }

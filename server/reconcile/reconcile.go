@@ -83,7 +83,7 @@ func (l deviceLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 }
 
 func (l deviceLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
-	return l.access.DueDevices(ctx, limit, but.Narrow, but.Wide)
+	return l.access.DueDevices(ctx, limit, but)
 }
 
 // Owners implements work.Owned.
@@ -104,7 +104,7 @@ func (l accountLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 }
 
 func (l accountLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
-	return l.access.DueAccounts(ctx, limit, but.Wide)
+	return l.access.DueAccounts(ctx, limit, but)
 }
 
 // Owners implements work.Owned.

@@ -24,7 +24,7 @@ type Limits struct {
 	RequestsPerSecond int
 	// PagesPerSecond is how many requests of one address for pages to log in on are answered; ten times as many at once.
 	PagesPerSecond int
-	// WorkspacesPerMinute is how many workspaces one credential makes, and as many at once.
+	// WorkspacesPerMinute is how many workspaces one credential makes or resets, and as many at once.
 	WorkspacesPerMinute int
 }
 
@@ -181,7 +181,7 @@ func (c *callers) request(credential string) time.Duration {
 	return c.take("credential/"+credential, rate.Limit(l), requestsRoom*l)
 }
 
-// workspace takes one workspace that a credential makes, or says how long it has to wait.
+// workspace takes one workspace that a credential makes or resets, or says how long it has to wait.
 func (c *callers) workspace(credential string) time.Duration {
 	l := c.limits.WorkspacesPerMinute
 	return c.take("workspaces/"+credential, rate.Limit(l)/60, l)
@@ -223,7 +223,7 @@ func tooManyRequests(after time.Duration) *failure {
 }
 
 func tooManyWorkspaces(after time.Duration) *failure {
-	return tooMany(after, "This credential makes workspaces too fast; use one that exists, or try again after the time in the header Retry-After")
+	return tooMany(after, "This credential makes or resets workspaces too fast; use one as it is, or try again after the time in the header Retry-After")
 }
 
 // tooBusy is for whoever has asked for so much at once that the turn of a request has not come.

@@ -5,10 +5,10 @@ import (
 	"net/http"
 )
 
-// paced has each credential make workspaces at its pace: every one is an account with locks, if they are simulated, and nobody
-// deletes one. What is refused before, or answered as it was before, does not count.
+// paced has each credential make workspaces, and empty them, at its pace: every one is an account with new locks, if they are
+// simulated, and nobody deletes one. What is refused before, or answered as it was before, does not count.
 func (e *edge) paced(next StrictHandlerFunc, operation string) StrictHandlerFunc {
-	if operation != "CreateWorkspace" {
+	if operation != "CreateWorkspace" && operation != "ResetSandbox" {
 		return next
 	}
 	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {

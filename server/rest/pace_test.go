@@ -41,7 +41,7 @@ func TestACredentialMakesWorkspacesAtAPace(t *testing.T) {
 	}
 }
 
-// A request that is refused or answered as before makes no workspace, and is none of those that count.
+// A request that is refused or answered as before makes no workspace, and is none of those that count. One that resets a workspace is.
 func TestOnlyRequestsThatMakeAWorkspaceCount(t *testing.T) {
 	t.Parallel()
 	answered := func(next StrictHandlerFunc, _ string) StrictHandlerFunc {
@@ -80,6 +80,9 @@ func TestOnlyRequestsThatMakeAWorkspaceCount(t *testing.T) {
 		}
 	}
 	before()
+	if res := b.send(t, request{method: "POST", path: "/workspaces/reset_sandbox", body: "{}", header: map[string]string{"Authorization": "Bearer " + roamerKey, "seam-workspace": workspaceA.String()}}); res.status != 429 {
+		t.Errorf("one is reset: %d %s", res.status, res.raw)
+	}
 	if res := ask("/workspaces/list", "{}", absent); res.status != 200 {
 		t.Errorf("another request: %d %s", res.status, res.raw)
 	}

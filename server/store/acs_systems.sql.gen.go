@@ -24,13 +24,15 @@ func (q *Queries) AcsSystemDue(ctx context.Context, acsSystemID uuid.UUID) (bool
 }
 
 const acsSystemOwners = `-- name: AcsSystemOwners :many
-select acs_system_id, connected_account_id, workspace_id from acs_systems where acs_system_id = any($1::uuid[])
+select s.acs_system_id, s.connected_account_id, s.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+from acs_systems s join workspaces w using (workspace_id) where s.acs_system_id = any($1::uuid[])
 `
 
 type AcsSystemOwnersRow struct {
 	AcsSystemID        uuid.UUID
 	ConnectedAccountID uuid.UUID
 	WorkspaceID        uuid.UUID
+	MadeBy             uuid.UUID
 }
 
 func (q *Queries) AcsSystemOwners(ctx context.Context, acsSystemIds []uuid.UUID) ([]AcsSystemOwnersRow, error) {
@@ -42,7 +44,12 @@ func (q *Queries) AcsSystemOwners(ctx context.Context, acsSystemIds []uuid.UUID)
 	items := []AcsSystemOwnersRow{}
 	for rows.Next() {
 		var i AcsSystemOwnersRow
-		if err := rows.Scan(&i.AcsSystemID, &i.ConnectedAccountID, &i.WorkspaceID); err != nil {
+		if err := rows.Scan(
+			&i.AcsSystemID,
+			&i.ConnectedAccountID,
+			&i.WorkspaceID,
+			&i.MadeBy,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -114,18 +121,25 @@ func (q *Queries) DeleteOtherAcsEntrances(ctx context.Context, arg DeleteOtherAc
 const dueAcsSystems = `-- name: DueAcsSystems :many
 select acs_system_id from acs_systems s where due_at <= now()
 and connected_account_id <> all($1::uuid[]) and workspace_id <> all($2::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($3::uuid[]))
 and not exists (select 1 from leases l where l.key = 'acs_system:' || s.acs_system_id::text and l.held_until > now())
-order by due_at limit $3::integer
+order by due_at limit $4::integer
 `
 
 type DueAcsSystemsParams struct {
 	ButAccounts   []uuid.UUID
 	ButWorkspaces []uuid.UUID
+	ButMakers     []uuid.UUID
 	MaxRows       int32
 }
 
 func (q *Queries) DueAcsSystems(ctx context.Context, arg DueAcsSystemsParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueAcsSystems, arg.ButAccounts, arg.ButWorkspaces, arg.MaxRows)
+	rows, err := q.db.Query(ctx, dueAcsSystems,
+		arg.ButAccounts,
+		arg.ButWorkspaces,
+		arg.ButMakers,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}

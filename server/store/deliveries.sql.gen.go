@@ -132,14 +132,19 @@ with recursive waiting as (
   from waiting w where w.workspace_id is not null
 )
 select w.workspace_id::uuid as workspace_id from waiting w
-where w.workspace_id is not null
+where w.workspace_id is not null and w.workspace_id not in (select s.workspace_id from workspaces s where s.made_by = any($1::uuid[]))
 and not exists (select 1 from leases l where l.key = 'outbox:' || w.workspace_id::text and l.held_until > now())
-limit $1::integer
+limit $2::integer
 `
 
+type DueOutboxesParams struct {
+	ButMakers []uuid.UUID
+	MaxRows   int32
+}
+
 // It goes from one workspace that has such events to the next: those that have none cost nothing, nor does how many one has.
-func (q *Queries) DueOutboxes(ctx context.Context, maxRows int32) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueOutboxes, maxRows)
+func (q *Queries) DueOutboxes(ctx context.Context, arg DueOutboxesParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, dueOutboxes, arg.ButMakers, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -159,18 +164,20 @@ func (q *Queries) DueOutboxes(ctx context.Context, maxRows int32) ([]uuid.UUID, 
 }
 
 const dueWebhooks = `-- name: DueWebhooks :many
-select webhook_id from webhooks w where due_at <= now() and workspace_id <> all($1::uuid[])
-and not exists (select 1 from leases l where l.key = 'endpoint:' || w.webhook_id::text and l.held_until > now())
-order by due_at limit $2::integer
+select webhook_id from webhooks h where due_at <= now() and workspace_id <> all($1::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($2::uuid[]))
+and not exists (select 1 from leases l where l.key = 'endpoint:' || h.webhook_id::text and l.held_until > now())
+order by due_at limit $3::integer
 `
 
 type DueWebhooksParams struct {
 	ButWorkspaces []uuid.UUID
+	ButMakers     []uuid.UUID
 	MaxRows       int32
 }
 
 func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueWebhooks, arg.ButWorkspaces, arg.MaxRows)
+	rows, err := q.db.Query(ctx, dueWebhooks, arg.ButWorkspaces, arg.ButMakers, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -244,10 +251,10 @@ func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, er
 }
 
 const getEndpoint = `-- name: GetEndpoint :one
-select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.failed_at, coalesce(paused_until > now(), false)::boolean as paused,
+select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.failed_at, is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
   coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
   (case when failed_at >= now() - $1::interval then coalesce(extract(epoch from now() - failing_since), 0) else 0 end)::double precision as failing_seconds
-from webhooks where webhook_id = $2
+from webhooks join workspaces using (workspace_id) where webhook_id = $2
 `
 
 type GetEndpointParams struct {
@@ -257,6 +264,7 @@ type GetEndpointParams struct {
 
 type GetEndpointRow struct {
 	Webhook        Webhook
+	Suspended      bool
 	Paused         bool
 	OldSecretSigns bool
 	FailingSeconds float64
@@ -281,6 +289,7 @@ func (q *Queries) GetEndpoint(ctx context.Context, arg GetEndpointParams) (GetEn
 		&i.Webhook.OldSecretSealed,
 		&i.Webhook.OldSecretUntil,
 		&i.Webhook.FailedAt,
+		&i.Suspended,
 		&i.Paused,
 		&i.OldSecretSigns,
 		&i.FailingSeconds,
@@ -414,12 +423,13 @@ func (q *Queries) ListDeliveryAttempts(ctx context.Context, arg ListDeliveryAtte
 }
 
 const listEndpoints = `-- name: ListEndpoints :many
-select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.failed_at, coalesce(extract(epoch from now() - failing_since), 0)::double precision as failing_seconds
-from webhooks order by workspace_id, created_at, webhook_id
+select h.webhook_id, h.workspace_id, h.url, h.event_types, h.secret_sealed, h.created_at, h.due_at, h.paused_until, h.failing_since, h.consecutive_failures, h.disabled_at, h.disabled_reason, h.old_secret_sealed, h.old_secret_until, h.failed_at, w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
+from webhooks h join workspaces w using (workspace_id) order by h.workspace_id, h.created_at, h.webhook_id
 `
 
 type ListEndpointsRow struct {
 	Webhook        Webhook
+	Suspended      bool
 	FailingSeconds float64
 }
 
@@ -449,6 +459,7 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 			&i.Webhook.OldSecretSealed,
 			&i.Webhook.OldSecretUntil,
 			&i.Webhook.FailedAt,
+			&i.Suspended,
 			&i.FailingSeconds,
 		); err != nil {
 			return nil, err
@@ -501,6 +512,31 @@ type LockWebhooksForParams struct {
 // Those that ask for one of the types, in one order for all who lock several.
 func (q *Queries) LockWebhooksFor(ctx context.Context, arg LockWebhooksForParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, lockWebhooksFor, arg.WorkspaceID, arg.EventTypes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var webhook_id uuid.UUID
+		if err := rows.Scan(&webhook_id); err != nil {
+			return nil, err
+		}
+		items = append(items, webhook_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lockWebhooksOfWorkspace = `-- name: LockWebhooksOfWorkspace :many
+select webhook_id from webhooks where workspace_id = $1 order by webhook_id for no key update
+`
+
+// In the order of LockWebhooksFor.
+func (q *Queries) LockWebhooksOfWorkspace(ctx context.Context, workspaceID uuid.UUID) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, lockWebhooksOfWorkspace, workspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -602,14 +638,14 @@ func (q *Queries) ReplayDeliveries(ctx context.Context, arg ReplayDeliveriesPara
 }
 
 const scheduleWebhook = `-- name: ScheduleWebhook :one
-update webhooks w set due_at = (select greatest(w.paused_until, d.next_attempt_at) from deliveries d
-  where d.webhook_id = $1 and d.state = 'pending' order by d.next_attempt_at limit 1)
+update webhooks w set due_at = (select greatest(w.paused_until, d.next_attempt_at) from deliveries d join workspaces s on s.workspace_id = w.workspace_id
+  where d.webhook_id = $1 and d.state = 'pending' and not s.is_suspended order by d.next_attempt_at limit 1)
 where w.webhook_id = $1
 returning (case when due_at is null then 0 else greatest(extract(epoch from due_at - clock_timestamp()), 0.001) end)::double precision as seconds
 `
 
 // The webhook is locked, so that no delivery is made meanwhile. It says in how many seconds it is due, by the clock that will have it be
-// due; 0: when something happens.
+// due; 0: when something happens, such as that its workspace is no longer suspended.
 func (q *Queries) ScheduleWebhook(ctx context.Context, webhookID uuid.UUID) (float64, error) {
 	row := q.db.QueryRow(ctx, scheduleWebhook, webhookID)
 	var seconds float64
@@ -849,12 +885,14 @@ func (q *Queries) WebhookDue(ctx context.Context, webhookID uuid.UUID) (bool, er
 }
 
 const webhookOwners = `-- name: WebhookOwners :many
-select webhook_id, workspace_id from webhooks where webhook_id = any($1::uuid[])
+select h.webhook_id, h.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+from webhooks h join workspaces w using (workspace_id) where h.webhook_id = any($1::uuid[])
 `
 
 type WebhookOwnersRow struct {
 	WebhookID   uuid.UUID
 	WorkspaceID uuid.UUID
+	MadeBy      uuid.UUID
 }
 
 func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]WebhookOwnersRow, error) {
@@ -866,7 +904,36 @@ func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]
 	items := []WebhookOwnersRow{}
 	for rows.Next() {
 		var i WebhookOwnersRow
-		if err := rows.Scan(&i.WebhookID, &i.WorkspaceID); err != nil {
+		if err := rows.Scan(&i.WebhookID, &i.WorkspaceID, &i.MadeBy); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const workspaceMakers = `-- name: WorkspaceMakers :many
+select workspace_id, made_by::uuid as made_by from workspaces where workspace_id = any($1::uuid[]) and made_by is not null
+`
+
+type WorkspaceMakersRow struct {
+	WorkspaceID uuid.UUID
+	MadeBy      uuid.UUID
+}
+
+func (q *Queries) WorkspaceMakers(ctx context.Context, workspaceIds []uuid.UUID) ([]WorkspaceMakersRow, error) {
+	rows, err := q.db.Query(ctx, workspaceMakers, workspaceIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []WorkspaceMakersRow{}
+	for rows.Next() {
+		var i WorkspaceMakersRow
+		if err := rows.Scan(&i.WorkspaceID, &i.MadeBy); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -39,13 +39,15 @@ func (q *Queries) DeviceDue(ctx context.Context, deviceID uuid.UUID) (bool, erro
 }
 
 const deviceOwners = `-- name: DeviceOwners :many
-select device_id, connected_account_id, workspace_id from devices where device_id = any($1::uuid[])
+select d.device_id, d.connected_account_id, d.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+from devices d join workspaces w using (workspace_id) where d.device_id = any($1::uuid[])
 `
 
 type DeviceOwnersRow struct {
 	DeviceID           uuid.UUID
 	ConnectedAccountID uuid.UUID
 	WorkspaceID        uuid.UUID
+	MadeBy             uuid.UUID
 }
 
 func (q *Queries) DeviceOwners(ctx context.Context, deviceIds []uuid.UUID) ([]DeviceOwnersRow, error) {
@@ -57,7 +59,12 @@ func (q *Queries) DeviceOwners(ctx context.Context, deviceIds []uuid.UUID) ([]De
 	items := []DeviceOwnersRow{}
 	for rows.Next() {
 		var i DeviceOwnersRow
-		if err := rows.Scan(&i.DeviceID, &i.ConnectedAccountID, &i.WorkspaceID); err != nil {
+		if err := rows.Scan(
+			&i.DeviceID,
+			&i.ConnectedAccountID,
+			&i.WorkspaceID,
+			&i.MadeBy,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -102,18 +109,25 @@ func (q *Queries) DevicesToHint(ctx context.Context, arg DevicesToHintParams) ([
 const dueDevices = `-- name: DueDevices :many
 select device_id from devices d where due_at <= now()
 and connected_account_id <> all($1::uuid[]) and workspace_id <> all($2::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($3::uuid[]))
 and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now())
-order by due_at limit $3::integer
+order by due_at limit $4::integer
 `
 
 type DueDevicesParams struct {
 	ButAccounts   []uuid.UUID
 	ButWorkspaces []uuid.UUID
+	ButMakers     []uuid.UUID
 	MaxRows       int32
 }
 
 func (q *Queries) DueDevices(ctx context.Context, arg DueDevicesParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueDevices, arg.ButAccounts, arg.ButWorkspaces, arg.MaxRows)
+	rows, err := q.db.Query(ctx, dueDevices,
+		arg.ButAccounts,
+		arg.ButWorkspaces,
+		arg.ButMakers,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -397,4 +397,5 @@ type Workspace struct {
 	IsSuspended                 bool
 	IsPublishableKeyAuthEnabled bool
 	ConnectWebviewCustomization []byte
+	MadeBy                      *uuid.UUID
 }

@@ -34,8 +34,8 @@ func (db *DB) shared() Part { return make(Part, max(1, int(db.Pool.Config().MaxC
 // Part is how many connections are held at once for one of those who share some. Nil: as many as there are.
 type Part chan struct{}
 
-// Part is one of so many quarters of what Sharing gives.
-func (db *DB) Part(quarters int) Part { return make(Part, max(1, cap(db.shared())*quarters/4)) }
+// Part is one of so many eighths of what Sharing gives.
+func (db *DB) Part(eighths int) Part { return make(Part, max(1, cap(db.shared())*eighths/8)) }
 
 // Of is the context for what is done for the one whose part it is, of what ctx has.
 func (p Part) Of(ctx context.Context) context.Context {

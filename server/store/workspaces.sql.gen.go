@@ -106,7 +106,7 @@ func (q *Queries) FindCredential(ctx context.Context, arg FindCredentialParams) 
 }
 
 const getWorkspace = `-- name: GetWorkspace :one
-select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) where w.workspace_id = $1
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) where w.workspace_id = $1
 `
 
 type GetWorkspaceRow struct {
@@ -128,6 +128,7 @@ func (q *Queries) GetWorkspace(ctx context.Context, workspaceID uuid.UUID) (GetW
 		&i.Workspace.IsSuspended,
 		&i.Workspace.IsPublishableKeyAuthEnabled,
 		&i.Workspace.ConnectWebviewCustomization,
+		&i.Workspace.MadeBy,
 		&i.PublishableKey,
 	)
 	return i, err
@@ -188,8 +189,9 @@ func (q *Queries) InsertCredentialWorkspace(ctx context.Context, arg InsertCrede
 }
 
 const insertWorkspace = `-- name: InsertWorkspace :exec
-insert into workspaces (workspace_id, name, company_name, connect_partner_name, is_sandbox, connect_webview_customization)
-values ($1, $2, $3, $4, $5, coalesce($6::jsonb, '{}'))
+insert into workspaces (workspace_id, name, company_name, connect_partner_name, is_sandbox, connect_webview_customization, made_by)
+values ($1, $2, $3, $4, $5, coalesce($6::jsonb, '{}'),
+  nullif($7::uuid, '00000000-0000-0000-0000-000000000000'))
 `
 
 type InsertWorkspaceParams struct {
@@ -199,6 +201,7 @@ type InsertWorkspaceParams struct {
 	ConnectPartnerName          *string
 	IsSandbox                   bool
 	ConnectWebviewCustomization []byte
+	MadeBy                      uuid.UUID
 }
 
 func (q *Queries) InsertWorkspace(ctx context.Context, arg InsertWorkspaceParams) error {
@@ -209,12 +212,13 @@ func (q *Queries) InsertWorkspace(ctx context.Context, arg InsertWorkspaceParams
 		arg.ConnectPartnerName,
 		arg.IsSandbox,
 		arg.ConnectWebviewCustomization,
+		arg.MadeBy,
 	)
 	return err
 }
 
 const listAllWorkspaces = `-- name: ListAllWorkspaces :many
-select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) order by w.created_at, w.workspace_id
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, k.public_token as publishable_key from workspaces w left join publishable_keys k using (workspace_id) order by w.created_at, w.workspace_id
 `
 
 type ListAllWorkspacesRow struct {
@@ -242,6 +246,7 @@ func (q *Queries) ListAllWorkspaces(ctx context.Context) ([]ListAllWorkspacesRow
 			&i.Workspace.IsSuspended,
 			&i.Workspace.IsPublishableKeyAuthEnabled,
 			&i.Workspace.ConnectWebviewCustomization,
+			&i.Workspace.MadeBy,
 			&i.PublishableKey,
 		); err != nil {
 			return nil, err
@@ -305,7 +310,7 @@ func (q *Queries) ListCredentials(ctx context.Context) ([]ListCredentialsRow, er
 }
 
 const listWorkspacesOfCredential = `-- name: ListWorkspacesOfCredential :many
-select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, k.public_token as publishable_key from workspaces w join credential_workspaces c using (workspace_id) left join publishable_keys k using (workspace_id)
+select w.workspace_id, w.name, w.company_name, w.connect_partner_name, w.is_sandbox, w.created_at, w.retention_due_at, w.is_suspended, w.is_publishable_key_auth_enabled, w.connect_webview_customization, w.made_by, k.public_token as publishable_key from workspaces w join credential_workspaces c using (workspace_id) left join publishable_keys k using (workspace_id)
 where c.credential_id = $1 order by w.created_at, w.workspace_id
 `
 
@@ -334,6 +339,7 @@ func (q *Queries) ListWorkspacesOfCredential(ctx context.Context, credentialID u
 			&i.Workspace.IsSuspended,
 			&i.Workspace.IsPublishableKeyAuthEnabled,
 			&i.Workspace.ConnectWebviewCustomization,
+			&i.Workspace.MadeBy,
 			&i.PublishableKey,
 		); err != nil {
 			return nil, err
@@ -403,7 +409,7 @@ func (q *Queries) LockDevicesOfAccounts(ctx context.Context, accountIds []uuid.U
 }
 
 const lockWorkspace = `-- name: LockWorkspace :one
-select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at, retention_due_at, is_suspended, is_publishable_key_auth_enabled, connect_webview_customization from workspaces where workspace_id = $1 for no key update
+select workspace_id, name, company_name, connect_partner_name, is_sandbox, created_at, retention_due_at, is_suspended, is_publishable_key_auth_enabled, connect_webview_customization, made_by from workspaces where workspace_id = $1 for no key update
 `
 
 // Changes of a workspace itself happen one after another; what is in it goes on.
@@ -421,6 +427,7 @@ func (q *Queries) LockWorkspace(ctx context.Context, workspaceID uuid.UUID) (Wor
 		&i.IsSuspended,
 		&i.IsPublishableKeyAuthEnabled,
 		&i.ConnectWebviewCustomization,
+		&i.MadeBy,
 	)
 	return i, err
 }

@@ -63,7 +63,7 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *work.Lease, id uui
 		return 0, err
 	}
 	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), flying: map[uuid.UUID]flight{},
-		landed: make(chan answer, healthyWidth), records: make(chan record, 1), news: make(chan struct{}, 1), stopped: endpoint.Disabled || endpoint.Paused, disabled: endpoint.Disabled,
+		landed: make(chan answer, healthyWidth), records: make(chan record, 1), news: make(chan struct{}, 1), stopped: holds(endpoint), disabled: endpoint.Disabled,
 		window: firstWidth, begun: time.Now()}
 	d.news.Store(id, p.news)
 	defer d.news.CompareAndDelete(id, p.news)
@@ -77,6 +77,9 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *work.Lease, id uui
 	}
 	return d.access.ScheduleWebhook(ctx, id)
 }
+
+// holds says whether nothing is sent to an endpoint for now.
+func holds(e access.Endpoint) bool { return e.Disabled || e.Paused || e.Suspended }
 
 func isGone(err error) bool {
 	e, ok := errors.AsType[*access.Error](err)
@@ -192,7 +195,7 @@ func (p *pass) lookAgain(ctx context.Context) error {
 		return err
 	default:
 		p.endpoint, p.since, p.read = endpoint, time.Now(), time.Now()
-		p.stopped, p.disabled = p.stopped || endpoint.Disabled || endpoint.Paused, endpoint.Disabled
+		p.stopped, p.disabled = p.stopped || holds(endpoint), endpoint.Disabled
 	}
 	return nil
 }

@@ -28,8 +28,13 @@ func (l outboxLane) Due(ctx context.Context, workspace uuid.UUID) (bool, error) 
 	return due, err
 }
 
-func (l outboxLane) Sweep(ctx context.Context, limit int32, _ work.Crowds) ([]uuid.UUID, error) {
-	return l.access.DueOutboxes(ctx, limit)
+func (l outboxLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+	return l.access.DueOutboxes(ctx, limit, but)
+}
+
+// Owners implements work.Owned.
+func (l outboxLane) Owners(ctx context.Context, workspaces []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+	return l.access.OutboxOwners(ctx, workspaces)
 }
 
 // Drain does one batch; what is left is due.

@@ -100,7 +100,7 @@ func (l endpointLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 }
 
 func (l endpointLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
-	return l.access.DueWebhooks(ctx, limit, but.Wide)
+	return l.access.DueWebhooks(ctx, limit, but)
 }
 
 // Owners implements work.Owned.

@@ -9,14 +9,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-func connections(quarters int) store.Part { return make(store.Part, quarters) }
+func connections(eighths int) store.Part { return make(store.Part, eighths) }
 
 // Of an owner so many keys are in hand; of those that the sweep has found half, and few where the lane has no more room.
 func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 	t.Parallel()
-	account, customer := uuid.New(), uuid.New()
-	one := func() Owners { return Owners{account, uuid.New()} }
-	each := func() Owners { return Owners{uuid.New(), customer} }
+	account, customer, token := uuid.New(), uuid.New(), uuid.New()
+	one := func() Owners { return Owners{account, uuid.New(), uuid.Nil} }
+	each := func() Owners { return Owners{uuid.New(), customer, uuid.Nil} }
+	made := func() Owners { return Owners{uuid.New(), uuid.New(), token} }
+	much := func() Owners { return Owners{Maker: token} }
 	few := func() func() Owners { // accounts of one customer with twenty keys each
 		n, account := 0, uuid.Nil
 		return func() Owners {
@@ -24,7 +26,7 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 				account = uuid.New()
 			}
 			n++
-			return Owners{account, customer}
+			return Owners{account, customer, uuid.Nil}
 		}
 	}
 	for name, test := range map[string]struct {
@@ -41,6 +43,9 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 		"of one customer, crowded":      {func() Owners { return Owners{Wide: customer} }, true, true, 3000, 16, 0},
 		"of accounts of one customer":   {few(), true, false, 3000, 1500 + 75*16, 1}, // all of 75 accounts, and sixteen of each other
 		"of accounts with one key each": {each, false, true, 1000, 1000, 0},
+		"of customers that one made":    {made, false, true, 4000, 2625, 1},
+		"much of what one made, found":  {much, false, false, 4000, 1750, 1},
+		"much of it, crowded":           {much, false, true, 4000, 16, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,8 +70,9 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 			for _, c := range claims {
 				c.leave()
 			}
-			if hungry != test.hungry || len(s.taken[narrow])+len(s.taken[wide]) != 0 {
-				t.Errorf("told %d times that there is room, and %d shares are left", hungry, len(s.taken[narrow])+len(s.taken[wide]))
+			left := len(s.taken[narrow]) + len(s.taken[wide]) + len(s.taken[maker])
+			if hungry != test.hungry || left != 0 {
+				t.Errorf("told %d times that there is room, and %d shares are left", hungry, left)
 			}
 			if len(s.parts.of) != 0 {
 				t.Errorf("%d have a part of the connections", len(s.parts.of))

@@ -10,7 +10,7 @@ import (
 
 // parts are those of the database's connections that the owners of keys have, whatever lanes these are of.
 type parts struct {
-	make func(quarters int) store.Part
+	make func(eighths int) store.Part
 	mu   sync.Mutex
 	of   map[uuid.UUID]*part
 }
@@ -20,17 +20,17 @@ type part struct {
 	takers int
 }
 
-func newParts(of func(quarters int) store.Part) *parts {
+func newParts(of func(eighths int) store.Part) *parts {
 	return &parts{make: of, of: map[uuid.UUID]*part{}}
 }
 
 // take is the part of an owner, until it is left as often.
-func (p *parts) take(owner uuid.UUID, quarters int) store.Part {
+func (p *parts) take(owner uuid.UUID, eighths int) store.Part {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one := p.of[owner]
 	if one == nil {
-		one = &part{Part: p.make(quarters)}
+		one = &part{Part: p.make(eighths)}
 		p.of[owner] = one
 	}
 	one.takers++

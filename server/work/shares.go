@@ -19,45 +19,52 @@ type Owned interface {
 }
 
 // Owners are whose a key is: of the keys of a narrow one, such as an account, an eighth of the workers look after some at
-// once, of those of a wide one, such as a customer, three quarters. Nil: nobody's.
-type Owners struct{ Narrow, Wide uuid.UUID }
+// once, of those of a wide one, such as a workspace, three quarters, and of those of whoever has made it, which may be
+// very many wide ones with little each, seven eighths. Nil: nobody's.
+type Owners struct{ Narrow, Wide, Maker uuid.UUID }
 
-// Crowds are the owners of whose keys so many are in hand that there is no room for another. Neither list is nil.
-type Crowds struct{ Narrow, Wide []uuid.UUID }
+// Crowds are the owners of whose keys so many are in hand that there is no room for another. No list is nil.
+type Crowds struct{ Narrow, Wide, Makers []uuid.UUID }
 
 // add adds the owner of whom there was one key too many.
 func (c *Crowds) add(full Owners) {
 	for _, o := range []struct {
 		to    *[]uuid.UUID
 		owner uuid.UUID
-	}{{&c.Narrow, full.Narrow}, {&c.Wide, full.Wide}} {
+	}{{&c.Narrow, full.Narrow}, {&c.Wide, full.Wide}, {&c.Makers, full.Maker}} {
 		if o.owner != uuid.Nil && !slices.Contains(*o.to, o.owner) {
 			*o.to = append(*o.to, o.owner)
 		}
 	}
 }
 
-func (c *Crowds) count() int { return len(c.Narrow) + len(c.Wide) }
+func (c *Crowds) count() int { return len(c.Narrow) + len(c.Wide) + len(c.Makers) }
 
 const (
 	leastShare = 8      // workers, however few there are in all
 	ownersKept = 10_000 // of keys
 	fewKeys    = 16     // of an owner: so many have room in a lane that has too many in hand
 
-	narrow, wide = 0, 1
+	narrow, wide, maker, levels = 0, 1, 2, 3
+)
+
+// eighths that an owner has: of the workers, of the keys in hand, and of the database's connections.
+var (
+	ofWorkers     = [levels]int{narrow: 1, wide: 6, maker: 7}
+	ofConnections = [levels]int{narrow: 4, wide: 6, maker: 7}
 )
 
 // shares are those of the owners of one lane's keys.
 type shares struct {
 	lane   Owned
 	parts  *parts
-	slots  [2]int      // of each narrow, each wide owner
-	most   [2]int      // keys of one in hand
+	slots  [levels]int // of each owner
+	most   [levels]int // keys of one in hand
 	hungry func() bool // one that had too many keys in hand has few by now: the sweep may find more; false: it cannot be told
 
 	mu     sync.Mutex
 	owners map[uuid.UUID]Owners // by key, as far as it is remembered
-	taken  [2]map[uuid.UUID]*share
+	taken  [levels]map[uuid.UUID]*share
 }
 
 // share is what an owner has in hand. Three quarters of the slots are for keys that the sweep has found: those that were
@@ -71,9 +78,13 @@ type share struct {
 }
 
 func newShares(l Owned, workers, inHand int, p *parts, hungry func() bool) *shares {
-	of := func(n int) int { return min(workers, max(leastShare, n)) }
-	return &shares{lane: l, parts: p, slots: [2]int{of(workers / 8), of(workers * 3 / 4)}, most: [2]int{inHand / 8, inHand * 3 / 4}, hungry: hungry,
-		owners: map[uuid.UUID]Owners{}, taken: [2]map[uuid.UUID]*share{{}, {}}}
+	s := &shares{lane: l, parts: p, hungry: hungry, owners: map[uuid.UUID]Owners{}}
+	for level, eighths := range ofWorkers {
+		s.slots[level] = min(workers, max(leastShare, workers*eighths/8))
+		s.most[level] = inHand * eighths / 8
+		s.taken[level] = map[uuid.UUID]*share{}
+	}
+	return s
 }
 
 // of finds out whose keys are.
@@ -116,16 +127,16 @@ func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]Owners
 // claim is a key that is in hand.
 type claim struct {
 	*shares
-	owners  [2]uuid.UUID
+	owners  [levels]uuid.UUID
 	woken   bool
-	counted [2]*share
+	counted [levels]*share
 	leaves  []chan struct{}
 }
 
 // claim takes a key of those owners in hand, unless one of them has too many there, who is full then; crowded: the lane has.
-// A narrow owner with few has room, whatever the wide one has.
+// A narrower owner with few has room whatever the wider ones have, of whom the widest may have many such: half as much again.
 func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
-	c = &claim{shares: s, woken: woken, owners: [2]uuid.UUID{narrow: of.Narrow, wide: of.Wide}}
+	c = &claim{shares: s, woken: woken, owners: [levels]uuid.UUID{narrow: of.Narrow, wide: of.Wide, maker: of.Maker}}
 	if s == nil {
 		return c, full
 	}
@@ -141,12 +152,10 @@ func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
 			h = &share{slots: make(chan struct{}, s.slots[level]), found: make(chan struct{}, max(1, s.slots[level]*3/4))}
 		}
 		few = few || h.keys < fewKeys
-		if most := s.limit(level, woken); !few && (h.keys >= most || crowded) {
+		most := s.limit(level, woken)
+		if !few && (h.keys >= most || crowded) || level == maker && h.keys >= most*3/2 {
 			h.refused = h.refused || h.keys >= most
-			if level == narrow {
-				return nil, Owners{Narrow: owner}
-			}
-			return nil, Owners{Wide: owner}
+			return nil, [levels]Owners{narrow: {Narrow: owner}, wide: {Wide: owner}, maker: {Maker: owner}}[level]
 		}
 		c.counted[level] = h
 	}
@@ -155,7 +164,7 @@ func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
 			continue
 		}
 		if s.taken[level][c.owners[level]] = h; h.keys == 0 && s.parts != nil {
-			h.connections = s.parts.take(c.owners[level], [2]int{narrow: 2, wide: 3}[level])
+			h.connections = s.parts.take(c.owners[level], ofConnections[level])
 		}
 		h.keys++
 	}
@@ -163,9 +172,9 @@ func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
 }
 
 // limit is how many keys of an owner may be in hand. Half of the room is left to keys that were woken: those that the sweep
-// finds have waited, and are found again.
+// finds have waited, and are found again. What a maker has in hand is bounded so by then.
 func (s *shares) limit(level int, woken bool) int {
-	if woken {
+	if woken || level == maker {
 		return s.most[level]
 	}
 	return s.most[level] / 2
@@ -230,7 +239,7 @@ func (c *claim) leave() {
 
 // crowds are the owners of whom the sweep need not find any key.
 func (s *shares) crowds() Crowds {
-	full := [2][]uuid.UUID{{}, {}}
+	full := [levels][]uuid.UUID{{}, {}, {}}
 	if s != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -242,5 +251,5 @@ func (s *shares) crowds() Crowds {
 			}
 		}
 	}
-	return Crowds{Narrow: full[narrow], Wide: full[wide]}
+	return Crowds{Narrow: full[narrow], Wide: full[wide], Makers: full[maker]}
 }

@@ -2,7 +2,6 @@ package work_test
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -33,7 +32,10 @@ func newOwned() *owned {
 
 // of says whether a key is an owner's, for those that are not added meanwhile.
 func (o *owned) of(owner uuid.UUID) func(id uuid.UUID) bool {
-	return func(id uuid.UUID) bool { return o.owners[id].Narrow == owner || o.owners[id].Wide == owner }
+	return func(id uuid.UUID) bool {
+		own := o.owners[id]
+		return slices.Contains([]uuid.UUID{own.Narrow, own.Wide, own.Maker}, owner)
+	}
 }
 
 // add makes a key that is due.
@@ -65,14 +67,18 @@ func (o *owned) atWork() (n int) {
 	return n
 }
 
-func (o *owned) Owners(context.Context, []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+func (o *owned) Owners(_ context.Context, keys []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return maps.Clone(o.owners), nil
+	owners := map[uuid.UUID]work.Owners{}
+	for _, key := range keys {
+		owners[key] = o.owners[key]
+	}
+	return owners, nil
 }
 
 func (o *owned) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
-	if but.Narrow == nil || but.Wide == nil {
+	if but.Narrow == nil || but.Wide == nil || but.Makers == nil {
 		panic("a list of owners is nil")
 	}
 	ids, err := o.counter.Sweep(ctx, limit, but)
@@ -85,7 +91,7 @@ func (o *owned) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid
 	defer o.mu.Unlock()
 	for _, id := range o.keys {
 		own := o.owners[id]
-		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Narrow, own.Narrow) && !slices.Contains(but.Wide, own.Wide) {
+		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Narrow, own.Narrow) && !slices.Contains(but.Wide, own.Wide) && !slices.Contains(but.Makers, own.Maker) {
 			ids = append(ids, id)
 		}
 	}
@@ -110,6 +116,11 @@ func (o *owned) isDone(id uuid.UUID) bool {
 	return o.done[id] > 0
 }
 
+// madeBy is of a customer who has nothing else, one of the many that somebody has made.
+func madeBy(maker uuid.UUID) work.Owners {
+	return work.Owners{Narrow: uuid.New(), Wide: uuid.New(), Maker: maker}
+}
+
 // The locks of an account, or the accounts of a customer, that hang hold no more workers than their share, and nobody
 // else's wait for them.
 func TestKeysOfOneOwnerLeaveRoomForThoseOfOthers(t *testing.T) {
@@ -120,6 +131,7 @@ func TestKeysOfOneOwnerLeaveRoomForThoseOfOthers(t *testing.T) {
 	}{
 		"narrow": {func(owner uuid.UUID) work.Owners { return work.Owners{Narrow: owner, Wide: uuid.New()} }, 8},
 		"wide":   {func(owner uuid.UUID) work.Owners { return work.Owners{Narrow: uuid.New(), Wide: owner} }, 30},
+		"maker":  {madeBy, 35},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -159,6 +171,7 @@ func TestKeysOfOneOwnerLeaveConnectionsToThoseOfOthers(t *testing.T) {
 		"narrow":   {func(owner uuid.UUID) work.Owners { return work.Owners{Narrow: owner, Wide: uuid.New()} }, 2},
 		"wide":     {func(owner uuid.UUID) work.Owners { return work.Owners{Narrow: uuid.New(), Wide: owner} }, 3},
 		"accounts": {func(owner uuid.UUID) work.Owners { return work.Owners{Wide: owner} }, 3},
+		"maker":    {madeBy, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -274,6 +287,33 @@ func TestWhatThereWasNoRoomForIsFoundOnceThereIs(t *testing.T) {
 		wake(t, db, w, id)
 	}
 	until(t, "the share is taken", func() bool { return c.atWork() == 8 })
+	close(c.hang)
+	until(t, "all are done", c.finished)
+}
+
+// Somebody has made so many customers that these would have all that is in hand, with little each.
+func TestManyOwnersWithLittleEachThatOneHasMadeLeaveRoom(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c, maker := newOwned(), uuid.New()
+	c.found = 10_000
+	c.hangs(c.of(maker))
+	for range 6000 {
+		c.add(madeBy(maker))
+	}
+	other, found := c.add(madeBy(uuid.New())), c.add(madeBy(uuid.New()))
+	w := start(t, db, work.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
+	for id := range c.owners {
+		if id != other && id != found {
+			wake(t, db, w, id)
+		}
+	}
+	until(t, "the share is taken", func() bool { return c.atWork() == 35 })
+	wake(t, db, w, other)
+	until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
+	if n := c.atWork(); n != 35 {
+		t.Errorf("%d are at work", n)
+	}
 	close(c.hang)
 	until(t, "all are done", c.finished)
 }

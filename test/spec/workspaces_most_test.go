@@ -60,3 +60,23 @@ func TestWorkspacesOfACredentialAreLimited(t *testing.T) {
 		t.Errorf("who was given more makes one: %s, and may enter %d", got, list(token))
 	}
 }
+
+// Whose work it is, that is done for a workspace, goes by who has made it.
+func TestWorkInAWorkspaceIsOfWhoHasMadeIt(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	given := uuid.MustParse(s.WorkspaceID)
+	token, credential, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{given}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made api.WorkspaceResponse
+	if status := s.PostAs(t, token, "/workspaces/create", params{"name": "New", "is_sandbox": true}, &made); status != http.StatusOK {
+		t.Fatalf("create a workspace: %d", status)
+	}
+	id := uuid.MustParse(made.Workspace.WorkspaceID)
+	owners, err := s.App.Access.OutboxOwners(t.Context(), []uuid.UUID{given, id})
+	if err != nil || owners[id].Maker != credential.ID || owners[given].Maker != uuid.Nil {
+		t.Errorf("they are of %v, want the one of %s and the other nobody's; %v", owners, credential.ID, err)
+	}
+}

@@ -282,7 +282,7 @@ func (l systemLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 
 func (l systemLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
 	l.tidy()
-	return l.acs.DueSystems(ctx, limit, but.Narrow, but.Wide)
+	return l.acs.DueSystems(ctx, limit, but)
 }
 
 // Owners implements work.Owned.

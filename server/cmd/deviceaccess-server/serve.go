@@ -42,7 +42,7 @@ func serveCommand() *cli.Command {
 			&cli.IntFlag{Name: "connect-pages-per-second", Sources: env("DEVICEACCESS_CONNECT_PAGES_PER_SECOND"), Value: 5, Category: "Server", Validator: notNegative[int],
 				Usage: "`NUMBER` of requests from one address for pages to log in on that are answered, ten times as many at once; 0: all"},
 			&cli.IntFlag{Name: "workspaces-per-minute", Sources: env("DEVICEACCESS_WORKSPACES_PER_MINUTE"), Value: rest.WorkspacesPerMinute, Category: "Server", Validator: notNegative[int],
-				Usage: "`NUMBER` of workspaces that one credential makes, as many at once; 0: any"},
+				Usage: "`NUMBER` of workspaces that one credential makes or resets in a minute, as many at once; 0: any"},
 			&cli.IntFlag{Name: "client-connections", Sources: env("DEVICEACCESS_CLIENT_CONNECTIONS"), Value: crowd.Connections, Category: "Server", Validator: atLeast(16),
 				Usage: "`NUMBER` of connections that clients hold at once, half of the limit of open files at most; whoever has most gives way to others, those first that have been idle longest"},
 			&cli.StringFlag{Name: "ready-file", Sources: env("DEVICEACCESS_READY_FILE"), Category: "Server", Validator: inADirectory,

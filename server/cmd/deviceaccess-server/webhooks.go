@@ -46,6 +46,10 @@ func webhooksCommand() *cli.Command {
 				Action: onWebhook(try),
 			},
 			{
+				Name: "disable", Usage: "send no more events to a webhook; what happens from now on is held", ArgsUsage: "WEBHOOK_ID", Flags: databaseFlags(),
+				Action: onWebhook(disable),
+			},
+			{
 				Name: "enable", Usage: "send events to a disabled webhook again, from now on", ArgsUsage: "WEBHOOK_ID", Flags: databaseFlags(),
 				Action: onWebhook(enable),
 			},
@@ -110,10 +114,25 @@ func health(e access.Endpoint) string {
 	switch {
 	case e.DisabledAt != nil:
 		return "disabled since " + e.DisabledAt.UTC().Format(time.RFC3339) + ": " + e.DisabledReason
+	case e.Suspended:
+		return "held: its workspace is suspended"
 	case e.Failures > 0:
 		return fmt.Sprintf("failing for %s: %d attempts in a row", e.FailingFor.Round(time.Second), e.Failures)
 	}
 	return "enabled"
+}
+
+func disable(ctx context.Context, _ *cli.Command, a *app.Admin, e access.Endpoint) error {
+	was, err := a.Access.DisableWebhook(ctx, in(e), e.ID, "An operator of the server has disabled it.")
+	if err != nil {
+		return err
+	}
+	if was {
+		fmt.Println("The webhook was disabled already.")
+		return nil
+	}
+	fmt.Printf("The webhook is sent no more. What happens meanwhile is held; `deviceaccess-server webhooks enable %s` ends that.\n", e.ID)
+	return nil
 }
 
 func enable(ctx context.Context, _ *cli.Command, a *app.Admin, e access.Endpoint) error {

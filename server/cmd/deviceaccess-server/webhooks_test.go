@@ -103,6 +103,24 @@ func (h *hooked) says(text string, wanted ...string) {
 	}
 }
 
+func TestWebhookIsDisabledByCommand(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.answer.Store(http.StatusOK)
+	h.says(h.ok("webhooks", "disable", h.webhook), "sent no more", "webhooks enable "+h.webhook)
+	h.says(h.ok("webhooks", "disable", h.webhook), "disabled already")
+	h.says(h.ok("webhooks", "list"), h.webhook, "disabled since 20", "operator")
+	h.event()
+	h.until("the delivery is held", func() bool { return strings.Contains(h.ok("webhooks", "deliveries", h.webhook), "held") })
+	if n := len(h.received()); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+	h.says(h.ok("webhooks", "enable", h.webhook), "Held meanwhile: 1")
+	h.event()
+	h.until("what comes then is received", func() bool { return len(h.received()) == 1 })
+	h.fails("webhooks", "disable", "x")
+}
+
 func TestHeldDeliveriesAreReplayedByCommand(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)

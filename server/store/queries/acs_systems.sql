@@ -74,11 +74,13 @@ select * from acs_systems where acs_system_id = @acs_system_id;
 select coalesce(due_at <= now(), false)::boolean as due from acs_systems where acs_system_id = @acs_system_id;
 
 -- name: AcsSystemOwners :many
-select acs_system_id, connected_account_id, workspace_id from acs_systems where acs_system_id = any(@acs_system_ids::uuid[]);
+select s.acs_system_id, s.connected_account_id, s.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+from acs_systems s join workspaces w using (workspace_id) where s.acs_system_id = any(@acs_system_ids::uuid[]);
 
 -- name: DueAcsSystems :many
 select acs_system_id from acs_systems s where due_at <= now()
 and connected_account_id <> all(@but_accounts::uuid[]) and workspace_id <> all(@but_workspaces::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_makers::uuid[]))
 and not exists (select 1 from leases l where l.key = 'acs_system:' || s.acs_system_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;
 

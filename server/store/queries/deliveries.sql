@@ -40,6 +40,10 @@ returning e.event_id, e.event_type, (select t.account from taken t order by t.nt
 select webhook_id from webhooks where workspace_id = @workspace_id and event_types && (array['*'] || @event_types::text[])
 order by webhook_id for no key update;
 
+-- name: LockWebhooksOfWorkspace :many
+-- In the order of LockWebhooksFor.
+select webhook_id from webhooks where workspace_id = @workspace_id order by webhook_id for no key update;
+
 -- name: FanOut :many
 -- One delivery for each event and each of the webhooks, which are locked, that asks for its type and was there before it. One of a time
 -- to come was, too: the clock has been stepped back since it was made.
@@ -82,15 +86,18 @@ with recursive waiting as (
   from waiting w where w.workspace_id is not null
 )
 select w.workspace_id::uuid as workspace_id from waiting w
-where w.workspace_id is not null
+where w.workspace_id is not null and w.workspace_id not in (select s.workspace_id from workspaces s where s.made_by = any(@but_makers::uuid[]))
 and not exists (select 1 from leases l where l.key = 'outbox:' || w.workspace_id::text and l.held_until > now())
 limit @max_rows::integer;
 
+-- name: WorkspaceMakers :many
+select workspace_id, made_by::uuid as made_by from workspaces where workspace_id = any(@workspace_ids::uuid[]) and made_by is not null;
+
 -- name: GetEndpoint :one
-select sqlc.embed(webhooks), coalesce(paused_until > now(), false)::boolean as paused,
+select sqlc.embed(webhooks), is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
   coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
   (case when failed_at >= now() - @silence::interval then coalesce(extract(epoch from now() - failing_since), 0) else 0 end)::double precision as failing_seconds
-from webhooks where webhook_id = @webhook_id;
+from webhooks join workspaces using (workspace_id) where webhook_id = @webhook_id;
 
 -- name: DueDeliveries :many
 -- What those carry that go beyond so many bytes, with the ones before, is left out, and size says how much that is.
@@ -169,9 +176,9 @@ where webhook_id = @webhook_id and event_id = any(@event_ids::uuid[]) and state 
 
 -- name: ScheduleWebhook :one
 -- The webhook is locked, so that no delivery is made meanwhile. It says in how many seconds it is due, by the clock that will have it be
--- due; 0: when something happens.
-update webhooks w set due_at = (select greatest(w.paused_until, d.next_attempt_at) from deliveries d
-  where d.webhook_id = @webhook_id and d.state = 'pending' order by d.next_attempt_at limit 1)
+-- due; 0: when something happens, such as that its workspace is no longer suspended.
+update webhooks w set due_at = (select greatest(w.paused_until, d.next_attempt_at) from deliveries d join workspaces s on s.workspace_id = w.workspace_id
+  where d.webhook_id = @webhook_id and d.state = 'pending' and not s.is_suspended order by d.next_attempt_at limit 1)
 where w.webhook_id = @webhook_id
 returning (case when due_at is null then 0 else greatest(extract(epoch from due_at - clock_timestamp()), 0.001) end)::double precision as seconds;
 
@@ -179,11 +186,13 @@ returning (case when due_at is null then 0 else greatest(extract(epoch from due_
 select coalesce(due_at <= now(), false)::boolean as due from webhooks where webhook_id = @webhook_id;
 
 -- name: WebhookOwners :many
-select webhook_id, workspace_id from webhooks where webhook_id = any(@webhook_ids::uuid[]);
+select h.webhook_id, h.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+from webhooks h join workspaces w using (workspace_id) where h.webhook_id = any(@webhook_ids::uuid[]);
 
 -- name: DueWebhooks :many
-select webhook_id from webhooks w where due_at <= now() and workspace_id <> all(@but_workspaces::uuid[])
-and not exists (select 1 from leases l where l.key = 'endpoint:' || w.webhook_id::text and l.held_until > now())
+select webhook_id from webhooks h where due_at <= now() and workspace_id <> all(@but_workspaces::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_makers::uuid[]))
+and not exists (select 1 from leases l where l.key = 'endpoint:' || h.webhook_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;
 
 -- name: ListDeliveries :many
@@ -212,5 +221,5 @@ where w.workspace_id = @workspace_id and a.webhook_id = @webhook_id and a.event_
 
 -- name: ListEndpoints :many
 -- Of all workspaces, for those who run the server.
-select sqlc.embed(webhooks), coalesce(extract(epoch from now() - failing_since), 0)::double precision as failing_seconds
-from webhooks order by workspace_id, created_at, webhook_id;
+select sqlc.embed(h), w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
+from webhooks h join workspaces w using (workspace_id) order by h.workspace_id, h.created_at, h.webhook_id;

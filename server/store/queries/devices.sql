@@ -184,10 +184,12 @@ where device_id = @device_id returning failures;
 select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = @device_id;
 
 -- name: DeviceOwners :many
-select device_id, connected_account_id, workspace_id from devices where device_id = any(@device_ids::uuid[]);
+select d.device_id, d.connected_account_id, d.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+from devices d join workspaces w using (workspace_id) where d.device_id = any(@device_ids::uuid[]);
 
 -- name: DueDevices :many
 select device_id from devices d where due_at <= now()
 and connected_account_id <> all(@but_accounts::uuid[]) and workspace_id <> all(@but_workspaces::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_makers::uuid[]))
 and not exists (select 1 from leases l where l.key = 'device:' || d.device_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;

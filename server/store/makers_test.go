@@ -1,0 +1,95 @@
+package store_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+)
+
+// Whatever is due in a workspace is found with who has made it, and not found where that one has enough in hand.
+func TestWhatIsDueIsFoundByTheMakerOfItsWorkspace(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	maker := uuid.New()
+	// one workspace with one of everything, whose identifiers are the workspace's own
+	workspace := func(maker uuid.UUID) uuid.UUID {
+		id := uuid.New()
+		if err := db.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: id, Name: "w", MadeBy: maker}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Pool.Exec(t.Context(), `
+			with a as (insert into connected_accounts (connected_account_id, workspace_id, adapter, provider, display_name, config_sealed, due_at)
+				values ($1, $1, 'devicecloud', '', 'A', '', now())),
+			d as (insert into devices (device_id, workspace_id, connected_account_id, vendor_ref, device_type, provider, manufacturer, model, serial_number, name,
+				online, capabilities, flags, custom_metadata, due_at)
+				values ($1, $1, $1, 'a', 'august_lock', 'simulated', '', '', '', '', true, '{}', '{}', '{}', now())),
+			s as (insert into acs_systems (acs_system_id, workspace_id, connected_account_id, vendor_ref, name) values ($1, $1, $1, 'a', 'S')),
+			e as (insert into events (event_id, workspace_id, event_type, payload) values ($1, $1, 'device.connected', '{}'))
+			insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed, due_at) values ($1, $1, 'https://a.example', '{*}', '', now())`, id); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	made, given := workspace(maker), workspace(uuid.Nil)
+	none := []uuid.UUID{}
+	for name, lane := range map[string]struct {
+		due    func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error)
+		makers func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error)
+	}{
+		"devices": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
+			return db.DueDevices(ctx, store.DueDevicesParams{MaxRows: 10, ButAccounts: none, ButWorkspaces: none, ButMakers: but})
+		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
+			return makers(db.DeviceOwners(ctx, of))(func(r store.DeviceOwnersRow) uuid.UUID { return r.MadeBy })
+		}},
+		"accounts": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
+			return db.DueAccounts(ctx, store.DueAccountsParams{MaxRows: 10, ButWorkspaces: none, ButMakers: but})
+		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
+			return makers(db.AccountOwners(ctx, of))(func(r store.AccountOwnersRow) uuid.UUID { return r.MadeBy })
+		}},
+		"access systems": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
+			return db.DueAcsSystems(ctx, store.DueAcsSystemsParams{MaxRows: 10, ButAccounts: none, ButWorkspaces: none, ButMakers: but})
+		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
+			return makers(db.AcsSystemOwners(ctx, of))(func(r store.AcsSystemOwnersRow) uuid.UUID { return r.MadeBy })
+		}},
+		"webhooks": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
+			return db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: 10, ButWorkspaces: none, ButMakers: but})
+		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
+			return makers(db.WebhookOwners(ctx, of))(func(r store.WebhookOwnersRow) uuid.UUID { return r.MadeBy })
+		}},
+		"outboxes": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
+			return db.DueOutboxes(ctx, store.DueOutboxesParams{MaxRows: 10, ButMakers: but})
+		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
+			return makers(db.WorkspaceMakers(ctx, of))(func(r store.WorkspaceMakersRow) uuid.UUID { return r.MadeBy })
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all, err := lane.due(t.Context(), none)
+			others, e := lane.due(t.Context(), []uuid.UUID{maker})
+			if err != nil || e != nil || len(all) != 2 || !slices.Equal(others, []uuid.UUID{given}) {
+				t.Errorf("of two %d are found, %v, and %v where one's are not wanted, %v", len(all), err, others, e)
+			}
+			for of, want := range map[uuid.UUID]uuid.UUID{made: maker, given: uuid.Nil} {
+				if got, err := lane.makers(t.Context(), []uuid.UUID{of}); err != nil || len(got) > 1 || append(got, uuid.Nil)[0] != want {
+					t.Errorf("made by %v, %v, want %s", got, err, want)
+				}
+			}
+		})
+	}
+}
+
+// makers are those of rows, of one at each.
+func makers[R any](rows []R, err error) func(of func(R) uuid.UUID) ([]uuid.UUID, error) {
+	return func(of func(R) uuid.UUID) ([]uuid.UUID, error) {
+		var all []uuid.UUID
+		for _, r := range rows {
+			all = append(all, of(r))
+		}
+		return all, err
+	}
+}
