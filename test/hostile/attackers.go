@@ -24,7 +24,8 @@ const attackerVariable = "DEVICEACCESS_HOSTILE_ATTACKER"
 // Target is whom the attackers attack, with a credential that is good: the worst are customers.
 type Target struct {
 	URL, Key, Device string
-	Roamer           string // a personal access token; empty: they have none yet
+	Roamer           string  // a personal access token; empty: they have none yet
+	Houses           []house // nil: they have none yet
 }
 
 // places are where the attackers listen.

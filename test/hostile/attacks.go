@@ -16,7 +16,7 @@ var attacks map[string]func(*front) string
 func init() { //nolint:gochecknoinits // they refer to what refers to them
 	attacks = map[string]func(*front) string{
 		"slow-headers": slowHeaders, "slow-bodies": slowBodies, "silent": silent, "idle": idle, "held-headers": heldHeaders, "endless-bodies": endlessBodies, "header-flood": headerFlood,
-		"http2": http2, "json": badJSON, "held-bodies": heldBodies, "pipelining": pipelining, "never-read": neverRead, "waits": waits, "keys": keys, "logins": logins, "workspaces": workspaces, "guesses": guesses,
+		"http2": http2, "json": badJSON, "held-bodies": heldBodies, "pipelining": pipelining, "never-read": neverRead, "waits": waits, "keys": keys, "logins": logins, "workspaces": workspaces, "houses": houses, "guesses": guesses,
 		"device-clouds": vendors, "gateways": vendors, "access-clouds": vendors, "endpoints": vendors, "pushes": pushes, "known-pushes": knownPushes,
 	}
 }

@@ -28,6 +28,7 @@ type bed struct {
 	server     *server
 	healthy    *healthy
 	attacker   *attackers
+	target     Target // the attackers'
 	mu         sync.Mutex
 	accounts   []string      // connected_account_id of what is hostile
 	clouds     bool          // they are connected
@@ -82,7 +83,8 @@ func settle(ctx context.Context, o Options) (_ *bed, err error) {
 	if b.healthy, err = newHealthy(ctx, r.URL, r.APIKey); err != nil {
 		return nil, err
 	}
-	if err := b.attacker.aim(Target{URL: r.URL, Key: r.APIKey, Device: b.healthy.device}); err != nil {
+	b.target = Target{URL: r.URL, Key: r.APIKey, Device: b.healthy.device}
+	if err := b.attacker.aim(b.target); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -191,13 +193,11 @@ func (b *bed) roam(ctx context.Context) error {
 		return err
 	}
 	defer admin.Close(ctx) //nolint:errcheck // what was done is done
-	r := b.server.ready
-	t := Target{URL: r.URL, Key: r.APIKey, Device: b.healthy.device}
-	t.Roamer, _, err = admin.Access.IssueCredential(ctx, access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(r.Workspace)}})
+	b.target.Roamer, _, err = admin.Access.IssueCredential(ctx, access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(b.server.ready.Workspace)}})
 	if err != nil {
 		return fmt.Errorf("give the attackers a token: %w", err)
 	}
-	return b.attacker.aim(t)
+	return b.attacker.aim(b.target)
 }
 
 // connect makes accounts at the hostile clouds and gateways, which behave until they are told otherwise.
@@ -255,7 +255,7 @@ func (b *bed) met(ctx context.Context, name string) error {
 	if name == "endpoints" && b.stop == nil {
 		return nil // nothing happens that they would be told of
 	}
-	wanted := map[string]int{"device-clouds": len(misbehaviours), "access-clouds": len(misbehaviours), "gateways": 2 * len(floods), "endpoints": b.Endpoints, "workspaces": rest.WorkspacesPerMinute}[name]
+	wanted := map[string]int{"device-clouds": len(misbehaviours), "access-clouds": len(misbehaviours), "gateways": 2 * len(floods), "endpoints": b.Endpoints, "houses": b.Endpoints, "workspaces": rest.WorkspacesPerMinute}[name]
 	return until(ctx, "the server speaks to "+name, func() (bool, error) {
 		hits, err := b.attacker.hits()
 		return hits >= wanted, err

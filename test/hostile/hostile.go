@@ -88,8 +88,9 @@ var scenarios = []scenario{
 	{"pushes that know the secret", []string{"known-pushes"}},
 	{"webhook endpoints", []string{"endpoints"}},
 	{"workspaces made without end", []string{"workspaces"}},
+	{"webhooks of many workspaces", []string{"houses"}},
 	{"all at once", []string{"device-clouds", "gateways", "access-clouds", "endpoints", "slow-headers", "slow-bodies", "silent", "idle", "endless-bodies", "header-flood",
-		"json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "keys", "logins", "workspaces", "guesses", "pushes", "known-pushes"}},
+		"json", "held-bodies", "held-headers", "pipelining", "never-read", "waits", "keys", "logins", "workspaces", "houses", "guesses", "pushes", "known-pushes"}},
 }
 
 // Run tries one attack after another. It fails where they could not be tried; what they did is in the rows, see Row.Faults.

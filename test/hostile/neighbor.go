@@ -27,6 +27,10 @@ func (b *bed) prepare(ctx context.Context, s scenario) error {
 			if err := b.roam(ctx); err != nil {
 				return err
 			}
+		case "houses":
+			if err := b.inhabit(ctx); err != nil {
+				return err
+			}
 		case "endpoints":
 			if err := b.subscribe(ctx); err != nil {
 				return err
