@@ -80,12 +80,7 @@ func (s *Service) wakeWebhooks(ctx context.Context, tx store.Tx, ids []uuid.UUID
 	if woken, err = tx.WakeWebhooks(ctx, ids); err != nil {
 		return nil, err
 	}
-	for _, id := range woken {
-		if err := s.waker.Wake(ctx, tx, EndpointLane, id); err != nil {
-			return nil, err
-		}
-	}
-	return woken, nil
+	return woken, s.waker.WakeEach(ctx, tx, EndpointLane, woken)
 }
 
 // OutboxDue says whether a workspace has events that no webhook has been given yet.

@@ -44,6 +44,7 @@ type pass struct {
 	stopped  bool // nothing more is sent in this pass
 	disabled bool // nor in any other
 	window   int  // requests at once, as far as its answers have earned them
+	own      int  // of these, those that are not counted among all endpoints' others
 	begun    time.Time
 }
 
@@ -64,7 +65,7 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *work.Lease, id uui
 	}
 	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), flying: map[uuid.UUID]flight{},
 		landed: make(chan answer, healthyWidth), records: make(chan record, 1), news: make(chan struct{}, 1), stopped: holds(endpoint), disabled: endpoint.Disabled,
-		window: firstWidth, begun: time.Now()}
+		window: firstWidth, own: d.loads.own(id), begun: time.Now()}
 	d.news.Store(id, p.news)
 	defer d.news.CompareAndDelete(id, p.news)
 	if err := p.run(ctx); err != nil {
@@ -132,13 +133,13 @@ func (p *pass) free() bool {
 // room is how many requests may be in the air.
 func (p *pass) room() int { return min(p.window, width(p.endpoint.Failures)) }
 
-// up counts one more request in the air, unless there are too many: beyond the first ones an endpoint has at most a
+// up counts one more request in the air, unless there are too many: beyond its own an endpoint has at most a
 // quarter as many as are left, so that there are some left for whoever comes next. Otherwise it is tried again with the
 // next answer, or look.
 func (p *pass) up() bool {
-	if p.air >= firstWidth {
+	if p.air >= p.own {
 		left := moreAtOnce - p.more.Add(1)
-		if left < 0 || int64(p.air-firstWidth) > left/4 {
+		if left < 0 || int64(p.air-p.own) > left/4 {
 			p.more.Add(-1)
 			return false
 		}
@@ -149,7 +150,7 @@ func (p *pass) up() bool {
 
 // down counts one less.
 func (p *pass) down() {
-	if p.air--; p.air >= firstWidth {
+	if p.air--; p.air >= p.own {
 		p.more.Add(-1)
 	}
 }
@@ -175,8 +176,8 @@ func (p *pass) refill(ctx context.Context) error {
 // ahead is how many deliveries are read at once: an endpoint that hangs keeps few in memory, and there may be hundreds.
 func (p *pass) ahead() int {
 	room := p.room()
-	if room == 1 {
-		return 1
+	if room == 1 || p.own == 1 && p.window == firstWidth { // it fails, or has not answered yet
+		return room
 	}
 	return readAhead / healthyWidth * room
 }

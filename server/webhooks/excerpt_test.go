@@ -38,8 +38,8 @@ func TestExcerptsOfLongAnswersLeaveLittleToCollect(t *testing.T) { //nolint:para
 // The deliveries of hundreds of endpoints that hang would otherwise fill the memory.
 func TestLittleIsReadAheadForWhoHasNotAnswered(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ window, failures, want int }{{firstWidth, 0, 8}, {healthyWidth, 0, readAhead}, {healthyWidth, failingAfter, 1}} {
-		p := &pass{window: c.window}
+	for _, c := range []struct{ window, own, failures, want int }{{firstWidth, 1, 0, 2}, {firstWidth, 2, 0, 8}, {firstWidth + 1, 1, 0, 12}, {healthyWidth, 1, 0, readAhead}, {healthyWidth, 2, failingAfter, 1}} {
+		p := &pass{window: c.window, own: c.own}
 		if p.endpoint.Failures = c.failures; p.ahead() != c.want {
 			t.Errorf("%+v: %d are read", c, p.ahead())
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // An event is 216 kB where its device and its account have as much metadata as they may, and is kept for as long as an endpoint
-// takes to read it, of which there may be two thousand.
+// takes to read it, of which there may be some fifteen hundred.
 const (
 	mostLoad   = 32 << 20      // bytes in memory of events that carry much, while they are sent
 	mostOfOne  = mostLoad / 2  // of these, those of one workspace
@@ -52,6 +52,17 @@ func (l *loads) answered(webhook uuid.UUID, well bool) {
 		}
 		l.ok[webhook] = true
 	}
+}
+
+// own is how many requests an endpoint gets at once whatever others have. Where it has not answered well the last time, which
+// nobody remembers of all, that is one: thousands may hang, and each request has goroutines that the garbage collector looks through.
+func (l *loads) own(webhook uuid.UUID) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ok[webhook] {
+		return firstWidth
+	}
+	return 1
 }
 
 // take waits until there is room for an event of that size on its way to a webhook, until free is called. It fails when ctx ends.

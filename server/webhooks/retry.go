@@ -15,7 +15,7 @@ var schedule = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minut
 const (
 	healthyWidth = 32        // requests to one endpoint at once, when it answers
 	firstWidth   = 2         // those before it has: an endpoint that hangs holds few connections; each success makes it one more
-	moreAtOnce   = 256       // requests to all endpoints at once beyond those: each keeps a connection with its goroutines, and many endpoints may be slow
+	moreAtOnce   = 256       // requests to all endpoints at once beyond the first one, or the first ones of those that have answered the last time: each keeps a connection with its goroutines, and many endpoints may be slow
 	failingAfter = 5         // failures in a row, from which on one at a time is tried, with ever longer pauses
 	maxObeyed    = time.Hour // what an endpoint can ask for with Retry-After
 )

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
@@ -117,14 +119,20 @@ func TestExcerptDoesNotKeepWhatItWasCutFrom(t *testing.T) {
 
 func TestRequestsBeyondTheFirstOfEachEndpointAreCountedUntilTheyEnd(t *testing.T) {
 	t.Parallel()
-	d := &Deliverer{}
+	d := &Deliverer{loads: newLoads()}
+	well, unknown := uuid.New(), uuid.New()
+	d.loads.answered(well, true)
+	d.loads.answered(unknown, false)
+	if d.loads.own(well) != firstWidth || d.loads.own(unknown) != 1 {
+		t.Errorf("%d at once to one that has answered, %d to another", d.loads.own(well), d.loads.own(unknown))
+	}
 	var all []*pass
 	for n := range 2 * moreAtOnce / healthyWidth {
-		p := &pass{Deliverer: d}
+		p := &pass{Deliverer: d, own: d.loads.own([]uuid.UUID{well, unknown}[n%2])}
 		for range healthyWidth {
 			p.up()
 		}
-		if p.air < firstWidth || d.more.Load() > moreAtOnce {
+		if p.air < p.own || d.more.Load() > moreAtOnce {
 			t.Errorf("the endpoint %d is sent %d at once, all are sent %d more", n, p.air, d.more.Load())
 		}
 		all = append(all, p)

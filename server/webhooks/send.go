@@ -60,7 +60,7 @@ func (d *Deliverer) deliver(ctx context.Context, w access.Endpoint, next access.
 	defer free()
 	if time.Since(begin) >= d.opt.Glance {
 		w, err = d.access.GetEndpoint(ctx, w.ID)
-		if isGone(err) || err == nil && (w.Disabled || w.Paused) {
+		if isGone(err) || err == nil && holds(w) {
 			return answer{event: next.Event.ID, cut: true, withdrawn: true}
 		}
 		if err != nil {
