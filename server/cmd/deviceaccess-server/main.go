@@ -51,7 +51,7 @@ func main() {
 		stop()
 	}()
 	if err := command().Run(ctx, os.Args); err != nil {
-		fmt.Fprintln(os.Stderr, "deviceaccess-server:", lines(err.Error()))
+		fmt.Fprintln(os.Stderr, "deviceaccess-server:", lines(ofVariable(err.Error())))
 		os.Exit(1)
 	}
 }

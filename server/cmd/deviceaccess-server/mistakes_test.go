@@ -95,9 +95,16 @@ func TestAWrongFlagIsToldInOneLine(t *testing.T) {
 			t.Errorf("%v: %s\nwant %s", args, said, want)
 		}
 	}
-	p.env = []string{"DEVICEACCESS_SHUTDOWN_DELAY=later"}
-	if said := p.said("serve"); !strings.Contains(said, `DEVICEACCESS_SHUTDOWN_DELAY`) || !strings.Contains(said, `"later" is no time`) || strings.Count(said, "\n") != 1 {
-		t.Errorf("a variable: %s", said)
+	for set, want := range map[string]string{
+		"DEVICEACCESS_SHUTDOWN_DELAY=later": `DEVICEACCESS_SHUTDOWN_DELAY (--shutdown-delay): "later" is no time such as 90m, 12h or 30d`,
+		"DEVICEACCESS_SANDBOX_LOCKS=many":   `DEVICEACCESS_SANDBOX_LOCKS (--sandbox-locks): "many" is no whole number`,
+		"DEVICEACCESS_SANDBOX_SPEED=quick":  `DEVICEACCESS_SANDBOX_SPEED (--sandbox-speed): "quick" is no number`,
+		"DEVICEACCESS_LOG_FORMAT=xml":       `DEVICEACCESS_LOG_FORMAT (--log-format): "xml" is none of [text json]`,
+	} {
+		p.env = []string{set}
+		if said := p.said("serve"); !strings.HasSuffix(strings.TrimSuffix(said, "\n"), "deviceaccess-server: "+want) {
+			t.Errorf("%s: %s\nwant %s", set, said, want)
+		}
 	}
 }
 

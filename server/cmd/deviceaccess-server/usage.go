@@ -24,8 +24,6 @@ func usageError(c *cli.Command, err error) error {
 	says, text := err.Error(), err.Error()
 	if m := wrongValue.FindStringSubmatch(text); m != nil {
 		says = fmt.Sprintf("--%s: %s", m[1], plainly(m[2]))
-	} else if m := wrongVariable.FindStringSubmatch(text); m != nil {
-		says = fmt.Sprintf("%s (--%s): %s", m[1], m[2], plainly(m[3]))
 	} else if m := unknownFlag.FindStringSubmatch(text); m != nil {
 		says = "there is no flag --" + m[1]
 	} else if m := noValue.FindStringSubmatch(text); m != nil {
@@ -34,6 +32,14 @@ func usageError(c *cli.Command, err error) error {
 		says = "missing: --" + strings.ReplaceAll(m[1], ", ", ", --")
 	}
 	return errors.New(says + "; " + c.FullName() + " --help shows the flags")
+}
+
+// ofVariable is what the library says of a variable, of which it tells no command, in words of our own; anything else as it is.
+func ofVariable(text string) string {
+	if m := wrongVariable.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("%s (--%s): %s", m[1], m[2], plainly(m[3]))
+	}
+	return text
 }
 
 // plainly says for people why a value is none.
