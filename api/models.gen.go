@@ -3772,7 +3772,7 @@ type Workspace struct {
 	// IsSandbox Whether its devices are simulated.
 	IsSandbox bool `json:"is_sandbox"`
 
-	// IsSuspended Whether it is suspended: then requests for what is in it are refused, and its webhooks are sent nothing. What happens meanwhile is sent when the suspension ends; codes stay on their locks.
+	// IsSuspended Whether it is suspended: then requests for what is in it are refused, and its webhooks are sent nothing. What happens meanwhile is sent when the suspension ends, unless it is older than events are kept; codes stay on their locks.
 	IsSuspended bool `json:"is_suspended"`
 
 	// Name Its name.

@@ -66,7 +66,7 @@ func (s *Service) FanOut(ctx context.Context, h Holder, workspace, after uuid.UU
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		woken, err = s.wakeWebhooks(ctx, tx, ids)
+		woken, err = s.wakeWebhooks(ctx, tx, workspace, ids)
 		return err
 	})
 	if err != nil {
@@ -75,9 +75,10 @@ func (s *Service) FanOut(ctx context.Context, h Holder, workspace, after uuid.UU
 	return woken, last, nil
 }
 
-// wakeWebhooks returns those that are looked at now; one that is paused is looked at when the pause ends.
-func (s *Service) wakeWebhooks(ctx context.Context, tx store.Tx, ids []uuid.UUID) (woken []uuid.UUID, err error) {
-	if woken, err = tx.WakeWebhooks(ctx, ids); err != nil {
+// wakeWebhooks returns those of a workspace that are looked at now; one that is paused is looked at when the pause ends, and all of a
+// workspace that is suspended when it no longer is.
+func (s *Service) wakeWebhooks(ctx context.Context, tx store.Tx, workspace uuid.UUID, ids []uuid.UUID) (woken []uuid.UUID, err error) {
+	if woken, err = tx.WakeWebhooks(ctx, store.WakeWebhooksParams{WorkspaceID: workspace, WebhookIds: ids}); err != nil {
 		return nil, err
 	}
 	return woken, s.waker.WakeEach(ctx, tx, EndpointLane, woken)

@@ -152,7 +152,7 @@ func (s *Service) ReplayDeliveries(ctx context.Context, p Principal, webhook uui
 			return err
 		}
 		out.Deliveries = int(n)
-		_, err = s.wakeWebhooks(ctx, tx, []uuid.UUID{webhook})
+		_, err = s.wakeWebhooks(ctx, tx, p.WorkspaceID, []uuid.UUID{webhook})
 		return err
 	})
 	if err != nil {

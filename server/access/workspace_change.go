@@ -78,8 +78,8 @@ type WorkspaceChange struct {
 	Suspended          *bool
 }
 
-// UpdateWorkspace changes the workspace of p. What has been held for webhooks while it was suspended is sent when it no longer
-// is. It fails with Invalid.
+// UpdateWorkspace changes the workspace of p. While it is suspended nothing is sent to its webhooks; what waits then is
+// sent when it no longer is, unless it is older than what is kept. It fails with Invalid.
 func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceChange) error {
 	if c.Name != "" {
 		if err := checkLabel("name", c.Name); err != nil {
@@ -87,6 +87,13 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 		}
 	}
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
+		var hooks []uuid.UUID
+		if c.Suspended != nil { // before the workspace, as whoever rotates a secret
+			var err error
+			if hooks, err = tx.LockWebhooksOfWorkspace(ctx, p.WorkspaceID); err != nil {
+				return err
+			}
+		}
 		r, err := tx.LockWorkspace(ctx, p.WorkspaceID)
 		if err != nil {
 			return err
@@ -100,14 +107,13 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 			IsPublishableKeyAuthEnabled: *cmp.Or(c.PublishableKeys, &r.IsPublishableKeyAuthEnabled), ConnectWebviewCustomization: mustJSON(look)}); err != nil {
 			return err
 		}
-		if suspended || !r.IsSuspended {
+		switch {
+		case suspended == r.IsSuspended:
 			return nil
+		case suspended:
+			return tx.RestWebhooks(ctx, r.WorkspaceID)
 		}
-		held, err := tx.LockWebhooksOfWorkspace(ctx, r.WorkspaceID)
-		if err != nil {
-			return err
-		}
-		_, err = s.wakeWebhooks(ctx, tx, held)
+		_, err = s.wakeWebhooks(ctx, tx, r.WorkspaceID, hooks)
 		return err
 	})
 	return named(err, "change the workspace")

@@ -637,6 +637,16 @@ func (q *Queries) ReplayDeliveries(ctx context.Context, arg ReplayDeliveriesPara
 	return result.RowsAffected(), nil
 }
 
+const restWebhooks = `-- name: RestWebhooks :exec
+update webhooks set due_at = null where workspace_id = $1 and disabled_at is null and due_at is not null
+`
+
+// The workspace is suspended. They are locked. Those that are disabled are due until what waits for them is held.
+func (q *Queries) RestWebhooks(ctx context.Context, workspaceID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, restWebhooks, workspaceID)
+	return err
+}
+
 const scheduleWebhook = `-- name: ScheduleWebhook :one
 update webhooks w set due_at = (select greatest(w.paused_until, d.next_attempt_at) from deliveries d join workspaces s on s.workspace_id = w.workspace_id
   where d.webhook_id = $1 and d.state = 'pending' and not s.is_suspended order by d.next_attempt_at limit 1)
@@ -786,20 +796,29 @@ func (q *Queries) TakeEvents(ctx context.Context, arg TakeEventsParams) ([]TakeE
 }
 
 const wakeWebhooks = `-- name: WakeWebhooks :many
-with woken as (
+with workspace as materialized (
+  select s.is_suspended from workspaces s where s.workspace_id = $1
+), woken as (
   update webhooks set due_at = greatest(now(), paused_until)
-  where webhook_id = any((select $1::uuid[])::uuid[]) and disabled_at is null and (due_at is null or due_at > greatest(now(), paused_until))
+  where webhook_id = any((select $2::uuid[])::uuid[]) and disabled_at is null and (due_at is null or due_at > greatest(now(), paused_until))
+    and not (select is_suspended from workspace)
   returning webhook_id, due_at
 )
 select webhook_id from woken where due_at <= now()
 union all
-select w.webhook_id from webhooks w where w.webhook_id = any((select $1::uuid[])::uuid[]) and w.disabled_at is null and w.due_at <= now()
+select w.webhook_id from webhooks w where w.webhook_id = any((select $2::uuid[])::uuid[]) and w.disabled_at is null and w.due_at <= now()
+  and not (select is_suspended from workspace)
 `
 
-// Those that are paused wait for the end of it. They are locked; what is due already is not written again. How many there are is hidden
-// from PostgreSQL, which would plan it each time for that.
-func (q *Queries) WakeWebhooks(ctx context.Context, webhookIds []uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, wakeWebhooks, webhookIds)
+type WakeWebhooksParams struct {
+	WorkspaceID uuid.UUID
+	WebhookIds  []uuid.UUID
+}
+
+// Those that are paused wait for the end of it, and those of a workspace that is suspended for the end of that. They are locked; what is
+// due already is not written again. How many there are is hidden from PostgreSQL, which would plan it each time for that.
+func (q *Queries) WakeWebhooks(ctx context.Context, arg WakeWebhooksParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, wakeWebhooks, arg.WorkspaceID, arg.WebhookIds)
 	if err != nil {
 		return nil, err
 	}

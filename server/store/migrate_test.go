@@ -174,6 +174,45 @@ func TestIndexIsMadeWhileEntriesAreWritten(t *testing.T) {
 
 // A server of the version before that is started again in the middle of an upgrade finds a migration that it does not know, and
 // lets it be.
+// Who has made a workspace is known also of those that were made before it was noted; going back leaves no webhook waiting.
+func TestMakersOfWorkspacesThatThereAreAreFound(t *testing.T) {
+	t.Parallel()
+	dsn, plain := atSchema(t, 51)
+	const workspace, other, token, given = "10000000-0000-0000-0000-000000000000", "20000000-0000-0000-0000-000000000000", "30000000-0000-0000-0000-000000000000", "40000000-0000-0000-0000-000000000000"
+	exec := func(query string, args ...any) {
+		t.Helper()
+		if _, err := plain.ExecContext(t.Context(), query, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`insert into workspaces (workspace_id, name, is_sandbox, created_at) values ($1, 'made', true, now()), ($2, 'given', true, now() - interval '1 d')`, workspace, other)
+	exec(`insert into credentials (credential_id, kind, hint, token_hash, created_at) values ($1, 'pat', '', '1', now() - interval '1 h'), ($2, 'pat', '', '2', now() + interval '1 h')`, token, given)
+	exec(`insert into credential_workspaces (credential_id, workspace_id) values ($1, $3), ($1, $4), ($2, $3), ($2, $4)`, token, given, workspace, other)
+	exec(`insert into webhooks (webhook_id, workspace_id, url, event_types, secret_sealed) values ($1, $1, 'https://a.example', '{*}', '')`, workspace)
+	exec(`insert into events (event_id, workspace_id, event_type, payload, fanned_out_at) values ($1, $1, 'device.connected', '{}', now())`, workspace)
+	exec(`insert into deliveries (webhook_id, event_id, state, next_attempt_at) values ($1, $1, 'pending', now())`, workspace)
+	if err := store.Migrate(t.Context(), dsn); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{workspace: token, other: ""} {
+		var by sql.NullString
+		if err := plain.QueryRowContext(t.Context(), "select made_by::text from workspaces where workspace_id = $1", id).Scan(&by); err != nil || by.String != want {
+			t.Errorf("%s is made by %q, want %q; %v", id, by.String, want, err)
+		}
+	}
+	steps, err := goose.NewProvider(goose.DialectPostgres, plain, os.DirFS("migrations"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := steps.DownTo(t.Context(), 51); err != nil {
+		t.Fatal(err)
+	}
+	var due bool
+	if err := plain.QueryRowContext(t.Context(), "select due_at <= now() from webhooks").Scan(&due); err != nil || !due {
+		t.Errorf("it is due: %t, %v", due, err)
+	}
+}
+
 func TestASchemaThatIsNewerIsTaken(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.New(t)

@@ -191,7 +191,7 @@ func makePartition(ctx context.Context, tx pgx.Tx, p Partition) error {
 }
 
 // DropPartitions drops, as whole tables, the partitions of events older than a time, except those in which something is
-// still owed: an event that no webhook was given yet, a delivery that is pending, or what is not older in truth, such as a
+// still owed: an event that no webhook was given yet, a delivery that is pending and not of a suspended workspace, or what is not older in truth, such as a
 // delivery that came to rest only after a replay. It returns what it has dropped and what it has left.
 func (db *DB) DropPartitions(ctx context.Context, before time.Time) (dropped, left []Partition, err error) {
 	all, err := db.Partitions(ctx)
@@ -208,7 +208,8 @@ func (db *DB) DropPartitions(ctx context.Context, before time.Time) (dropped, le
 				return err // another instance was quicker
 			}
 			// Nobody replays meanwhile: AwaitPartitions. So what is not owed now will not be.
-			err := tx.QueryRow(ctx, fmt.Sprintf(`select exists (select from %[1]s where fanned_out_at is null) or exists (select from %[2]s where state = 'pending')
+			err := tx.QueryRow(ctx, fmt.Sprintf(`select exists (select from %[1]s where fanned_out_at is null) or exists (select from %[2]s d where state = 'pending'
+					and not exists (select from webhooks w join workspaces s using (workspace_id) where w.webhook_id = d.webhook_id and s.is_suspended))
 				or exists (select from %[2]s where finished_at >= $1) or exists (select from %[1]s where created_at >= $1)`, p.table("events"), p.table("deliveries")), before).Scan(&owed)
 			if err != nil || owed {
 				return err

@@ -173,7 +173,9 @@ func TestTheNextPartitionIsThereBeforeItsTime(t *testing.T) {
 func TestNothingThatIsOwedGoesWithItsPartition(t *testing.T) {
 	t.Parallel()
 	for name, owe := range map[string][2]string{
-		"a delivery that is pending":         {"update deliveries set state = 'pending', finished_at = null where event_id = $1", "update deliveries set state = 'failed', finished_at = $2 where event_id = $1"},
+		"a delivery that is pending": {"update deliveries set state = 'pending', finished_at = null where event_id = $1", "update deliveries set state = 'failed', finished_at = $2 where event_id = $1"},
+		"a delivery that is pending, until its workspace is suspended": {"update deliveries set state = 'pending', finished_at = null where event_id = $1",
+			"update workspaces set is_suspended = true where $1::uuid is not null and $2::timestamptz is not null"},
 		"a delivery that was replayed":       {"update deliveries set finished_at = $2::timestamptz + interval '40 d' where event_id = $1", "update deliveries set finished_at = $2 where event_id = $1"},
 		"an event that nobody was given":     {"update events set fanned_out_at = null where event_id = $1 and $2::timestamptz is not null", "update events set fanned_out_at = $2 where event_id = $1"},
 		"an event of a clock that is behind": {"update events set created_at = $2::timestamptz + interval '40 d' where event_id = $1", "update events set created_at = $2 where event_id = $1"},

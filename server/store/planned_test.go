@@ -38,7 +38,7 @@ func TestWhatIsAskedForAllTheTimeIsNotPlannedEachTime(t *testing.T) {
 			return err
 		},
 		"WakeWebhooks": func(ctx context.Context) error {
-			_, err := q.WakeWebhooks(ctx, []uuid.UUID{uuid.New()})
+			_, err := q.WakeWebhooks(ctx, store.WakeWebhooksParams{WorkspaceID: workspace, WebhookIds: []uuid.UUID{uuid.New()}})
 			return err
 		},
 		"DueDeliveries": func(ctx context.Context) error {

@@ -48,7 +48,8 @@ func (q *Queries) DropClientSessions(ctx context.Context, arg DropClientSessions
 const dropDeliveries = `-- name: DropDeliveries :one
 with old as (
   select d.webhook_id, d.event_id from deliveries d
-  where d.event_id = any($1::uuid[]) and d.state <> 'pending' and d.finished_at < now() - $2::interval
+  where d.event_id = any($1::uuid[]) and case when d.state <> 'pending' then d.finished_at < now() - $2::interval
+    else (select s.is_suspended from workspaces s where s.workspace_id = (select w.workspace_id from webhooks w where w.webhook_id = d.webhook_id)) end
   limit $3::integer for update skip locked
 ), log as (
   delete from delivery_attempts a using old where a.webhook_id = old.webhook_id and a.event_id = old.event_id and a.event_id = any($1::uuid[])
@@ -64,7 +65,7 @@ type DropDeliveriesParams struct {
 	MaxRows   int32
 }
 
-// What is pending stays, and what has come to rest only lately, such as after a replay. What somebody else is about is
+// What is pending stays, unless its workspace is suspended, and what has come to rest only lately, such as after a replay. What somebody else is about is
 // left for the next time: two who lock several wait for each other.
 func (q *Queries) DropDeliveries(ctx context.Context, arg DropDeliveriesParams) (int64, error) {
 	row := q.db.QueryRow(ctx, dropDeliveries, arg.EventIds, arg.Retention, arg.MaxRows)

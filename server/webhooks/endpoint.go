@@ -134,12 +134,12 @@ func (p *pass) free() bool {
 func (p *pass) room() int { return min(p.window, width(p.endpoint.Failures)) }
 
 // up counts one more request in the air, unless there are too many: beyond its own an endpoint has at most a
-// quarter as many as are left, so that there are some left for whoever comes next. Otherwise it is tried again with the
+// quarter as many as are left, so that there are some left for whoever comes next, and half of them are for those that answer. Otherwise it is tried again with the
 // next answer, or look.
 func (p *pass) up() bool {
 	if p.air >= p.own {
 		left := moreAtOnce - p.more.Add(1)
-		if left < 0 || int64(p.air-p.own) > left/4 {
+		if left < 0 || int64(p.air-p.own) > left/4 || p.unknown() && left < moreAtOnce/2 {
 			p.more.Add(-1)
 			return false
 		}
@@ -147,6 +147,9 @@ func (p *pass) up() bool {
 	p.air++
 	return true
 }
+
+// unknown says whether the endpoint has answered nothing well, neither in this pass nor the last time before.
+func (p *pass) unknown() bool { return p.own == 1 && p.window == firstWidth }
 
 // down counts one less.
 func (p *pass) down() {
@@ -176,7 +179,7 @@ func (p *pass) refill(ctx context.Context) error {
 // ahead is how many deliveries are read at once: an endpoint that hangs keeps few in memory, and there may be hundreds.
 func (p *pass) ahead() int {
 	room := p.room()
-	if room == 1 || p.own == 1 && p.window == firstWidth { // it fails, or has not answered yet
+	if room == 1 || p.unknown() {
 		return room
 	}
 	return readAhead / healthyWidth * room

@@ -146,3 +146,25 @@ func TestRequestsBeyondTheFirstOfEachEndpointAreCountedUntilTheyEnd(t *testing.T
 		t.Errorf("%d are counted when none is there", n)
 	}
 }
+
+// Those that may hang leave half of what is beyond each endpoint's own to those that answer.
+func TestEndpointsThatHaveNotAnsweredLeaveRoomToThoseThatHave(t *testing.T) {
+	t.Parallel()
+	d := &Deliverer{loads: newLoads()}
+	for range moreAtOnce {
+		p := &pass{Deliverer: d, own: 1, window: firstWidth}
+		if !p.up() {
+			t.Fatal("not even one is sent")
+		}
+		p.up()
+	}
+	if n := d.more.Load(); n != moreAtOnce/2 {
+		t.Errorf("%d more are sent", n)
+	}
+	answers := &pass{Deliverer: d, own: 1, window: firstWidth + 1}
+	for range 2 {
+		if !answers.up() {
+			t.Error("one that answers has no room")
+		}
+	}
+}

@@ -73,3 +73,38 @@ func TestWhatWaitsForABusyEndpointIsHeldOnceItsWorkspaceIsSuspended(t *testing.T
 	b.suspend(b.p, false)
 	b.until("all arrive", b.is(w, all, access.DeliveryDelivered))
 }
+
+// What waits for the end of a suspension is kept for as long as events are: it may never end.
+func TestWhatWaitsInASuspendedWorkspaceGoesWhenItsTimeHasCome(t *testing.T) {
+	t.Parallel()
+	o := quick()
+	o.Retention = 30 * 24 * time.Hour
+	b := start(t, o)
+	b.look() // the next look is when it is asked for
+	w := b.hook(newSink(t, nil).URL)
+	old, within := b.emitAt(time.Now().Add(-31*24*time.Hour), "device.connected"), b.emitAt(time.Now().Add(-29*24*time.Hour), "device.connected")
+	b.suspend(b.p, true)
+	_, err := b.db.Pool.Exec(t.Context(), "update deliveries set state = 'pending', next_attempt_at = e.created_at, finished_at = null from events e where e.event_id = deliveries.event_id")
+	b.must(err)
+	b.look()
+	if gone, kept := b.count("events where event_id = $1", old), b.count("deliveries where event_id = $1 and state = 'pending'", within); gone != 0 || kept != 1 {
+		t.Errorf("of what is old %d are left, of what is not %d", gone, kept)
+	}
+	b.suspend(b.p, false)
+	b.until("what is left arrives", b.is(w, 1, access.DeliveryDelivered))
+}
+
+// An event of a suspended workspace has nobody look at its webhooks, also not for an attempt that is due later.
+func TestNobodyLooksAtWebhooksOfASuspendedWorkspace(t *testing.T) {
+	t.Parallel()
+	b, w := failing(t)
+	b.suspend(b.p, true)
+	b.until("nobody is to look at it", b.rests(w))
+	for range 3 {
+		b.emit(b.p, "device.connected", "")
+	}
+	b.until("they are handed out", func() bool { return len(b.deliveries(w)) == 4 })
+	if !b.rests(w)() {
+		t.Error("it is to be looked at")
+	}
+}

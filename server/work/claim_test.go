@@ -43,7 +43,7 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 		"of one customer, crowded":      {func() Owners { return Owners{Wide: customer} }, true, true, 3000, 16, 0},
 		"of accounts of one customer":   {few(), true, false, 3000, 1500 + 75*16, 1}, // all of 75 accounts, and sixteen of each other
 		"of accounts with one key each": {each, false, true, 1000, 1000, 0},
-		"of customers that one made":    {made, false, true, 4000, 2625, 1},
+		"of customers that one made":    {made, false, true, 4000, 1750, 1},
 		"much of what one made, found":  {much, false, false, 4000, 1750, 1},
 		"much of it, crowded":           {much, false, true, 4000, 16, 0},
 	} {

@@ -68,7 +68,7 @@ type shares struct {
 }
 
 // share is what an owner has in hand. Three quarters of the slots are for keys that the sweep has found: those that were
-// woken, mostly by somebody who waits, do not wait for all of them.
+// woken, mostly by somebody who waits, do not wait for all of them. A maker has all of them for either: what was made keeps to that.
 type share struct {
 	keys        int // at work, or waiting
 	refused     bool
@@ -134,7 +134,7 @@ type claim struct {
 }
 
 // claim takes a key of those owners in hand, unless one of them has too many there, who is full then; crowded: the lane has.
-// A narrower owner with few has room whatever the wider ones have, of whom the widest may have many such: half as much again.
+// A narrow owner with few has room whatever the wide one has, and both as long as their maker, who may have many such, has.
 func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
 	c = &claim{shares: s, woken: woken, owners: [levels]uuid.UUID{narrow: of.Narrow, wide: of.Wide, maker: of.Maker}}
 	if s == nil {
@@ -149,11 +149,15 @@ func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
 		}
 		h := s.taken[level][owner]
 		if h == nil {
-			h = &share{slots: make(chan struct{}, s.slots[level]), found: make(chan struct{}, max(1, s.slots[level]*3/4))}
+			found := s.slots[level]
+			if level != maker {
+				found = max(1, found*3/4)
+			}
+			h = &share{slots: make(chan struct{}, s.slots[level]), found: make(chan struct{}, found)}
 		}
 		few = few || h.keys < fewKeys
 		most := s.limit(level, woken)
-		if !few && (h.keys >= most || crowded) || level == maker && h.keys >= most*3/2 {
+		if full := h.keys >= most; full && (!few || level == maker) || crowded && !few {
 			h.refused = h.refused || h.keys >= most
 			return nil, [levels]Owners{narrow: {Narrow: owner}, wide: {Wide: owner}, maker: {Maker: owner}}[level]
 		}

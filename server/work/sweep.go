@@ -13,7 +13,12 @@ const (
 	batch       = 1000                   // keys that one look of a sweep finds
 	earlyPause  = 100 * time.Millisecond // between sweeps before their time
 	sweepRounds = 20                     // of one sweep, each past the owners of whom the one before has found too many
+	mostRest    = 10 * time.Second       // after one that takes long
 )
+
+// rest is for how long the database is left alone after a look for what is due took so long: where very much is of owners who have
+// too many in hand, it goes past all of it.
+func rest(took time.Duration) time.Duration { return min(4*took, mostRest) }
 
 // sweep finds the keys that are due and that nobody has been told of, or that there was no room for.
 func (e *Engine) sweep() {
@@ -23,15 +28,16 @@ func (e *Engine) sweep() {
 		case <-e.sweeping.Done():
 			return
 		case lane := <-hungry:
+			begun := time.Now()
 			e.sweepLane(lane)
-			hungry, rested = nil, time.After(earlyPause)
+			hungry, rested = nil, time.After(max(earlyPause, rest(time.Since(begun))))
 			continue
 		case <-rested:
 			hungry, rested = e.hungry, nil
 			continue
 		case <-next:
-			next = time.After(e.pause())
 		}
+		begun := time.Now()
 		ended, err := e.db.EndStandstills(e.sweeping)
 		if err != nil && e.sweeping.Err() == nil {
 			e.opt.Log.Error("sweep failed; it is repeated", "error", err)
@@ -46,6 +52,8 @@ func (e *Engine) sweep() {
 		if good {
 			e.swept.Store(time.Now().UnixNano())
 		}
+		took := time.Since(begun)
+		next = time.After(max(e.pause()-took, rest(took)))
 	}
 }
 

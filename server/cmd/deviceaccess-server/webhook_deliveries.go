@@ -244,6 +244,9 @@ func countReplay(ctx context.Context, after string, a *app.Admin, webhooks []acc
 		if e.Disabled {
 			line += "\tis disabled, and will be enabled"
 		}
+		if e.Suspended {
+			line += "\tis sent them once its workspace is no longer suspended"
+		}
 		fmt.Fprintln(t, line)
 		todo, total = append(todo, b), total+b.count
 	}

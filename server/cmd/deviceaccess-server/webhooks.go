@@ -46,7 +46,7 @@ func webhooksCommand() *cli.Command {
 				Action: onWebhook(try),
 			},
 			{
-				Name: "disable", Usage: "send no more events to a webhook; what happens from now on is held", ArgsUsage: "WEBHOOK_ID", Flags: databaseFlags(),
+				Name: "disable", Usage: "send no more events to a webhook; what waits, and what happens from now on, is held", ArgsUsage: "WEBHOOK_ID", Flags: databaseFlags(),
 				Action: onWebhook(disable),
 			},
 			{
@@ -112,6 +112,8 @@ func withoutQuery(url string) string {
 
 func health(e access.Endpoint) string {
 	switch {
+	case e.DisabledAt != nil && e.Suspended:
+		return "its workspace is suspended; disabled since " + e.DisabledAt.UTC().Format(time.RFC3339) + ": " + e.DisabledReason
 	case e.DisabledAt != nil:
 		return "disabled since " + e.DisabledAt.UTC().Format(time.RFC3339) + ": " + e.DisabledReason
 	case e.Suspended:
@@ -131,7 +133,8 @@ func disable(ctx context.Context, _ *cli.Command, a *app.Admin, e access.Endpoin
 		fmt.Println("The webhook was disabled already.")
 		return nil
 	}
-	fmt.Printf("The webhook is sent no more. What happens meanwhile is held; `deviceaccess-server webhooks enable %s` ends that.\n", e.ID)
+	fmt.Printf("The webhook is sent no more. What waits for it is held, and what happens meanwhile, until it is enabled:\n"+
+		"`deviceaccess-server webhooks enable %s` sends what happens from then on, and `webhooks replay` what is held, too.\n", e.ID)
 	return nil
 }
 

@@ -63,16 +63,24 @@ with told as materialized (
 select distinct m.webhook_id from made m where m.state = 'pending' order by m.webhook_id;
 
 -- name: WakeWebhooks :many
--- Those that are paused wait for the end of it. They are locked; what is due already is not written again. How many there are is hidden
--- from PostgreSQL, which would plan it each time for that.
-with woken as (
+-- Those that are paused wait for the end of it, and those of a workspace that is suspended for the end of that. They are locked; what is
+-- due already is not written again. How many there are is hidden from PostgreSQL, which would plan it each time for that.
+with workspace as materialized (
+  select s.is_suspended from workspaces s where s.workspace_id = @workspace_id
+), woken as (
   update webhooks set due_at = greatest(now(), paused_until)
   where webhook_id = any((select @webhook_ids::uuid[])::uuid[]) and disabled_at is null and (due_at is null or due_at > greatest(now(), paused_until))
+    and not (select is_suspended from workspace)
   returning webhook_id, due_at
 )
 select webhook_id from woken where due_at <= now()
 union all
-select w.webhook_id from webhooks w where w.webhook_id = any((select @webhook_ids::uuid[])::uuid[]) and w.disabled_at is null and w.due_at <= now();
+select w.webhook_id from webhooks w where w.webhook_id = any((select @webhook_ids::uuid[])::uuid[]) and w.disabled_at is null and w.due_at <= now()
+  and not (select is_suspended from workspace);
+
+-- name: RestWebhooks :exec
+-- The workspace is suspended. They are locked. Those that are disabled are due until what waits for them is held.
+update webhooks set due_at = null where workspace_id = @workspace_id and disabled_at is null and due_at is not null;
 
 -- name: OutboxDue :one
 select exists (select 1 from events where workspace_id = @workspace_id and fanned_out_at is null) as due;

@@ -29,11 +29,12 @@ select o.event_id, o.created_at from (
 ) o order by o.created_at, o.event_id limit @max_rows::integer;
 
 -- name: DropDeliveries :one
--- What is pending stays, and what has come to rest only lately, such as after a replay. What somebody else is about is
+-- What is pending stays, unless its workspace is suspended, and what has come to rest only lately, such as after a replay. What somebody else is about is
 -- left for the next time: two who lock several wait for each other.
 with old as (
   select d.webhook_id, d.event_id from deliveries d
-  where d.event_id = any(@event_ids::uuid[]) and d.state <> 'pending' and d.finished_at < now() - @retention::interval
+  where d.event_id = any(@event_ids::uuid[]) and case when d.state <> 'pending' then d.finished_at < now() - @retention::interval
+    else (select s.is_suspended from workspaces s where s.workspace_id = (select w.workspace_id from webhooks w where w.webhook_id = d.webhook_id)) end
   limit @max_rows::integer for update skip locked
 ), log as (
   delete from delivery_attempts a using old where a.webhook_id = old.webhook_id and a.event_id = old.event_id and a.event_id = any(@event_ids::uuid[])
