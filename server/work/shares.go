@@ -157,8 +157,8 @@ func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
 		}
 		few = few || h.keys < fewKeys
 		most := s.limit(level, woken)
-		if full := h.keys >= most; full && (!few || level == maker) || crowded && !few {
-			h.refused = h.refused || h.keys >= most
+		if has := h.keys >= most; has && (!few || level == maker) || crowded && !few {
+			h.refused = h.refused || has
 			return nil, [levels]Owners{narrow: {Narrow: owner}, wide: {Wide: owner}, maker: {Maker: owner}}[level]
 		}
 		c.counted[level] = h
@@ -176,7 +176,7 @@ func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
 }
 
 // limit is how many keys of an owner may be in hand. Half of the room is left to keys that were woken: those that the sweep
-// finds have waited, and are found again. What a maker has in hand is bounded so by then.
+// finds have waited, and are found again. That of a maker is not halved: those of what was made are.
 func (s *shares) limit(level int, woken bool) int {
 	if woken || level == maker {
 		return s.most[level]

@@ -117,7 +117,7 @@ func health(e access.Endpoint) string {
 	case e.DisabledAt != nil:
 		return "disabled since " + e.DisabledAt.UTC().Format(time.RFC3339) + ": " + e.DisabledReason
 	case e.Suspended:
-		return "held: its workspace is suspended"
+		return "waits: its workspace is suspended"
 	case e.Failures > 0:
 		return fmt.Sprintf("failing for %s: %d attempts in a row", e.FailingFor.Round(time.Second), e.Failures)
 	}
