@@ -26,7 +26,7 @@ func TestBadSettingsLeaveNothingBehind(t *testing.T) {
 		want      string
 	}{
 		"a public URL without a scheme": {serve("--public-url", "foo"), nil, `--public-url: "foo" is no URL that begins with http:// or https://`},
-		"one of a variable":             {serve(), []string{"DEVICEACCESS_PUBLIC_URL=foo"}, `"DEVICEACCESS_PUBLIC_URL" for flag public-url: "foo" is no URL`},
+		"one of a variable":             {serve(), []string{"DEVICEACCESS_PUBLIC_URL=foo"}, `DEVICEACCESS_PUBLIC_URL (--public-url): "foo" is no URL`},
 		"a key that is short":           {serve(), []string{"DEVICEACCESS_MASTER_KEY=short"}, "openssl rand -base64 32"},
 		"to migrate":                    {[]string{"migrate", "--master-key", "short"}, nil, "openssl rand -base64 32"},
 		"to begin":                      {[]string{"workspaces", "create", "Home", "--master-key", "short"}, nil, "openssl rand -base64 32"},
