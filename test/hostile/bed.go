@@ -193,11 +193,19 @@ func (b *bed) roam(ctx context.Context) error {
 		return err
 	}
 	defer admin.Close(ctx) //nolint:errcheck // what was done is done
-	b.target.Roamer, _, err = admin.Access.IssueCredential(ctx, access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(b.server.ready.Workspace)}})
-	if err != nil {
-		return fmt.Errorf("give the attackers a token: %w", err)
+	if b.target.Roamer, err = b.token(ctx, admin); err != nil {
+		return err
 	}
 	return b.attacker.aim(b.target)
+}
+
+// token is a personal access token for the attackers.
+func (b *bed) token(ctx context.Context, admin *app.Admin) (string, error) {
+	token, _, err := admin.Access.IssueCredential(ctx, access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(b.server.ready.Workspace)}})
+	if err != nil {
+		return "", fmt.Errorf("give the attackers a token: %w", err)
+	}
+	return token, nil
 }
 
 // connect makes accounts at the hostile clouds and gateways, which behave until they are told otherwise.

@@ -52,20 +52,27 @@ func newHealthy(ctx context.Context, url, key string) (*healthy, error) {
 	h.hook = "http://" + listener.Addr().String() + "/"
 	h.endpoint = &http.Server{Handler: http.HandlerFunc(h.receive), ReadHeaderTimeout: time.Minute}
 	go h.endpoint.Serve(listener) //nolint:errcheck // ends with close
+	if h.device, err = lock(ctx, h.client, url, key); err != nil {
+		return nil, err
+	}
+	return h, post(ctx, h.client, url+"/webhooks/create", key, map[string]any{"url": h.hook, "event_types": []string{"access_code.set_on_device"}}, nil)
+}
+
+// lock waits for the simulated lock of a workspace.
+func lock(ctx context.Context, client *http.Client, url, key string) (device string, err error) {
 	var devices struct {
 		Devices []struct {
 			ID string `json:"device_id"`
 		} `json:"devices"`
 	}
 	err = until(ctx, "the simulated lock is there", func() (bool, error) {
-		err := post(ctx, h.client, url+"/devices/list", key, map[string]any{"device_type": "august_lock"}, &devices)
+		err := post(ctx, client, url+"/devices/list", key, map[string]any{"device_type": "august_lock"}, &devices)
 		return len(devices.Devices) > 0, err
 	})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	h.device = devices.Devices[0].ID
-	return h, post(ctx, h.client, url+"/webhooks/create", key, map[string]any{"url": h.hook, "event_types": []string{"access_code.set_on_device"}}, nil)
+	return devices.Devices[0].ID, nil
 }
 
 func (h *healthy) receive(_ http.ResponseWriter, r *http.Request) {

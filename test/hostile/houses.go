@@ -34,9 +34,9 @@ func (b *bed) inhabit(ctx context.Context) error {
 		return err
 	}
 	defer admin.Close(ctx) //nolint:errcheck // what was done is done
-	token, _, err := admin.Access.IssueCredential(ctx, access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(b.server.ready.Workspace)}})
+	token, err := b.token(ctx, admin)
 	if err != nil {
-		return fmt.Errorf("give the attackers a token: %w", err)
+		return err
 	}
 	all := make([]house, houseCount)
 	if err := abreast(len(all), func(n int) (err error) {
@@ -50,6 +50,7 @@ func (b *bed) inhabit(ctx context.Context) error {
 	return b.attacker.aim(b.target)
 }
 
+// build makes one of them.
 func (b *bed) build(ctx context.Context, a *access.Service, token string) (h house, err error) {
 	url := b.server.ready.URL
 	var made struct {
@@ -63,18 +64,9 @@ func (b *bed) build(ctx context.Context, a *access.Service, token string) (h hou
 	if h.Key, _, err = a.IssueCredential(ctx, access.NewCredential{Kind: access.APIKey, WorkspaceIDs: []uuid.UUID{made.Workspace.ID}}); err != nil {
 		return h, err
 	}
-	var devices struct {
-		Devices []struct {
-			ID string `json:"device_id"`
-		} `json:"devices"`
-	}
-	if err := until(ctx, "a house has its lock", func() (bool, error) {
-		err := post(ctx, b.healthy.client, url+"/devices/list", h.Key, map[string]any{"device_type": "august_lock"}, &devices)
-		return len(devices.Devices) > 0, err
-	}); err != nil {
+	if h.Device, err = lock(ctx, b.healthy.client, url, h.Key); err != nil {
 		return h, err
 	}
-	h.Device = devices.Devices[0].ID
 	for n := range hooksInAll * b.Endpoints / houseCount {
 		to := fmt.Sprintf("%s/endpoint/never/%s-%d", b.attacker.at.Cloud, h.Device, n)
 		if err := post(ctx, b.healthy.client, url+"/webhooks/create", h.Key, map[string]any{"url": to, "event_types": []string{"access_code.created", "access_code.deleted"}}, nil); err != nil {
