@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -142,5 +143,16 @@ func TestWhoseKeysAreIsRememberedOfSoMany(t *testing.T) {
 	}
 	if len(s.owners) > ownersKept || lane.asked != 12_000 {
 		t.Errorf("%d are remembered; asked for %d", len(s.owners), lane.asked)
+	}
+}
+
+// Looks that take long leave the database alone for most of the time, and come often enough all the same for a server not to be taken for
+// one that no longer looks.
+func TestSweepsThatTakeLongAreFollowedByARest(t *testing.T) {
+	t.Parallel()
+	for took, want := range map[time.Duration]time.Duration{0: 0, time.Second: 4 * time.Second, answer: mostRest} {
+		if got := rest(took); got != want {
+			t.Errorf("%s after one of %s, want %s", got, took, want)
+		}
 	}
 }
