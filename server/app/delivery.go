@@ -11,7 +11,7 @@ import (
 // endpointWorkers is how many endpoints may hang at once before others wait, three quarters of them of one workspace, seven eighths of
 // all that one credential has made. Each costs a few requests in the air and no connection of the database. One that goes on hanging
 // is tried three to five times for 15 s and then left alone for up to a minute, so that several times as many can be dead for good.
-const endpointWorkers = 1200
+const endpointWorkers = 600
 
 // delivery is the sending of events. It has an engine of its own, so that endpoints which hang keep no
 // worker from a device.

@@ -80,7 +80,7 @@ func (b *bed) workspace(name string) access.Principal {
 // engine runs until the test ends or stop is called; what stop finds in hand after that is cut off.
 func (b *bed) engine(o webhooks.Options) (stop func(patience time.Duration)) {
 	b.Helper()
-	return b.engineOf(1200, o) // as package app has it
+	return b.engineOf(600, o) // as package app has it
 }
 
 func (b *bed) engineOf(workers int, o webhooks.Options) (stop func(patience time.Duration)) {

@@ -11,7 +11,7 @@ import (
 )
 
 // An event is 216 kB where its device and its account have as much metadata as they may, and is kept for as long as an endpoint
-// takes to read it, of which there may be some fifteen hundred.
+// takes to read it, of which there may be some eight hundred.
 const (
 	mostLoad   = 32 << 20      // bytes in memory of events that carry much, while they are sent
 	mostOfOne  = mostLoad / 2  // of these, those of one workspace
