@@ -111,6 +111,7 @@ type Endpoint struct {
 	OldSecret   string        // signs too; empty: there is none, or its time has passed
 	Failures    int           // attempts in a row that failed
 	FailingFor  time.Duration // since the first of them, or the first after a silence
+	Prompt      bool          // it has answered well, and soon, the last time
 	Paused      bool          // nothing is sent for now
 	Suspended   bool          // nothing is sent until its workspace no longer is
 	Disabled    bool
@@ -133,7 +134,7 @@ func (s *Service) GetEndpoint(ctx context.Context, id uuid.UUID) (Endpoint, erro
 	if err != nil {
 		return Endpoint{}, err
 	}
-	e := Endpoint{Webhook: w, WorkspaceID: r.Webhook.WorkspaceID, Failures: int(r.Webhook.ConsecutiveFailures), Paused: r.Paused, Suspended: r.Suspended, Disabled: w.DisabledAt != nil,
+	e := Endpoint{Webhook: w, WorkspaceID: r.Webhook.WorkspaceID, Failures: int(r.Webhook.ConsecutiveFailures), Prompt: r.Webhook.IsPrompt, Paused: r.Paused, Suspended: r.Suspended, Disabled: w.DisabledAt != nil,
 		FailingFor: time.Duration(r.FailingSeconds * float64(time.Second))}
 	if r.OldSecretSigns {
 		old, err := s.keys.Open(oldSecretPlace(id), r.Webhook.OldSecretSealed)
@@ -218,15 +219,19 @@ func (s *Service) WebhookDue(ctx context.Context, webhook uuid.UUID) (bool, erro
 
 // DueWebhooks lists webhooks that it is time to look at and nobody looks at.
 func (s *Service) DueWebhooks(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers})
+	return s.db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers, ButDoubted: but.Doubted})
 }
 
-// WebhookOwners are the workspaces of webhooks, and who has made these.
-func (s *Service) WebhookOwners(ctx context.Context, webhooks []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+// WebhookOwners are the workspaces of webhooks, and who has made these; prompt are those whose endpoints have answered well, and
+// soon, the last time.
+func (s *Service) WebhookOwners(ctx context.Context, webhooks []uuid.UUID) (owners map[uuid.UUID]work.Owners, prompt []uuid.UUID, err error) {
 	rows, err := s.db.WebhookOwners(ctx, webhooks)
-	owners := map[uuid.UUID]work.Owners{}
+	owners = map[uuid.UUID]work.Owners{}
 	for _, r := range rows {
 		owners[r.WebhookID] = work.Owners{Wide: r.WorkspaceID, Maker: r.MadeBy}
+		if r.IsPrompt {
+			prompt = append(prompt, r.WebhookID)
+		}
 	}
-	return owners, err
+	return owners, prompt, err
 }

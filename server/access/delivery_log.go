@@ -28,6 +28,7 @@ type Health struct {
 	Recovered bool          // one of these succeeded
 	Pause     time.Duration // nothing is sent for so long
 	Disable   string        // why nothing is to be sent any more; empty: go on
+	Prompt    bool          // the last of them was well, and came soon
 	Past      bool          // it has been disabled since these were sent: once it is enabled again they show nothing
 }
 
@@ -54,7 +55,7 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 		arg.Excerpts = append(arg.Excerpts, excerpt)
 	}
 	if health.Failures == 0 && health.Pause == 0 && health.Disable == "" {
-		if recorded, err := s.recordOfHealthy(ctx, h, arg); err != nil || recorded {
+		if recorded, err := s.recordOfHealthy(ctx, h, arg, health.Prompt); err != nil || recorded {
 			return err
 		}
 	}
@@ -73,7 +74,7 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 			return nil
 		}
 		err = tx.SetEndpointHealth(ctx, store.SetEndpointHealthParams{WebhookID: webhook, Failures: int32(health.Failures),
-			Recovered: health.Recovered, Pause: health.Pause, Silence: silence})
+			IsPrompt: health.Prompt, Recovered: health.Recovered, Pause: health.Pause, Silence: silence})
 		if err != nil {
 			return err
 		}
@@ -97,14 +98,14 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 
 // recordOfHealthy is RecordDeliveries where nothing is new about the webhook: all was well, and is. It leaves the webhook to those who
 // have it locked to hand out more. false: it is to be locked, or deleted.
-func (s *Service) recordOfHealthy(ctx context.Context, h Holder, arg store.RecordAttemptsParams) (recorded bool, err error) {
+func (s *Service) recordOfHealthy(ctx context.Context, h Holder, arg store.RecordAttemptsParams, prompt bool) (recorded bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		recorded = false
 		if err := h.Check(ctx, tx); err != nil {
 			return err
 		}
 		w, err := tx.ShareWebhook(ctx, arg.WebhookID)
-		if err != nil || w.ConsecutiveFailures != 0 || w.FailingSince != nil || w.PausedUntil != nil || w.DisabledAt != nil {
+		if err != nil || w.ConsecutiveFailures != 0 || w.FailingSince != nil || w.PausedUntil != nil || w.DisabledAt != nil || w.IsPrompt != prompt {
 			return err
 		}
 		recorded = true

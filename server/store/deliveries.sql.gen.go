@@ -164,20 +164,26 @@ func (q *Queries) DueOutboxes(ctx context.Context, arg DueOutboxesParams) ([]uui
 }
 
 const dueWebhooks = `-- name: DueWebhooks :many
-select webhook_id from webhooks h where due_at <= now() and workspace_id <> all($1::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($2::uuid[]))
+select webhook_id from webhooks h where due_at <= now() and (is_prompt or not $1::boolean) and workspace_id <> all($2::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($3::uuid[]))
 and not exists (select 1 from leases l where l.key = 'endpoint:' || h.webhook_id::text and l.held_until > now())
-order by due_at limit $3::integer
+order by due_at limit $4::integer
 `
 
 type DueWebhooksParams struct {
+	ButDoubted    bool
 	ButWorkspaces []uuid.UUID
 	ButMakers     []uuid.UUID
 	MaxRows       int32
 }
 
 func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dueWebhooks, arg.ButWorkspaces, arg.ButMakers, arg.MaxRows)
+	rows, err := q.db.Query(ctx, dueWebhooks,
+		arg.ButDoubted,
+		arg.ButWorkspaces,
+		arg.ButMakers,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +257,7 @@ func (q *Queries) FanOut(ctx context.Context, arg FanOutParams) ([]uuid.UUID, er
 }
 
 const getEndpoint = `-- name: GetEndpoint :one
-select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.failed_at, is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
+select webhooks.webhook_id, webhooks.workspace_id, webhooks.url, webhooks.event_types, webhooks.secret_sealed, webhooks.created_at, webhooks.due_at, webhooks.paused_until, webhooks.failing_since, webhooks.consecutive_failures, webhooks.disabled_at, webhooks.disabled_reason, webhooks.old_secret_sealed, webhooks.old_secret_until, webhooks.failed_at, webhooks.is_prompt, is_suspended as suspended, coalesce(paused_until > now(), false)::boolean as paused,
   coalesce(old_secret_until > now(), false)::boolean as old_secret_signs,
   (case when failed_at >= now() - $1::interval then coalesce(extract(epoch from now() - failing_since), 0) else 0 end)::double precision as failing_seconds
 from webhooks join workspaces using (workspace_id) where webhook_id = $2
@@ -289,6 +295,7 @@ func (q *Queries) GetEndpoint(ctx context.Context, arg GetEndpointParams) (GetEn
 		&i.Webhook.OldSecretSealed,
 		&i.Webhook.OldSecretUntil,
 		&i.Webhook.FailedAt,
+		&i.Webhook.IsPrompt,
 		&i.Suspended,
 		&i.Paused,
 		&i.OldSecretSigns,
@@ -423,7 +430,7 @@ func (q *Queries) ListDeliveryAttempts(ctx context.Context, arg ListDeliveryAtte
 }
 
 const listEndpoints = `-- name: ListEndpoints :many
-select h.webhook_id, h.workspace_id, h.url, h.event_types, h.secret_sealed, h.created_at, h.due_at, h.paused_until, h.failing_since, h.consecutive_failures, h.disabled_at, h.disabled_reason, h.old_secret_sealed, h.old_secret_until, h.failed_at, w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
+select h.webhook_id, h.workspace_id, h.url, h.event_types, h.secret_sealed, h.created_at, h.due_at, h.paused_until, h.failing_since, h.consecutive_failures, h.disabled_at, h.disabled_reason, h.old_secret_sealed, h.old_secret_until, h.failed_at, h.is_prompt, w.is_suspended as suspended, coalesce(extract(epoch from now() - h.failing_since), 0)::double precision as failing_seconds
 from webhooks h join workspaces w using (workspace_id) order by h.workspace_id, h.created_at, h.webhook_id
 `
 
@@ -459,6 +466,7 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 			&i.Webhook.OldSecretSealed,
 			&i.Webhook.OldSecretUntil,
 			&i.Webhook.FailedAt,
+			&i.Webhook.IsPrompt,
 			&i.Suspended,
 			&i.FailingSeconds,
 		); err != nil {
@@ -473,7 +481,7 @@ func (q *Queries) ListEndpoints(ctx context.Context) ([]ListEndpointsRow, error)
 }
 
 const lockWebhook = `-- name: LockWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at from webhooks where webhook_id = $1 for no key update
+select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at, is_prompt from webhooks where webhook_id = $1 for no key update
 `
 
 func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook, error) {
@@ -495,6 +503,7 @@ func (q *Queries) LockWebhook(ctx context.Context, webhookID uuid.UUID) (Webhook
 		&i.OldSecretSealed,
 		&i.OldSecretUntil,
 		&i.FailedAt,
+		&i.IsPrompt,
 	)
 	return i, err
 }
@@ -664,16 +673,17 @@ func (q *Queries) ScheduleWebhook(ctx context.Context, webhookID uuid.UUID) (flo
 }
 
 const setEndpointHealth = `-- name: SetEndpointHealth :exec
-update webhooks set consecutive_failures = $1::integer,
-  failing_since = case when $1::integer = 0 then null when not $2::boolean and failed_at >= now() - $3::interval
+update webhooks set consecutive_failures = $1::integer, is_prompt = $2::boolean,
+  failing_since = case when $1::integer = 0 then null when not $3::boolean and failed_at >= now() - $4::interval
     then coalesce(failing_since, now()) else now() end,
   failed_at = case when $1::integer > 0 then now() end,
-  paused_until = case when $1::integer > 0 then greatest(paused_until, now() + nullif($4::interval, interval '0')) end
-where webhook_id = $5
+  paused_until = case when $1::integer > 0 then greatest(paused_until, now() + nullif($5::interval, interval '0')) end
+where webhook_id = $6
 `
 
 type SetEndpointHealthParams struct {
 	Failures  int32
+	IsPrompt  bool
 	Recovered bool
 	Silence   time.Duration
 	Pause     time.Duration
@@ -683,6 +693,7 @@ type SetEndpointHealthParams struct {
 func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthParams) error {
 	_, err := q.db.Exec(ctx, setEndpointHealth,
 		arg.Failures,
+		arg.IsPrompt,
 		arg.Recovered,
 		arg.Silence,
 		arg.Pause,
@@ -692,7 +703,7 @@ func (q *Queries) SetEndpointHealth(ctx context.Context, arg SetEndpointHealthPa
 }
 
 const shareWebhook = `-- name: ShareWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at from webhooks where webhook_id = $1 for key share
+select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at, is_prompt from webhooks where webhook_id = $1 for key share
 `
 
 // It is not deleted before the end of the transaction. Others may have it locked, and change what no key refers to.
@@ -715,6 +726,7 @@ func (q *Queries) ShareWebhook(ctx context.Context, webhookID uuid.UUID) (Webhoo
 		&i.OldSecretSealed,
 		&i.OldSecretUntil,
 		&i.FailedAt,
+		&i.IsPrompt,
 	)
 	return i, err
 }
@@ -904,7 +916,7 @@ func (q *Queries) WebhookDue(ctx context.Context, webhookID uuid.UUID) (bool, er
 }
 
 const webhookOwners = `-- name: WebhookOwners :many
-select h.webhook_id, h.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+select h.webhook_id, h.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by, h.is_prompt
 from webhooks h join workspaces w using (workspace_id) where h.webhook_id = any($1::uuid[])
 `
 
@@ -912,6 +924,7 @@ type WebhookOwnersRow struct {
 	WebhookID   uuid.UUID
 	WorkspaceID uuid.UUID
 	MadeBy      uuid.UUID
+	IsPrompt    bool
 }
 
 func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]WebhookOwnersRow, error) {
@@ -923,7 +936,12 @@ func (q *Queries) WebhookOwners(ctx context.Context, webhookIds []uuid.UUID) ([]
 	items := []WebhookOwnersRow{}
 	for rows.Next() {
 		var i WebhookOwnersRow
-		if err := rows.Scan(&i.WebhookID, &i.WorkspaceID, &i.MadeBy); err != nil {
+		if err := rows.Scan(
+			&i.WebhookID,
+			&i.WorkspaceID,
+			&i.MadeBy,
+			&i.IsPrompt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

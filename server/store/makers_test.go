@@ -83,6 +83,38 @@ func TestWhatIsDueIsFoundByTheMakerOfItsWorkspace(t *testing.T) {
 	}
 }
 
+// Where enough in hand is doubted, only webhooks are found whose endpoints have been prompt the last time.
+func TestDueWebhooksAreFoundByWhetherTheyArePrompt(t *testing.T) {
+	t.Parallel()
+	db := open(t, storetest.New(t))
+	workspace, prompt, doubted := uuid.New(), uuid.New(), uuid.New()
+	if err := db.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: workspace, Name: "w"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []uuid.UUID{prompt, doubted} {
+		if err := db.InsertWebhook(t.Context(), store.InsertWebhookParams{WebhookID: id, WorkspaceID: workspace, Url: "https://a.example", EventTypes: []string{"*"}, SecretSealed: []byte{}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.SetEndpointHealth(t.Context(), store.SetEndpointHealthParams{WebhookID: prompt, IsPrompt: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Pool.Exec(t.Context(), "update webhooks set due_at = now()"); err != nil {
+		t.Fatal(err)
+	}
+	none := []uuid.UUID{}
+	for but, want := range map[bool]int{false: 2, true: 1} {
+		got, err := db.DueWebhooks(t.Context(), store.DueWebhooksParams{MaxRows: 10, ButWorkspaces: none, ButMakers: none, ButDoubted: but})
+		if err != nil || len(got) != want || !slices.Contains(got, prompt) {
+			t.Errorf("without those that are doubted: %t: %v, %v", but, got, err)
+		}
+	}
+	rows, err := db.WebhookOwners(t.Context(), []uuid.UUID{prompt, doubted})
+	if err != nil || len(rows) != 2 || slices.ContainsFunc(rows, func(r store.WebhookOwnersRow) bool { return r.IsPrompt != (r.WebhookID == prompt) }) {
+		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
 // makers are those of rows, of one at each.
 func makers[R any](rows []R, err error) func(of func(R) uuid.UUID) ([]uuid.UUID, error) {
 	return func(of func(R) uuid.UUID) ([]uuid.UUID, error) {

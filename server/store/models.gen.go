@@ -384,6 +384,7 @@ type Webhook struct {
 	OldSecretSealed     []byte
 	OldSecretUntil      *time.Time
 	FailedAt            *time.Time
+	IsPrompt            bool
 }
 
 type Workspace struct {

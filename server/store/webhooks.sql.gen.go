@@ -90,7 +90,7 @@ func (q *Queries) DropOldSecrets(ctx context.Context, workspaceID uuid.UUID) (in
 }
 
 const getWebhook = `-- name: GetWebhook :one
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at from webhooks where workspace_id = $1 and webhook_id = $2
+select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at, is_prompt from webhooks where workspace_id = $1 and webhook_id = $2
 `
 
 type GetWebhookParams struct {
@@ -117,6 +117,7 @@ func (q *Queries) GetWebhook(ctx context.Context, arg GetWebhookParams) (Webhook
 		&i.OldSecretSealed,
 		&i.OldSecretUntil,
 		&i.FailedAt,
+		&i.IsPrompt,
 	)
 	return i, err
 }
@@ -146,7 +147,7 @@ func (q *Queries) InsertWebhook(ctx context.Context, arg InsertWebhookParams) er
 }
 
 const listWebhooks = `-- name: ListWebhooks :many
-select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at from webhooks where workspace_id = $1 order by created_at, webhook_id
+select webhook_id, workspace_id, url, event_types, secret_sealed, created_at, due_at, paused_until, failing_since, consecutive_failures, disabled_at, disabled_reason, old_secret_sealed, old_secret_until, failed_at, is_prompt from webhooks where workspace_id = $1 order by created_at, webhook_id
 `
 
 func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]Webhook, error) {
@@ -174,6 +175,7 @@ func (q *Queries) ListWebhooks(ctx context.Context, workspaceID uuid.UUID) ([]We
 			&i.OldSecretSealed,
 			&i.OldSecretUntil,
 			&i.FailedAt,
+			&i.IsPrompt,
 		); err != nil {
 			return nil, err
 		}

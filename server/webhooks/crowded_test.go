@@ -41,7 +41,7 @@ func TestAnswersAreRecordedWhileMoreIsHandedOut(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		return b.access.RecordDeliveries(ctx, holder{}, w.ID, []access.DeliveryAttempt{{EventID: event, State: access.DeliveryDelivered, Status: 204}}, access.Health{Recovered: true})
+		return b.access.RecordDeliveries(ctx, holder{}, w.ID, []access.DeliveryAttempt{{EventID: event, State: access.DeliveryDelivered, Status: 204}}, access.Health{Recovered: true, Prompt: true})
 	}))
 }
 
@@ -222,4 +222,65 @@ func TestWhatWaitsIsCountedByHowItsEndpointIs(t *testing.T) {
 	if got.Failing != 10 || got.Healthy != 5 {
 		t.Errorf("%d wait for one that fails, and %d for one that works, want 10 (of 20, counted to 10) and 5", got.Failing, got.Healthy)
 	}
+}
+
+// Whoever's they are, endpoints that hang leave workers to those that have answered: when the service that hundreds of customers send to is down,
+// others are told all the same, also by a server that has begun since.
+func TestEndpointsThatHangLeaveWorkersToThoseThatAnswer(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	good := newSink(t, nil)
+	proven, mine := b.hook(good.URL, "device.connected"), b.p
+	b.emit(mine, "device.connected", "")
+	b.until("one has answered", b.is(proven, 1, access.DeliveryDelivered))
+	b.stop(10 * time.Second)
+	b.engineOf(16, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Hour})
+	passed, open := gate(t)
+	defer open()
+	hanging := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-passed })
+	for n := range 30 {
+		b.p = b.workspace("hangs")
+		w := b.hook(hanging.URL, "device.connected")
+		if n%2 == 0 { // it has been there before, and has failed
+			b.must(b.access.RecordDeliveries(t.Context(), holder{}, w.ID, nil, access.Health{Failures: 1}))
+		}
+		b.emit(b.p, "device.connected", "")
+	}
+	b.until("as many as may hang do", hanging.got(14))
+	b.emit(mine, "device.connected", "")
+	b.until("the other is told", good.got(2))
+	if n := len(hanging.messages()); n != 14 {
+		t.Errorf("%d hang", n)
+	}
+}
+
+// It is written down that an endpoint is prompt, and that it no longer is, for whoever sends to it next.
+func TestWhetherAnEndpointIsPromptIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	var fails atomic.Bool
+	s := newSink(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+		if fails.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	w := b.hook(s.URL, "device.connected")
+	prompt := func(want bool) func() bool {
+		return func() bool {
+			e, err := b.access.GetEndpoint(t.Context(), w.ID)
+			b.must(err)
+			return e.Prompt == want
+		}
+	}
+	if !prompt(false)() {
+		t.Error("one that was never sent anything is prompt")
+	}
+	b.emit(b.p, "device.connected", "")
+	b.until("it is prompt", prompt(true))
+	fails.Store(true)
+	b.emit(b.p, "device.connected", "")
+	b.until("it no longer is", prompt(false))
+	fails.Store(false)
+	b.emit(b.p, "device.connected", "")
+	b.until("it is again", prompt(true))
 }

@@ -65,7 +65,8 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *work.Lease, id uui
 	}
 	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), flying: map[uuid.UUID]flight{},
 		landed: make(chan answer, healthyWidth), records: make(chan record, 1), news: make(chan struct{}, 1), stopped: holds(endpoint), disabled: endpoint.Disabled,
-		window: firstWidth, own: d.loads.own(id), begun: time.Now()}
+		window: firstWidth, own: ownOf(endpoint), begun: time.Now()}
+	d.loads.answered(id, endpoint.Prompt)
 	d.news.Store(id, p.news)
 	defer d.news.CompareAndDelete(id, p.news)
 	if err := p.run(ctx); err != nil {
@@ -229,7 +230,7 @@ func (p *pass) wait(ctx context.Context) error {
 func (p *pass) land(a answer) {
 	p.down()
 	if !a.cut && !a.unopened {
-		p.loads.answered(p.endpoint.ID, a.ok())
+		p.loads.answered(p.endpoint.ID, p.opt.prompt(a))
 	}
 	switch {
 	case a.cut: // sent again by whoever comes next
@@ -268,7 +269,7 @@ func (p *pass) next() record {
 		r.problem = cmp.Or(a.problem, r.problem)
 		r.outcomes = append(r.outcomes, outcome(a, r.attempts[i].State))
 	}
-	r.health = p.opt.health(p.endpoint.Failures, p.endpoint.FailingFor+time.Since(p.since), p.answers)
+	r.health = p.opt.health(p.endpoint, time.Since(p.since), p.answers)
 	if p.disabled { // all of these were sent before: they do not disable it again, should it be enabled by now
 		r.health.Past, r.health.Disable = true, ""
 	}
@@ -294,6 +295,7 @@ func (p *pass) recorded(r record) error {
 		p.opt.Observe(r.outcomes[i], a.Latency)
 	}
 	p.disabled = p.disabled || r.health.Disable != ""
+	p.endpoint.Prompt = r.health.Prompt
 	if p.endpoint.Failures = r.health.Failures; r.health.Recovered {
 		p.endpoint.FailingFor, p.since = 0, time.Now()
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 )
 
 // An event is 216 kB where its device and its account have as much metadata as they may, and is kept for as long as an endpoint
@@ -15,7 +17,7 @@ import (
 const (
 	mostLoad   = 32 << 20      // bytes in memory of events that carry much, while they are sent
 	mostOfOne  = mostLoad / 2  // of these, those of one workspace
-	mostAsked  = mostOfOne / 2 // of these, those to endpoints that have not answered well the last time
+	mostAsked  = mostOfOne / 2 // of these, those to endpoints that were not prompt the last time
 	loadCopies = 3             // as it is read, as it is written, and what either leaves behind
 )
 
@@ -25,7 +27,7 @@ type loads struct {
 	all *semaphore.Weighted
 	mu  sync.Mutex
 	of  map[uuid.UUID]*load // by workspace
-	ok  map[uuid.UUID]bool  // webhooks whose endpoints have answered well the last time; of very many, some
+	ok  map[uuid.UUID]bool  // webhooks whose endpoints have answered well, and soon, the last time; of very many, some
 }
 
 const mostKnown = 20_000 // webhooks
@@ -39,27 +41,34 @@ func newLoads() *loads {
 	return &loads{all: semaphore.NewWeighted(mostLoad), of: map[uuid.UUID]*load{}, ok: map[uuid.UUID]bool{}}
 }
 
-// answered notes whether an endpoint has answered well.
-func (l *loads) answered(webhook uuid.UUID, well bool) {
+// answered notes whether an endpoint has answered well, and soon.
+func (l *loads) answered(webhook uuid.UUID, prompt bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case !well:
+	if !prompt {
 		delete(l.ok, webhook)
-	case !l.ok[webhook]:
-		if len(l.ok) >= mostKnown { // with those that have been deleted
-			clear(l.ok)
-		}
-		l.ok[webhook] = true
+		return
 	}
+	for other := range l.ok { // which may have been deleted
+		if l.ok[webhook] || len(l.ok) < mostKnown {
+			break
+		}
+		delete(l.ok, other)
+	}
+	l.ok[webhook] = true
 }
 
-// own is how many requests an endpoint gets at once whatever others have. Where it has not answered well the last time, which
-// nobody remembers of all, that is one: thousands may hang, and each request has goroutines that the garbage collector looks through.
-func (l *loads) own(webhook uuid.UUID) int {
+// prompt says whether an endpoint has answered well, and soon, the last time.
+func (l *loads) prompt(webhook uuid.UUID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ok[webhook] {
+	return l.ok[webhook]
+}
+
+// ownOf is how many requests an endpoint gets at once whatever others have. Where it was not prompt the last time, that is one:
+// thousands may hang, and each request has goroutines that the garbage collector looks through.
+func ownOf(e access.Endpoint) int {
+	if e.Prompt {
 		return firstWidth
 	}
 	return 1

@@ -68,14 +68,18 @@ func outcome(a answer, state access.DeliveryState) string {
 	return "retry"
 }
 
-// health is what answers, in the order in which they came, show about an endpoint.
-func (o Options) health(failures int, failingFor time.Duration, answers []answer) access.Health {
-	h := access.Health{Failures: failures}
+// prompt says whether an answer is good, and came in an eighth of the time that it may take.
+func (o Options) prompt(a answer) bool { return a.ok() && a.latency <= o.Timeout/8 }
+
+// health is what answers, in the order in which they came, show about an endpoint, which was read so long ago.
+func (o Options) health(e access.Endpoint, ago time.Duration, answers []answer) access.Health {
+	h := access.Health{Failures: e.Failures, Prompt: e.Prompt}
 	answers = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool { return a.unopened })
 	if len(answers) == 0 {
 		return h
 	}
 	for _, a := range answers {
+		h.Prompt = o.prompt(a)
 		if a.ok() {
 			h.Failures, h.Recovered, h.Pause = 0, true, 0
 			continue
@@ -89,7 +93,7 @@ func (o Options) health(failures int, failingFor time.Duration, answers []answer
 		}
 	}
 	h.Pause = max(h.Pause, o.probePause(h.Failures))
-	if h.Disable == "" && h.Failures > 0 && !h.Recovered && failures > 0 && failingFor >= o.DisableAfter {
+	if h.Disable == "" && h.Failures > 0 && !h.Recovered && e.Failures > 0 && e.FailingFor+ago >= o.DisableAfter {
 		h.Disable = "Every attempt failed for " + o.DisableAfter.String() + "."
 	}
 	return h

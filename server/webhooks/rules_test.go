@@ -67,7 +67,7 @@ func TestRetryAfterIsHeededWithinBounds(t *testing.T) {
 		if got := o.next(a, 0).Pause; got < c.least || got > c.most {
 			t.Errorf("%s: %s", asked, got)
 		}
-		if got := o.health(0, 0, []answer{a}).Pause; got != min(asked, time.Hour) {
+		if got := o.health(access.Endpoint{}, 0, []answer{a}).Pause; got != min(asked, time.Hour) {
 			t.Errorf("%s: the endpoint pauses for %s", asked, got)
 		}
 	}
@@ -79,20 +79,57 @@ func TestFailingEndpointIsProbedEverLessOften(t *testing.T) {
 	failed := answer{status: 500, problem: "no"}
 	last := time.Duration(0)
 	for n := range 20 {
-		h := o.health(n, time.Hour, []answer{failed})
+		h := o.health(access.Endpoint{Failures: n}, time.Hour, []answer{failed})
 		if h.Failures != n+1 || h.Pause < last || h.Pause > time.Minute || (h.Pause > 0) != (width(h.Failures) == 1) {
 			t.Errorf("%d: %+v, width %d", n, h, width(h.Failures))
 		}
 		last = h.Pause
 	}
-	if h := o.health(19, time.Hour, []answer{failed, {status: 200}}); h.Failures != 0 || h.Pause != 0 || !h.Recovered {
+	if h := o.health(access.Endpoint{Failures: 19}, time.Hour, []answer{failed, {status: 200}}); h.Failures != 0 || h.Pause != 0 || !h.Recovered {
 		t.Errorf("recovered: %+v", h)
 	}
-	if h := o.health(1, 121*time.Hour, []answer{failed}); h.Disable == "" {
+	if h := o.health(access.Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{failed}); h.Disable == "" {
 		t.Error("five days of failure do not disable")
 	}
-	if h := o.health(1, 121*time.Hour, []answer{{status: 200}, failed}); h.Disable != "" {
+	if h := o.health(access.Endpoint{Failures: 1, FailingFor: 120 * time.Hour}, time.Hour, []answer{{status: 200}, failed}); h.Disable != "" {
 		t.Error("a success in between does not count")
+	}
+}
+
+// One that lets its requests wait is not prompt, nor one that fails; what could not be sent at all shows nothing.
+func TestPromptIsWhoHasAnsweredWellAndSoonTheLastTime(t *testing.T) {
+	t.Parallel()
+	o := New(nil, Options{}).opt
+	soon, late := answer{status: 200, latency: time.Second}, answer{status: 200, latency: 3 * time.Second}
+	failed, unopened := answer{status: 500, problem: "no", latency: time.Second}, answer{unopened: true, problem: "no"}
+	for _, test := range []struct {
+		before  bool
+		answers []answer
+		want    bool
+	}{
+		{false, []answer{soon}, true}, {true, []answer{late}, false}, {true, []answer{failed}, false}, {true, []answer{soon, failed}, false},
+		{false, []answer{failed, late, soon}, true}, {true, []answer{unopened}, true}, {false, []answer{unopened}, false}, {true, []answer{late, unopened}, false},
+	} {
+		if h := o.health(access.Endpoint{Prompt: test.before}, 0, test.answers); h.Prompt != test.want {
+			t.Errorf("prompt before: %t, after %+v: %t", test.before, test.answers, h.Prompt)
+		}
+	}
+}
+
+// Of those that are prompt so many are remembered, and the last one always.
+func TestWhoIsPromptIsRememberedOfSoMany(t *testing.T) {
+	t.Parallel()
+	l := newLoads()
+	for range mostKnown + 10 {
+		id := uuid.New()
+		l.answered(id, true)
+		l.answered(id, true)
+		if !l.prompt(id) {
+			t.Fatal("the last one is forgotten")
+		}
+	}
+	if len(l.ok) != mostKnown {
+		t.Errorf("%d are remembered", len(l.ok))
 	}
 }
 
@@ -102,7 +139,7 @@ func TestGoneIsNotTakenBackByASuccess(t *testing.T) {
 	o := New(nil, Options{}).opt
 	ok, gone := answer{status: 200}, answer{status: http.StatusGone, problem: "gone"}
 	for _, answers := range [][]answer{{gone}, {ok, gone}, {gone, ok}} {
-		if h := o.health(0, 0, answers); h.Disable == "" {
+		if h := o.health(access.Endpoint{}, 0, answers); h.Disable == "" {
 			t.Errorf("%+v do not disable", answers)
 		}
 	}
@@ -120,15 +157,13 @@ func TestExcerptDoesNotKeepWhatItWasCutFrom(t *testing.T) {
 func TestRequestsBeyondTheFirstOfEachEndpointAreCountedUntilTheyEnd(t *testing.T) {
 	t.Parallel()
 	d := &Deliverer{loads: newLoads()}
-	well, unknown := uuid.New(), uuid.New()
-	d.loads.answered(well, true)
-	d.loads.answered(unknown, false)
-	if d.loads.own(well) != firstWidth || d.loads.own(unknown) != 1 {
-		t.Errorf("%d at once to one that has answered, %d to another", d.loads.own(well), d.loads.own(unknown))
+	well, unknown := ownOf(access.Endpoint{Prompt: true}), ownOf(access.Endpoint{})
+	if well != firstWidth || unknown != 1 {
+		t.Errorf("%d at once to one that has answered, %d to another", well, unknown)
 	}
 	var all []*pass
 	for n := range 2 * moreAtOnce / healthyWidth {
-		p := &pass{Deliverer: d, own: d.loads.own([]uuid.UUID{well, unknown}[n%2])}
+		p := &pass{Deliverer: d, own: []int{well, unknown}[n%2]}
 		for range healthyWidth {
 			p.up()
 		}

@@ -105,8 +105,15 @@ func (l endpointLane) Sweep(ctx context.Context, limit int32, but work.Crowds) (
 
 // Owners implements work.Owned.
 func (l endpointLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
-	return l.access.WebhookOwners(ctx, ids)
+	owners, prompt, err := l.access.WebhookOwners(ctx, ids)
+	for _, id := range prompt {
+		l.loads.answered(id, true)
+	}
+	return owners, err
 }
+
+// Doubts implements work.Doubting.
+func (l endpointLane) Doubts(id uuid.UUID) bool { return !l.loads.prompt(id) }
 
 func (l endpointLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
 	return l.drainEndpoint(ctx, lease, id)

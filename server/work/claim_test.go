@@ -16,22 +16,23 @@ func connections(eighths int) store.Part { return make(store.Part, eighths) }
 func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 	t.Parallel()
 	account, customer, token := uuid.New(), uuid.New(), uuid.New()
-	one := func() Owners { return Owners{account, uuid.New(), uuid.Nil} }
-	each := func() Owners { return Owners{uuid.New(), customer, uuid.Nil} }
-	made := func() Owners { return Owners{uuid.New(), uuid.New(), token} }
-	much := func() Owners { return Owners{Maker: token} }
-	few := func() func() Owners { // accounts of one customer with twenty keys each
+	one := func() claimants { return claimants{account, uuid.New(), uuid.Nil} }
+	each := func() claimants { return claimants{uuid.New(), customer} }
+	made := func() claimants { return claimants{uuid.New(), uuid.New(), token} }
+	much := func() claimants { return claimants{maker: token} }
+	doubted := func() claimants { return claimants{uuid.New(), uuid.New(), uuid.New(), doubters} }
+	few := func() func() claimants { // accounts of one customer with twenty keys each
 		n, account := 0, uuid.Nil
-		return func() Owners {
+		return func() claimants {
 			if n%20 == 0 {
 				account = uuid.New()
 			}
 			n++
-			return Owners{account, customer, uuid.Nil}
+			return claimants{account, customer}
 		}
 	}
 	for name, test := range map[string]struct {
-		owners         func() Owners
+		owners         func() claimants
 		woken, crowded bool
 		keys, want     int
 		hungry         int
@@ -39,14 +40,16 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 		"of one account, woken":         {one, true, false, 300, 250, 1},
 		"of one account, found":         {one, false, false, 300, 125, 1},
 		"of one account, crowded":       {one, true, true, 300, 16, 0},
-		"of nobody":                     {func() Owners { return Owners{} }, false, true, 300, 300, 0},
-		"of one customer":               {func() Owners { return Owners{Wide: customer} }, true, false, 3000, 1500, 1},
-		"of one customer, crowded":      {func() Owners { return Owners{Wide: customer} }, true, true, 3000, 16, 0},
+		"of nobody":                     {func() claimants { return claimants{} }, false, true, 300, 300, 0},
+		"of one customer":               {func() claimants { return claimants{wide: customer} }, true, false, 3000, 1500, 1},
+		"of one customer, crowded":      {func() claimants { return claimants{wide: customer} }, true, true, 3000, 16, 0},
 		"of accounts of one customer":   {few(), true, false, 3000, 1500 + 75*16, 1}, // all of 75 accounts, and sixteen of each other
 		"of accounts with one key each": {each, false, true, 1000, 1000, 0},
 		"of customers that one made":    {made, false, true, 4000, 1750, 1},
 		"much of what one made, found":  {much, false, false, 4000, 1750, 1},
 		"much of it, crowded":           {much, false, true, 4000, 16, 0},
+		"doubted, of many, found":       {doubted, false, false, 4000, 1750, 1},
+		"doubted, of many, woken":       {doubted, true, true, 4000, 1750, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +74,7 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 			for _, c := range claims {
 				c.leave()
 			}
-			left := len(s.taken[narrow]) + len(s.taken[wide]) + len(s.taken[maker])
+			left := len(s.taken[narrow]) + len(s.taken[wide]) + len(s.taken[maker]) + len(s.taken[doubt])
 			if hungry != test.hungry || left != 0 {
 				t.Errorf("told %d times that there is room, and %d shares are left", hungry, left)
 			}
@@ -87,7 +90,7 @@ func TestThatThereIsRoomIsToldUntilItIsHeard(t *testing.T) {
 	t.Parallel()
 	told := 0
 	s := newShares(nil, 200, 2000, newParts(connections), func() bool { told++; return told > 2 })
-	owner := Owners{Narrow: uuid.New()}
+	owner := claimants{narrow: uuid.New()}
 	var claims []*claim
 	for range 126 {
 		if c, _ := s.claim(owner, false, false); c != nil {
@@ -132,7 +135,7 @@ func TestWhoseKeysAreIsRememberedOfSoMany(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, key := range keys {
-				if all[key].Wide != key {
+				if all[key] != (claimants{wide: key}) {
 					t.Fatal("it is somebody else's")
 				}
 			}

@@ -18,41 +18,68 @@ type Owned interface {
 	Owners(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]Owners, error)
 }
 
+// Doubting is an Owned lane of whose keys some may hang, whoever's they are. All that are doubted have seven eighths of the
+// workers: what looks after one that is not soon has a worker for the next, in the last eighth.
+type Doubting interface {
+	Owned
+	// Doubts says whether a key is, by what is known now. Owners was asked for it before.
+	Doubts(key uuid.UUID) bool
+}
+
 // Owners are whose a key is: of the keys of a narrow one, such as an account, an eighth of the workers look after some at
 // once, of those of a wide one, such as a workspace, three quarters, and of those of whoever has made it, which may be
 // very many wide ones with little each, seven eighths. Nil: nobody's.
 type Owners struct{ Narrow, Wide, Maker uuid.UUID }
 
 // Crowds are the owners of whose keys so many are in hand that there is no room for another. No list is nil.
-type Crowds struct{ Narrow, Wide, Makers []uuid.UUID }
+type Crowds struct {
+	Narrow, Wide, Makers []uuid.UUID
+	Doubted              bool // nor is there for any key that is doubted
+}
 
 // add adds the owner of whom there was one key too many.
-func (c *Crowds) add(full Owners) {
-	for _, o := range []struct {
-		to    *[]uuid.UUID
-		owner uuid.UUID
-	}{{&c.Narrow, full.Narrow}, {&c.Wide, full.Wide}, {&c.Makers, full.Maker}} {
-		if o.owner != uuid.Nil && !slices.Contains(*o.to, o.owner) {
-			*o.to = append(*o.to, o.owner)
-		}
+func (c *Crowds) add(full crowd) {
+	if full.level == doubt {
+		c.Doubted = true
+		return
+	}
+	if to := [...]*[]uuid.UUID{&c.Narrow, &c.Wide, &c.Makers}[full.level]; !slices.Contains(*to, full.owner) {
+		*to = append(*to, full.owner)
 	}
 }
 
-func (c *Crowds) count() int { return len(c.Narrow) + len(c.Wide) + len(c.Makers) }
+func (c *Crowds) count() int {
+	n := len(c.Narrow) + len(c.Wide) + len(c.Makers)
+	if c.Doubted {
+		n++
+	}
+	return n
+}
 
 const (
 	leastShare = 8      // workers, however few there are in all
 	ownersKept = 10_000 // of keys
 	fewKeys    = 16     // of an owner: so many have room in a lane that has too many in hand
 
-	narrow, wide, maker, levels = 0, 1, 2, 3
+	narrow, wide, maker, doubt, levels = 0, 1, 2, 3, 4
 )
 
 // eighths that an owner has: of the workers, of the keys in hand, and of the database's connections.
 var (
-	ofWorkers     = [levels]int{narrow: 1, wide: 6, maker: 7}
-	ofConnections = [levels]int{narrow: 4, wide: 6, maker: 7}
+	ofWorkers     = [levels]int{narrow: 1, wide: 6, maker: 7, doubt: 7}
+	ofConnections = [levels]int{narrow: 4, wide: 6, maker: 7, doubt: 7}
 )
+
+// claimants are the owners of a key, by level; of all that are doubted, one more. Nil: there is none.
+type claimants [levels]uuid.UUID
+
+var doubters = uuid.Max
+
+// crowd is an owner of whose keys there is one too many.
+type crowd struct {
+	level int
+	owner uuid.UUID
+}
 
 // shares are those of the owners of one lane's keys.
 type shares struct {
@@ -69,6 +96,7 @@ type shares struct {
 
 // share is what an owner has in hand. Three quarters of the slots are for keys that the sweep has found: those that were
 // woken, mostly by somebody who waits, do not wait for all of them. A maker has all of them for either: what was made keeps to that.
+// So does what is doubted.
 type share struct {
 	keys        int // at work, or waiting
 	refused     bool
@@ -88,16 +116,16 @@ func newShares(l Owned, workers, inHand int, p *parts, hungry func() bool) *shar
 }
 
 // of finds out whose keys are.
-func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]Owners, error) {
+func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]claimants, error) {
 	if s == nil {
 		return nil, nil
 	}
-	all := make(map[uuid.UUID]Owners, len(keys))
+	all := make(map[uuid.UUID]claimants, len(keys))
 	var unknown []uuid.UUID
 	s.mu.Lock()
 	for _, key := range keys {
 		if o, ok := s.owners[key]; ok {
-			all[key] = o
+			all[key] = s.claimants(key, o)
 		} else {
 			unknown = append(unknown, key)
 		}
@@ -116,7 +144,7 @@ func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]Owners
 		clear(s.owners)
 	}
 	for _, key := range unknown {
-		all[key] = owners[key]
+		all[key] = s.claimants(key, owners[key])
 		if len(s.owners) < ownersKept {
 			s.owners[key] = owners[key]
 		}
@@ -124,10 +152,18 @@ func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]Owners
 	return all, nil
 }
 
+func (s *shares) claimants(key uuid.UUID, o Owners) claimants {
+	of := claimants{narrow: o.Narrow, wide: o.Wide, maker: o.Maker}
+	if l, ok := s.lane.(Doubting); ok && l.Doubts(key) {
+		of[doubt] = doubters
+	}
+	return of
+}
+
 // claim is a key that is in hand.
 type claim struct {
 	*shares
-	owners  [levels]uuid.UUID
+	owners  claimants
 	woken   bool
 	counted [levels]*share
 	leaves  []chan struct{}
@@ -135,8 +171,8 @@ type claim struct {
 
 // claim takes a key of those owners in hand, unless one of them has too many there, who is full then; crowded: the lane has.
 // A narrow owner with few has room whatever the wide one has, and both as long as their maker, who may have many such, has.
-func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
-	c = &claim{shares: s, woken: woken, owners: [levels]uuid.UUID{narrow: of.Narrow, wide: of.Wide, maker: of.Maker}}
+func (s *shares) claim(of claimants, woken, crowded bool) (c *claim, full crowd) {
+	c = &claim{shares: s, woken: woken, owners: of}
 	if s == nil {
 		return c, full
 	}
@@ -150,16 +186,16 @@ func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
 		h := s.taken[level][owner]
 		if h == nil {
 			found := s.slots[level]
-			if level != maker {
+			if level < maker {
 				found = max(1, found*3/4)
 			}
 			h = &share{slots: make(chan struct{}, s.slots[level]), found: make(chan struct{}, found)}
 		}
 		few = few || h.keys < fewKeys
 		most := s.limit(level, woken)
-		if has := h.keys >= most; has && (!few || level == maker) || crowded && !few {
+		if has := h.keys >= most; has && (!few || level >= maker) || crowded && !few {
 			h.refused = h.refused || has
-			return nil, [levels]Owners{narrow: {Narrow: owner}, wide: {Wide: owner}, maker: {Maker: owner}}[level]
+			return nil, crowd{level, owner}
 		}
 		c.counted[level] = h
 	}
@@ -176,9 +212,9 @@ func (s *shares) claim(of Owners, woken, crowded bool) (c *claim, full Owners) {
 }
 
 // limit is how many keys of an owner may be in hand. Half of the room is left to keys that were woken: those that the sweep
-// finds have waited, and are found again. That of a maker is not halved: those of what was made are.
+// finds have waited, and are found again. That of a maker is not halved, nor that of what is doubted: those of what was made are.
 func (s *shares) limit(level int, woken bool) int {
-	if woken || level == maker {
+	if woken || level >= maker {
 		return s.most[level]
 	}
 	return s.most[level] / 2
@@ -255,5 +291,5 @@ func (s *shares) crowds() Crowds {
 			}
 		}
 	}
-	return Crowds{Narrow: full[narrow], Wide: full[wide], Makers: full[maker]}
+	return Crowds{Narrow: full[narrow], Wide: full[wide], Makers: full[maker], Doubted: len(full[doubt]) > 0}
 }

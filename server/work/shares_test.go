@@ -22,6 +22,7 @@ type owned struct {
 
 	first map[uuid.UUID]int // how many times the sweep had looked when it found each of them
 
+	doubted sync.Map      // keys
 	hanging sync.Map      // keys that are at work and hang
 	hang    chan struct{} // until it is closed
 }
@@ -77,6 +78,12 @@ func (o *owned) Owners(_ context.Context, keys []uuid.UUID) (map[uuid.UUID]work.
 	return owners, nil
 }
 
+// Doubts implements work.Doubting.
+func (o *owned) Doubts(id uuid.UUID) bool {
+	_, doubted := o.doubted.Load(id)
+	return doubted
+}
+
 func (o *owned) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
 	if but.Narrow == nil || but.Wide == nil || but.Makers == nil {
 		panic("a list of owners is nil")
@@ -91,7 +98,7 @@ func (o *owned) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid
 	defer o.mu.Unlock()
 	for _, id := range o.keys {
 		own := o.owners[id]
-		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Narrow, own.Narrow) && !slices.Contains(but.Wide, own.Wide) && !slices.Contains(but.Makers, own.Maker) {
+		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Narrow, own.Narrow) && !slices.Contains(but.Wide, own.Wide) && !slices.Contains(but.Makers, own.Maker) && (!but.Doubted || !o.Doubts(id)) {
 			ids = append(ids, id)
 		}
 	}
@@ -311,6 +318,41 @@ func TestManyOwnersWithLittleEachThatOneHasMadeLeaveRoom(t *testing.T) {
 	until(t, "the share is taken", func() bool { return c.atWork() == 35 })
 	wake(t, db, w, other)
 	until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
+	if n := c.atWork(); n != 35 {
+		t.Errorf("%d are at work", n)
+	}
+	close(c.hang)
+	until(t, "all are done", c.finished)
+}
+
+// Keys of many owners hang, as when what they all depend on is down. Those that do not are done all the same, whether they are
+// woken or found, and one that is no longer doubted is one of them.
+func TestKeysThatAreDoubtedLeaveRoomToThoseThatAreNot(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newOwned()
+	c.found = 10_000
+	each := func() work.Owners { return madeBy(uuid.New()) }
+	for range 6000 {
+		c.doubted.Store(c.add(each()), true)
+	}
+	c.hangs(c.Doubts)
+	other, found, mended := c.add(each()), c.add(each()), c.add(each())
+	c.doubted.Store(mended, true)
+	w := start(t, db, work.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
+	for id := range c.owners {
+		if id != other && id != found && id != mended {
+			wake(t, db, w, id)
+		}
+	}
+	until(t, "the share is taken", func() bool { return c.atWork() == 35 })
+	wake(t, db, w, other)
+	until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
+	if c.isDone(mended) {
+		t.Error("one that is doubted is done")
+	}
+	c.doubted.Delete(mended)
+	until(t, "one that is mended is done", func() bool { return c.isDone(mended) })
 	if n := c.atWork(); n != 35 {
 		t.Errorf("%d are at work", n)
 	}

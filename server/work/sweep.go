@@ -80,7 +80,7 @@ func (e *Engine) sweepLane(name string) (good bool) {
 		e.mu.Unlock()
 		ctx := store.Within(e.sweeping, answer)
 		ids, err := lane.Sweep(ctx, limit, crowds)
-		var of map[uuid.UUID]Owners
+		var of map[uuid.UUID]claimants
 		if err == nil {
 			of, err = s.of(ctx, ids)
 		}
@@ -104,7 +104,7 @@ func (e *Engine) sweepLane(name string) (good bool) {
 
 // found has a key looked at that the sweep has found, unless that is being done or it rests, or one of its owners has too
 // many in hand, who is added to crowds.
-func (e *Engine) found(w wakeUp, of Owners, crowds *Crowds) {
+func (e *Engine) found(w wakeUp, of claimants, crowds *Crowds) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	inHand := e.inHand[w.Lane]

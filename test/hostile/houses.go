@@ -20,7 +20,8 @@ const (
 	changeEvery = 2 * time.Second
 )
 
-// house is a workspace that the attackers' token has made, whose many webhooks lead to them.
+// house is a workspace of the attackers, whose many webhooks lead to them. Half of them one token has made, and each of the others one of its
+// own: these are of customers who have nothing to do with one another.
 type house struct{ Key, Device string }
 
 // inhabit makes the houses. Their endpoints answer until they are told otherwise: what so many cost that are no worse than others is
@@ -34,12 +35,18 @@ func (b *bed) inhabit(ctx context.Context) error {
 		return err
 	}
 	defer admin.Close(ctx) //nolint:errcheck // what was done is done
-	token, err := b.token(ctx, admin)
+	common, err := b.token(ctx, admin)
 	if err != nil {
 		return err
 	}
 	all := make([]house, houseCount)
 	if err := abreast(len(all), func(n int) (err error) {
+		token := common
+		if n%2 == 0 {
+			if token, err = b.token(ctx, admin); err != nil {
+				return err
+			}
+		}
 		all[n], err = b.build(ctx, admin.Access, token)
 		return err
 	}); err != nil {

@@ -156,7 +156,7 @@ select @webhook_id, r.event_id, r.attempts, now() - o.latency_us * interval '1 m
 from recorded r join o on o.event_id = r.event_id;
 
 -- name: SetEndpointHealth :exec
-update webhooks set consecutive_failures = @failures::integer,
+update webhooks set consecutive_failures = @failures::integer, is_prompt = @is_prompt::boolean,
   failing_since = case when @failures::integer = 0 then null when not @recovered::boolean and failed_at >= now() - @silence::interval
     then coalesce(failing_since, now()) else now() end,
   failed_at = case when @failures::integer > 0 then now() end,
@@ -194,11 +194,11 @@ returning (case when due_at is null then 0 else greatest(extract(epoch from due_
 select coalesce(due_at <= now(), false)::boolean as due from webhooks where webhook_id = @webhook_id;
 
 -- name: WebhookOwners :many
-select h.webhook_id, h.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by
+select h.webhook_id, h.workspace_id, coalesce(w.made_by, '00000000-0000-0000-0000-000000000000')::uuid as made_by, h.is_prompt
 from webhooks h join workspaces w using (workspace_id) where h.webhook_id = any(@webhook_ids::uuid[]);
 
 -- name: DueWebhooks :many
-select webhook_id from webhooks h where due_at <= now() and workspace_id <> all(@but_workspaces::uuid[])
+select webhook_id from webhooks h where due_at <= now() and (is_prompt or not @but_doubted::boolean) and workspace_id <> all(@but_workspaces::uuid[])
 and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_makers::uuid[]))
 and not exists (select 1 from leases l where l.key = 'endpoint:' || h.webhook_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;
