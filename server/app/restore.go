@@ -282,5 +282,12 @@ func (r *restore) prove(ctx context.Context, m backup.Manifest) (err error) {
 	if errors.Is(err, seal.ErrOpen) {
 		err = fmt.Errorf("%w If it was changed after the backup, the one of before is needed", err)
 	}
-	return err
+	if err != nil || !m.KeyIncluded || r.MasterKey == "" {
+		return err
+	}
+	if err := checkKey(ctx, r.staged, own.DSN("postgres")); err != nil { // a server that is given it would not start there
+		return fmt.Errorf("the backup has its own master key in it, and the one that is given does not open it: leave out --master-key and DEVICEACCESS_MASTER_KEY, "+
+			"here and when the server is started (%w)", err)
+	}
+	return nil
 }

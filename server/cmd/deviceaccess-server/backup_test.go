@@ -156,6 +156,9 @@ func TestABackupIsRestored(t *testing.T) {
 	if _, err := p.run("restore", "--data-dir", at("keyless"), "--master-key", wrong, at("stopped.tar.gz")); err == nil || !strings.Contains(err.Error(), "is the master key the one") {
 		t.Errorf("with another key: %v", err)
 	}
+	if _, err := p.run("restore", "--data-dir", at("with-key"), "--master-key", wrong, at("running.tar.gz")); err == nil || !strings.Contains(err.Error(), "leave out --master-key") {
+		t.Errorf("with its own key, and another one: %v", err)
+	}
 	key, err := os.ReadFile(filepath.Join(p.dir, "data", "master.key"))
 	if err != nil {
 		t.Fatal(err)
