@@ -189,18 +189,22 @@ func serve(ctx context.Context, c *cli.Command) error {
 	return err
 }
 
-// tracing reads where traces go from the environment, in which the flag counts as its variable. What is wrong with it is told
-// of the one that was given.
+// tracing reads where traces go from the environment, in which the flag counts as its variable, and goes before the traces' own. What
+// is wrong with it is told of the one that was given.
 func tracing(c *cli.Command) (traces.Options, error) {
-	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	const endpoint, own, flag = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "traces-endpoint"
+	by := given(c, flag, endpoint)
 	o, err := traces.FromEnvironment(func(name string) string {
-		if name == endpoint {
-			return c.String("traces-endpoint")
+		switch {
+		case name == endpoint:
+			return c.String(flag)
+		case name == own && c.String(flag) != "" && by != endpoint:
+			return ""
 		}
 		return os.Getenv(name)
 	})
 	if e, ok := errors.AsType[*traces.EndpointError](err); ok && e.Given == endpoint {
-		e.Given = given(c, "traces-endpoint", endpoint)
+		e.Given = by
 	}
 	o.Version = version
 	return o, err

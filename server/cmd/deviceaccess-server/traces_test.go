@@ -41,6 +41,30 @@ func TestTracesGoWhereTheEnvironmentSays(t *testing.T) {
 	}
 }
 
+// A flag goes before every variable, as all flags do; of the variables the traces' own goes before that of all signals.
+func TestTracesGoWhereTheFlagSays(t *testing.T) {
+	t.Parallel()
+	p, right, wrong := newProgram(t), tracestest.New(t), tracestest.New(t)
+	base := strings.TrimSuffix(right.URL, "/v1/traces")
+	for _, c := range []struct {
+		env, args []string
+	}{
+		{[]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + wrong.URL}, []string{"--traces-endpoint", base}},
+		{[]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + right.URL, "OTEL_EXPORTER_OTLP_ENDPOINT=" + strings.TrimSuffix(wrong.URL, "/v1/traces")}, nil},
+	} {
+		p.env = c.env
+		before := right.Requests()
+		r, cmd := p.serve(c.args...)
+		if status := p.post(r, r.APIKey, "/devices/list", "{}", nil); status != http.StatusOK {
+			t.Fatal(status)
+		}
+		p.stop(cmd)
+		if right.Requests() == before || wrong.Requests() > 0 {
+			t.Errorf("%v %v: %d requests to the one that is meant, %d to the other", c.env, c.args, right.Requests()-before, wrong.Requests())
+		}
+	}
+}
+
 func TestTracesThatCannotBeSentAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
