@@ -217,21 +217,26 @@ func (s *Service) WebhookDue(ctx context.Context, webhook uuid.UUID) (bool, erro
 	return due, err
 }
 
+// PromptWebhooks says of webhooks whether their endpoints have answered well, and soon, the last time.
+type PromptWebhooks map[uuid.UUID]bool
+
 // DueWebhooks lists webhooks that it is time to look at and nobody looks at.
-func (s *Service) DueWebhooks(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
-	return s.db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers, ButDoubted: but.Doubted})
+func (s *Service) DueWebhooks(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, PromptWebhooks, error) {
+	rows, err := s.db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers,
+		ButDoubted: but.Doubted, ButDoubtedWorkspaces: but.DoubtedWide, ButDoubtedMakers: but.DoubtedMakers})
+	ids, prompt := make([]uuid.UUID, len(rows)), PromptWebhooks{}
+	for i, r := range rows {
+		ids[i], prompt[r.WebhookID] = r.WebhookID, r.IsPrompt
+	}
+	return ids, prompt, err
 }
 
-// WebhookOwners are the workspaces of webhooks, and who has made these; prompt are those whose endpoints have answered well, and
-// soon, the last time.
-func (s *Service) WebhookOwners(ctx context.Context, webhooks []uuid.UUID) (owners map[uuid.UUID]work.Owners, prompt []uuid.UUID, err error) {
+// WebhookOwners are the workspaces of webhooks, and who has made these.
+func (s *Service) WebhookOwners(ctx context.Context, webhooks []uuid.UUID) (map[uuid.UUID]work.Owners, PromptWebhooks, error) {
 	rows, err := s.db.WebhookOwners(ctx, webhooks)
-	owners = map[uuid.UUID]work.Owners{}
+	owners, prompt := map[uuid.UUID]work.Owners{}, PromptWebhooks{}
 	for _, r := range rows {
-		owners[r.WebhookID] = work.Owners{Wide: r.WorkspaceID, Maker: r.MadeBy}
-		if r.IsPrompt {
-			prompt = append(prompt, r.WebhookID)
-		}
+		owners[r.WebhookID], prompt[r.WebhookID] = work.Owners{Wide: r.WorkspaceID, Maker: r.MadeBy}, r.IsPrompt
 	}
 	return owners, prompt, err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // endpointWorkers is how many endpoints are sent to at once: three quarters may be of one workspace, seven eighths of all that one
-// credential has made, and seven eighths such as have not been prompt the last time. Each costs a few requests in the air and no connection of the database. One that goes on hanging
+// credential has made, and seven eighths such as have not been prompt the last time, whoever's they are. Each costs a few requests in the air and no connection of the database. One that goes on hanging
 // is tried three to five times for 15 s and then left alone for up to a minute, so that several times as many can be dead for good.
 const endpointWorkers = 600
 

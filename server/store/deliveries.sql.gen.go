@@ -164,37 +164,48 @@ func (q *Queries) DueOutboxes(ctx context.Context, arg DueOutboxesParams) ([]uui
 }
 
 const dueWebhooks = `-- name: DueWebhooks :many
-select webhook_id from webhooks h where due_at <= now() and (is_prompt or not $1::boolean) and workspace_id <> all($2::uuid[])
-and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($3::uuid[]))
+select webhook_id, is_prompt from webhooks h where due_at <= now() and workspace_id <> all($1::uuid[])
+and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($2::uuid[]))
+and (is_prompt or not $3::boolean and workspace_id <> all($4::uuid[])
+  and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any($5::uuid[])))
 and not exists (select 1 from leases l where l.key = 'endpoint:' || h.webhook_id::text and l.held_until > now())
-order by due_at limit $4::integer
+order by due_at limit $6::integer
 `
 
 type DueWebhooksParams struct {
-	ButDoubted    bool
-	ButWorkspaces []uuid.UUID
-	ButMakers     []uuid.UUID
-	MaxRows       int32
+	ButWorkspaces        []uuid.UUID
+	ButMakers            []uuid.UUID
+	ButDoubted           bool
+	ButDoubtedWorkspaces []uuid.UUID
+	ButDoubtedMakers     []uuid.UUID
+	MaxRows              int32
 }
 
-func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]uuid.UUID, error) {
+type DueWebhooksRow struct {
+	WebhookID uuid.UUID
+	IsPrompt  bool
+}
+
+func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]DueWebhooksRow, error) {
 	rows, err := q.db.Query(ctx, dueWebhooks,
-		arg.ButDoubted,
 		arg.ButWorkspaces,
 		arg.ButMakers,
+		arg.ButDoubted,
+		arg.ButDoubtedWorkspaces,
+		arg.ButDoubtedMakers,
 		arg.MaxRows,
 	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []uuid.UUID{}
+	items := []DueWebhooksRow{}
 	for rows.Next() {
-		var webhook_id uuid.UUID
-		if err := rows.Scan(&webhook_id); err != nil {
+		var i DueWebhooksRow
+		if err := rows.Scan(&i.WebhookID, &i.IsPrompt); err != nil {
 			return nil, err
 		}
-		items = append(items, webhook_id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -57,7 +57,12 @@ func TestWhatIsDueIsFoundByTheMakerOfItsWorkspace(t *testing.T) {
 			return makers(db.AcsSystemOwners(ctx, of))(func(r store.AcsSystemOwnersRow) uuid.UUID { return r.MadeBy })
 		}},
 		"webhooks": {func(ctx context.Context, but []uuid.UUID) ([]uuid.UUID, error) {
-			return db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: 10, ButWorkspaces: none, ButMakers: but})
+			rows, err := db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: 10, ButWorkspaces: none, ButMakers: but, ButDoubtedWorkspaces: none, ButDoubtedMakers: none})
+			var ids []uuid.UUID
+			for _, r := range rows {
+				ids = append(ids, r.WebhookID)
+			}
+			return ids, err
 		}, func(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
 			return makers(db.WebhookOwners(ctx, of))(func(r store.WebhookOwnersRow) uuid.UUID { return r.MadeBy })
 		}},
@@ -87,8 +92,8 @@ func TestWhatIsDueIsFoundByTheMakerOfItsWorkspace(t *testing.T) {
 func TestDueWebhooksAreFoundByWhetherTheyArePrompt(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
-	workspace, prompt, doubted := uuid.New(), uuid.New(), uuid.New()
-	if err := db.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: workspace, Name: "w"}); err != nil {
+	workspace, maker, prompt, doubted := uuid.New(), uuid.New(), uuid.New(), uuid.New()
+	if err := db.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: workspace, Name: "w", MadeBy: maker}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []uuid.UUID{prompt, doubted} {
@@ -102,11 +107,22 @@ func TestDueWebhooksAreFoundByWhetherTheyArePrompt(t *testing.T) {
 	if _, err := db.Pool.Exec(t.Context(), "update webhooks set due_at = now()"); err != nil {
 		t.Fatal(err)
 	}
-	none := []uuid.UUID{}
-	for but, want := range map[bool]int{false: 2, true: 1} {
-		got, err := db.DueWebhooks(t.Context(), store.DueWebhooksParams{MaxRows: 10, ButWorkspaces: none, ButMakers: none, ButDoubted: but})
-		if err != nil || len(got) != want || !slices.Contains(got, prompt) {
-			t.Errorf("without those that are doubted: %t: %v, %v", but, got, err)
+	none, others := []uuid.UUID{}, []uuid.UUID{uuid.New()}
+	for name, test := range map[string]struct {
+		but  store.DueWebhooksParams
+		want int
+	}{
+		"all":                       {store.DueWebhooksParams{ButDoubtedWorkspaces: none, ButDoubtedMakers: none}, 2},
+		"but doubted ones":          {store.DueWebhooksParams{ButDoubted: true, ButDoubtedWorkspaces: none, ButDoubtedMakers: none}, 1},
+		"but those of a workspace":  {store.DueWebhooksParams{ButDoubtedWorkspaces: []uuid.UUID{workspace}, ButDoubtedMakers: none}, 1},
+		"but those of its maker":    {store.DueWebhooksParams{ButDoubtedWorkspaces: none, ButDoubtedMakers: []uuid.UUID{maker}}, 1},
+		"but those of some others'": {store.DueWebhooksParams{ButDoubtedWorkspaces: others, ButDoubtedMakers: others}, 2},
+	} {
+		test.but.MaxRows, test.but.ButWorkspaces, test.but.ButMakers = 10, none, none
+		got, err := db.DueWebhooks(t.Context(), test.but)
+		wrong := func(r store.DueWebhooksRow) bool { return r.IsPrompt != (r.WebhookID == prompt) }
+		if err != nil || len(got) != test.want || slices.ContainsFunc(got, wrong) || !slices.ContainsFunc(got, func(r store.DueWebhooksRow) bool { return r.IsPrompt }) {
+			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 	rows, err := db.WebhookOwners(t.Context(), []uuid.UUID{prompt, doubted})

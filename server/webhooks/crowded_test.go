@@ -4,7 +4,9 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -225,33 +227,106 @@ func TestWhatWaitsIsCountedByHowItsEndpointIs(t *testing.T) {
 }
 
 // Whoever's they are, endpoints that hang leave workers to those that have answered: when the service that hundreds of customers send to is down,
-// others are told all the same, also by a server that has begun since.
+// others are told all the same.
 func TestEndpointsThatHangLeaveWorkersToThoseThatAnswer(t *testing.T) {
 	t.Parallel()
+	for name, c := range map[string]struct {
+		prompt, known, otherwise bool // the endpoints that hang are known to be so, by this server too, and another server has found that they are not
+		fails                    bool // they fail before they hang
+	}{
+		"that were never sent to":      {},
+		"that have answered before":    {prompt: true, fails: true},
+		"to a server that knows them":  {prompt: true, known: true, fails: true},
+		"as another server knows them": {prompt: true, known: true, otherwise: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, quick())
+			b.stop(10 * time.Second)
+			b.engineOf(16, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Hour})
+			good := newSink(t, nil)
+			proven, mine := b.hook(good.URL, "device.connected"), b.p
+			b.emit(mine, "device.connected", "")
+			b.until("one has answered", b.is(proven, 1, access.DeliveryDelivered))
+			passed, open := gate(t)
+			defer open()
+			var hang atomic.Bool
+			var hanging atomic.Int64
+			var asked sync.Map // path → *atomic.Int64: since they hang
+			bad := newSink(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+				if !hang.Load() {
+					return
+				}
+				times, _ := asked.LoadOrStore(r.URL.Path, &atomic.Int64{})
+				if c.fails && times.(*atomic.Int64).Add(1) <= 2 { // which are sent at once
+					w.WriteHeader(http.StatusInternalServerError)
+					return
+				}
+				hanging.Add(1)
+				<-passed
+			})
+			const many = 30
+			customers, hooks := make([]access.Principal, many), make([]access.Webhook, many)
+			for n := range many {
+				b.p = b.workspace("hangs")
+				customers[n], hooks[n] = b.p, b.hook(bad.URL+"/"+strconv.Itoa(n), "device.connected")
+				if c.known {
+					b.emit(b.p, "device.connected", "")
+				}
+			}
+			for n := range many {
+				if b.p = customers[n]; c.known {
+					b.until("it has answered", b.is(hooks[n], 1, access.DeliveryDelivered))
+				}
+				if c.prompt {
+					b.until("nobody is at work there", func() (free bool) {
+						b.must(b.db.Pool.QueryRow(t.Context(), "select not exists (select from leases where key = $1 and held_until > now())", "endpoint:"+hooks[n].ID.String()).Scan(&free))
+						return free
+					})
+					b.must(b.access.RecordDeliveries(t.Context(), holder{}, hooks[n].ID, nil, access.Health{Recovered: true, Prompt: !c.otherwise}))
+				}
+			}
+			hang.Store(true)
+			for _, b.p = range customers {
+				b.emitAll(4, "device.connected")
+				b.emit(b.p, "device.connected", "")
+			}
+			b.until("as many as may hang do", func() bool { return hanging.Load() >= 14 })
+			b.emit(mine, "device.connected", "")
+			b.until("the other is told", good.got(2))
+		})
+	}
+}
+
+// One of which another server has found since that it answers is one of those that do, though this one has seen it when it had not.
+func TestAnEndpointIsPromptAsAnotherServerHasFound(t *testing.T) {
+	t.Parallel()
 	b := start(t, quick())
-	good := newSink(t, nil)
-	proven, mine := b.hook(good.URL, "device.connected"), b.p
-	b.emit(mine, "device.connected", "")
-	b.until("one has answered", b.is(proven, 1, access.DeliveryDelivered))
 	b.stop(10 * time.Second)
 	b.engineOf(16, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Hour})
 	passed, open := gate(t)
 	defer open()
-	hanging := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-passed })
-	for n := range 30 {
+	hanging, good := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-passed }), newSink(t, nil)
+	mine := b.p
+	for range 30 {
 		b.p = b.workspace("hangs")
-		w := b.hook(hanging.URL, "device.connected")
-		if n%2 == 0 { // it has been there before, and has failed
-			b.must(b.access.RecordDeliveries(t.Context(), holder{}, w.ID, nil, access.Health{Failures: 1}))
-		}
+		b.hook(hanging.URL, "device.connected")
 		b.emit(b.p, "device.connected", "")
 	}
 	b.until("as many as may hang do", hanging.got(14))
+	b.p = mine
+	w := b.hook(good.URL, "device.connected")
 	b.emit(mine, "device.connected", "")
-	b.until("the other is told", good.got(2))
-	if n := len(hanging.messages()); n != 14 {
-		t.Errorf("%d hang", n)
+	b.until("it is due", func() bool {
+		due, err := b.access.WebhookDue(t.Context(), w.ID)
+		b.must(err)
+		return due
+	})
+	if len(good.messages()) != 0 {
+		t.Error("one that was never sent to does not wait for those")
 	}
+	b.must(b.access.RecordDeliveries(t.Context(), holder{}, w.ID, nil, access.Health{Recovered: true, Prompt: true}))
+	b.until("it is told", good.got(1))
 }
 
 // It is written down that an endpoint is prompt, and that it no longer is, for whoever sends to it next.

@@ -29,6 +29,8 @@ type pass struct {
 	endpoint access.Endpoint
 	since    time.Time // when endpoint.FailingFor was read
 	read     time.Time // when endpoint was
+	doubted  bool      // it has its turn with those that are not prompt
+	prompt   bool      // by the last answer
 
 	ready    []access.Delivery
 	flying   map[uuid.UUID]flight // sent and not recorded yet
@@ -63,10 +65,13 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *work.Lease, id uui
 	if err != nil {
 		return 0, err
 	}
-	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), flying: map[uuid.UUID]flight{},
+	doubted := work.Doubted(ctx)
+	if d.loads.answered(id, endpoint.Prompt); !endpoint.Prompt && !doubted { // as another server has found: it has its turn with those
+		return 0, nil
+	}
+	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), doubted: doubted, prompt: endpoint.Prompt, flying: map[uuid.UUID]flight{},
 		landed: make(chan answer, healthyWidth), records: make(chan record, 1), news: make(chan struct{}, 1), stopped: holds(endpoint), disabled: endpoint.Disabled,
 		window: firstWidth, own: ownOf(endpoint), begun: time.Now()}
-	d.loads.answered(id, endpoint.Prompt)
 	d.news.Store(id, p.news)
 	defer d.news.CompareAndDelete(id, p.news)
 	if err := p.run(ctx); err != nil {
@@ -230,7 +235,9 @@ func (p *pass) wait(ctx context.Context) error {
 func (p *pass) land(a answer) {
 	p.down()
 	if !a.cut && !a.unopened {
-		p.loads.answered(p.endpoint.ID, p.opt.prompt(a))
+		p.prompt = p.opt.prompt(p.prompt, a)
+		p.loads.answered(p.endpoint.ID, p.prompt)
+		p.stopped = p.stopped || !p.prompt && !p.doubted // it has its turn with those that are not, from now on
 	}
 	switch {
 	case a.cut: // sent again by whoever comes next

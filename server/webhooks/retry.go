@@ -68,8 +68,15 @@ func outcome(a answer, state access.DeliveryState) string {
 	return "retry"
 }
 
-// prompt says whether an answer is good, and came in an eighth of the time that it may take.
-func (o Options) prompt(a answer) bool { return a.ok() && a.latency <= o.Timeout/8 }
+// prompt says whether an endpoint is, after an answer: one that is good and came within an eighth of the time that it may take, or half of that
+// where the endpoint was not, so that it does not change with every answer.
+func (o Options) prompt(was bool, a answer) bool {
+	within := o.Timeout / 8
+	if !was {
+		within /= 2
+	}
+	return a.ok() && a.latency <= within
+}
 
 // health is what answers, in the order in which they came, show about an endpoint, which was read so long ago.
 func (o Options) health(e access.Endpoint, ago time.Duration, answers []answer) access.Health {
@@ -79,7 +86,7 @@ func (o Options) health(e access.Endpoint, ago time.Duration, answers []answer) 
 		return h
 	}
 	for _, a := range answers {
-		h.Prompt = o.prompt(a)
+		h.Prompt = o.prompt(h.Prompt, a)
 		if a.ok() {
 			h.Failures, h.Recovered, h.Pause = 0, true, 0
 			continue

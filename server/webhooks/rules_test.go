@@ -100,7 +100,7 @@ func TestFailingEndpointIsProbedEverLessOften(t *testing.T) {
 func TestPromptIsWhoHasAnsweredWellAndSoonTheLastTime(t *testing.T) {
 	t.Parallel()
 	o := New(nil, Options{}).opt
-	soon, late := answer{status: 200, latency: time.Second}, answer{status: 200, latency: 3 * time.Second}
+	soon, between, late := answer{status: 200, latency: time.Second / 2}, answer{status: 200, latency: 3 * time.Second / 2}, answer{status: 200, latency: 3 * time.Second}
 	failed, unopened := answer{status: 500, problem: "no", latency: time.Second}, answer{unopened: true, problem: "no"}
 	for _, test := range []struct {
 		before  bool
@@ -109,6 +109,7 @@ func TestPromptIsWhoHasAnsweredWellAndSoonTheLastTime(t *testing.T) {
 	}{
 		{false, []answer{soon}, true}, {true, []answer{late}, false}, {true, []answer{failed}, false}, {true, []answer{soon, failed}, false},
 		{false, []answer{failed, late, soon}, true}, {true, []answer{unopened}, true}, {false, []answer{unopened}, false}, {true, []answer{late, unopened}, false},
+		{true, []answer{between}, true}, {false, []answer{between}, false}, // it does not change with every answer
 	} {
 		if h := o.health(access.Endpoint{Prompt: test.before}, 0, test.answers); h.Prompt != test.want {
 			t.Errorf("prompt before: %t, after %+v: %t", test.before, test.answers, h.Prompt)

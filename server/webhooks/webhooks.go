@@ -100,15 +100,15 @@ func (l endpointLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 }
 
 func (l endpointLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
-	return l.access.DueWebhooks(ctx, limit, but)
+	ids, prompt, err := l.access.DueWebhooks(ctx, limit, but)
+	l.loads.known(prompt)
+	return ids, err
 }
 
 // Owners implements work.Owned.
 func (l endpointLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
 	owners, prompt, err := l.access.WebhookOwners(ctx, ids)
-	for _, id := range prompt {
-		l.loads.answered(id, true)
-	}
+	l.loads.known(prompt)
 	return owners, err
 }
 

@@ -17,10 +17,13 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 	t.Parallel()
 	account, customer, token := uuid.New(), uuid.New(), uuid.New()
 	one := func() claimants { return claimants{account, uuid.New(), uuid.Nil} }
-	each := func() claimants { return claimants{uuid.New(), customer} }
-	made := func() claimants { return claimants{uuid.New(), uuid.New(), token} }
+	each := func() claimants { return newClaimants(Owners{uuid.New(), customer, uuid.Nil}, false) }
+	made := func() claimants { return newClaimants(Owners{uuid.New(), uuid.New(), token}, false) }
 	much := func() claimants { return claimants{maker: token} }
-	doubted := func() claimants { return claimants{uuid.New(), uuid.New(), uuid.New(), doubters} }
+	doubtedOf := func(wide, maker uuid.UUID) func() claimants {
+		return func() claimants { return newClaimants(Owners{uuid.New(), wide, maker}, true) }
+	}
+	many := func() claimants { return doubtedOf(uuid.New(), uuid.New())() }
 	few := func() func() claimants { // accounts of one customer with twenty keys each
 		n, account := 0, uuid.Nil
 		return func() claimants {
@@ -28,7 +31,7 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 				account = uuid.New()
 			}
 			n++
-			return claimants{account, customer}
+			return newClaimants(Owners{account, customer, uuid.Nil}, false)
 		}
 	}
 	for name, test := range map[string]struct {
@@ -48,8 +51,10 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 		"of customers that one made":    {made, false, true, 4000, 1750, 1},
 		"much of what one made, found":  {much, false, false, 4000, 1750, 1},
 		"much of it, crowded":           {much, false, true, 4000, 16, 0},
-		"doubted, of many, found":       {doubted, false, false, 4000, 1750, 1},
-		"doubted, of many, woken":       {doubted, true, true, 4000, 1750, 1},
+		"doubted, of many, found":       {many, false, false, 4000, 350, 1},
+		"doubted, of many, woken":       {many, true, true, 4000, 350, 1},
+		"doubted, of what one made":     {doubtedOf(uuid.Nil, token), true, false, 4000, 300, 1},
+		"doubted, of one customer":      {func() claimants { return newClaimants(Owners{Wide: customer}, true) }, true, false, 4000, 125, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +79,10 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 			for _, c := range claims {
 				c.leave()
 			}
-			left := len(s.taken[narrow]) + len(s.taken[wide]) + len(s.taken[maker]) + len(s.taken[doubt])
+			left := 0
+			for _, of := range s.taken {
+				left += len(of)
+			}
 			if hungry != test.hungry || left != 0 {
 				t.Errorf("told %d times that there is room, and %d shares are left", hungry, left)
 			}

@@ -188,10 +188,10 @@ func (e *Engine) Busy() map[string]int {
 }
 
 // traced looks at a key, and tells of it.
-func (e *Engine) traced(ctx context.Context, w wakeUp, causes []traces.Cause) (more bool) {
+func (e *Engine) traced(ctx context.Context, w wakeUp, c *claim, causes []traces.Cause) (more bool) {
 	ctx, span := e.opt.Traces.Work(ctx, w.Lane, w.ID, causes)
 	defer span.End()
-	outcome, more := e.look(ctx, w)
+	outcome, more := e.look(ctx, w, c)
 	if span.Set(traces.Outcome(outcome)); outcome == failed {
 		span.Fail("work_failed")
 	}
@@ -205,8 +205,8 @@ const (
 	failed    = "failed"
 )
 
-// look works on a key for as long as it is due, unless somebody else does. More is true when its turn is over.
-func (e *Engine) look(ctx context.Context, w wakeUp) (outcome string, more bool) {
+// look works on a key for as long as it is due, unless somebody else does. More is true when its turn is over, or its claim is none any more.
+func (e *Engine) look(ctx context.Context, w wakeUp, c *claim) (outcome string, more bool) {
 	lane := e.lanes[w.Lane]
 	log := e.opt.Log.With("lane", w.Lane, "id", w.ID)
 	for begin := time.Now(); ctx.Err() == nil; {
@@ -229,7 +229,7 @@ func (e *Engine) look(ctx context.Context, w wakeUp) (outcome string, more bool)
 		if err != nil || !due {
 			return done, false
 		}
-		if time.Since(begin) > turn {
+		if time.Since(begin) > turn || c.stale(w.ID) {
 			return done, true
 		}
 	}
@@ -345,7 +345,7 @@ func (e *Engine) inTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
 	causes := e.causes[w]
 	delete(e.causes, w)
 	e.mu.Unlock()
-	more := e.traced(c.with(e.working), w, causes)
+	more := e.traced(c.with(e.working), w, c, causes)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if (more || e.looking[w]) && e.sweeping.Err() == nil {
@@ -355,14 +355,18 @@ func (e *Engine) inTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
 	return false, false
 }
 
-// claim takes a key in hand; nil: there are too many. Where the database fails it is nobody's: whoever looks at it will see.
+// claim takes a key in hand; nil: there are too many. Where the database fails it has no owners: whoever looks at it will see.
 func (e *Engine) claim(w wakeUp, woken bool) *claim {
 	s := e.shares[w.Lane]
-	of, _ := s.of(store.Within(e.working, answer), []uuid.UUID{w.ID})
+	all, err := s.of(store.Within(e.working, answer), []uuid.UUID{w.ID})
+	of := all[w.ID]
+	if err != nil {
+		of = newClaimants(Owners{}, s.doubts(w.ID))
+	}
 	e.mu.Lock()
 	crowded := e.inHand[w.Lane] > e.mostInHand
 	e.mu.Unlock()
-	c, _ := s.claim(of[w.ID], woken, crowded)
+	c, _ := s.claim(of, woken, crowded)
 	return c
 }
 

@@ -19,10 +19,11 @@ type Owned interface {
 }
 
 // Doubting is an Owned lane of whose keys some may hang, whoever's they are. All that are doubted have seven eighths of the
-// workers: what looks after one that is not soon has a worker for the next, in the last eighth.
+// workers, and of each owner's share some less than that is for them: what is not doubted has room.
 type Doubting interface {
 	Owned
-	// Doubts says whether a key is, by what is known now. Owners was asked for it before.
+	// Doubts says whether a key is, by what is known now. A Drain of one that is and has its turn as one that is not (Doubted) ends
+	// soon; then it waits for its turn anew.
 	Doubts(key uuid.UUID) bool
 }
 
@@ -33,23 +34,25 @@ type Owners struct{ Narrow, Wide, Maker uuid.UUID }
 
 // Crowds are the owners of whose keys so many are in hand that there is no room for another. No list is nil.
 type Crowds struct {
-	Narrow, Wide, Makers []uuid.UUID
-	Doubted              bool // nor is there for any key that is doubted
+	Narrow, Wide, Makers       []uuid.UUID
+	DoubtedWide, DoubtedMakers []uuid.UUID // nor is there for another of theirs that is doubted
+	Doubted                    bool        // nor for any that is
 }
 
 // add adds the owner of whom there was one key too many.
 func (c *Crowds) add(full crowd) {
-	if full.level == doubt {
+	if full.level == doubted {
 		c.Doubted = true
 		return
 	}
-	if to := [...]*[]uuid.UUID{&c.Narrow, &c.Wide, &c.Makers}[full.level]; !slices.Contains(*to, full.owner) {
+	to := [...]*[]uuid.UUID{narrow: &c.Narrow, wide: &c.Wide, maker: &c.Makers, doubtedWide: &c.DoubtedWide, doubtedMaker: &c.DoubtedMakers}[full.level]
+	if !slices.Contains(*to, full.owner) {
 		*to = append(*to, full.owner)
 	}
 }
 
 func (c *Crowds) count() int {
-	n := len(c.Narrow) + len(c.Wide) + len(c.Makers)
+	n := len(c.Narrow) + len(c.Wide) + len(c.Makers) + len(c.DoubtedWide) + len(c.DoubtedMakers)
 	if c.Doubted {
 		n++
 	}
@@ -60,20 +63,29 @@ const (
 	leastShare = 8      // workers, however few there are in all
 	ownersKept = 10_000 // of keys
 	fewKeys    = 16     // of an owner: so many have room in a lane that has too many in hand
-
-	narrow, wide, maker, doubt, levels = 0, 1, 2, 3, 4
 )
 
-// eighths that an owner has: of the workers, of the keys in hand, and of the database's connections.
+// levels of shares, in the order in which a key waits for its turn: what it holds then keeps none waiting but those it has that in common with.
+const (
+	narrow = iota
+	doubtedWide
+	wide
+	doubtedMaker
+	maker
+	doubted
+	levels
+)
+
+// eighths that an owner has: of the workers and the keys in hand, and of the database's connections.
 var (
-	ofWorkers     = [levels]int{narrow: 1, wide: 6, maker: 7, doubt: 7}
-	ofConnections = [levels]int{narrow: 4, wide: 6, maker: 7, doubt: 7}
+	ofWorkers     = [levels]int{narrow: 1, doubtedWide: 5, wide: 6, doubtedMaker: 6, maker: 7, doubted: 7}
+	ofConnections = [levels]int{narrow: 4, wide: 6, maker: 7}
 )
 
-// claimants are the owners of a key, by level; of all that are doubted, one more. Nil: there is none.
+// claimants are the owners of a key, by level: of one that is doubted those of before once more, and everybody. Nil: there is none.
 type claimants [levels]uuid.UUID
 
-var doubters = uuid.Max
+var everybody = uuid.Max
 
 // crowd is an owner of whose keys there is one too many.
 type crowd struct {
@@ -96,7 +108,6 @@ type shares struct {
 
 // share is what an owner has in hand. Three quarters of the slots are for keys that the sweep has found: those that were
 // woken, mostly by somebody who waits, do not wait for all of them. A maker has all of them for either: what was made keeps to that.
-// So does what is doubted.
 type share struct {
 	keys        int // at work, or waiting
 	refused     bool
@@ -110,6 +121,9 @@ func newShares(l Owned, workers, inHand int, p *parts, hungry func() bool) *shar
 	for level, eighths := range ofWorkers {
 		s.slots[level] = min(workers, max(leastShare, workers*eighths/8))
 		s.most[level] = inHand * eighths / 8
+		if level == doubtedWide || level == doubtedMaker || level == doubted { // they wait for long, and what is known of them changes
+			s.most[level] = min(s.most[level], 2*s.slots[level])
+		}
 		s.taken[level] = map[uuid.UUID]*share{}
 	}
 	return s
@@ -125,7 +139,7 @@ func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]claima
 	s.mu.Lock()
 	for _, key := range keys {
 		if o, ok := s.owners[key]; ok {
-			all[key] = s.claimants(key, o)
+			all[key] = newClaimants(o, s.doubts(key))
 		} else {
 			unknown = append(unknown, key)
 		}
@@ -144,7 +158,7 @@ func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]claima
 		clear(s.owners)
 	}
 	for _, key := range unknown {
-		all[key] = s.claimants(key, owners[key])
+		all[key] = newClaimants(owners[key], s.doubts(key))
 		if len(s.owners) < ownersKept {
 			s.owners[key] = owners[key]
 		}
@@ -152,12 +166,22 @@ func (s *shares) of(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]claima
 	return all, nil
 }
 
-func (s *shares) claimants(key uuid.UUID, o Owners) claimants {
+func newClaimants(o Owners, isDoubted bool) claimants {
 	of := claimants{narrow: o.Narrow, wide: o.Wide, maker: o.Maker}
-	if l, ok := s.lane.(Doubting); ok && l.Doubts(key) {
-		of[doubt] = doubters
+	if isDoubted {
+		of[doubtedWide], of[doubtedMaker], of[doubted] = o.Wide, o.Maker, everybody
 	}
 	return of
+}
+
+func (s *shares) doubts(key uuid.UUID) bool {
+	l, ok := s.lane.(Doubting)
+	return ok && l.Doubts(key)
+}
+
+// stale says whether what is known of a key has changed since it was claimed, so that its turn is another one now.
+func (c *claim) stale(key uuid.UUID) bool {
+	return c.shares != nil && c.doubts(key) != (c.owners[doubted] != uuid.Nil)
 }
 
 // claim is a key that is in hand.
@@ -186,14 +210,14 @@ func (s *shares) claim(of claimants, woken, crowded bool) (c *claim, full crowd)
 		h := s.taken[level][owner]
 		if h == nil {
 			found := s.slots[level]
-			if level < maker {
+			if !strict(level) {
 				found = max(1, found*3/4)
 			}
 			h = &share{slots: make(chan struct{}, s.slots[level]), found: make(chan struct{}, found)}
 		}
 		few = few || h.keys < fewKeys
 		most := s.limit(level, woken)
-		if has := h.keys >= most; has && (!few || level >= maker) || crowded && !few {
+		if has := h.keys >= most; has && (!few || strict(level)) || crowded && !few {
 			h.refused = h.refused || has
 			return nil, crowd{level, owner}
 		}
@@ -203,7 +227,7 @@ func (s *shares) claim(of claimants, woken, crowded bool) (c *claim, full crowd)
 		if h == nil {
 			continue
 		}
-		if s.taken[level][c.owners[level]] = h; h.keys == 0 && s.parts != nil {
+		if s.taken[level][c.owners[level]] = h; h.keys == 0 && s.parts != nil && ofConnections[level] > 0 {
 			h.connections = s.parts.take(c.owners[level], ofConnections[level])
 		}
 		h.keys++
@@ -211,10 +235,14 @@ func (s *shares) claim(of claimants, woken, crowded bool) (c *claim, full crowd)
 	return c, full
 }
 
+// strict levels are those of which there may be very many within, with few keys each: that an owner within has few is no reason for more.
+func strict(level int) bool { return level > wide }
+
 // limit is how many keys of an owner may be in hand. Half of the room is left to keys that were woken: those that the sweep
-// finds have waited, and are found again. That of a maker is not halved, nor that of what is doubted: those of what was made are.
+// finds have waited, and are found again. That of a maker is not halved: those of what was made are. What a wide
+// owner has that is doubted leaves room in either half.
 func (s *shares) limit(level int, woken bool) int {
-	if woken || level >= maker {
+	if woken && level != doubtedWide || strict(level) {
 		return s.most[level]
 	}
 	return s.most[level] / 2
@@ -237,8 +265,16 @@ func (c *claim) with(ctx context.Context) context.Context {
 			ctx = h.connections.Of(ctx)
 		}
 	}
+	if c.owners[doubted] != uuid.Nil {
+		ctx = context.WithValue(ctx, asDoubted{}, true)
+	}
 	return ctx
 }
+
+type asDoubted struct{}
+
+// Doubted says, within a Drain, whether the key has its turn as one that is doubted.
+func Doubted(ctx context.Context) bool { return ctx.Value(asDoubted{}) != nil }
 
 func (c *claim) wait(ctx context.Context, slots chan struct{}) bool {
 	select {
@@ -279,7 +315,10 @@ func (c *claim) leave() {
 
 // crowds are the owners of whom the sweep need not find any key.
 func (s *shares) crowds() Crowds {
-	full := [levels][]uuid.UUID{{}, {}, {}}
+	full := [levels][]uuid.UUID{}
+	for level := range full {
+		full[level] = []uuid.UUID{}
+	}
 	if s != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -291,5 +330,5 @@ func (s *shares) crowds() Crowds {
 			}
 		}
 	}
-	return Crowds{Narrow: full[narrow], Wide: full[wide], Makers: full[maker], Doubted: len(full[doubt]) > 0}
+	return Crowds{Narrow: full[narrow], Wide: full[wide], Makers: full[maker], DoubtedWide: full[doubtedWide], DoubtedMakers: full[doubtedMaker], Doubted: len(full[doubted]) > 0}
 }

@@ -85,7 +85,7 @@ func (o *owned) Doubts(id uuid.UUID) bool {
 }
 
 func (o *owned) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
-	if but.Narrow == nil || but.Wide == nil || but.Makers == nil {
+	if but.Narrow == nil || but.Wide == nil || but.Makers == nil || but.DoubtedWide == nil || but.DoubtedMakers == nil {
 		panic("a list of owners is nil")
 	}
 	ids, err := o.counter.Sweep(ctx, limit, but)
@@ -98,7 +98,7 @@ func (o *owned) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid
 	defer o.mu.Unlock()
 	for _, id := range o.keys {
 		own := o.owners[id]
-		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Narrow, own.Narrow) && !slices.Contains(but.Wide, own.Wide) && !slices.Contains(but.Makers, own.Maker) && (!but.Doubted || !o.Doubts(id)) {
+		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Narrow, own.Narrow) && !slices.Contains(but.Wide, own.Wide) && !slices.Contains(but.Makers, own.Maker) && (!o.Doubts(id) || !but.Doubted && !slices.Contains(but.DoubtedWide, own.Wide) && !slices.Contains(but.DoubtedMakers, own.Maker)) {
 			ids = append(ids, id)
 		}
 	}
@@ -325,34 +325,81 @@ func TestManyOwnersWithLittleEachThatOneHasMadeLeaveRoom(t *testing.T) {
 	until(t, "all are done", c.finished)
 }
 
-// Keys of many owners hang, as when what they all depend on is down. Those that do not are done all the same, whether they are
+// Keys hang, of many owners, as when what they all depend on is down, or of one. Those that do not are done all the same, also of that one, whether they are
 // woken or found, and one that is no longer doubted is one of them.
 func TestKeysThatAreDoubtedLeaveRoomToThoseThatAreNot(t *testing.T) {
 	t.Parallel()
+	one := uuid.New()
+	for name, test := range map[string]struct {
+		of    func() work.Owners
+		share int
+	}{
+		"of many":            {func() work.Owners { return madeBy(uuid.New()) }, 35},
+		"of what one made":   {func() work.Owners { return madeBy(one) }, 30},
+		"of one wide owner":  {func() work.Owners { return work.Owners{Wide: one} }, 25},
+		"of nobody's at all": {func() work.Owners { return work.Owners{} }, 35},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			c := newOwned()
+			c.found = 10_000
+			for range 6000 {
+				c.doubted.Store(c.add(test.of()), true)
+			}
+			c.hangs(c.Doubts)
+			other, found, mended := c.add(test.of()), c.add(test.of()), c.add(test.of())
+			c.doubted.Store(mended, true)
+			w := start(t, db, work.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
+			for id := range c.owners {
+				if id != other && id != found && id != mended {
+					wake(t, db, w, id)
+				}
+			}
+			until(t, "the share is taken", func() bool { return c.atWork() == test.share })
+			wake(t, db, w, other)
+			until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
+			if c.isDone(mended) {
+				t.Error("one that is doubted is done")
+			}
+			c.doubted.Delete(mended)
+			until(t, "one that is mended is done", func() bool { return c.isDone(mended) })
+			if n := c.atWork(); n != test.share {
+				t.Errorf("%d are at work", n)
+			}
+			close(c.hang)
+			until(t, "all are done", c.finished)
+		})
+	}
+}
+
+// A key that turns out to be one of those that hang is no longer one of the others, while it is due.
+func TestAKeyThatIsDoubtedMeanwhileWaitsForItsTurnWithThose(t *testing.T) {
+	t.Parallel()
 	db := open(t)
 	c := newOwned()
-	c.found = 10_000
-	each := func() work.Owners { return madeBy(uuid.New()) }
-	for range 6000 {
-		c.doubted.Store(c.add(each()), true)
-	}
 	c.hangs(c.Doubts)
-	other, found, mended := c.add(each()), c.add(each()), c.add(each())
-	c.doubted.Store(mended, true)
-	w := start(t, db, work.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
-	for id := range c.owners {
-		if id != other && id != found && id != mended {
-			wake(t, db, w, id)
+	hang := c.during
+	c.during = func(ctx context.Context, lease *work.Lease, id uuid.UUID) error {
+		if c.of(uuid.Nil)(id) && !c.Doubts(id) {
+			c.doubted.Store(id, true)
+			c.want(id)
+			return nil
 		}
+		return hang(ctx, lease, id)
 	}
-	until(t, "the share is taken", func() bool { return c.atWork() == 35 })
+	var ids []uuid.UUID
+	for range 60 {
+		ids = append(ids, c.add(work.Owners{Wide: uuid.New()})) // that nobody has made
+	}
+	other := c.add(madeBy(uuid.New()))
+	w := start(t, db, work.Options{Sweep: never, Workers: 40}, c)
+	for _, id := range ids {
+		wake(t, db, w, id)
+	}
+	until(t, "those that hang have their share", func() bool { return c.atWork() == 35 })
 	wake(t, db, w, other)
-	until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
-	if c.isDone(mended) {
-		t.Error("one that is doubted is done")
-	}
-	c.doubted.Delete(mended)
-	until(t, "one that is mended is done", func() bool { return c.isDone(mended) })
+	until(t, "the other is done", func() bool { return c.isDone(other) })
 	if n := c.atWork(); n != 35 {
 		t.Errorf("%d are at work", n)
 	}

@@ -198,8 +198,10 @@ select h.webhook_id, h.workspace_id, coalesce(w.made_by, '00000000-0000-0000-000
 from webhooks h join workspaces w using (workspace_id) where h.webhook_id = any(@webhook_ids::uuid[]);
 
 -- name: DueWebhooks :many
-select webhook_id from webhooks h where due_at <= now() and (is_prompt or not @but_doubted::boolean) and workspace_id <> all(@but_workspaces::uuid[])
+select webhook_id, is_prompt from webhooks h where due_at <= now() and workspace_id <> all(@but_workspaces::uuid[])
 and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_makers::uuid[]))
+and (is_prompt or not @but_doubted::boolean and workspace_id <> all(@but_doubted_workspaces::uuid[])
+  and workspace_id not in (select w.workspace_id from workspaces w where w.made_by = any(@but_doubted_makers::uuid[])))
 and not exists (select 1 from leases l where l.key = 'endpoint:' || h.webhook_id::text and l.held_until > now())
 order by due_at limit @max_rows::integer;
 
