@@ -251,8 +251,8 @@ func TestEndpointsThatHangLeaveWorkersToThoseThatAnswer(t *testing.T) {
 			passed, open := gate(t)
 			defer open()
 			var hang atomic.Bool
-			var hanging atomic.Int64
-			var asked sync.Map // path → *atomic.Int64: since they hang
+			var hanging sync.Map // by path
+			var asked sync.Map   // path → *atomic.Int64: since they hang
 			bad := newSink(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 				if !hang.Load() {
 					return
@@ -262,7 +262,7 @@ func TestEndpointsThatHangLeaveWorkersToThoseThatAnswer(t *testing.T) {
 					w.WriteHeader(http.StatusInternalServerError)
 					return
 				}
-				hanging.Add(1)
+				hanging.Store(r.URL.Path, true)
 				<-passed
 			})
 			const many = 30
@@ -291,7 +291,11 @@ func TestEndpointsThatHangLeaveWorkersToThoseThatAnswer(t *testing.T) {
 				b.emitAll(4, "device.connected")
 				b.emit(b.p, "device.connected", "")
 			}
-			b.until("as many as may hang do", func() bool { return hanging.Load() >= 14 })
+			b.until("as many as may hang do", func() bool {
+				n := 0
+				hanging.Range(func(any, any) bool { n++; return true })
+				return n >= 14
+			})
 			b.emit(mine, "device.connected", "")
 			b.until("the other is told", good.got(2))
 		})

@@ -29,7 +29,6 @@ type pass struct {
 	endpoint access.Endpoint
 	since    time.Time // when endpoint.FailingFor was read
 	read     time.Time // when endpoint was
-	doubted  bool      // it has its turn with those that are not prompt
 	prompt   bool      // by the last answer
 
 	ready    []access.Delivery
@@ -65,11 +64,10 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *work.Lease, id uui
 	if err != nil {
 		return 0, err
 	}
-	doubted := work.Doubted(ctx)
-	if d.loads.answered(id, endpoint.Prompt); !endpoint.Prompt && !doubted { // as another server has found: it has its turn with those
+	if !d.judged(ctx, id, endpoint.Prompt) { // as another server has found
 		return 0, nil
 	}
-	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), doubted: doubted, prompt: endpoint.Prompt, flying: map[uuid.UUID]flight{},
+	p := &pass{Deliverer: d, lease: lease, endpoint: endpoint, since: time.Now(), read: time.Now(), prompt: endpoint.Prompt, flying: map[uuid.UUID]flight{},
 		landed: make(chan answer, healthyWidth), records: make(chan record, 1), news: make(chan struct{}, 1), stopped: holds(endpoint), disabled: endpoint.Disabled,
 		window: firstWidth, own: ownOf(endpoint), begun: time.Now()}
 	d.news.Store(id, p.news)
@@ -83,6 +81,16 @@ func (d *Deliverer) drainEndpoint(ctx context.Context, lease *work.Lease, id uui
 		}
 	}
 	return d.access.ScheduleWebhook(ctx, id)
+}
+
+// judged has an endpoint have its turn with those that are prompt, or with those that are not: false where there is no room among these,
+// and it has to wait for it.
+func (d *Deliverer) judged(ctx context.Context, webhook uuid.UUID, prompt bool) bool {
+	d.loads.answered(webhook, prompt)
+	if prompt {
+		work.Trust(ctx)
+	}
+	return prompt || work.Doubt(ctx)
 }
 
 // holds says whether nothing is sent to an endpoint for now.
@@ -216,9 +224,9 @@ func (p *pass) wait(ctx context.Context) error {
 	defer timer.Stop()
 	select {
 	case a := <-p.landed:
-		p.land(a)
+		p.land(ctx, a)
 		for len(p.landed) > 0 {
-			p.land(<-p.landed)
+			p.land(ctx, <-p.landed)
 		}
 		return nil
 	case r := <-p.records:
@@ -232,12 +240,11 @@ func (p *pass) wait(ctx context.Context) error {
 	return nil
 }
 
-func (p *pass) land(a answer) {
+func (p *pass) land(ctx context.Context, a answer) {
 	p.down()
 	if !a.cut && !a.unopened {
 		p.prompt = p.opt.prompt(p.prompt, a)
-		p.loads.answered(p.endpoint.ID, p.prompt)
-		p.stopped = p.stopped || !p.prompt && !p.doubted // it has its turn with those that are not, from now on
+		p.stopped = !p.judged(ctx, p.endpoint.ID, p.prompt) || p.stopped
 	}
 	switch {
 	case a.cut: // sent again by whoever comes next

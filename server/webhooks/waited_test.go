@@ -137,7 +137,7 @@ func TestWhatIsWithdrawnEndsThePass(t *testing.T) {
 	t.Parallel()
 	withdrawn, other := uuid.New(), uuid.New()
 	p := &pass{Deliverer: &Deliverer{loads: newLoads()}, flying: map[uuid.UUID]flight{withdrawn: {}, other: {}}, air: 2}
-	p.land(answer{event: withdrawn, cut: true, withdrawn: true})
+	p.land(t.Context(), answer{event: withdrawn, cut: true, withdrawn: true})
 	if _, waits := p.flying[other]; !waits || len(p.flying) != 1 || p.free() || p.unread != nil || len(p.answers) > 0 {
 		t.Errorf("%d are in the air, and the pass goes on: %v, %v", len(p.flying), p.free(), p.unread)
 	}

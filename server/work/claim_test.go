@@ -51,10 +51,10 @@ func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 		"of customers that one made":    {made, false, true, 4000, 1750, 1},
 		"much of what one made, found":  {much, false, false, 4000, 1750, 1},
 		"much of it, crowded":           {much, false, true, 4000, 16, 0},
-		"doubted, of many, found":       {many, false, false, 4000, 350, 1},
-		"doubted, of many, woken":       {many, true, true, 4000, 350, 1},
+		"doubted, of many, found":       {many, false, false, 4000, 700, 1},
+		"doubted, of many, woken":       {many, true, true, 4000, 700, 1},
 		"doubted, of what one made":     {doubtedOf(uuid.Nil, token), true, false, 4000, 300, 1},
-		"doubted, of one customer":      {func() claimants { return newClaimants(Owners{Wide: customer}, true) }, true, false, 4000, 125, 1},
+		"doubted, of one customer":      {func() claimants { return newClaimants(Owners{Wide: customer}, true) }, true, false, 4000, 218, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -57,6 +57,7 @@ type Engine struct {
 	mu        sync.Mutex
 	inHand    map[string]int            // lane → how many of looking
 	looking   map[wakeUp]bool           // keys that somebody here looks at or waits for a slot to look at; true: asked for again meanwhile
+	waiting   map[wakeUp]*claim         // of keys in looking that wait for their turn
 	causes    map[wakeUp][]traces.Cause // of keys in looking that wait to be looked at; only where there are traces
 }
 
@@ -88,7 +89,7 @@ func NewEngine(waker *Waker, opt Options, lanes ...Lane) (*Engine, error) {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{waker: waker, db: waker.db, opt: opt, holder: uuid.New(), lanes: map[string]Lane{},
-		slots: map[string]chan struct{}{}, shares: map[string]*shares{}, mostInHand: max(leastInHand, 2*opt.Workers), hungry: make(chan string, len(lanes)), pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, causes: map[wakeUp][]traces.Cause{}, inHand: map[string]int{}}
+		slots: map[string]chan struct{}{}, shares: map[string]*shares{}, mostInHand: max(leastInHand, 2*opt.Workers), hungry: make(chan string, len(lanes)), pauses: newPauses(opt.Sweep, opt.Now), looking: map[wakeUp]bool{}, waiting: map[wakeUp]*claim{}, causes: map[wakeUp][]traces.Cause{}, inHand: map[string]int{}}
 	queues, parts := map[string]river.QueueConfig{}, newParts(e.db.Part)
 	if opt.Undivided {
 		parts = nil
@@ -277,104 +278,6 @@ func (e *Engine) after(w wakeUp, d time.Duration) {
 	if old, loaded := e.timers.Swap(w, t); loaded {
 		old.(*time.Timer).Stop()
 	}
-}
-
-// here has a key looked at in this process. Whatever is committed before it is called will be seen. Woken: somebody may wait
-// for it.
-func (e *Engine) here(w wakeUp, cause traces.Cause, woken bool) {
-	if _, ok := e.lanes[w.Lane]; !ok {
-		return // of a version of the program that had it
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sweeping.Err() != nil {
-		return
-	}
-	if _, ok := e.looking[w]; ok {
-		e.looking[w] = true
-		e.because(w, cause)
-		return
-	}
-	if e.inHand[w.Lane] < 2*e.mostInHand {
-		e.because(w, cause)
-		e.begin(w, nil, woken)
-	}
-}
-
-// because remembers why a key is looked at; with e.mu held.
-func (e *Engine) because(w wakeUp, cause traces.Cause) {
-	if cause.Is() && len(e.causes[w]) < mostCauses {
-		e.causes[w] = append(e.causes[w], cause)
-	}
-}
-
-// begin looks at a key that is claimed, or, where c is nil, has yet to be; with e.mu held.
-func (e *Engine) begin(w wakeUp, c *claim, woken bool) {
-	e.looking[w] = false
-	e.inHand[w.Lane]++
-	e.running.Go(func() {
-		for again := true; again; c = nil {
-			again, woken = e.inTurn(w, c, woken)
-		}
-	})
-}
-
-// inTurn waits for a slot and looks at a key. It says whether to do so again, and whether as one that was woken.
-func (e *Engine) inTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
-	if c == nil {
-		c = e.claim(w, woken)
-	}
-	if c != nil {
-		defer c.leave()
-	}
-	if c == nil || !c.enter(e.working) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.letGo(w)
-		return false, false
-	}
-	slots := e.slots[w.Lane]
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	case <-e.working.Done():
-		return false, false
-	}
-	e.mu.Lock()
-	e.looking[w] = false
-	causes := e.causes[w]
-	delete(e.causes, w)
-	e.mu.Unlock()
-	more := e.traced(c.with(e.working), w, c, causes)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if (more || e.looking[w]) && e.sweeping.Err() == nil {
-		return true, woken || e.looking[w]
-	}
-	e.letGo(w)
-	return false, false
-}
-
-// claim takes a key in hand; nil: there are too many. Where the database fails it has no owners: whoever looks at it will see.
-func (e *Engine) claim(w wakeUp, woken bool) *claim {
-	s := e.shares[w.Lane]
-	all, err := s.of(store.Within(e.working, answer), []uuid.UUID{w.ID})
-	of := all[w.ID]
-	if err != nil {
-		of = newClaimants(Owners{}, s.doubts(w.ID))
-	}
-	e.mu.Lock()
-	crowded := e.inHand[w.Lane] > e.mostInHand
-	e.mu.Unlock()
-	c, _ := s.claim(of, woken, crowded)
-	return c
-}
-
-// letGo looks no longer at a key; with e.mu held. Where it is due, the sweep finds it.
-func (e *Engine) letGo(w wakeUp) {
-	delete(e.looking, w)
-	delete(e.causes, w)
-	e.inHand[w.Lane]--
 }
 
 // quiet leaves out what the queue says about itself in normal times.

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -16,15 +17,6 @@ type Owned interface {
 	Lane
 	// Owners says whose keys are, which never changes. Keys that there are no more may be left out.
 	Owners(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]Owners, error)
-}
-
-// Doubting is an Owned lane of whose keys some may hang, whoever's they are. All that are doubted have seven eighths of the
-// workers, and of each owner's share some less than that is for them: what is not doubted has room.
-type Doubting interface {
-	Owned
-	// Doubts says whether a key is, by what is known now. A Drain of one that is and has its turn as one that is not (Doubted) ends
-	// soon; then it waits for its turn anew.
-	Doubts(key uuid.UUID) bool
 }
 
 // Owners are whose a key is: of the keys of a narrow one, such as an account, an eighth of the workers look after some at
@@ -121,10 +113,10 @@ func newShares(l Owned, workers, inHand int, p *parts, hungry func() bool) *shar
 	for level, eighths := range ofWorkers {
 		s.slots[level] = min(workers, max(leastShare, workers*eighths/8))
 		s.most[level] = inHand * eighths / 8
-		if level == doubtedWide || level == doubtedMaker || level == doubted { // they wait for long, and what is known of them changes
-			s.most[level] = min(s.most[level], 2*s.slots[level])
-		}
 		s.taken[level] = map[uuid.UUID]*share{}
+	}
+	for _, level := range doubtedLevels {
+		s.most[level] = min(s.most[level], 2*s.slots[level])
 	}
 	return s
 }
@@ -179,24 +171,20 @@ func (s *shares) doubts(key uuid.UUID) bool {
 	return ok && l.Doubts(key)
 }
 
-// stale says whether what is known of a key has changed since it was claimed, so that its turn is another one now.
-func (c *claim) stale(key uuid.UUID) bool {
-	return c.shares != nil && c.doubts(key) != (c.owners[doubted] != uuid.Nil)
-}
-
 // claim is a key that is in hand.
 type claim struct {
 	*shares
 	owners  claimants
 	woken   bool
 	counted [levels]*share
-	leaves  []chan struct{}
+	holds   [levels][]chan struct{}
+	anew    chan struct{}
 }
 
 // claim takes a key of those owners in hand, unless one of them has too many there, who is full then; crowded: the lane has.
 // A narrow owner with few has room whatever the wide one has, and both as long as their maker, who may have many such, has.
 func (s *shares) claim(of claimants, woken, crowded bool) (c *claim, full crowd) {
-	c = &claim{shares: s, woken: woken, owners: of}
+	c = &claim{shares: s, woken: woken, owners: of, anew: make(chan struct{}, 1)}
 	if s == nil {
 		return c, full
 	}
@@ -207,55 +195,104 @@ func (s *shares) claim(of claimants, woken, crowded bool) (c *claim, full crowd)
 		if owner == uuid.Nil {
 			continue
 		}
-		h := s.taken[level][owner]
-		if h == nil {
-			found := s.slots[level]
-			if !strict(level) {
-				found = max(1, found*3/4)
-			}
-			h = &share{slots: make(chan struct{}, s.slots[level]), found: make(chan struct{}, found)}
-		}
+		h := s.share(level, owner)
 		few = few || h.keys < fewKeys
-		most := s.limit(level, woken)
-		if has := h.keys >= most; has && (!few || strict(level)) || crowded && !few {
+		if has := h.keys >= s.limit(level, woken); has && !c.spared(level, few) || crowded && !few {
 			h.refused = h.refused || has
 			return nil, crowd{level, owner}
 		}
 		c.counted[level] = h
 	}
 	for level, h := range c.counted {
-		if h == nil {
-			continue
+		if h != nil {
+			c.join(level, h)
 		}
-		if s.taken[level][c.owners[level]] = h; h.keys == 0 && s.parts != nil && ofConnections[level] > 0 {
-			h.connections = s.parts.take(c.owners[level], ofConnections[level])
-		}
-		h.keys++
 	}
 	return c, full
+}
+
+// share is an owner's, which is there as long as some key of it is in hand; with s.mu held.
+func (s *shares) share(level int, owner uuid.UUID) *share {
+	if h := s.taken[level][owner]; h != nil {
+		return h
+	}
+	found := s.slots[level]
+	if !strict(level) {
+		found = max(1, found*3/4)
+	}
+	return &share{slots: make(chan struct{}, s.slots[level]), found: make(chan struct{}, found)}
+}
+
+// join counts the key as its owner's; with s.mu held.
+func (c *claim) join(level int, h *share) {
+	c.counted[level] = h
+	if c.taken[level][c.owners[level]] = h; h.keys == 0 && c.parts != nil && ofConnections[level] > 0 {
+		h.connections = c.parts.take(c.owners[level], ofConnections[level])
+	}
+	h.keys++
 }
 
 // strict levels are those of which there may be very many within, with few keys each: that an owner within has few is no reason for more.
 func strict(level int) bool { return level > wide }
 
+// spared says whether a key has room although its owner has none, as an owner within has few. Among all that are doubted, which may be twice
+// as many then, that is whoever has made what the key is of.
+func (c *claim) spared(level int, few bool) bool {
+	if level != doubted {
+		return few && !strict(level)
+	}
+	h := cmp.Or(c.counted[doubtedMaker], c.counted[doubtedWide])
+	return h != nil && h.keys < fewKeys && c.share(doubted, everybody).keys < 2*c.most[doubted]
+}
+
 // limit is how many keys of an owner may be in hand. Half of the room is left to keys that were woken: those that the sweep
 // finds have waited, and are found again. That of a maker is not halved: those of what was made are. What a wide
-// owner has that is doubted leaves room in either half.
+// owner has that is doubted leaves it room for what is found, however it was woken.
 func (s *shares) limit(level int, woken bool) int {
-	if woken && level != doubtedWide || strict(level) {
+	switch {
+	case level == doubtedWide && woken:
+		return s.most[level] * 7 / 8
+	case woken || strict(level):
 		return s.most[level]
 	}
 	return s.most[level] / 2
 }
 
-// enter waits until it is the key's turn among those of its owners. It is false where ctx has ended.
-func (c *claim) enter(ctx context.Context) bool {
-	for _, h := range c.counted {
-		if h != nil && (!c.woken && !c.wait(ctx, h.found) || !c.wait(ctx, h.slots)) {
-			return false
+// low is how few keys of an owner who had too many are in hand when the sweep finds more. Of those that are doubted others may wait for what
+// is within, and stay.
+func (s *shares) low(level int) int {
+	if slices.Contains(doubtedLevels[:], level) {
+		return s.limit(level, false) * 7 / 8
+	}
+	return s.limit(level, false) / 2
+}
+
+// enter waits until it is the key's turn among those of its owners. It is false where ctx has ended, or the claim is to be made anew.
+func (c *claim) enter(ctx context.Context) (ok, anew bool) {
+	for level, h := range c.counted {
+		if h == nil {
+			continue
+		}
+		for _, slots := range c.gates(h) {
+			select {
+			case slots <- struct{}{}:
+				c.holds[level] = append(c.holds[level], slots)
+			case <-c.anew:
+				return false, true
+			case <-ctx.Done():
+				return false, false
+			}
 		}
 	}
-	return true
+	return true, false
+}
+
+// gates are what a key passes to have its turn among those of an owner.
+func (c *claim) gates(h *share) []chan struct{} {
+	if c.woken {
+		return []chan struct{}{h.slots}
+	}
+	return []chan struct{}{h.found, h.slots}
 }
 
 // with is the context for what is done for the key: it holds no more of the database's connections than its owners may.
@@ -265,50 +302,50 @@ func (c *claim) with(ctx context.Context) context.Context {
 			ctx = h.connections.Of(ctx)
 		}
 	}
-	if c.owners[doubted] != uuid.Nil {
-		ctx = context.WithValue(ctx, asDoubted{}, true)
+	if c.shares != nil {
+		ctx = context.WithValue(ctx, claimed{}, c)
 	}
 	return ctx
 }
 
-type asDoubted struct{}
-
-// Doubted says, within a Drain, whether the key has its turn as one that is doubted.
-func Doubted(ctx context.Context) bool { return ctx.Value(asDoubted{}) != nil }
-
-func (c *claim) wait(ctx context.Context, slots chan struct{}) bool {
-	select {
-	case slots <- struct{}{}:
-		c.leaves = append(c.leaves, slots)
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // leave gives all up.
 func (c *claim) leave() {
-	for _, slots := range c.leaves {
-		<-slots
+	for level := range c.holds {
+		c.free(level)
 	}
 	if c.shares == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for level, h := range c.counted {
-		if h == nil {
-			continue
-		}
-		h.keys--
-		if h.refused && h.keys < c.limit(level, false)/2 {
-			h.refused = !c.hungry()
-		}
-		if h.keys == 0 {
-			delete(c.taken[level], c.owners[level])
-			if h.connections != nil {
-				c.parts.leave(c.owners[level])
-			}
+	for level := range c.counted {
+		c.part(level)
+	}
+}
+
+// free ends the key's turn among those of an owner.
+func (c *claim) free(level int) {
+	for _, slots := range c.holds[level] {
+		<-slots
+	}
+	c.holds[level] = nil
+}
+
+// part no longer counts the key as its owner's; with s.mu held.
+func (c *claim) part(level int) {
+	h := c.counted[level]
+	if h == nil {
+		return
+	}
+	c.counted[level] = nil
+	h.keys--
+	if h.refused && h.keys < c.low(level) {
+		h.refused = !c.hungry()
+	}
+	if h.keys == 0 {
+		delete(c.taken[level], c.owners[level])
+		if h.connections != nil {
+			c.parts.leave(c.owners[level])
 		}
 	}
 }

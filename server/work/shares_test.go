@@ -348,8 +348,9 @@ func TestKeysThatAreDoubtedLeaveRoomToThoseThatAreNot(t *testing.T) {
 				c.doubted.Store(c.add(test.of()), true)
 			}
 			c.hangs(c.Doubts)
-			other, found, mended := c.add(test.of()), c.add(test.of()), c.add(test.of())
+			found, mended, other := c.add(test.of()), c.add(test.of()), uuid.New()
 			c.doubted.Store(mended, true)
+			c.owners[other] = test.of() // no sweep finds it
 			w := start(t, db, work.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
 			for id := range c.owners {
 				if id != other && id != found && id != mended {
@@ -357,6 +358,7 @@ func TestKeysThatAreDoubtedLeaveRoomToThoseThatAreNot(t *testing.T) {
 				}
 			}
 			until(t, "the share is taken", func() bool { return c.atWork() == test.share })
+			c.want(other)
 			wake(t, db, w, other)
 			until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
 			if c.isDone(mended) {
@@ -403,6 +405,90 @@ func TestAKeyThatIsDoubtedMeanwhileWaitsForItsTurnWithThose(t *testing.T) {
 	if n := c.atWork(); n != 35 {
 		t.Errorf("%d are at work", n)
 	}
+	close(c.hang)
+	until(t, "all are done", c.finished)
+}
+
+// A key that is doubted waits for those that hang; once it no longer is, it does not.
+func TestAKeyThatWaitsIsClaimedAnewWhenMoreIsKnownOfIt(t *testing.T) {
+	t.Parallel()
+	for name, sweep := range map[string]time.Duration{"as it is woken": never, "as it is found": 20 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			c := newOwned()
+			c.found = 10_000
+			c.hangs(c.Doubts)
+			for range 60 {
+				c.doubted.Store(c.add(madeBy(uuid.New())), true)
+			}
+			w := start(t, db, work.Options{Sweep: sweep, Workers: 40}, c)
+			for id := range c.owners {
+				wake(t, db, w, id)
+			}
+			until(t, "those that hang have their share", func() bool { return c.atWork() == 35 })
+			var waits uuid.UUID
+			for id := range c.owners {
+				if _, hangs := c.hanging.Load(id); !hangs {
+					waits = id
+				}
+			}
+			c.doubted.Delete(waits)
+			if sweep == never {
+				wake(t, db, w, waits)
+			}
+			until(t, "it is done", func() bool { return c.isDone(waits) })
+			close(c.hang)
+			until(t, "all are done", c.finished)
+		})
+	}
+}
+
+// One that finds out in its turn that it is doubted goes on with that while there is room among those, and leaves its place to others when it
+// no longer is.
+func TestAKeyHasItsTurnAsItTurnsOut(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newOwned()
+	type turn struct{ ended, trusted bool }
+	turns := make(chan turn)
+	goOn := make(chan struct{})
+	c.during = func(ctx context.Context, _ *work.Lease, id uuid.UUID) error {
+		c.doubted.Store(id, true)
+		if !work.Doubt(ctx) {
+			c.want(id) // it is due still
+			turns <- turn{ended: true}
+			return nil
+		}
+		turns <- turn{}
+		<-goOn
+		c.doubted.Delete(id)
+		work.Trust(ctx)
+		turns <- turn{trusted: true}
+		<-c.hang
+		return nil
+	}
+	w := start(t, db, work.Options{Sweep: never, Workers: 20}, c)
+	count := func(n int, want turn) {
+		t.Helper()
+		for range n {
+			if got := <-turns; got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		}
+	}
+	for range 17 { // seven eighths of the workers
+		wake(t, db, w, c.add(madeBy(uuid.New())))
+	}
+	count(17, turn{})
+	late := c.add(madeBy(uuid.New()))
+	wake(t, db, w, late)
+	count(1, turn{ended: true}) // it waits for its turn
+	goOn <- struct{}{}
+	count(1, turn{trusted: true})
+	count(1, turn{})
+	close(goOn)
+	count(17, turn{trusted: true})
 	close(c.hang)
 	until(t, "all are done", c.finished)
 }

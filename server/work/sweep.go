@@ -108,6 +108,7 @@ func (e *Engine) found(w wakeUp, of claimants, crowds *Crowds) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	inHand := e.inHand[w.Lane]
+	e.judge(w)
 	if _, ok := e.looking[w]; ok || e.sweeping.Err() != nil || inHand >= 2*e.mostInHand || e.pauses.rests(w) {
 		return
 	}
