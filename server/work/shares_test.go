@@ -451,7 +451,7 @@ func TestAKeyHasItsTurnAsItTurnsOut(t *testing.T) {
 	db := open(t)
 	c := newOwned()
 	type turn struct{ ended, trusted bool }
-	turns := make(chan turn)
+	turns := make(chan turn, 100)
 	goOn := make(chan struct{})
 	c.during = func(ctx context.Context, _ *work.Lease, id uuid.UUID) error {
 		c.doubted.Store(id, true)
@@ -461,19 +461,31 @@ func TestAKeyHasItsTurnAsItTurnsOut(t *testing.T) {
 			return nil
 		}
 		turns <- turn{}
-		<-goOn
+		select {
+		case <-goOn:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		c.doubted.Delete(id)
 		work.Trust(ctx)
 		turns <- turn{trusted: true}
-		<-c.hang
+		select {
+		case <-c.hang:
+		case <-ctx.Done():
+		}
 		return nil
 	}
 	w := start(t, db, work.Options{Sweep: never, Workers: 20}, c)
 	count := func(n int, want turn) {
 		t.Helper()
 		for range n {
-			if got := <-turns; got != want {
-				t.Errorf("%+v, want %+v", got, want)
+			select {
+			case got := <-turns:
+				if got != want {
+					t.Errorf("%+v, want %+v", got, want)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("waited in vain for %+v", want)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package spec_test
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -72,11 +73,16 @@ func TestWebviewThatWaitsForDevicesTakesOneAccount(t *testing.T) {
 func TestWebviewThatWaitsInVainTakesAnotherAccount(t *testing.T) {
 	t.Parallel()
 	var refuses atomic.Bool
+	var refused sync.Map // the first account's token, which is refused from then on
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
 		wrap := c.Wrap
 		c.Wrap = func(next http.Handler) http.Handler {
 			return wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if refuses.Load() && r.Method == http.MethodGet && r.URL.Path == "/sandbox/cloud/locks" {
+				token := r.Header.Get("Authorization")
+				if refuses.Load() {
+					refused.Store(token, true)
+				}
+				if _, is := refused.Load(token); is && r.Method == http.MethodGet && r.URL.Path == "/sandbox/cloud/locks" {
 					w.WriteHeader(http.StatusUnauthorized)
 					return
 				}
