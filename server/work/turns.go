@@ -57,7 +57,7 @@ func (e *Engine) inTurn(w wakeUp, c *claim, woken bool) (again, asWoken bool) {
 		defer c.leave()
 	}
 	ok, anew := c != nil, false
-	if ok {
+	if ok && c.shares != nil {
 		e.await(w, c)
 		ok, anew = c.enter(e.working)
 		e.await(w, nil)
