@@ -16,7 +16,7 @@ func connections(eighths int) store.Part { return make(store.Part, eighths) }
 func TestOfAnOwnerSoManyKeysAreInHand(t *testing.T) {
 	t.Parallel()
 	account, customer, token := uuid.New(), uuid.New(), uuid.New()
-	one := func() claimants { return claimants{account, uuid.New(), uuid.Nil} }
+	one := func() claimants { return newClaimants(Owners{account, uuid.New(), uuid.Nil}, false) }
 	each := func() claimants { return newClaimants(Owners{uuid.New(), customer, uuid.Nil}, false) }
 	made := func() claimants { return newClaimants(Owners{uuid.New(), uuid.New(), token}, false) }
 	much := func() claimants { return claimants{maker: token} }

@@ -33,12 +33,13 @@ func Trust(ctx context.Context) {
 	}
 }
 
-// doubts says whether the claim is one of those that are.
+// doubted says whether the key has its turn with those that are.
 func (c *claim) doubted() bool { return c.owners[doubted] != uuid.Nil }
 
 // stale says whether what is known of a key has changed since it was claimed, so that its turn is another one now.
 func (c *claim) stale(key uuid.UUID) bool { return c.shares != nil && c.doubts(key) != c.doubted() }
 
+// doubt is Doubt.
 func (c *claim) doubt() bool {
 	if c.shares == nil || c.doubted() {
 		return true
@@ -82,6 +83,7 @@ func (c *claim) try(level int, h *share) bool {
 	return true
 }
 
+// trust is Trust.
 func (c *claim) trust() {
 	if c.shares == nil || !c.doubted() {
 		return

@@ -467,13 +467,17 @@ func TestAKeyHasItsTurnAsItTurnsOut(t *testing.T) {
 			return ctx.Err()
 		}
 		c.doubted.Delete(id)
+		turns <- turn{trusted: true} // before another has its place
 		work.Trust(ctx)
-		turns <- turn{trusted: true}
 		select {
 		case <-c.hang:
 		case <-ctx.Done():
 		}
 		return nil
+	}
+	var ids []uuid.UUID
+	for range 18 { // one more than seven eighths of the workers
+		ids = append(ids, c.add(madeBy(uuid.New())))
 	}
 	w := start(t, db, work.Options{Sweep: never, Workers: 20}, c)
 	count := func(n int, want turn) {
@@ -489,12 +493,11 @@ func TestAKeyHasItsTurnAsItTurnsOut(t *testing.T) {
 			}
 		}
 	}
-	for range 17 { // seven eighths of the workers
-		wake(t, db, w, c.add(madeBy(uuid.New())))
+	for _, id := range ids[1:] {
+		wake(t, db, w, id)
 	}
 	count(17, turn{})
-	late := c.add(madeBy(uuid.New()))
-	wake(t, db, w, late)
+	wake(t, db, w, ids[0])
 	count(1, turn{ended: true}) // it waits for its turn
 	goOn <- struct{}{}
 	count(1, turn{trusted: true})
