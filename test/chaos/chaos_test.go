@@ -47,6 +47,7 @@ type receiver struct {
 	mu         sync.Mutex
 	secrets    map[string]string            // of each path, where they are known
 	bodies     map[string][sha256.Size]byte // of path and identifier
+	meanings   map[string][sha256.Size]byte // what these say, however it is written
 	messages   int
 	duplicates int
 	unsigned   int // messages with something wrong that were told of
@@ -57,7 +58,7 @@ type receiver struct {
 // newReceiver tells of each request that has begun, and from where; what that returns is called when it ends.
 func newReceiver(t testing.TB, begins func(path, from string) (done func())) *receiver {
 	t.Helper()
-	r := &receiver{TB: t, secrets: map[string]string{}, bodies: map[string][sha256.Size]byte{}}
+	r := &receiver{TB: t, secrets: map[string]string{}, bodies: map[string][sha256.Size]byte{}, meanings: map[string][sha256.Size]byte{}}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 		defer begins(req.URL.Path, req.RemoteAddr)()
 		body, err := io.ReadAll(req.Body)
@@ -98,7 +99,7 @@ func (r *receiver) receive(req *http.Request, raw []byte) {
 			r.Errorf("%s came a second time with other bytes", key)
 		}
 	}
-	r.bodies[key] = body
+	r.bodies[key], r.meanings[key] = body, meaning(raw)
 }
 
 func (r *receiver) since(t time.Time) bool {

@@ -40,6 +40,7 @@ func (s *storm) settle() {
 				s.staff.settled(s)
 			}
 		case "deliveries that are pending":
+			s.oversleep()
 			s.hasten()
 		}
 		began := time.Now()
@@ -104,6 +105,7 @@ func (s *storm) audit(faults int, took time.Duration) {
 	for _, key := range s.receiver.missing(events) {
 		complain("an event has not arrived: %s", key)
 	}
+	told := s.judgeMessages(complain, events)
 	s.told(complain)
 	judgeFailures(complain, living, reported, len(attempts(s.guests)), failed)
 	ends, bolts, staff, cuts, together := s.judgeEnds(complain), s.judgeBolts(complain), s.judgeStaff(complain), s.judgeCuts(complain), s.oneAtATime(complain)
@@ -126,12 +128,12 @@ codes that guests have    %6d  and slots in use on their locks: %d
   reported as failed      %6d  by errors of the code
 attempts that failed      %6d  and said so: %v
 events written            %6d  and owed to two endpoints
-messages received         %6d  %d of them a second time, with the same bytes
+messages received         %6d  %d of them a second time, with the same bytes; %d events are told by the API as they were sent
 leases of servers gone    %6d  that others took over, at most %s after the kill or the freeze; %d more ran out with nothing due
 settled                   %s  after the storm, for what took longest
 starts that failed        %6d  times, as the database was away%s%s%s%s%s
 wrong                     %6d`, s.seed, faults, took.Round(time.Second), s.counts, c.answers, did, c.again, total(c.refused), c.refused, living, slots, reported, total(failed), failed,
-		len(events), s.receiver.messages, s.receiver.duplicates, s.takeovers, s.worst.Round(100*time.Millisecond), s.dropped, s.settled.Round(100*time.Millisecond), byItself, ends, bolts, staff, cuts, together, len(wrong))
+		len(events), s.receiver.messages, s.receiver.duplicates, told, s.takeovers, s.worst.Round(100*time.Millisecond), s.dropped, s.settled.Round(100*time.Millisecond), byItself, ends, bolts, staff, cuts, together, len(wrong))
 	if len(wrong) > 0 {
 		s.Errorf("wrong:\n%s", strings.Join(wrong[:min(len(wrong), 20)], "\n"))
 	}

@@ -231,11 +231,12 @@ func (s *storm) people() {
 	}
 }
 
-// progress waits until requests are answered again.
+// progress waits until requests are answered again, and looks for what sleeps too long.
 func (s *storm) progress(what string) {
 	s.Helper()
 	before := s.guests[0].answered()
 	until(s, what, func() bool { return s.guests[0].answered() > before+10 })
+	s.oversleep()
 }
 
 // lease is who works on something, and until when unless it is renewed.
