@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -94,7 +95,8 @@ func again(ctx context.Context, migrate func() error) error {
 	}
 }
 
-// firstPartitions are for what happens before a server looks after them, which knows for how long events are to be kept.
+// firstPartitions are for what happens before a server looks after them, which knows for how long events are to be kept. Where they
+// are missing and somebody reads for long, such as a dump, that server makes them: until then events are among the rest.
 func firstPartitions(ctx context.Context, dsn string) error {
 	db, err := Open(ctx, dsn, 1)
 	if err != nil {
@@ -105,7 +107,13 @@ func firstPartitions(ctx context.Context, dsn string) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.MakePartitions(ctx, now, 7*Day)
+	there, err := db.Partitions(ctx)
+	if err != nil || slices.ContainsFunc(there, func(p Partition) bool { return !now.Before(p.From) && now.Before(p.To) }) {
+		return err
+	}
+	if _, err = db.MakePartitions(ctx, now, 7*Day); GaveUp(err) {
+		return nil
+	}
 	return err
 }
 

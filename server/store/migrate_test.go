@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"database/sql"
 	"os"
 	"strings"
@@ -79,6 +80,38 @@ func TestMigrationThatWaitsKeepsNobodyWaiting(t *testing.T) {
 	}
 	if err := <-migrated; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A server starts while a dump is under way, which holds all tables: where today has its partition there is nothing to wait for, and where
+// it has none, events are kept among the rest until somebody can make one.
+func TestNothingToMigrateWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	for name, today := range map[string]bool{"today and the days after it have theirs": true, "today has none": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := storetest.New(t)
+			db := open(t, dsn)
+			if _, _, err := db.DropPartitions(t.Context(), time.Now().Add(1000*store.Day)); err != nil {
+				t.Fatal(err)
+			}
+			if today {
+				if _, err := db.MakePartitions(t.Context(), time.Now(), 3*store.Day); err != nil { // as a server makes them that keeps events for two weeks
+					t.Fatal(err)
+				}
+			}
+			dump, err := db.Pool.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dump.Rollback(context.WithoutCancel(t.Context()))
+			if _, err := dump.Exec(t.Context(), "select from events_rest, deliveries_rest, delivery_attempts_rest"); err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Migrate(t.Context(), dsn); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
