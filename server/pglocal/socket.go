@@ -3,11 +3,16 @@ package pglocal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 )
 
 const (
@@ -57,11 +62,19 @@ func (c *Cluster) makeSocketDir(context.Context) error {
 }
 
 // removeStaleSocketDir removes the folder that a process which was killed has left behind. The note is only
-// a hint, so nothing but what such a folder can hold is removed.
+// a hint: in a copy of a directory it names the folder of the server that runs on the other. So nothing but what such a folder can hold
+// is removed, and nothing where somebody listens. A server that was left behind on this directory is to be stopped before.
 func (c *Cluster) removeStaleSocketDir() {
 	dir, err := c.lock.noted()
 	if err != nil || !strings.HasPrefix(filepath.Base(dir), socketPrefix) {
 		return
+	}
+	socket := filepath.Join(dir, ".s.PGSQL."+socketPort)
+	if conn, err := net.DialTimeout("unix", socket, time.Second); err == nil || !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			_ = conn.Close()
+		}
+		return // also one that is too busy to answer
 	}
 	for _, name := range []string{".s.PGSQL." + socketPort, ".s.PGSQL." + socketPort + ".lock", ""} {
 		_ = os.Remove(filepath.Join(dir, name))

@@ -21,11 +21,11 @@ const staleGrace = 20 * time.Second
 func Reap(ctx context.Context, dir string) error {
 	c := &Cluster{opt: Options{Dir: dir, Log: slog.New(slog.DiscardHandler)}}
 	err := c.enterDir(ctx)
+	if err == nil && c.data.path != "" {
+		err = c.stopOrphans(ctx)
+	}
 	if err == nil {
 		c.removeStaleSocketDir()
-		if c.data.path != "" {
-			err = c.stopOrphans(ctx)
-		}
 	}
 	return errors.Join(err, c.releaseAll())
 }

@@ -57,6 +57,28 @@ func TestOrphanIsStoppedFirst(t *testing.T) {
 	}
 }
 
+// A copy of a directory, or a snapshot of its disk, has the note of the server that runs on the other.
+func TestACopyOfADirectoryLeavesTheServerOfTheOtherAlone(t *testing.T) {
+	t.Parallel()
+	dir, again := seeded(t), seeded(t)
+	c := start(t, pglocal.Options{Dir: dir})
+	note, err := os.ReadFile(filepath.Join(dir, "lock"))
+	ok(t, err)
+	copied := func() {
+		ok(t, os.WriteFile(filepath.Join(again, "lock"), note, 0o600))
+	}
+	copied()
+	h, err := pglocal.Open(t.Context(), pglocal.Options{Dir: again, NoSync: true})
+	ok(t, err)
+	ok(t, h.Close(t.Context()))
+	copied()
+	ok(t, pglocal.Reap(t.Context(), again))
+	ok(t, insert(t.Context(), c.DSN("postgres"), "by a new connection"))
+	if !exists(c.Socket()) {
+		t.Error("the socket's folder has gone")
+	}
+}
+
 func TestReapStopsAnOrphan(t *testing.T) {
 	t.Parallel()
 	dir := seeded(t)
