@@ -97,10 +97,18 @@ const retiredFor = 24 * time.Hour
 
 // RotateEncryption makes a new data key and seals with it what others have sealed, while any number of instances
 // serve; tell hears of the progress. One that was stopped in the middle is gone on with by the next call, unless the master
-// key has changed since. It fails with Conflict while another is under way, and when something cannot be opened, which it
-// leaves as it is.
+// key has changed since. It fails with Conflict while another is under way, or where the schema is newer than this program, which would
+// leave what it does not know sealed with a key that goes; and when something cannot be opened, which it leaves as it is.
 func (s *Service) RotateEncryption(ctx context.Context, tell func(Rotation)) error {
-	err := s.db.InTxOnce(ctx, func(alone store.Tx) error { // it holds the lock, and nothing else
+	c, err := s.db.Condition(ctx)
+	if err != nil {
+		return err
+	}
+	if newest := store.NewestSchema(); c.Schema > newest {
+		return &Error{Kind: Conflict, Type: "schema_is_newer", Message: fmt.Sprintf("The schema of the database has version %d, and this program knows it up to %d: "+
+			"it would leave secrets that it does not know of sealed with the key that is retired. Rotate with the newer program.", c.Schema, newest)}
+	}
+	err = s.db.InTxOnce(ctx, func(alone store.Tx) error { // it holds the lock, and nothing else
 		if err := alone.MayStandStill(ctx); err != nil {
 			return err
 		}

@@ -21,11 +21,13 @@ type safe struct {
 	db   *store.DB
 	p    access.Principal
 	hook access.Webhook
+
+	master []byte
 }
 
 func newSafe(t *testing.T, master []byte) *safe {
 	t.Helper()
-	s := &safe{T: t, dsn: storetest.New(t)}
+	s := &safe{T: t, dsn: storetest.New(t), master: master}
 	db, err := store.Open(t.Context(), s.dsn, 2)
 	if err != nil {
 		t.Fatal(err)

@@ -167,6 +167,22 @@ func TestOneRotationAtATime(t *testing.T) {
 	}
 }
 
+// What a newer version seals, this one does not know of.
+func TestEncryptionOfANewerSchemaIsNotRotated(t *testing.T) {
+	t.Parallel()
+	s := newSafe(t, seal.NewMaster())
+	if _, err := s.db.Pool.Exec(t.Context(), "insert into goose_db_version (version_id, is_applied) values ($1, true)", store.NewestSchema()+1); err != nil {
+		t.Fatal(err)
+	}
+	var refused *access.Error
+	s.open(app.OpenAdmin, func(a *access.Service) error {
+		if err := a.RotateEncryption(t.Context(), func(access.Rotation) {}); !errors.As(err, &refused) || refused.Type != "schema_is_newer" {
+			t.Errorf("it is rotated: %v", err)
+		}
+		return nil
+	}, s.master)
+}
+
 // A rotation waits for others for as long as that takes, and nobody takes it for a server that stands still.
 func TestRotationMayTakeLong(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,7 @@ type HealthOptions struct {
 	Stalled        time.Duration // when the work of this server counts as standing still; 0: 30 s
 	LateDevices    time.Duration // when a device, account or access system that nobody works on is late; 0: 3 min, for one that fails is left alone for up to 90 s
 	LateDeliveries time.Duration // when what is to be sent to an endpoint that works is late; 0: 1 min
+	Full           time.Duration // for how long the disk counts as full after a statement has failed for that; 0: 1 min
 }
 
 const (
@@ -44,6 +45,7 @@ func newHealth(a *access.Service, opt HealthOptions, log *slog.Logger) *health {
 	opt.Stalled = cmp.Or(opt.Stalled, 30*time.Second)
 	opt.LateDevices = cmp.Or(opt.LateDevices, 3*time.Minute)
 	opt.LateDeliveries = cmp.Or(opt.LateDeliveries, time.Minute)
+	opt.Full = cmp.Or(opt.Full, time.Minute)
 	return &health{opt: opt, access: a, log: log, told: map[string]api.ServiceHealth{}}
 }
 
@@ -73,11 +75,17 @@ func (h *health) find(ctx context.Context) (rest.Health, map[string]error) {
 		database.Status, database.Description = api.Down, "The database does not answer, or takes no writes; the log says why."
 	case condition.ReadOnly:
 		database.Status, database.Description = api.Down, "The database takes no writes: it is a standby, or was told so."
+	case time.Since(condition.Full) < h.opt.Full:
+		database.Status, database.Description = api.Down, "The disk of the database is full: changes fail."
 	case condition.Outdated:
 		database.Status, database.Description = api.Down, "The database is older than this server, which migrates it when it starts."
 	}
-	parts := []api.ServiceHealth{{Service: "server", Status: api.Healthy, Description: "The server takes requests."}, database, h.work()}
-	causes := map[string]error{"database": err}
+	server := api.ServiceHealth{Service: "server", Status: api.Healthy, Description: "The server takes requests."}
+	if condition.Keys != nil {
+		server.Status, server.Description = api.Down, "This server cannot open PINs and secrets: it lacks the master key that others have been given."
+	}
+	parts := []api.ServiceHealth{server, database, h.work()}
+	causes := map[string]error{"server": condition.Keys, "database": err}
 	var lateness access.Lateness
 	if err == nil {
 		lateness, err = h.access.Lateness(ctx)

@@ -52,7 +52,7 @@ func TestHealthMeansIt(t *testing.T) {
 	dsn := storetest.New(t)
 	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
 		c.DatabaseURL = dsn
-		c.Health = app.HealthOptions{Stalled: 3 * time.Second, LateDevices: 300 * time.Millisecond, LateDeliveries: 300 * time.Millisecond}
+		c.Health = app.HealthOptions{Stalled: 3 * time.Second, LateDevices: 300 * time.Millisecond, LateDeliveries: 300 * time.Millisecond, Full: time.Second}
 	})
 	admin, name := elsewhere(t, dsn)
 	sql := func(text string, args ...any) {
@@ -137,6 +137,15 @@ func TestHealthMeansIt(t *testing.T) {
 			func() { sql("alter database " + name + " reset default_transaction_read_only"); apart() }},
 		{"gone", "database", api.Down, func() { sql("alter database " + name + " allow_connections false"); apart() }, func() { sql("alter database " + name + " allow_connections true") }},
 		{"refuses writes", "database", api.Down, run("alter table leases add constraint full_disk check (key <> 'health') not valid"), run("alter table leases drop constraint full_disk")},
+		{"a disk without a page more", "database", api.Down, func() {
+			run("create function full_disk() returns trigger language plpgsql as $$ begin raise 'could not extend file' using errcode = 'disk_full'; end $$",
+				"create trigger full_disk before insert on audit_log execute function full_disk()")()
+			if status, _ := call(t, s, http.MethodPost, "/devices/update", in{"device_id": device, "name": "Changed"}); status != http.StatusInternalServerError {
+				t.Errorf("a change is answered with %d", status)
+			}
+		}, run("drop trigger full_disk on audit_log")},
+		{"a data key that no master key of it opens", "server", api.Down,
+			run(`insert into data_keys (key_id, wrapped, is_current) values (250, decode(repeat('5a', 61), 'hex'), false)`), run("delete from data_keys where key_id = 250")},
 		{"an older backup", "database", api.Down, run("update goose_db_version set is_applied = false where version_id = (select max(version_id) from goose_db_version)"), run("update goose_db_version set is_applied = true")},
 		{"the work stands still", "work", api.Down, locked("lock table acs_systems in access exclusive mode"), unlock},
 		{"a device that nobody gets to", "devices", api.Degraded,

@@ -66,6 +66,7 @@ func (k *Keys) read(ctx context.Context) error {
 	for _, d := range kept {
 		one, err := k.unwrap(d)
 		if err != nil {
+			k.trouble.Store(&err)
 			return err
 		}
 		r.all[d.ID] = one
@@ -73,7 +74,17 @@ func (k *Keys) read(ctx context.Context) error {
 			r.current = one
 		}
 	}
+	k.trouble.Store(nil)
 	k.ring.Store(r)
+	return nil
+}
+
+// Trouble says which data key could not be opened when the source last told of them: others seal with it, or have, and none of the master keys
+// here is the one that has wrapped it. Nil: all could.
+func (k *Keys) Trouble() error {
+	if err := k.trouble.Load(); err != nil {
+		return *err
+	}
 	return nil
 }
 

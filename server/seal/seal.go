@@ -31,6 +31,7 @@ type Keys struct {
 	ring    atomic.Pointer[ring]
 
 	source  Source // nil: there are no data keys
+	trouble atomic.Pointer[error]
 	reading sync.Mutex
 	mac     []byte
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,6 +29,7 @@ type DB struct {
 	Pool       *pgxpool.Pool
 	beside     prompt
 	besidePool *pgxpool.Pool
+	full       *atomic.Int64
 }
 
 // plannedAnew sends each query as an unnamed statement, which PostgreSQL plans for its parameters.
@@ -89,6 +91,7 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 	for _, o := range options {
 		o(cfg)
 	}
+	full := noteFull(&cfg.ConnConfig.Config)
 	pool, err := newPool(ctx, cfg)
 	if err != nil {
 		return nil, notConnected(err)
@@ -104,7 +107,7 @@ func Open(ctx context.Context, dsn string, maxConns int32, options ...Option) (*
 		pool.Close()
 		return nil, notConnected(err)
 	}
-	db := &DB{Pool: pool, besidePool: beside}
+	db := &DB{Pool: pool, besidePool: beside, full: full}
 	db.beside = prompt{func(ctx context.Context) (*pgxpool.Conn, func(), error) {
 		conn, err := beside.Acquire(ctx)
 		if err != nil {
@@ -208,6 +211,7 @@ func untangled(ctx context.Context, run func() error) error {
 
 const ( // PostgreSQL, appendix A
 	deadlockDetected = "40P01"
+	diskFull         = "53100"
 	lockNotAvailable = "55P03"
 	undefinedTable   = "42P01"
 )

@@ -97,7 +97,14 @@ func createKey(ctx context.Context, c *cli.Command, a *app.Admin) error {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "Credential %s, shown this once:\n", made.ID)
-	fmt.Println(token)
+	return showOnce(token, "revoke it (`keys revoke "+made.ID.String()+"`) and create another")
+}
+
+// showOnce writes a secret that nobody can ask for again. Where it cannot be written, as to a disk that is full, the error says what to do instead.
+func showOnce(secret, instead string) error {
+	if _, err := fmt.Println(secret); err != nil {
+		return fmt.Errorf("what was made could not be written: %w; %s", err, instead)
+	}
 	return nil
 }
 

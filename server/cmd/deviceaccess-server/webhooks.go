@@ -168,8 +168,7 @@ func rotate(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint
 	} else {
 		fmt.Fprintf(os.Stderr, "The old secret signs too until %s; give the receiver the new one before. It is:\n", until.UTC().Format(time.RFC3339))
 	}
-	fmt.Println(w.Secret)
-	return nil
+	return showOnce(w.Secret, "rotate it once more")
 }
 
 func try(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint) error {
