@@ -33,8 +33,8 @@ func dsn(dir, db string) string {
 
 // makeSocketDir makes the folder of the socket. Only the server's user (and root) can enter it, which is
 // what makes it safe to trust every connection. It is never under Dir, whose path may be too long.
-func (c *Cluster) makeSocketDir(context.Context) error {
-	c.removeStaleSocketDir()
+func (c *Cluster) makeSocketDir(ctx context.Context) error {
+	c.removeStaleSocketDir(ctx)
 	var err error
 	for _, root := range []string{cmp.Or(c.opt.SocketRoot, os.TempDir()), os.TempDir(), "/tmp"} {
 		if err = c.account.reach(root); err != nil {
@@ -64,13 +64,13 @@ func (c *Cluster) makeSocketDir(context.Context) error {
 // removeStaleSocketDir removes the folder that a process which was killed has left behind. The note is only
 // a hint: in a copy of a directory it names the folder of the server that runs on the other. So nothing but what such a folder can hold
 // is removed, and nothing where somebody listens. A server that was left behind on this directory is to be stopped before.
-func (c *Cluster) removeStaleSocketDir() {
+func (c *Cluster) removeStaleSocketDir(ctx context.Context) {
 	dir, err := c.lock.noted()
 	if err != nil || !strings.HasPrefix(filepath.Base(dir), socketPrefix) {
 		return
 	}
 	socket := filepath.Join(dir, ".s.PGSQL."+socketPort)
-	if conn, err := net.DialTimeout("unix", socket, time.Second); err == nil || !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
+	if conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", socket); err == nil || !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
 			_ = conn.Close()
 		}

@@ -25,7 +25,7 @@ func Reap(ctx context.Context, dir string) error {
 		err = c.stopOrphans(ctx)
 	}
 	if err == nil {
-		c.removeStaleSocketDir()
+		c.removeStaleSocketDir(ctx)
 	}
 	return errors.Join(err, c.releaseAll())
 }
