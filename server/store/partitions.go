@@ -150,29 +150,37 @@ func nextPartition(ctx context.Context, tx pgx.Tx, at time.Time, width time.Dura
 	if err != nil {
 		return nil, err
 	}
-	today, last := at.UTC().Truncate(Day), time.Time{}
-	if len(all) > 0 {
-		last = all[len(all)-1].To
+	today := at.UTC().Truncate(Day)
+	from := endOf(all, today)
+	if from.Equal(today) { // nothing is for today, and what has happened today is among the rest. It is moved, unless that is too much
+		var rest int
+		if err := tx.QueryRow(ctx, "select count(*) from (select from events_rest where event_id >= $1 limit $2) r", FirstID(today), movedRows+1).Scan(&rest); err != nil {
+			return nil, err
+		}
+		if rest > movedRows {
+			from = endOf(all, today.Add(Day))
+		}
 	}
-	if last.After(at.Add(width)) {
+	if from.After(at.Add(width)) {
 		return nil, nil
 	}
-	if !last.Before(today) {
-		return newPartition(last, width), nil
+	p := &Partition{Name: from.Format("p20060102"), From: from, To: from.Add(width)}
+	for _, later := range all { // where the clock was ahead once
+		if !later.From.Before(p.From) && later.From.Before(p.To) {
+			p.To = later.From
+		}
 	}
-	// Nothing is for today, and what has happened today is among the rest. It is moved, unless that is too much.
-	var rest int
-	if err := tx.QueryRow(ctx, "select count(*) from (select from events_rest where event_id >= $1 limit $2) r", FirstID(today), movedRows+1).Scan(&rest); err != nil {
-		return nil, err
-	}
-	if rest > movedRows {
-		return newPartition(today.Add(Day), width), nil
-	}
-	return newPartition(today, width), nil
+	return p, nil
 }
 
-func newPartition(from time.Time, width time.Duration) *Partition {
-	return &Partition{Name: from.Format("p20060102"), From: from, To: from.Add(width)}
+// endOf is up to when there is a partition for each moment from one on.
+func endOf(all []Partition, from time.Time) time.Time {
+	for _, p := range all {
+		if !from.Before(p.From) && from.Before(p.To) {
+			from = p.To
+		}
+	}
+	return from
 }
 
 // makePartition makes tables and then lets them in, so that the locks which others would wait for are taken last.

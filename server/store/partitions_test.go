@@ -170,6 +170,32 @@ func TestTheNextPartitionIsThereBeforeItsTime(t *testing.T) {
 }
 
 // What is owed keeps its partition; once it is not any more, that goes.
+// The clock was ahead, and is right again. What happens until then has its partitions all the same.
+func TestAClockThatWasAheadLeavesNoTimeWithoutPartitions(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	const ahead = 17 * store.Day // no multiple of a width
+	h.make(h.now)
+	h.make(h.now.Add(ahead))
+	for day := range 40 {
+		at := h.now.Add(time.Duration(day) * store.Day)
+		h.make(at)
+		h.write(at, at.Add(time.Hour))
+	}
+	if n := h.count("events_rest"); n != 0 {
+		t.Errorf("%d events are in no partition of their time", n)
+	}
+	all, err := h.db.Partitions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < len(all); i++ {
+		if !all[i].From.Equal(all[i-1].To) {
+			t.Errorf("%v and %v are not one after the other", all[i-1], all[i])
+		}
+	}
+}
+
 func TestNothingThatIsOwedGoesWithItsPartition(t *testing.T) {
 	t.Parallel()
 	for name, owe := range map[string][2]string{
