@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -79,7 +81,7 @@ type AuditEntry struct {
 type AuditFilter struct {
 	Since, Until time.Time
 	WorkspaceID  *uuid.UUID
-	Actor        string // its kind, identifier or name
+	Actor        string // its kind, identifier or name; of a credential by its identifier also the client sessions that it has made
 	Operation    string // or how it begins
 	RequestID    *uuid.UUID
 	SubjectID    *uuid.UUID
@@ -112,8 +114,13 @@ func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry
 			yield(AuditEntry{}, err)
 			return
 		}
+		actors, err := s.actors(ctx, f)
+		if err != nil {
+			yield(AuditEntry{}, err)
+			return
+		}
 		for {
-			rows, err := s.auditPage(ctx, f, at)
+			rows, err := s.auditPage(ctx, f, actors, at)
 			if err != nil {
 				yield(AuditEntry{}, fmt.Errorf("read the audit log: %w", err))
 				return
@@ -131,13 +138,43 @@ func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry
 	}
 }
 
-func (s *Service) auditPage(ctx context.Context, f AuditFilter, at Position) ([]store.AuditLog, error) {
+// actors are who is asked for; nil: everybody.
+func (s *Service) actors(ctx context.Context, f AuditFilter) ([]string, error) {
+	if f.Actor == "" {
+		return nil, nil
+	}
+	id, err := uuid.Parse(f.Actor)
+	if err != nil {
+		return []string{f.Actor}, nil
+	}
+	actors, at := map[string]bool{id.String(): true}, Position{At: longAgo}
+	for {
+		made := AuditFilter{Until: f.Until, Operation: "/client_sessions/", OldestFirst: true}
+		rows, err := s.auditPage(ctx, made, []string{id.String()}, at)
+		if err != nil {
+			return nil, fmt.Errorf("read the audit log: %w", err)
+		}
+		for _, r := range rows {
+			for _, subject := range toAuditEntry(r).Subjects {
+				if subject.Kind == "client_session_id" {
+					actors[subject.ID.String()] = true
+				}
+			}
+			at = Position{r.At, r.AuditID}
+		}
+		if len(rows) < auditPage {
+			return slices.Collect(maps.Keys(actors)), nil
+		}
+	}
+}
+
+func (s *Service) auditPage(ctx context.Context, f AuditFilter, actors []string, at Position) ([]store.AuditLog, error) {
 	if f.OldestFirst {
 		return s.db.PlannedAnew.AuditAfter(ctx, store.AuditAfterParams{AfterAt: at.At, AfterID: at.ID, Until: f.Until, WorkspaceID: f.WorkspaceID,
-			Actor: f.Actor, Operation: f.Operation, RequestID: f.RequestID, SubjectID: f.SubjectID, MaxRows: auditPage})
+			Actors: actors, Operation: f.Operation, RequestID: f.RequestID, SubjectID: f.SubjectID, MaxRows: auditPage})
 	}
 	return s.db.PlannedAnew.AuditBefore(ctx, store.AuditBeforeParams{BeforeAt: at.At, BeforeID: at.ID, Since: f.Since, WorkspaceID: f.WorkspaceID,
-		Actor: f.Actor, Operation: f.Operation, RequestID: f.RequestID, SubjectID: f.SubjectID, MaxRows: auditPage})
+		Actors: actors, Operation: f.Operation, RequestID: f.RequestID, SubjectID: f.SubjectID, MaxRows: auditPage})
 }
 
 func toAuditEntry(r store.AuditLog) AuditEntry {

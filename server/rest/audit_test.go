@@ -175,7 +175,7 @@ func TestTheAuditLogTellsWhoItWas(t *testing.T) {
 		}
 		one(kind, want, name, "/access_codes/update")
 	}
-	session := must(t, s, "/client_sessions/create", "client_session", in{"user_identifier_key": "jane@example.com", "connected_account_ids": []any{account(t, s)}})
+	session := must(t, as, "/client_sessions/create", "client_session", in{"user_identifier_key": "jane@example.com", "connected_account_ids": []any{account(t, s)}})
 	if status := s.PostAs(t, session["token"].(string), "/access_codes/delete", in{"access_code_id": code}, nil); status != http.StatusOK {
 		t.Fatalf("delete with a client session: status %d", status)
 	}
@@ -188,6 +188,13 @@ func TestTheAuditLogTellsWhoItWas(t *testing.T) {
 	}
 	if want := []string{"/access_codes/create", "/access_codes/update", "/access_codes/update", "/access_codes/delete"}; !slices.Equal(told, want) {
 		t.Errorf("of the code is told %v, want %v", told, want)
+	}
+	told = nil
+	for _, e := range audit(t, s, access.AuditFilter{Actor: strings.ToUpper(keyID.String()), OldestFirst: true}) { // with the sessions that it has made
+		told = append(told, e.Operation)
+	}
+	if want := []string{"/access_codes/create", "/devices/report_provider_metadata", "/client_sessions/create", "/access_codes/delete"}; !slices.Equal(told, want) {
+		t.Errorf("of the key is told %v, want %v", told, want)
 	}
 	for _, e := range audit(t, s, access.AuditFilter{}) { // no people
 		if text := fmt.Sprintf("%+v", e); strings.Contains(text, "Jane Doe") || strings.Contains(text, "jane@") {

@@ -53,7 +53,7 @@ const auditAfter = `-- name: AuditAfter :many
 select audit_id, at, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from audit_log
 where (at, audit_id) > ($1::timestamptz, $2::uuid) and at < $3::timestamptz
   and ($4::uuid is null or workspace_id = $4)
-  and ($5::text = '' or $5 in (actor_kind, actor_name, actor_id::text))
+  and ($5::text[] is null or actor_kind = any($5) or actor_name = any($5) or actor_id::text = any($5))
   and starts_with(operation, $6::text)
   and ($7::uuid is null or request_id = $7)
   and ($8::uuid is null or subject_ids @> array[$8::uuid])
@@ -65,7 +65,7 @@ type AuditAfterParams struct {
 	AfterID     uuid.UUID
 	Until       time.Time
 	WorkspaceID *uuid.UUID
-	Actor       string
+	Actors      []string
 	Operation   string
 	RequestID   *uuid.UUID
 	SubjectID   *uuid.UUID
@@ -79,7 +79,7 @@ func (q *Queries) AuditAfter(ctx context.Context, arg AuditAfterParams) ([]Audit
 		arg.AfterID,
 		arg.Until,
 		arg.WorkspaceID,
-		arg.Actor,
+		arg.Actors,
 		arg.Operation,
 		arg.RequestID,
 		arg.SubjectID,
@@ -119,7 +119,7 @@ const auditBefore = `-- name: AuditBefore :many
 select audit_id, at, workspace_id, actor_kind, actor_id, actor_name, request_id, operation, subject_kinds, subject_ids, outcome from audit_log
 where (at, audit_id) < ($1::timestamptz, $2::uuid) and at >= $3::timestamptz
   and ($4::uuid is null or workspace_id = $4)
-  and ($5::text = '' or $5 in (actor_kind, actor_name, actor_id::text))
+  and ($5::text[] is null or actor_kind = any($5) or actor_name = any($5) or actor_id::text = any($5))
   and starts_with(operation, $6::text)
   and ($7::uuid is null or request_id = $7)
   and ($8::uuid is null or subject_ids @> array[$8::uuid])
@@ -131,7 +131,7 @@ type AuditBeforeParams struct {
 	BeforeID    uuid.UUID
 	Since       time.Time
 	WorkspaceID *uuid.UUID
-	Actor       string
+	Actors      []string
 	Operation   string
 	RequestID   *uuid.UUID
 	SubjectID   *uuid.UUID
@@ -145,7 +145,7 @@ func (q *Queries) AuditBefore(ctx context.Context, arg AuditBeforeParams) ([]Aud
 		arg.BeforeID,
 		arg.Since,
 		arg.WorkspaceID,
-		arg.Actor,
+		arg.Actors,
 		arg.Operation,
 		arg.RequestID,
 		arg.SubjectID,

@@ -31,7 +31,7 @@ func auditCommand() *cli.Command {
 			&cli.StringFlag{Name: "since", Usage: "`TIME` from which on, such as 2026-01-31T12:00:00Z, or how long ago, such as 24h or 7d"},
 			&cli.StringFlag{Name: "until", Usage: "`TIME` before which, written like --since"},
 			&cli.StringFlag{Name: "workspace", Usage: "`ID` of a workspace"},
-			&cli.StringFlag{Name: "actor", Usage: "`WHO`: the id or the name of a credential, the id of a connect webview, a user of this machine, or a kind: " +
+			&cli.StringFlag{Name: "actor", Usage: "`WHO`: the id of a credential, which finds what its client sessions have done, too, or its name, the id of a connect webview, a user of this machine, or a kind: " +
 				strings.Join([]string{string(access.APIKey), string(access.PAT), string(access.ConsoleSession), string(access.EndUser), string(access.PublishableKey), access.ByPage, access.ByCommandLine}, ", ")},
 			&cli.StringFlag{Name: "operation", Usage: "`WHAT`: a path of the API such as /access_codes/delete, the words of a command such as \"keys revoke\", or how they begin"},
 			&cli.StringFlag{Name: "subject", Usage: "`ID` of what was changed: a code, a device, an account, a webhook, a credential, an action attempt …"},

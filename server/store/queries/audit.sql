@@ -14,7 +14,7 @@ on conflict (audit_id) do update set subject_kinds = excluded.subject_kinds, sub
 select * from audit_log
 where (at, audit_id) < (@before_at::timestamptz, @before_id::uuid) and at >= @since::timestamptz
   and (sqlc.narg('workspace_id')::uuid is null or workspace_id = sqlc.narg('workspace_id'))
-  and (@actor::text = '' or @actor in (actor_kind, actor_name, actor_id::text))
+  and (@actors::text[] is null or actor_kind = any(@actors) or actor_name = any(@actors) or actor_id::text = any(@actors))
   and starts_with(operation, @operation::text)
   and (sqlc.narg('request_id')::uuid is null or request_id = sqlc.narg('request_id'))
   and (sqlc.narg('subject_id')::uuid is null or subject_ids @> array[sqlc.narg('subject_id')::uuid])
@@ -25,7 +25,7 @@ order by at desc, audit_id desc limit @max_rows;
 select * from audit_log
 where (at, audit_id) > (@after_at::timestamptz, @after_id::uuid) and at < @until::timestamptz
   and (sqlc.narg('workspace_id')::uuid is null or workspace_id = sqlc.narg('workspace_id'))
-  and (@actor::text = '' or @actor in (actor_kind, actor_name, actor_id::text))
+  and (@actors::text[] is null or actor_kind = any(@actors) or actor_name = any(@actors) or actor_id::text = any(@actors))
   and starts_with(operation, @operation::text)
   and (sqlc.narg('request_id')::uuid is null or request_id = sqlc.narg('request_id'))
   and (sqlc.narg('subject_id')::uuid is null or subject_ids @> array[sqlc.narg('subject_id')::uuid])
