@@ -3,7 +3,6 @@ package zigbee2mqtt
 import (
 	"context"
 	"errors"
-	"maps"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
@@ -150,7 +149,7 @@ func (a *Adapter) askSlot(ctx context.Context, l *lock, n int) (got slot, err er
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !got.taken() {
-		delete(l.put, n)
+		l.empty(n)
 	}
 	if masked := got.PIN == ""; got.Status == enabled && l.visible && l.masked != masked {
 		l.masked = masked
@@ -192,7 +191,7 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 		if err != nil {
 			return adapter.PutResult{}, err
 		}
-		if !a.isOurs(l, spec, n) && now.taken() {
+		if now.taken() && !a.isOurs(l, spec, n, now) {
 			continue
 		}
 		if !now.taken() {
@@ -200,12 +199,6 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 				return adapter.PutResult{}, err
 			}
 		}
-		a.mu.Lock()
-		if spec.Key != "" { // also where nobody knows what became of it
-			maps.DeleteFunc(l.keys, func(_ string, at int) bool { return at == n }) // of a code that it did not take
-			l.keys[spec.Key] = n
-		}
-		a.mu.Unlock()
 		if err := a.write(ctx, l, n, spec, now); err != nil {
 			return adapter.PutResult{}, err
 		}
@@ -228,19 +221,19 @@ func (a *Adapter) fits(l *lock, spec adapter.CodeSpec) error {
 	return nil
 }
 
-func (a *Adapter) isOurs(l *lock, spec adapter.CodeSpec, n int) bool {
+// isOurs says whether what is in a slot that was just read is to be written over.
+func (a *Adapter) isOurs(l *lock, spec adapter.CodeSpec, n int, now slot) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	own, ok := l.keys[spec.Key]
-	return spec.Ref != "" || (spec.Key != "" && ok && own == n)
+	return spec.Ref != "" || l.has(spec.Key, n, now)
 }
 
 // place is the slot for a code: the one it has, or the lowest that is free. It fails with NotFound, Duplicate and Full.
 func (a *Adapter) place(l *lock, spec adapter.CodeSpec) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	own := l.keys[spec.Key]
-	if !l.read[own].taken() {
+	own := l.keys[spec.Key].slot
+	if !l.has(spec.Key, own, l.read[own].slot) {
 		own = 0
 	}
 	if spec.Ref != "" {
@@ -255,7 +248,8 @@ func (a *Adapter) place(l *lock, spec adapter.CodeSpec) (int, error) {
 		if r.free() {
 			free = n
 		}
-		if n != own && r.taken() && (r.PIN == spec.PIN || l.put[n] == l.fingerprint(spec.PIN)) {
+		same := r.PIN == spec.PIN || (r.PIN == "" && l.put[n] == l.fingerprint(spec.PIN))
+		if n != own && r.taken() && same {
 			return 0, &adapter.Error{Class: adapter.Duplicate, Message: "the PIN is on the lock already", Conflict: refOf(n)}
 		}
 	}
@@ -291,6 +285,9 @@ func (a *Adapter) write(ctx context.Context, l *lock, n int, spec adapter.CodeSp
 			return err
 		}
 	}
+	a.mu.Lock()
+	l.note(spec.Key, n, now.PIN, pin)
+	a.mu.Unlock()
 	if err := a.set(ctx, l, n, pin); err != nil {
 		return unsure(ctx, err)
 	}
@@ -301,12 +298,15 @@ func (a *Adapter) write(ctx context.Context, l *lock, n int, spec adapter.CodeSp
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	mark := l.fingerprint(pin)
-	switch {
-	case took:
+	if took {
 		l.put[n] = mark
 		delete(l.refused, mark)
 		return nil
-	case !l.refuses(pin):
+	}
+	if l.read[n].free() { // whoever is there next is somebody else
+		l.forgetKeys(n)
+	}
+	if !l.refuses(pin) {
 		return adapter.Errorf(adapter.Unconfirmed, "the lock answers, but has not taken the PIN")
 	}
 	return adapter.Errorf(adapter.Duplicate, "the lock answers, but does not take the PIN: most likely it has it already, be it as its master code")
@@ -371,6 +371,9 @@ func (a *Adapter) clear(ctx context.Context, l *lock, n int) error {
 	if !gone {
 		return adapter.Errorf(adapter.Unconfirmed, "the lock answers, but still has the code")
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l.forgetKeys(n)
 	return nil
 }
 

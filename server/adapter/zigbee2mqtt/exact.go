@@ -124,7 +124,7 @@ func (a *Adapter) readExactly(ctx context.Context, l *lock, n int) (slot, error)
 	defer a.mu.Unlock()
 	l.read[n] = reading{got, time.Now()}
 	if !got.taken() {
-		delete(l.put, n)
+		l.empty(n)
 	}
 	return got, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"math"
 	"strconv"
 	"time"
@@ -44,7 +43,7 @@ type lock struct {
 
 	last    *wireState                 // the last message
 	read    map[int]reading            // slots that are as they were read
-	keys    map[string]int             // what PutCode put where, by its key
+	keys    map[string]put             // what PutCode put where, by its key
 	put     map[int][sha256.Size]byte  // which PINs, where they are hidden
 	refused map[[sha256.Size]byte]bool // which PINs it has answered to but not taken
 	ours    map[int]time.Time          // slots that are or have just been written
@@ -60,7 +59,7 @@ type reading struct {
 }
 
 func newLock(ref adapter.DeviceRef) *lock {
-	l := &lock{listed: listed{ref: ref}, slots: usualSlots, minPIN: usualMinPIN, maxPIN: usualMaxPIN, read: map[int]reading{}, keys: map[string]int{},
+	l := &lock{listed: listed{ref: ref}, slots: usualSlots, minPIN: usualMinPIN, maxPIN: usualMaxPIN, read: map[int]reading{}, keys: map[string]put{},
 		put: map[int][sha256.Size]byte{}, refused: map[[sha256.Size]byte]bool{}, ours: map[int]time.Time{},
 		pace: rate.NewLimiter(lockPace, lockBurst), turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}
@@ -305,7 +304,7 @@ func (a *Adapter) programmed(l *lock, w *wireState) {
 			clear(l.refused)
 		}
 		if w.Source != "rf" { // what is told late about our own write leaves its key
-			maps.DeleteFunc(l.keys, func(_ string, at int) bool { return at == n })
+			l.forgetKeys(n)
 		}
 	}
 	a.hints.Send(e)

@@ -119,6 +119,8 @@ func (m *memory) shown(slot int, e entry, occupied bool) {
 	if occupied {
 		m.slots[slot] = e
 		delete(m.made, e.user)
+	} else if !m.echoes(slot) { // what was sent just now may be shown later
+		m.forget(slot)
 	}
 }
 

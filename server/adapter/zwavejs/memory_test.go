@@ -1,0 +1,32 @@
+package zwavejs
+
+import (
+	"testing"
+	"time"
+)
+
+// What comes into a slot that was seen empty is not the code that was in it, also where its PIN is hidden. A put that nobody has heard
+// the end of may be shown late.
+func TestSlotThatWasEmptyHasAnotherCode(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		since time.Duration // the write
+		want  string
+	}{
+		"written long ago": {time.Hour, ""},
+		"written just now": {time.Second, "k"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var m memory
+			m.write("k", 3, entry{pin: "864209"})
+			m.written(3)
+			m.writes[3] = time.Now().Add(-test.since)
+			m.shown(3, entry{}, false)
+			m.shown(3, entry{}, true)
+			if got := m.key(3); got != test.want {
+				t.Errorf("its key is %q", got)
+			}
+		})
+	}
+}
