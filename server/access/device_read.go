@@ -141,6 +141,10 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		}
 		return r.other(ctx, f)
 	}
+	if offline(*c) { // it opens as it was made, whatever a list says of it
+		r.seen[c.AccessCodeID] = true
+		return nil
+	}
 	if c.IsManaged && c.VendorRef != nil && text(c.VendorRef) != f.Ref { // movedTo: what was put there nobody knows
 		c.AppliedGen = 0
 		if c.RemovingSince == nil && c.BlockedGen < c.DesiredGen {

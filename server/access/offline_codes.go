@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -205,6 +206,13 @@ func (s *Service) RecordIssued(ctx context.Context, h Holder, device uuid.UUID, 
 		case o.Failure != nil:
 			return t.failed(ctx, c, w.Gen, *o.Failure)
 		}
+		taken, err := t.claimIssued(ctx, c, o)
+		if err != nil {
+			return err
+		}
+		if taken != nil {
+			return t.failed(ctx, c, w.Gen, *taken)
+		}
 		first := c.PinMac == nil // otherwise its device was gone, and is back
 		t.s.setPIN(c, o.PIN)
 		c.VendorRef, c.AppliedGen, c.AppliedAt = &o.Ref, w.Gen, &t.now
@@ -223,4 +231,22 @@ func (s *Service) RecordIssued(ctx context.Context, h Holder, device uuid.UUID, 
 		}
 		return t.emitWithPIN(ctx, "access_code.issued", c) // that it opens is told by the clock
 	})
+}
+
+// claimIssued makes sure that no other row has the reference of an offline code that was just made, or says why that cannot be. A vendor
+// that lists such codes, too, may have shown this one as an unmanaged one before its answer. One that makes them of their hours answers
+// two wishes with the same code.
+func (t *deviceTx) claimIssued(ctx context.Context, c *store.AccessCode, o PutOutcome) (*Failure, error) {
+	for _, other := range t.codes {
+		if other == c || text(other.VendorRef) != o.Ref {
+			continue
+		}
+		shows := other.PinMac == nil || seal.Equal(other.PinMac, t.s.keys.MAC(pinScope(t.d.DeviceID), []byte(o.PIN)))
+		if other.IsManaged || !shows {
+			return &Failure{Class: FailedUnsupported, Message: "The vendor has answered with the reference of another code of this device, as one does that makes a single code for the same hours. " +
+				"Use that one, or create an access code of other hours."}, nil
+		}
+		return nil, t.gone(ctx, other)
+	}
+	return nil, nil
 }
