@@ -187,6 +187,7 @@ type Failure struct {
 	RetryAfter  time.Duration // not before then; 0 where unknown
 	ConflictRef string        // Duplicate: the code on the device that has the PIN, where known
 	Unsure      bool          // nobody knows whether the device has done it
+	Absent      bool          // the code that was to become another is not on the device, which nobody can read
 }
 
 // FailureClass sorts failures by what they mean for the code.

@@ -119,6 +119,9 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 				}
 				return nil
 			}
+			if o.Failure.Absent && text(c.VendorRef) == w.Ref {
+				return t.absent(ctx, c, w.Gen, *o.Failure)
+			}
 			return t.failed(ctx, c, w.Gen, *o.Failure)
 		}
 		if o.Ref != "" && text(c.VendorRef) != o.Ref {
@@ -145,6 +148,16 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 		}
 		return nil
 	})
+}
+
+// absent records that a code is not on its device any more, as its vendor has said when it was to become another: the next try makes it
+// anew.
+func (t *deviceTx) absent(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
+	was := c.AppliedGen > 0
+	if err := t.vanished(ctx, c); err != nil || was {
+		return err
+	}
+	return t.failed(ctx, c, gen, f) // a vendor that goes on giving references to nothing is asked ever later
 }
 
 // claim makes sure that no other row has the reference of the code that was just put. An unmanaged one turns

@@ -283,7 +283,14 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 		return err // it may be there: the read that comes first next time will show
 	}
 	p.refused(err)
-	return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: fail(err)})
+	failure := fail(err)
+	if c.Ref != "" && adapter.ClassOf(err) == adapter.NotFound && !p.device.Capabilities.ListCodes { // no reading would show that
+		if _, err := p.adapter.Device(ctx, p.ref); err != nil { // it may be the device that is gone
+			return err
+		}
+		failure.Absent = true
+	}
+	return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: failure})
 }
 
 func (p *pass) wrote() {

@@ -1,0 +1,125 @@
+package reconcile_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+)
+
+// shut is the way to a cloud that, from some time on, does not list the codes of its locks, and whose answers to writes are the locks' own.
+type shut struct {
+	unlisted atomic.Bool
+	meet     atomic.Pointer[func(r *http.Request) (*http.Response, error)] // comes before the cloud; nil, or nothing of it: nothing
+}
+
+func (s *shut) RoundTrip(r *http.Request) (*http.Response, error) {
+	if meet := s.meet.Load(); meet != nil {
+		if answer, err := (*meet)(r); answer != nil || err != nil {
+			return answer, err
+		}
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil || !s.unlisted.Load() {
+		return answer, err
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.ReplaceAll(string(data), `"list_codes":true`, `"list_codes":false`)
+	if r.Method != http.MethodGet {
+		text = strings.ReplaceAll(strings.ReplaceAll(text, `"status":"pending"`, `"status":"active"`), `"status":"deleting"`, `"status":"deleted"`)
+	}
+	answer.Body, answer.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
+	answer.Header.Del("Content-Length")
+	return answer, nil
+}
+
+// meets has f come before the cloud from now on.
+func (s *shut) meets(f func(r *http.Request) (*http.Response, error)) { s.meet.Store(&f) }
+
+// says is an answer of a cloud.
+func says(r *http.Request, status int, format string, args ...any) *http.Response {
+	body := fmt.Appendf(nil, format, args...)
+	return &http.Response{StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r}
+}
+
+// startShut is a bed at such a cloud, from when on nobody can look.
+func startShut(t *testing.T, o options) (*bed, *shut) {
+	t.Helper()
+	s := &shut{}
+	o.http = &http.Client{Transport: s, Timeout: 10 * time.Second}
+	b := start(t, o)
+	s.unlisted.Store(true)
+	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.until("nobody can look", func() bool {
+		d, err := b.access.GetDevice(t.Context(), b.p, b.device, "")
+		return err == nil && !d.Capabilities.ListCodes
+	})
+	return b, s
+}
+
+// Its vendor's word is all that tells that a code is not on its lock any more.
+func TestCodeThatItsVendorHasNoMoreIsMadeAnewWhereNobodyCanLook(t *testing.T) {
+	t.Parallel()
+	b, _ := startShut(t, options{profile: "august"})
+	c, a := b.create("2580")
+	b.succeeded(a)
+	b.until("it is on the lock", func() bool { return b.onLock("2580") })
+	for _, on := range b.memory() {
+		if on.Code == "2580" {
+			b.control(http.MethodDelete, "keypad/codes/"+on.ID, nil)
+		}
+	}
+	b.until("it is not any more", func() bool { return !b.onLock("2580") })
+	a, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2591"})
+	b.must(err)
+	b.succeeded(a)
+	b.until("it is on the lock as it is to be", func() bool { return b.onLock("2591") })
+	if got := b.events(c.ID); countOf(got, "access_code.deleted_external_to_seam") != 1 {
+		t.Errorf("told is %v", got)
+	}
+}
+
+// A lock that has left its account may come back with its codes: that the vendor does not know them meanwhile says nothing.
+func TestCodeOfALockThatHasLeftIsKnownWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	b, s := startShut(t, options{profile: "august"})
+	c, a := b.create("2580")
+	b.succeeded(a)
+	var back, refused, made atomic.Bool
+	s.meets(func(r *http.Request) (*http.Response, error) {
+		made.CompareAndSwap(false, r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/access_codes"))
+		switch {
+		case back.Load():
+			return nil, nil
+		case r.Method == http.MethodPatch:
+			refused.Store(true)
+			return says(r, http.StatusNotFound, `{"error_code":"ACCESS_CODE_NOT_FOUND","message":"there is none"}`), nil
+		case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/locks"):
+			return says(r, http.StatusOK, `{"locks":[]}`), nil
+		case r.Method == http.MethodGet && refused.Load():
+			return says(r, http.StatusNotFound, `{"error_code":"LOCK_NOT_FOUND","message":"there is none"}`), nil
+		}
+		return nil, nil
+	})
+	if _, err := b.access.UpdateCode(t.Context(), b.p, access.CodeChange{ID: c.ID.String(), PIN: "2591"}); err != nil {
+		t.Fatal(err)
+	}
+	b.until("it has left", func() bool { return b.code(c.ID).Status == access.StatusUnknown })
+	back.Store(true)
+	b.must(b.access.Hint(t.Context(), b.account, ""))
+	b.until("it is on the lock as it is to be", func() bool { return b.onLock("2591") })
+	if b.onLock("2580") || made.Load() {
+		t.Error("it is made anew, or is there beside what it was")
+	}
+}
