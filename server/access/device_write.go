@@ -253,6 +253,13 @@ func (s *Service) RecordUnreachable(ctx context.Context, h Holder, device uuid.U
 	return failures, tell, err
 }
 
+// RecordAnswered notes that the vendor has answered for a device whose codes nobody can read: RecordRead does of others.
+func (s *Service) RecordAnswered(ctx context.Context, h Holder, device uuid.UUID) error {
+	return s.onDevice(ctx, h, device, "record an answer", func(t *deviceTx) error {
+		return t.tx.SetDeviceAnswered(ctx, device)
+	})
+}
+
 // online records a transition, and says when it is to be told.
 func (t *deviceTx) online(ctx context.Context, online bool) (tell *time.Time, err error) {
 	if err := t.tx.SetDeviceOnline(ctx, store.SetDeviceOnlineParams{DeviceID: t.d.DeviceID, Online: online, OnlineChangedAt: t.now}); err != nil {

@@ -186,10 +186,10 @@ func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
 		return p.access.RecordThere(ctx, p.lease, p.device.ID, w.Seq)
 	}
 	if !p.device.Capabilities.ListCodes {
-		if _, err := p.adapter.Device(ctx, p.ref); err != nil {
+		if _, err := p.adapter.Device(ctx, p.ref); err != nil || w.Failures == 0 {
 			return err
 		}
-		return nil
+		return p.access.RecordAnswered(ctx, p.lease, p.device.ID)
 	}
 	held, release := adapter.Hold(ctx) // until they are written down
 	defer release()

@@ -123,3 +123,25 @@ func TestCodeOfALockThatHasLeftIsKnownWhenItIsBack(t *testing.T) {
 		t.Error("it is made anew, or is there beside what it was")
 	}
 }
+
+// Of what has failed in a lock's life only what has failed in a row counts: the pauses grow with it.
+func TestHiccupsOfALongTimeDoNotAddUpWhereNobodyCanLook(t *testing.T) {
+	t.Parallel()
+	b, s := startShut(t, options{profile: "august"})
+	var failing atomic.Bool
+	s.meets(func(r *http.Request) (*http.Response, error) {
+		if failing.Load() && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, b.lock) {
+			return says(r, http.StatusServiceUnavailable, `{"error_code":"SERVICE_UNAVAILABLE","message":"later"}`), nil
+		}
+		return nil, nil
+	})
+	failures := func() int { return byHand{b}.look().Failures }
+	for _, pin := range []string{"2580", "2591"} {
+		failing.Store(true)
+		_, a := b.create(pin)
+		b.until("it fails", func() bool { return failures() > 0 })
+		failing.Store(false)
+		b.succeeded(a)
+		b.until("that is over", func() bool { return failures() == 0 })
+	}
+}

@@ -1124,6 +1124,16 @@ func (q *Queries) SetBackupPool(ctx context.Context, arg SetBackupPoolParams) er
 	return err
 }
 
+const setDeviceAnswered = `-- name: SetDeviceAnswered :exec
+update devices set failures = 0 where device_id = $1 and failures > 0
+`
+
+// Its vendor has answered for it: failures in a row are over.
+func (q *Queries) SetDeviceAnswered(ctx context.Context, deviceID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, setDeviceAnswered, deviceID)
+	return err
+}
+
 const setDeviceAutoLock = `-- name: SetDeviceAutoLock :exec
 update devices set auto_lock_enabled = $1, auto_lock_delay_seconds = $2 where device_id = $3
 `

@@ -180,6 +180,10 @@ where device_id = @device_id;
 update devices set failures = failures + 1, read_needed = true, emptied_at = case when not @unread::boolean then emptied_at end
 where device_id = @device_id returning failures;
 
+-- name: SetDeviceAnswered :exec
+-- Its vendor has answered for it: failures in a row are over.
+update devices set failures = 0 where device_id = @device_id and failures > 0;
+
 -- name: DeviceDue :one
 select coalesce(due_at <= now(), false)::boolean as due from devices where device_id = @device_id;
 
