@@ -165,6 +165,9 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		c.VendorRef, r.byRef[f.Ref] = &f.Ref, c
 	}
 	c.WriteRef = nil // its place was not emptied
+	if f.Failure != nil && f.Confirmed && r.hasPIN(c, *f.Failure) {
+		f.Failure = nil
+	}
 	if !c.IsManaged {
 		r.refresh(c, f)
 		r.disabled(c, f.Disabled)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -214,7 +215,7 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 		event, failure = "access_code.failed_to_issue", errFailedToIssue
 	}
 	switch {
-	case f.Class == FailedDuplicate && t.givesUpPIN(f.ConflictRef):
+	case f.Class == FailedDuplicate && t.givesUpPIN(c, f.ConflictRef):
 		f.Class = FailedForNow
 	case f.Class == FailedDuplicate && t.unseen(c, f.ConflictRef):
 		f.Class, f.RetryAfter = FailedForNow, max(f.RetryAfter, t.s.opt.ListLag/2)
@@ -238,7 +239,11 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 			return err
 		}
 		first := text(c.ErrorCode) != code
-		t.setError(c, code, f.Message, t.codeByRef(f.ConflictRef))
+		other := t.codeByRef(f.ConflictRef)
+		if other == c.AccessCodeID {
+			other = uuid.Nil
+		}
+		t.setError(c, code, f.Message, other)
 		return t.tellTrouble(ctx, first, event, c)
 	}
 	c.Attempts++
@@ -259,10 +264,19 @@ func (t *deviceTx) tellTrouble(ctx context.Context, first bool, event string, c 
 	return t.emitTrouble(ctx, event, c)
 }
 
-// givesUpPIN says whether the code of that reference is one of ours that is about to have another PIN.
-func (t *deviceTx) givesUpPIN(ref string) bool {
-	c := t.code(t.codeByRef(ref))
-	return c != nil && changes(c)
+// givesUpPIN says whether the code of that reference is another one of ours that is about to have another PIN.
+func (t *deviceTx) givesUpPIN(c *store.AccessCode, ref string) bool {
+	other := t.code(t.codeByRef(ref))
+	return other != nil && other != c && changes(other)
+}
+
+// hasPIN says whether a change was refused as the code itself has the PIN: it was made before, and its answer was lost. Reading shows the
+// rest. Where nobody can look that tells only of a new PIN: the vendor may refuse each code its own.
+func (t *deviceTx) hasPIN(c *store.AccessCode, f Failure) bool {
+	if f.Class != FailedDuplicate || f.ConflictRef == "" || text(c.VendorRef) != f.ConflictRef {
+		return false
+	}
+	return t.caps.ListCodes || c.AppliedGen == 0 || !seal.Equal(t.macOnDevice(c), c.PinMac)
 }
 
 func (t *deviceTx) codeByRef(ref string) uuid.UUID {

@@ -106,6 +106,9 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 			return nil
 		}
 		o.check()
+		if o.Failure != nil && t.hasPIN(c, *o.Failure) {
+			o = PutOutcome{Ref: w.Ref, Confirmed: !t.caps.ListCodes}
+		}
 		if o.Failure != nil {
 			o.Failure.Unsure = o.Failure.Unsure || w.InDoubt
 			if c.RemovingSince != nil && (o.Failure.Class == FailedForNow || w.InDoubt) { // it may have arrived: reading will show
