@@ -85,7 +85,7 @@ func (s *Service) RecordPlace(ctx context.Context, h Holder, device uuid.UUID, w
 
 // PutOutcome is what became of a write.
 type PutOutcome struct {
-	Ref       string // the code on the device
+	Ref       string // the code on the device; beside a Failure: where a creation is, which is there otherwise than it is to be
 	PIN       string // invented by the vendor; empty otherwise
 	Confirmed bool   // the device itself has said so
 	Failure   *Failure
@@ -93,6 +93,9 @@ type PutOutcome struct {
 
 // check has a write fail that was answered with a reference under which nothing could be taken back.
 func (o *PutOutcome) check() {
+	if o.Failure != nil && !keepable(o.Ref) {
+		o.Ref = ""
+	}
 	if o.Failure == nil && o.Ref != "" && !keepable(o.Ref) {
 		*o = PutOutcome{Failure: &Failure{Class: FailedUnsupported, Message: "The vendor has answered with a reference that cannot be kept. Look whether the code is at the lock: only the vendor's app can remove it."}}
 	}
@@ -106,32 +109,21 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 			return nil
 		}
 		o.check()
-		if o.Failure != nil && t.hasPIN(c, *o.Failure) {
-			o = PutOutcome{Ref: w.Ref, Confirmed: !t.caps.ListCodes}
-		}
-		if o.Failure != nil {
-			o.Failure.Unsure = o.Failure.Unsure || w.InDoubt
-			if c.RemovingSince != nil && (o.Failure.Class == FailedForNow || w.InDoubt) { // it may have arrived: reading will show
-				c.WriteAccepted = false
-				return nil
-			}
-			if c.RemovingSince != nil { // nothing was put that would have to be taken back
-				c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
-				if c.VendorRef == nil {
-					return t.gone(ctx, c)
-				}
-				return nil
-			}
-			if o.Failure.Absent && text(c.VendorRef) == w.Ref {
-				return t.absent(ctx, c, w.Gen, *o.Failure)
-			}
-			return t.failed(ctx, c, w.Gen, *o.Failure)
-		}
-		if o.Ref != "" && text(c.VendorRef) != o.Ref {
+		other := o.Ref != "" && text(c.VendorRef) != o.Ref
+		found := other && o.Failure != nil && c.VendorRef == nil // it is there, otherwise than it is to be
+		if found || other && o.Failure == nil {
 			if err := t.claim(ctx, o.Ref); err != nil {
 				return err
 			}
 			c.VendorRef = &o.Ref
+		}
+		switch {
+		case o.Failure != nil && t.hasPIN(c, *o.Failure):
+			o = PutOutcome{Ref: text(c.VendorRef), Confirmed: !t.caps.ListCodes}
+		case found:
+			return t.otherwise(ctx, c, w.Gen, *o.Failure)
+		case o.Failure != nil:
+			return t.notPut(ctx, c, w, *o.Failure)
 		}
 		if o.PIN != "" && (c.PinMac == nil || t.caps.ProviderPIN) {
 			t.s.setPIN(c, o.PIN)
@@ -151,6 +143,37 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 		}
 		return nil
 	})
+}
+
+// notPut records that a write has failed.
+func (t *deviceTx) notPut(ctx context.Context, c *store.AccessCode, w CodeWork, f Failure) error {
+	f.Unsure = f.Unsure || w.InDoubt
+	switch {
+	case c.RemovingSince != nil && (f.Class == FailedForNow || w.InDoubt): // it may have arrived: reading will show
+		c.WriteAccepted = false
+		return nil
+	case c.RemovingSince != nil: // nothing was put that would have to be taken back
+		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+		if c.VendorRef == nil {
+			return t.gone(ctx, c)
+		}
+		return nil
+	case f.Absent && text(c.VendorRef) == w.Ref:
+		return t.absent(ctx, c, w.Gen, f)
+	}
+	return t.failed(ctx, c, w.Gen, f)
+}
+
+// otherwise records that a creation has shown where the code is, which is not as it is to be: it is written over, put anew, or taken off.
+func (t *deviceTx) otherwise(ctx context.Context, c *store.AccessCode, gen int64, f Failure) error {
+	c.WriteGen, c.WriteAt, c.WriteAccepted = gen-1, &t.now, false
+	if c.WriteGen == 0 || c.RemovingSince != nil {
+		c.WriteGen, c.WriteAt = 0, nil
+	}
+	if c.RemovingSince != nil {
+		return nil
+	}
+	return t.failed(ctx, c, gen, f)
 }
 
 // absent records that a code is not on its device any more, as its vendor has said when it was to become another: the next try makes it
@@ -254,6 +277,22 @@ func (s *Service) RecordUnreachable(ctx context.Context, h Holder, device uuid.U
 		return err
 	})
 	return failures, tell, err
+}
+
+// RecordUnsent notes that a write was not sent to a device whose codes nobody can read, as its vendor has said: a code that was not in
+// doubt before is not.
+func (s *Service) RecordUnsent(ctx context.Context, h Holder, device uuid.UUID, w CodeWork) error {
+	return s.onDevice(ctx, h, device, "record that nothing was sent", func(t *deviceTx) error {
+		c := t.code(w.ID)
+		if c == nil || t.caps.ListCodes || w.InDoubt || c.VendorRef != nil || c.WriteRef != nil || c.WriteGen != w.Gen {
+			return nil
+		}
+		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+		if c.RemovingSince != nil {
+			return t.gone(ctx, c)
+		}
+		return nil
+	})
 }
 
 // RecordAnswered notes that the vendor has answered for a device whose codes nobody can read: RecordRead does of others.

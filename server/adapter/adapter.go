@@ -36,7 +36,9 @@ type Adapter interface {
 
 	// PutCode creates the code, or overwrites the one named by spec.Ref. Repeating it with the same
 	// spec.Key has no further effect. It fails like Device, with Offline, and with Duplicate, Full,
-	// Invalid or Unconfirmed.
+	// Invalid or Unconfirmed. Where the code turns out to be there otherwise than it is to be, the result
+	// has its Ref beside the error. Of a device that cannot list its codes Offline, GatewayDown and
+	// AuthRevoked without that say that nothing was put.
 	PutCode(ctx context.Context, device DeviceRef, spec CodeSpec) (PutResult, error)
 
 	// DeleteCode removes a code; an absent code is no error. The result says whether the device has

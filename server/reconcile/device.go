@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -279,6 +280,13 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 	switch {
 	case err == nil:
 		return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(res.Ref), PIN: res.PIN, Confirmed: res.State == adapter.Confirmed})
+	case c.Ref == "" && res.Ref != "": // it is there, otherwise than it is to be
+		if recorded := p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Ref: string(res.Ref), Failure: fail(err)}); recorded != nil || !unreachable(err) {
+			return recorded
+		}
+		return err
+	case unreachable(err) && ctx.Err() == nil && !p.device.Capabilities.ListCodes: // no reading would show that it is not there
+		return cmp.Or(p.access.RecordUnsent(ctx, p.lease, p.device.ID, c), err)
 	case unreachable(err) || ctx.Err() != nil || adapter.AsError(err) == nil:
 		return err // it may be there: the read that comes first next time will show
 	}

@@ -15,8 +15,9 @@ import (
 
 // shut is the way to a cloud that, from some time on, does not list the codes of its locks, and whose answers to writes are the locks' own.
 type shut struct {
-	unlisted atomic.Bool
-	meet     atomic.Pointer[func(r *http.Request) (*http.Response, error)] // comes before the cloud; nil, or nothing of it: nothing
+	unlisted   atomic.Bool
+	unchanging atomic.Bool                                                   // nor are codes changed in place
+	meet       atomic.Pointer[func(r *http.Request) (*http.Response, error)] // comes before the cloud; nil, or nothing of it: nothing
 }
 
 func (s *shut) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -35,6 +36,9 @@ func (s *shut) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	text := strings.ReplaceAll(string(data), `"list_codes":true`, `"list_codes":false`)
+	if s.unchanging.Load() {
+		text = strings.ReplaceAll(text, `"modify_codes":true`, `"modify_codes":false`)
+	}
 	if r.Method != http.MethodGet {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, `"status":"pending"`, `"status":"active"`), `"status":"deleting"`, `"status":"deleted"`)
 	}

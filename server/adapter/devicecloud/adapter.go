@@ -224,10 +224,14 @@ func (a *Adapter) PutCode(ctx context.Context, device adapter.DeviceRef, spec ad
 	switch like := comparePut(caps, spec, code); {
 	case like == another && spec.Ref == "" && caps.ModifyInPlace:
 		spec.Ref = code.Ref
-		return a.PutCode(ctx, device, spec)
+		result, err := a.PutCode(ctx, device, spec)
+		if adapter.ClassOf(err) != adapter.NotFound {
+			result.Ref = code.Ref // also where the change has failed
+		}
+		return result, err
 	case !caps.ListCodes: // no reading would ever show: a vendor's words about times are believed
 		if pinDiffers(caps, spec, code) {
-			return adapter.PutResult{}, adapter.Errorf(adapter.Unconfirmed, "the vendor answers with another PIN than the code was put with")
+			return adapter.PutResult{Ref: code.Ref}, adapter.Errorf(adapter.Unconfirmed, "the vendor answers with another PIN than the code was put with")
 		}
 	case like != thisOne || code.Failed != nil: // reading shows what it is
 		code.State = adapter.Accepted

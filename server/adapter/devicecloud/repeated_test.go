@@ -30,6 +30,7 @@ func TestAnswerToACreationIsLookedAt(t *testing.T) {
 		want       adapter.State
 		changed    bool
 		class      adapter.Class
+		there      bool // beside an error
 	}{
 		{name: "as asked", spec: whole, answer: `"code":"` + pin + `"`, want: adapter.Confirmed},
 		{name: "without its PIN", spec: whole, want: adapter.Confirmed},
@@ -45,7 +46,7 @@ func TestAnswerToACreationIsLookedAt(t *testing.T) {
 		{name: "no time frame", caps: `"native_schedule":true,"modify_codes":true`, spec: timed, want: adapter.Accepted},
 		{name: "no time frame, of what nobody can list", caps: `"native_schedule":true,"list_codes":false`, spec: timed, want: adapter.Confirmed},
 		{name: "another end, of what nobody can list", caps: `"native_schedule":true,"list_codes":false`, spec: timed, answer: fmt.Sprintf(`"starts_at":%q,"ends_at":%q`, at(start), at(end.Add(time.Minute))), want: adapter.Confirmed},
-		{name: "another PIN, of what nobody can list", caps: `"list_codes":false`, spec: whole, answer: `"code":"1357"`, class: adapter.Unconfirmed},
+		{name: "another PIN, of what nobody can list", caps: `"list_codes":false`, spec: whole, answer: `"code":"1357"`, class: adapter.Unconfirmed, there: true},
 		{name: "a hidden PIN", spec: whole, answer: `"code":"****"`, want: adapter.Confirmed},
 		{name: "being deleted", spec: whole, answer: `"status":"deleting"`, class: adapter.Transient},
 		{name: "with an error", spec: whole, answer: `"status":"active","error_code":"DEVICE_ERROR"`, want: adapter.Accepted},
@@ -72,6 +73,9 @@ func TestAnswerToACreationIsLookedAt(t *testing.T) {
 			got, err := a.PutCode(t.Context(), "l1", c.spec)
 			if c.class != "" {
 				classIs(t, "PutCode", err, c.class)
+				if c.there != (got.Ref == "c1") {
+					t.Errorf("it is said to be at %q", got.Ref)
+				}
 				return
 			}
 			want := []string{"POST /locks/l1/access_codes"}
@@ -138,6 +142,28 @@ func TestIdentifiersOfDotsAreNotSent(t *testing.T) {
 		}
 		if len(asked) != before {
 			t.Errorf("asked %q", asked[before:])
+		}
+	}
+}
+
+// Where a change has failed that the answer to a creation made needed, the code is there all the same.
+func TestCreationThatCannotBeChangedTellsWhereItIs(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]adapter.CodeRef{"DEVICE_OFFLINE": "c1", "INVALID_PIN": "c1", "ACCESS_CODE_NOT_FOUND": ""} {
+		a, _ := vendor(t, func(w http.ResponseWriter, r *http.Request) {
+			switch r.Method {
+			case http.MethodGet:
+				_, _ = io.WriteString(w, `{"lock_id":"l1","capabilities":{"modify_codes":true}}`)
+			case http.MethodPost:
+				_, _ = io.WriteString(w, `{"access_code_id":"c1","code":"1357"}`)
+			default:
+				w.WriteHeader(http.StatusConflict)
+				_, _ = io.WriteString(w, `{"error_code":"`+answer+`","message":"no"}`)
+			}
+		})
+		got, err := a.PutCode(t.Context(), "l1", adapter.CodeSpec{Key: "k", PIN: pin})
+		if err == nil || got.Ref != want {
+			t.Errorf("%s: it is said to be at %q, %v", answer, got.Ref, err)
 		}
 	}
 }
