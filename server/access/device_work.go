@@ -18,6 +18,7 @@ const (
 	Put     Action = "put"
 	Delete  Action = "delete"
 	Await   Action = "await" // a write is on its way: read until it shows
+	Find    Action = "find"  // a creation in doubt is to leave, and nobody can look: have it made once more, to learn where it is
 )
 
 // DeviceWork is a device and what there is to do on it.
@@ -171,14 +172,14 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 	leaving := t.leaving(c) || anew
 	action, due := t.s.next(c, t.caps, leaving, t.now)
 	switch {
-	case (action == Put || action == Delete) && t.d.SubscriptionMissingAt != nil:
+	case (action == Put || action == Delete || action == Find) && t.d.SubscriptionMissingAt != nil:
 		action = Nothing // looked at again as soon as it is paid for
 	case action == Put && t.holder(c) != nil:
 		action = Nothing // looked at again as soon as the PIN is free
 	}
 	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: text(c.VendorRef), Name: text(c.Name), New: c.VendorRef == nil,
 		Leaving: leaving, Aside: anew || leaving && t.aside(c), InDoubt: c.VendorRef == nil && c.WriteGen > 0, anotherPIN: t.anotherPIN(c)}
-	if action == Put {
+	if action == Put || action == Find {
 		var err error
 		if w.state, err = t.s.stateOf(*c); err != nil {
 			return w, nil, err
@@ -212,6 +213,10 @@ func (s *Service) next(c *store.AccessCode, caps Capabilities, leaving bool, now
 	later := func(t time.Time) *time.Time { return &t }
 	paused := c.NextAttemptAt != nil && c.NextAttemptAt.After(now)
 	switch {
+	case leaving && findable(*c, caps) && paused:
+		return Nothing, c.NextAttemptAt
+	case leaving && findable(*c, caps):
+		return Find, nil
 	case leaving && c.VendorRef == nil: // a put on its way has to show before it can be taken back
 		return Await, later(s.poll(c, now))
 	case leaving && c.WriteAccepted && c.WriteGen == 0:
@@ -315,8 +320,12 @@ func (t *deviceTx) failConversion(ctx context.Context, c *store.AccessCode, a st
 func (t *deviceTx) tickCode(ctx context.Context, c *store.AccessCode) error {
 	overdue := c.WriteAccepted && c.WriteAt != nil && !c.WriteAt.Add(t.s.opt.ConfirmTimeout).After(t.now)
 	switch {
-	case !t.caps.ListCodes && c.RemovingSince != nil && c.VendorRef == nil && !t.onItsWay(c): // it will never show
+	case t.unfound(c) && c.RemovingSince != nil: // it will never show
 		return t.gone(ctx, c)
+	case t.unfound(c):
+		if err := t.off(ctx, c); err != nil {
+			return err
+		}
 	case t.unheard(c):
 		if err := t.failed(ctx, c, c.WriteGen, Failure{Class: FailedUnsupported, Message: unheardOf}); err != nil {
 			return err

@@ -158,7 +158,7 @@ func idle(w access.DeviceWork) bool { return !w.ReadNeeded && len(w.Codes) == 0 
 func ready(w access.DeviceWork) bool {
 	leaving := slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool { return c.Leaving })
 	return urgent(w) || slices.ContainsFunc(w.Codes, func(c access.CodeWork) bool {
-		return c.Action == access.Delete || (c.Action == access.Put && (!leaving || !c.New))
+		return c.Action == access.Delete || c.Action == access.Find || (c.Action == access.Put && (!leaving || !c.New))
 	})
 }
 
@@ -225,7 +225,7 @@ func (p *pass) write(ctx context.Context, w access.DeviceWork, served bool) (beg
 	for _, step := range []struct {
 		action access.Action
 		do     func(context.Context, access.CodeWork) error
-	}{{access.Delete, p.delete}, {access.Put, p.put}} {
+	}{{access.Delete, p.delete}, {access.Find, p.find}, {access.Put, p.put}} {
 		for _, c := range w.Codes {
 			if c.Action != step.action || (c.Action == access.Put && leaving && c.New) {
 				continue // the latter is looked at again as soon as the removals show
@@ -272,10 +272,11 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 	if still, err := p.access.RecordPutStarted(ctx, p.lease, p.device.ID, c); err != nil || !still {
 		return err
 	}
-	res, err := p.adapter.PutCode(ctx, p.ref, adapter.CodeSpec{Ref: adapter.CodeRef(c.Ref), Key: c.ID.String(), PIN: c.PIN, Name: c.Name,
-		StartsAt: c.StartAt(p.access.Now()), EndsAt: c.EndsAt, Place: func(ctx context.Context, ref adapter.CodeRef) error {
-			return p.access.RecordPlace(ctx, p.lease, p.device.ID, c, string(ref))
-		}})
+	spec := p.spec(c)
+	spec.Place = func(ctx context.Context, ref adapter.CodeRef) error {
+		return p.access.RecordPlace(ctx, p.lease, p.device.ID, c, string(ref))
+	}
+	res, err := p.adapter.PutCode(ctx, p.ref, spec)
 	p.wrote()
 	switch {
 	case err == nil:
@@ -299,6 +300,10 @@ func (p *pass) put(ctx context.Context, c access.CodeWork) error {
 		failure.Absent = true
 	}
 	return p.access.RecordPut(ctx, p.lease, p.device.ID, c, access.PutOutcome{Failure: failure})
+}
+
+func (p *pass) spec(c access.CodeWork) adapter.CodeSpec {
+	return adapter.CodeSpec{Ref: adapter.CodeRef(c.Ref), Key: c.ID.String(), PIN: c.PIN, Name: c.Name, StartsAt: c.StartAt(p.access.Now()), EndsAt: c.EndsAt}
 }
 
 func (p *pass) wrote() {
