@@ -324,6 +324,9 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 	if err := tx.DeleteAccessCode(ctx, c.AccessCodeID); err != nil {
 		return err
 	}
+	if err := s.remember(ctx, tx, d, c); err != nil {
+		return err
+	}
 	if c.IsBackup {
 		if err := tx.ForgetPulledBackup(ctx, store.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID}); err != nil {
 			return err

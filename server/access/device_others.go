@@ -10,7 +10,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// other has a code of somebody else's be kept as an unmanaged one.
+// other has a code of somebody else's be kept as an unmanaged one; so is one that was made for a code that was deleted since, and is taken
+// off.
 func (r *reading) other(ctx context.Context, f Found) error {
 	if left, err := r.leftInPool(ctx, f); err != nil || left {
 		return err
@@ -19,6 +20,13 @@ func (r *reading) other(ctx context.Context, f Found) error {
 		Status: string(StatusSet), PreferNativeScheduling: true, VendorRef: &f.Ref, WantedAt: r.now}
 	r.s.setPIN(c, f.PIN)
 	r.disabled(c, f.Disabled)
+	deleted, err := r.ofDeleted(ctx, f)
+	if err != nil {
+		return err
+	}
+	if deleted {
+		c.RemovingSince, c.Status = &r.now, string(StatusRemoving)
+	}
 	r.add(c)
 	r.others = append(r.others, c)
 	return nil
@@ -46,7 +54,7 @@ func (r *reading) keepOthers(ctx context.Context) error {
 			return err
 		}
 		r.before[row.AccessCodeID] = row
-		row.ErrorCode, row.ErrorMessage, row.ErrorAt = c.ErrorCode, c.ErrorMessage, c.ErrorAt
+		row.ErrorCode, row.ErrorMessage, row.ErrorAt, row.RemovingSince = c.ErrorCode, c.ErrorMessage, c.ErrorAt, c.RemovingSince
 		*c = row
 		return err
 	})

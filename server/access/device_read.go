@@ -92,6 +92,7 @@ type reading struct {
 	others  []*store.AccessCode // of somebody else, and new: keepOthers writes them down
 	rest    int                 // of others that have come or left: there has been too much to tell of the account
 	left    *[]store.AccessCode // what leftInPool looks among; nil: not read yet
+	deleted map[uuid.UUID]bool  // what ofDeleted looks among; nil: not read yet
 	again   *time.Time          // when to read once more before believing it
 	changed bool                // something left the device or became another: what was refused may fit now
 }

@@ -287,7 +287,7 @@ func (s *Service) RecordUnsent(ctx context.Context, h Holder, device uuid.UUID, 
 		if c == nil || t.caps.ListCodes || w.InDoubt || c.VendorRef != nil || c.WriteRef != nil || c.WriteGen != w.Gen {
 			return nil
 		}
-		c.WriteGen, c.WriteAt, c.WriteAccepted = 0, nil, false
+		c.WriteGen, c.WriteAt, c.WriteAccepted, c.WritePinMac = 0, nil, false, nil
 		if c.RemovingSince != nil {
 			return t.gone(ctx, c)
 		}

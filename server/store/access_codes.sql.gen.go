@@ -12,6 +12,21 @@ import (
 	"github.com/google/uuid"
 )
 
+const accessCodeGone = `-- name: AccessCodeGone :exec
+insert into access_codes_gone (access_code_id, device_id, gone_at) values ($1, $2, $3)
+`
+
+type AccessCodeGoneParams struct {
+	AccessCodeID uuid.UUID
+	DeviceID     uuid.UUID
+	GoneAt       time.Time
+}
+
+func (q *Queries) AccessCodeGone(ctx context.Context, arg AccessCodeGoneParams) error {
+	_, err := q.db.Exec(ctx, accessCodeGone, arg.AccessCodeID, arg.DeviceID, arg.GoneAt)
+	return err
+}
+
 const allCodesOfDevice = `-- name: AllCodesOfDevice :many
 select access_code_id, workspace_id, device_id, is_managed, name, pin_sealed, pin_mac, starts_at, ends_at, status, external_modification_allowed, prefer_native_scheduling, vendor_ref, desired_gen, applied_gen, applied_at, blocked_gen, write_gen, write_at, write_accepted, attempts, next_attempt_at, removing_since, error_code, error_message, error_at, error_code_id, warning_code, warning_message, warning_at, created_at, wanted_at, applied_sealed, disputes, disputed_at, write_ref, common_code_key, uses_backup_pool, is_backup, in_pool, pulled_backup_code_id, offline_kind, write_pin_mac, external_change from access_codes where device_id = $1 order by created_at, access_code_id
 `
@@ -270,6 +285,20 @@ func (q *Queries) FindAccessCode(ctx context.Context, arg FindAccessCodeParams) 
 		&i.ExternalChange,
 	)
 	return i, err
+}
+
+const forgetAccessCodesGone = `-- name: ForgetAccessCodesGone :exec
+delete from access_codes_gone where device_id = $1 and gone_at < $2
+`
+
+type ForgetAccessCodesGoneParams struct {
+	DeviceID uuid.UUID
+	Before   time.Time
+}
+
+func (q *Queries) ForgetAccessCodesGone(ctx context.Context, arg ForgetAccessCodesGoneParams) error {
+	_, err := q.db.Exec(ctx, forgetAccessCodesGone, arg.DeviceID, arg.Before)
+	return err
 }
 
 const forgetPulledBackup = `-- name: ForgetPulledBackup :exec
@@ -819,6 +848,35 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listAccessCodesGone = `-- name: ListAccessCodesGone :many
+select access_code_id from access_codes_gone where device_id = $1 and access_code_id = any($2::uuid[])
+`
+
+type ListAccessCodesGoneParams struct {
+	DeviceID uuid.UUID
+	Ids      []uuid.UUID
+}
+
+func (q *Queries) ListAccessCodesGone(ctx context.Context, arg ListAccessCodesGoneParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, listAccessCodesGone, arg.DeviceID, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var access_code_id uuid.UUID
+		if err := rows.Scan(&access_code_id); err != nil {
+			return nil, err
+		}
+		items = append(items, access_code_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

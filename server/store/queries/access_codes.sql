@@ -102,3 +102,12 @@ where c.device_id = @device_id and c.vendor_ref = @vendor_ref;
 select c.* from access_codes c join devices d using (device_id) join connected_accounts a using (connected_account_id)
 where c.workspace_id = @workspace_id and c.in_pool and (c.access_code_id = any(@keys::uuid[]) or c.vendor_ref = any(@vendor_refs::text[]))
   and d.removed_at is not null and (d.vendor_ref = 'deleted:' || d.device_id::text or a.deleted_at is not null);
+
+-- name: AccessCodeGone :exec
+insert into access_codes_gone (access_code_id, device_id, gone_at) values (@access_code_id, @device_id, @gone_at);
+
+-- name: ForgetAccessCodesGone :exec
+delete from access_codes_gone where device_id = @device_id and gone_at < @before;
+
+-- name: ListAccessCodesGone :many
+select access_code_id from access_codes_gone where device_id = @device_id and access_code_id = any(@ids::uuid[]);
