@@ -104,6 +104,12 @@ func TestWhatThereIsToDoAboutACode(t *testing.T) {
 		f(c)
 		return c
 	}
+	listed := Capabilities{ListCodes: true}
+	inDoubt := func(asked int32, next *time.Time) *store.AccessCode {
+		return managed(func(c *store.AccessCode) {
+			c.RemovingSince, c.WriteGen, c.WriteAt, c.Attempts, c.NextAttemptAt = in(0), 1, in(0), asked, next
+		})
+	}
 	for _, c := range []struct {
 		name string
 		code *store.AccessCode
@@ -136,7 +142,10 @@ func TestWhatThereIsToDoAboutACode(t *testing.T) {
 		{"removing, paused", managed(func(c *store.AccessCode) {
 			c.RemovingSince, c.VendorRef, c.NextAttemptAt = in(0), &ref, in(time.Second)
 		}), Capabilities{}, Nothing, in(time.Second)},
-		{"removing what may be on its way", managed(func(c *store.AccessCode) { c.RemovingSince, c.WriteGen, c.WriteAt = in(0), 1, in(0) }), Capabilities{}, Await, in(200 * time.Millisecond)},
+		{"removing what may be on its way", inDoubt(0, nil), listed, Await, in(200 * time.Millisecond)},
+		{"removing what may be on its way, and nobody can look", inDoubt(0, nil), Capabilities{}, Find, nil},
+		{"removing what was asked for in vain just now", inDoubt(1, in(time.Second)), Capabilities{}, Nothing, in(time.Second)},
+		{"removing what was asked for again and again", inDoubt(patience, in(time.Second)), Capabilities{}, Await, in(200 * time.Millisecond)},
 		{"unmanaged", &store.AccessCode{DesiredGen: 1, VendorRef: &ref}, Capabilities{}, Nothing, nil},
 		{"unmanaged, removing", &store.AccessCode{DesiredGen: 1, VendorRef: &ref, RemovingSince: in(0)}, Capabilities{}, Delete, nil},
 	} {
