@@ -143,10 +143,11 @@ func (s *Service) actors(ctx context.Context, f AuditFilter) ([]string, error) {
 	if f.Actor == "" {
 		return nil, nil
 	}
-	id, err := uuid.Parse(f.Actor)
-	if err != nil {
+	ids := parseIDs(&[]string{f.Actor})
+	if len(ids) == 0 {
 		return []string{f.Actor}, nil
 	}
+	id := ids[0]
 	actors, at := map[string]bool{id.String(): true}, Position{At: longAgo}
 	for {
 		made := AuditFilter{Until: f.Until, Operation: "/client_sessions/", OldestFirst: true}

@@ -29,8 +29,8 @@ func (s *Service) remember(ctx context.Context, tx store.Tx, d store.Device, c s
 
 // ofDeleted says whether a code on the device was made for one of ours that was deleted since.
 func (r *reading) ofDeleted(ctx context.Context, f Found) (bool, error) {
-	key, err := uuid.Parse(f.Key)
-	if err != nil || key.String() != f.Key {
+	key := parseIDs(&[]string{f.Key})
+	if len(key) == 0 || key[0].String() != f.Key {
 		return false, nil
 	}
 	if r.deleted == nil {
@@ -49,5 +49,5 @@ func (r *reading) ofDeleted(ctx context.Context, f Found) (bool, error) {
 			r.deleted[id] = true
 		}
 	}
-	return r.deleted[key], nil
+	return r.deleted[key[0]], nil
 }

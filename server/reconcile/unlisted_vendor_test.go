@@ -1,8 +1,6 @@
 package reconcile_test
 
 import (
-	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -51,10 +49,9 @@ func (s *shut) RoundTrip(r *http.Request) (*http.Response, error) {
 func (s *shut) meets(f func(r *http.Request) (*http.Response, error)) { s.meet.Store(&f) }
 
 // says is an answer of a cloud.
-func says(r *http.Request, status int, format string, args ...any) *http.Response {
-	body := fmt.Appendf(nil, format, args...)
+func says(r *http.Request, status int, body string) *http.Response {
 	return &http.Response{StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r}
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r}
 }
 
 // startShut is a bed at such a cloud, from when on nobody can look.
