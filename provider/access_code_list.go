@@ -168,7 +168,7 @@ func (m *accessCodeListModel) codesOf(ctx context.Context, client *api.Client, d
 // withoutPIN is a code as it may be shown. A name that holds the PIN is left out of the resource, so that the configuration
 // made of it neither tells the PIN nor renames the code.
 func withoutPIN[T any](fill func(*accessCodeModel, *T), code *T) listedCode {
-	model := accessCodeModel{Timeouts: timeouts.Value{Object: types.ObjectNull(map[string]attr.Type{
+	model := accessCodeModel{Keepers: noKeepers, Timeouts: timeouts.Value{Object: types.ObjectNull(map[string]attr.Type{
 		"create": types.StringType, "update": types.StringType, "delete": types.StringType,
 	})}}
 	fill(&model, code)

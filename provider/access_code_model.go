@@ -36,6 +36,7 @@ type accessCodeModel struct {
 	IsManaged                     types.Bool     `tfsdk:"is_managed"`
 	CreatedAt                     types.String   `tfsdk:"created_at"`
 	WaitForSet                    types.Bool     `tfsdk:"wait_for_set"`
+	Keepers                       types.Map      `tfsdk:"keepers"`
 	Timeouts                      timeouts.Value `tfsdk:"timeouts"`
 }
 

@@ -164,6 +164,9 @@ func (m *accessCodeModel) planOffline(ctx context.Context, state *accessCodeMode
 			changed = append(changed, path.Root(part.attribute))
 		}
 	}
+	if isKeptNoLonger(state.Keepers, m.Keepers) {
+		changed = append(changed, path.Root("keepers"))
+	}
 	if len(changed) > 0 && state.issued() {
 		refuseAt(&resp.Diagnostics, changed[0], "Update access code", state.accepted()+" It can be neither changed nor deleted before that.\n\n"+
 			"Put its configuration back as it was, and add another resource for the code that you want. "+letGo)

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
@@ -104,10 +105,21 @@ func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.Modify
 	}
 	_, changes := plan.updateRequest(state)
 	changes = changes || doubtsChange(ctx, req.Private, &resp.Diagnostics)
+	if !changes && plan.leavesPIN(ctx, req.Config, state, &resp.Diagnostics) {
+		plan.Code = state.Code
+	}
 	if changes || plan.Name.IsUnknown() || plan.Code.IsUnknown() || plan.IsExternalModificationAllowed.IsUnknown() {
 		plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(types.StringType)
 		plan.IsBackupAccessCodeAvailable, plan.PulledBackupAccessCodeID = types.BoolUnknown(), types.StringUnknown()
 	}
+}
+
+// leavesPIN says whether a PIN that is not known, because the server does not tell it, is none that a change of anything else
+// would make known.
+func (m *accessCodeModel) leavesPIN(ctx context.Context, config tfsdk.Config, state *accessCodeModel, diags *diag.Diagnostics) bool {
+	var configured types.String
+	diags.Append(config.GetAttribute(ctx, path.Root("code"), &configured)...)
+	return configured.IsNull() && state.IsManaged.ValueBool() && !state.writesOnly() && !m.Name.IsUnknown() && !m.IsExternalModificationAllowed.IsUnknown()
 }
 
 // planConversion warns that apply converts the code, and leaves open what a conversion may fill in. It does not

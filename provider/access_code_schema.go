@@ -66,6 +66,7 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 				MarkdownDescription: "Whether creating and changing the code waits until the lock has it. By default what the provider's `wait_for_set` says, " +
 					"else `true`. With `false`, apply ends when the server has taken it over, and the lock may still be without it.",
 			},
+			"keepers": keepersAttribute(),
 			"starts_at": schema.StringAttribute{
 				Optional: true, CustomType: instantType{},
 				MarkdownDescription: "From when the code opens, in RFC 3339 with a time zone, such as `2026-11-21T15:00:00Z`. Goes together with `ends_at`; " +

@@ -21,6 +21,7 @@ type accessCodeSetModel struct {
 	CodeWOVersion types.Int64    `tfsdk:"code_wo_version"`
 	StartsAt      instant        `tfsdk:"starts_at"`
 	EndsAt        instant        `tfsdk:"ends_at"`
+	Keepers       types.Map      `tfsdk:"keepers"`
 	AccessCodes   types.Map      `tfsdk:"access_codes"`
 	Timeouts      timeouts.Value `tfsdk:"timeouts"`
 }

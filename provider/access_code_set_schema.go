@@ -67,6 +67,7 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 				Validators:    []validator.String{goesWith{"starts_at", "Set both, or leave both out for a code that opens always."}},
 				PlanModifiers: []planmodifier.String{keepsSpelling{}},
 			},
+			"keepers": keepersAttribute(),
 			"access_codes": schema.MapNestedAttribute{
 				Computed:            true,
 				MarkdownDescription: "The code on each lock, by `device_id`.",

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -33,6 +34,24 @@ func TestGuideRotatesByTheCalendarWithoutAMomentWithoutACode(t *testing.T) {
 	f.expectWrites(t, "in the end", "/access_codes/create", "/access_codes/create", "/access_codes/delete", "/access_codes/delete")
 }
 
+// A rotation that came to nothing is no reason to keep the old PIN for another month.
+func TestGuideRotatesByTheCalendarAlsoOnceTheLockWasFull(t *testing.T) {
+	f := startFakeLocks(t)
+	const clock = `formatdate("YYYY-MM", plantimestamp())`
+	block := guided(t, "rotate-pins", clock)
+	in := func(month string) string { return f.config(strings.Replace(block, clock, `"`+month+`"`, 1)) }
+	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+		{Config: in("2030-01")},
+		{
+			PreConfig: func() {
+				f.then("/access_codes/create", answerError(http.StatusBadRequest, "no_space_for_access_code_on_device", "The lock is full"))
+			},
+			Config: in("2030-02"), ExpectError: says("The lock is full"),
+		},
+		{Config: in("2030-02"), ConfigPlanChecks: plans(plancheck.ResourceActionCreateBeforeDestroy, "deviceaccess_access_code.cleaner")},
+	}})
+}
+
 func TestGuideReplacesTheCodeOfAnotherTenant(t *testing.T) {
 	f := startFakeLocks(t)
 	block := guided(t, "hand-over", `variable "tenant"`)
@@ -41,6 +60,12 @@ func TestGuideReplacesTheCodeOfAnotherTenant(t *testing.T) {
 	}
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: let("Ada")},
+		{ // which must not leave the former tenant's PIN on the door under the new name
+			PreConfig: func() {
+				f.then("/access_codes/delete", answerError(http.StatusInternalServerError, "internal_error", "It is broken"))
+			},
+			Config: let("Grace"), ExpectError: says("It is broken"),
+		},
 		{
 			Config:           let("Grace"),
 			ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, "deviceaccess_access_code.tenant"),

@@ -50,7 +50,7 @@ var parities = map[string]parity{
 			m.fill(&code)
 			return m, code
 		},
-		notFilled: append([]string{"code_wo", "code_wo_version", "wait_for_set", "timeouts"}, untold...),
+		notFilled: append([]string{"code_wo", "code_wo_version", "wait_for_set", "keepers", "timeouts"}, untold...),
 		notShown: slices.DeleteFunc(slices.Clone(ofManagedCodes), func(field string) bool {
 			return slices.Contains([]string{"errors", "common_code_key", "is_backup_access_code_available", "is_offline_access_code", "is_one_time_use", "pulled_backup_access_code_id"}, field)
 		}),
@@ -61,7 +61,7 @@ var parities = map[string]parity{
 			m.fillUnmanaged(&code)
 			return m, code
 		},
-		notFilled: append([]string{"code_wo", "code_wo_version", "wait_for_set", "timeouts", "is_external_modification_allowed",
+		notFilled: append([]string{"code_wo", "code_wo_version", "wait_for_set", "keepers", "timeouts", "is_external_modification_allowed",
 			"common_code_key", "pulled_backup_access_code_id"}, untold...),
 		notShown: []string{"cannot_be_managed", "cannot_delete_unmanaged_access_code", "warnings", "workspace_id"},
 	},
@@ -345,7 +345,10 @@ func TestRequestsAskForWhatIsConfigured(t *testing.T) {
 		"is_external_modification_allowed": {"is_external_modification_allowed", func(m *accessCodeModel) { m.IsExternalModificationAllowed = types.BoolValue(false) }},
 		"code_wo":                          {"", func(m *accessCodeModel) { m.CodeWO = types.StringValue("8642") }},
 		"wait_for_set":                     {"", func(m *accessCodeModel) { m.WaitForSet = types.BoolValue(false) }},
-		"device_id":                        {"", func(m *accessCodeModel) { m.DeviceID = types.StringValue("d2") }}, // makes a new code
+		"keepers": {"", func(m *accessCodeModel) {
+			m.Keepers = types.MapValueMust(types.StringType, map[string]attr.Value{"tenant": types.StringValue("Ada")})
+		}},
+		"device_id": {"", func(m *accessCodeModel) { m.DeviceID = types.StringValue("d2") }}, // makes a new code
 	}
 	// What a creation alone asks for: to change it makes a new code, or is nothing that the server keeps.
 	creations := map[string]func(*accessCodeModel){
