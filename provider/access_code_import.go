@@ -97,8 +97,11 @@ func (r *accessCodeResource) convertNow(ctx context.Context, client *api.Client,
 	code, err := convertCode(ctx, client, api.ConvertAccessCodeRequest{AccessCodeID: id})
 	if err != nil {
 		next := conversionAdvice(err)
-		if next == stayUnmanaged {
+		switch next {
+		case stayUnmanaged:
 			next = notImported
+		case makesAnother:
+			next = noneToImport
 		}
 		reportNext(diags, "Convert access code to managed", err, next)
 		return ""
@@ -113,6 +116,8 @@ func (r *accessCodeResource) convertNow(ctx context.Context, client *api.Client,
 func conversionAdvice(err error) string {
 	const again = "The code is still unmanaged. Run Terraform again when the lock is online; a conversion that has happened in the meantime is noticed."
 	switch {
+	case isOfType(err, "access_code_being_deleted"):
+		return makesAnother
 	case errors.Is(err, errCannotBeManaged), api.StatusOf(err) == 400, api.StatusOf(err) == 409:
 		return stayUnmanaged
 	case nextStep(err) != "":

@@ -112,6 +112,9 @@ func (r *accessCodeResource) planUpdate(ctx context.Context, req resource.Modify
 		plan.Status, plan.Errors = types.StringUnknown(), types.ListUnknown(types.StringType)
 		plan.IsBackupAccessCodeAvailable, plan.PulledBackupAccessCodeID = types.BoolUnknown(), types.StringUnknown()
 	}
+	if isBeingDeleted(state.Status) {
+		plan.planAnother(resp)
+	}
 }
 
 // leavesPIN says whether a PIN that is not known, because the server does not tell it, is none that a change of anything else

@@ -94,7 +94,7 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 			"status": schema.StringAttribute{
 				Computed: true,
 				MarkdownDescription: "How far the code is on its lock, such as `unset` (a code of the future, or one that was refused), `setting`, `set`, `removing` or `unknown` " +
-					"(the lock was removed from its account at the vendor, or that account is disconnected).",
+					"(the lock was removed from its account at the vendor, or that account is disconnected). One that is `removing` and still configured is replaced by the next apply, which waits until it is gone.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
 			"errors": schema.ListAttribute{

@@ -138,6 +138,9 @@ func (m *accessCodeSetModel) bring(ctx context.Context, conn *connection, device
 	case found.nothing():
 		return m.put(ctx, conn, deviceID)
 	}
+	if found.managed != nil && found.managed.Status == api.Removing {
+		return m.replace(ctx, conn, deviceID, id)
+	}
 	plan, actual := m.on(deviceID, id), m.on(deviceID, id)
 	actual.Code = types.StringNull() // so that the PIN is written also where the server does not tell the one there is
 	if found.unmanaged != nil {
@@ -193,6 +196,8 @@ func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client,
 	case failed.doubt != nil:
 		next = inDoubt(err, "Nothing of the set is in the state: look on this lock before running Terraform again, which would create a second access code.")
 		others = ""
+	case isStillThere(err) && keepsTrying(err):
+		next, others = putsItOnAgain, untouched
 	case keepsTrying(err):
 		next = "The server keeps trying; nothing has to be repeated when the lock is back. For locks that always take longer, raise `timeouts`."
 	case errors.Is(err, errCannotBeDeleted):

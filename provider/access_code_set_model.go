@@ -110,14 +110,14 @@ func (m *accessCodeSetModel) changes(state *accessCodeSetModel) bool {
 }
 
 // managed is what the state says about a managed code. Where the server does not tell the PIN, it has not changed. One that its lock has refused is
-// not as declared, whatever the server wants it to be.
+// not as declared, whatever the server wants it to be, nor is one that is being deleted.
 func (m *accessCodeSetModel) managed(code *api.AccessCode) lockCode {
 	actual := m.on(code.DeviceID, code.AccessCodeID)
 	actual.fill(code)
 	_, changes := m.on(code.DeviceID, code.AccessCodeID).updateRequest(actual)
 	return lockCode{
 		AccessCodeID: types.StringValue(code.AccessCodeID), Status: types.StringValue(string(code.Status)),
-		AsDeclared: types.BoolValue(!changes && !refused(code)), Errors: m.texts(code.Errors, code.Code),
+		AsDeclared: types.BoolValue(!changes && !refused(code) && code.Status != api.Removing), Errors: m.texts(code.Errors, code.Code),
 	}
 }
 

@@ -46,6 +46,7 @@ func (r *accessCodeSetResource) ModifyPlan(ctx context.Context, req resource.Mod
 			}
 		}
 		plan.AccessCodes = types.MapValueMust(lockCodeType, codes)
+		plan.warnOfDeletions(ctx, &resp.Diagnostics, before)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }

@@ -175,7 +175,6 @@ func TestCodesAreOnlyWarnedOfThatTheirErrorsKeepOffTheirLocks(t *testing.T) {
 		"of the future, and refused":     {"unset", own, true, true},
 		"refused":                        {"unset", own, false, true},
 		"of a status of the future":      {"resting", device, false, true},
-		"that is taken off":              {"removing", device, false, false},
 		"of which a change is refused":   {"set", own, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
