@@ -247,9 +247,14 @@ func deletionAdvice(err error) string {
 	case accountIsDisconnected(err):
 		return logInAgain + "Until then the PIN opens the door. The server keeps trying; run Terraform again afterwards."
 	case keepsTrying(err):
-		return "The PIN may still open the door. The server keeps trying; run Terraform again when the lock is online. " +
-			"For a lock that always takes longer, raise `timeouts { delete }`."
+		return mayStillOpen + raiseDelete
 	default:
 		return nextStep(err)
 	}
 }
+
+// What can be done about a deletion that has not ended in time.
+const (
+	mayStillOpen = "The PIN may still open the door. The server keeps trying; run Terraform again when the lock is online. "
+	raiseDelete  = "For a lock that always takes longer, raise `timeouts { delete }`: a destroy goes by the state, so that counts only once it is applied."
+)

@@ -198,6 +198,8 @@ func (m *accessCodeSetModel) reportLock(ctx context.Context, client *api.Client,
 		others = ""
 	case isStillThere(err) && keepsTrying(err):
 		next, others = putsItOnAgain, untouched
+	case keepsTrying(err) && action == actionRemove:
+		next, others = mayStillOpen+raiseDelete+" Where a lock is taken out of the set, `timeouts { update }` counts.", untouched
 	case keepsTrying(err):
 		next = "The server keeps trying; nothing has to be repeated when the lock is back. For locks that always take longer, raise `timeouts`."
 	case errors.Is(err, errCannotBeDeleted):

@@ -15,7 +15,9 @@ import (
 func awaitLock(ctx context.Context, client *api.Client, id string, attempt api.ActionAttempt) (*api.AccessCode, error) {
 	var code *api.AccessCode
 	err := client.Await(ctx, attempt)
-	if err == nil {
+	if isExpired(err) {
+		code, err = awaitSettled(ctx, client, id, err)
+	} else if err == nil {
 		err = api.Poll(ctx, func() (bool, error) {
 			found, err := managedCode(ctx, client, id)
 			if api.IsNotFound(err) {
@@ -65,7 +67,7 @@ func awaitGone(ctx context.Context, client *api.Client, deviceID, id string, att
 	var told *string
 	status := "there"
 	err := client.Await(ctx, attempt)
-	if err == nil {
+	if err == nil || isExpired(err) {
 		err = api.Poll(ctx, func() (bool, error) {
 			managed, unmanaged, err := findCode(ctx, client, deviceID, id)
 			if managed != nil {

@@ -98,10 +98,13 @@ func convertCode(ctx context.Context, client *api.Client, request api.ConvertAcc
 		err = client.Await(ctx, answer.ActionAttempt)
 	}
 	if err != nil {
-		ctx, cancel := lastLook(ctx)
+		last, cancel := lastLook(ctx)
 		defer cancel()
-		if code, readErr := managedCode(ctx, client, request.AccessCodeID); readErr == nil {
+		if code, readErr := managedCode(last, client, request.AccessCodeID); readErr == nil {
 			return code, nil
+		}
+		if isExpired(err) && ctx.Err() == nil { // nobody goes on with a conversion
+			return convertCode(ctx, client, request)
 		}
 		return nil, err
 	}

@@ -21,6 +21,7 @@ type fakeCode struct {
 	cannotBeManaged  bool
 	cannotBeDeleted  bool
 	errors           []map[string]any
+	mutations        []map[string]any // that are pending
 	external         bool
 	offline          bool
 	key              any // of those that share a PIN; null while it is not managed
@@ -88,6 +89,9 @@ func (f *fake) codeJSON(id string) map[string]any {
 		code["is_external_modification_allowed"], code["common_code_key"] = c.external, c.key
 	case c.cannotBeManaged:
 		code["cannot_be_managed"] = true
+	}
+	if c.mutations != nil {
+		code["pending_mutations"] = c.mutations
 	}
 	if c.offline {
 		code["is_offline_access_code"] = true

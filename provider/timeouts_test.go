@@ -20,6 +20,26 @@ func TestTimeoutsCountForADestroyAlsoAfterAnUpdateThatHasFailed(t *testing.T) {
 	expectSaid(t, "the plan", w.plain("plan"), `name = "Cleaner" -> "Nanny"`)
 }
 
+// A destroy sees nothing of the configuration.
+func TestTimeoutOfADeletionIsSaidToCountOnceItIsApplied(t *testing.T) {
+	t.Parallel()
+	const soon = "\n  timeouts {\n    delete = \"1s\"\n  }"
+	for name, one := range map[string]string{
+		"a set":  codeSet(`code = "905173846251"`+soon, lockA),
+		"a code": accessCode(`code = "905173846251"` + soon),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startFakeLocks(t)
+			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(one)})
+			w.expect(true, "apply", "-auto-approve")
+			f.do(func() { f.nextAttempt = func(a *fakeAttempt) { a.looks = 1 << 30 } })
+			w.expect(false, "destroy", "-auto-approve", "-no-color")
+			expectSaid(t, "the error", plainly(w.seen.String()), "when the time was up", "The PIN may still open the door", "run Terraform again when the lock is online", "goes by the state, so that counts only once it is applied")
+		})
+	}
+}
+
 func TestACreationThatMayHaveHappenedNamesWhatASecondOneWouldMake(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
