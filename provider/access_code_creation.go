@@ -1,8 +1,13 @@
 package provider
 
 import (
+	"context"
+
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -16,6 +21,32 @@ var (
 	schedulesNatively = countsAtCreation{types.BoolValue(true)}
 	roundsToTheHour   = countsAtCreation{types.StringValue("1h")}
 )
+
+// replaces are the attributes that a code is replaced for by their own plan modifiers, but for common_code_key.
+func (m *accessCodeModel) replaces(ctx context.Context, state *accessCodeModel, private privateState, diags *diag.Diagnostics) (changed path.Paths) {
+	imported := wasImported(ctx, private, diags)
+	for _, part := range []struct {
+		attribute   string
+		setting     countsAtCreation
+		plan, state attr.Value
+	}{
+		{"device_id", countsAtCreation{}, m.DeviceID, state.DeviceID},
+		{"is_offline_access_code", countsAtCreation{types.BoolValue(false)}, m.IsOfflineAccessCode, state.IsOfflineAccessCode},
+		{"is_one_time_use", countsAtCreation{types.BoolValue(false)}, m.IsOneTimeUse, state.IsOneTimeUse},
+		{"max_time_rounding", roundsToTheHour, rounding(m.MaxTimeRounding), rounding(state.MaxTimeRounding)},
+		{"prefer_native_scheduling", schedulesNatively, m.PreferNativeScheduling, state.PreferNativeScheduling},
+		{"preferred_code_length", countsAtCreation{}, m.PreferredCodeLength, state.PreferredCodeLength},
+		{"use_backup_access_code_pool", countsAtCreation{types.BoolValue(false)}, m.UseBackupAccessCodePool, state.UseBackupAccessCodePool},
+	} {
+		if part.setting.differs(part.state, part.plan) && (!imported || !part.state.IsNull()) {
+			changed = append(changed, path.Root(part.attribute))
+		}
+	}
+	if isKeptNoLonger(state.Keepers, m.Keepers) {
+		changed = append(changed, path.Root("keepers"))
+	}
+	return changed
+}
 
 // creationAttributes are what an access code is created with and cannot be given later on, and what follows from it.
 func creationAttributes() map[string]schema.Attribute {

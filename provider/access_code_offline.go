@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -147,26 +146,7 @@ func (m *accessCodeModel) planOffline(ctx context.Context, state *accessCodeMode
 		}
 	}
 	resp.RequiresReplace = append(resp.RequiresReplace, changed...)
-	imported := wasImported(ctx, private, &resp.Diagnostics)
-	for _, part := range []struct { // which it is replaced for anyway
-		attribute   string
-		setting     countsAtCreation
-		plan, state attr.Value
-	}{
-		{"device_id", countsAtCreation{}, m.DeviceID, state.DeviceID},
-		{"is_offline_access_code", countsAtCreation{}, m.IsOfflineAccessCode, state.IsOfflineAccessCode},
-		{"is_one_time_use", countsAtCreation{}, m.IsOneTimeUse, state.IsOneTimeUse},
-		{"max_time_rounding", roundsToTheHour, rounding(m.MaxTimeRounding), rounding(state.MaxTimeRounding)},
-		{"prefer_native_scheduling", schedulesNatively, m.PreferNativeScheduling, state.PreferNativeScheduling},
-		{"preferred_code_length", countsAtCreation{}, m.PreferredCodeLength, state.PreferredCodeLength},
-	} {
-		if part.setting.differs(part.state, part.plan) && (!imported || !part.state.IsNull()) {
-			changed = append(changed, path.Root(part.attribute))
-		}
-	}
-	if isKeptNoLonger(state.Keepers, m.Keepers) {
-		changed = append(changed, path.Root("keepers"))
-	}
+	changed = append(changed, m.replaces(ctx, state, private, &resp.Diagnostics)...) // which it is replaced for anyway
 	if len(changed) > 0 && state.issued() {
 		refuseAt(&resp.Diagnostics, changed[0], "Update access code", state.accepted()+" It can be neither changed nor deleted before that.\n\n"+
 			"Put its configuration back as it was, and add another resource for the code that you want. "+letGo)

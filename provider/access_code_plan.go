@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -48,15 +47,6 @@ func (r *accessCodeResource) ValidateConfig(ctx context.Context, req resource.Va
 	config.checkCreation(&resp.Diagnostics)
 }
 
-// checkTimeFrame refuses a time frame that ends before it starts.
-func checkTimeFrame(startsAt, endsAt instant, diags *diag.Diagnostics) {
-	starts, errStarts := time.Parse(time.RFC3339, startsAt.ValueString())
-	ends, errEnds := time.Parse(time.RFC3339, endsAt.ValueString())
-	if errStarts == nil && errEnds == nil && !ends.After(starts) {
-		refuseAt(diags, path.Root("ends_at"), "Check the time frame", "The code would end before it starts: `ends_at` must be after `starts_at`.")
-	}
-}
-
 // ModifyPlan completes the plan of an access code, and announces a conversion.
 func (r *accessCodeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
@@ -83,6 +73,16 @@ func (r *accessCodeResource) ModifyPlan(ctx context.Context, req resource.Modify
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		plan.warnOfUnknownLock(&resp.Diagnostics)
 		r.planUpdate(ctx, req, resp, &plan, &state)
+		if isReplaced := len(resp.RequiresReplace)+len(plan.replaces(ctx, &state, req.Private, &resp.Diagnostics)) > 0; isReplaced {
+			warnOfEnd(&resp.Diagnostics, plan.EndsAt)
+		} else {
+			plan.warnOfReading(ctx, req.Config, &state, &resp.Diagnostics)
+		}
+		if !plan.IsOfflineAccessCode.ValueBool() {
+			warnOfLostFrame(&resp.Diagnostics, plan.StartsAt, plan.EndsAt, &state)
+		}
+	} else {
+		warnOfEnd(&resp.Diagnostics, plan.EndsAt)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }

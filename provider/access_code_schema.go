@@ -53,7 +53,8 @@ func (r *accessCodeResource) Schema(ctx context.Context, _ resource.SchemaReques
 				Optional: true, Sensitive: true, WriteOnly: true,
 				MarkdownDescription: "The PIN, instead of `code`, where it must not get into the plan or the state. Needs Terraform 1.11 or newer, and " +
 					"`code_wo_version`. What the PIN is on the server cannot be compared then, so one that was changed elsewhere is not noticed: raise the " +
-					"version to write it again. An import knows no configuration and reads the PIN into the state; the apply after it takes it out.",
+					"version to write it again. An import knows no configuration and reads the PIN into the state; the apply after it takes it out. Taking `code_wo` out leaves the PIN " +
+					"as it is and reads it into the state, of which the plan warns.",
 				Validators: []validator.String{isPIN{}, goesWith{"code_wo_version", "Set it to 1, and raise it to write the PIN again."}},
 			},
 			"code_wo_version": schema.Int64Attribute{

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -35,6 +36,10 @@ func (r *accessCodeSetResource) ModifyPlan(ctx context.Context, req resource.Mod
 	if plan.writesOnly() {
 		plan.Code = types.StringNull()
 	}
+	if exists {
+		warnOfLostFrame(&resp.Diagnostics, plan.StartsAt, plan.EndsAt, state.on("", ""))
+		plan.warnOfReading(ctx, req.Config, &state, &resp.Diagnostics)
+	}
 	plan.AccessCodes = types.MapUnknown(lockCodeType)
 	if known, _ := plan.DeviceIDs.ToTerraformValue(ctx); known.IsFullyKnown() {
 		codes := map[string]attr.Value{}
@@ -47,6 +52,17 @@ func (r *accessCodeSetResource) ModifyPlan(ctx context.Context, req resource.Mod
 		}
 		plan.AccessCodes = types.MapValueMust(lockCodeType, codes)
 		plan.warnOfDeletions(ctx, &resp.Diagnostics, before)
+		if plan.creates(ctx, &state, before) {
+			warnOfEnd(&resp.Diagnostics, plan.EndsAt)
+		}
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// creates says whether the plan makes a code on any lock: what there is of the set before may be nothing.
+func (m *accessCodeSetModel) creates(ctx context.Context, state *accessCodeSetModel, before map[string]lockCode) bool {
+	return before == nil || isKeptNoLonger(state.Keepers, m.Keepers) || slices.ContainsFunc(m.devices(ctx), func(deviceID string) bool {
+		code, known := before[deviceID]
+		return !known || code.AccessCodeID.IsNull() || isBeingDeleted(code.Status)
+	})
 }

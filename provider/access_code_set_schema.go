@@ -45,7 +45,8 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 				Optional: true, Sensitive: true, WriteOnly: true,
 				MarkdownDescription: "The PIN, instead of `code`, where it must not get into the plan or the state. Needs Terraform 1.11 or newer, and " +
 					"`code_wo_version`. Whether the locks still have it cannot be compared then: raise the version to write it again. A lock that is added " +
-					"gets the PIN that is written here now. An import knows no configuration and reads the PIN into the state; the apply after it takes it out.",
+					"gets the PIN that is written here now. An import knows no configuration and reads the PIN into the state; the apply after it takes it out. Taking " +
+					"`code_wo` out leaves the PIN as it is and reads it into the state, of which the plan warns.",
 				Validators: []validator.String{isPIN{}, goesWith{"code_wo_version", "Set it to 1, and raise it to write the PIN again."}},
 			},
 			"code_wo_version": schema.Int64Attribute{

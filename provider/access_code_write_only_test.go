@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	resourceapi "github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -202,4 +206,34 @@ resource "echo" "this" {}
 	if writes := f.writes(); len(writes) != 0 {
 		t.Errorf("writes: %v", writes)
 	}
+}
+
+func TestPlanWarnsOfAPINThatWasWrittenOnlyAndGetsIntoTheState(t *testing.T) {
+	t.Parallel()
+	const pin, warning = "905173846251", "Warning: The PIN gets into the state"
+	f := startFakeLocks(t)
+	config := func(more string) string { return required + f.config(accessCode(more)+codeSet(more, lockB)) }
+	w := newWorkspace(t, map[string]string{"main.tf": config(writtenOnly(pin, 1))})
+	w.expect(true, "apply", "-auto-approve")
+	w.write("main.tf", config(""))
+	expectSaid(t, "without a PIN", w.plain("plan"), warning, "keeps its PIN", "reads it into the state", "leave `code_wo` and `code_wo_version` as they were")
+	if n := strings.Count(w.read("plan", "-json"), `"summary":"`+strings.TrimPrefix(warning, "Warning: ")); n != 2 {
+		t.Errorf("%d warnings", n)
+	}
+	w.write("main.tf", config(`code = "`+pin+`"`))
+	if said := w.plain("plan"); strings.Contains(said, warning) {
+		t.Errorf("a PIN that is written into the configuration is warned of: %s", said)
+	}
+}
+
+func TestPINThatTurnsOutToHaveNoValueSaysWhatHappensWithoutIt(t *testing.T) {
+	t.Parallel()
+	var schema resourceapi.SchemaResponse
+	newAccessCodeResource().Schema(t.Context(), resourceapi.SchemaRequest{}, &schema)
+	var pin types.String
+	diags := readWriteOnly(t.Context(), tfsdk.Config{Schema: schema.Schema, Raw: tftypes.NewValue(schema.Schema.Type().TerraformType(t.Context()), nil)}, &pin)
+	if !diags.HasError() {
+		t.Fatal("it is not refused")
+	}
+	expectSaid(t, "the error", diags.Errors()[0].Detail(), "`code_wo` turned out to have no value", "one that exists keeps its PIN", "gets into the state")
 }

@@ -1,0 +1,87 @@
+package provider
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	opensForEver = "Warning: The time frame is taken away"
+	isOver       = "Warning: The time frame is over"
+)
+
+func framed(starts, ends string) string {
+	return fmt.Sprintf("\n  starts_at = %q\n  ends_at = %q", starts, ends)
+}
+
+// What is imported has the time frame that it had, also where the configuration says nothing of one.
+func TestPlanWarnsOfATimeFrameThatItTakesAway(t *testing.T) {
+	t.Parallel()
+	const starts, ends = "2026-01-01T10:00:00Z", "2999-05-31T10:00:00Z"
+	for name, managed := range map[string]bool{"managed": true, "unmanaged": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startFakeLocks(t)
+			id := f.unmanaged(fakeCode{name: "Tenant", code: longPIN, startsAt: starts, endsAt: ends, managed: managed})
+			of := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, startsAt: starts, endsAt: ends, managed: managed})
+			f.codes[of].device = lockB
+			w := newWorkspace(t, map[string]string{"main.tf": required + f.config(accessCode("")+codeSet("", lockB))})
+			w.expect(true, "import", front, lockA+"/"+id)
+			w.expect(true, "import", nanny, lockB+"/"+of)
+			said := w.plain("plan")
+			expectSaid(t, "without a time frame", said, opensForEver, "open always: it does not end any more", "write its time frame into the configuration", ends)
+			if n := strings.Count(w.read("plan", "-json"), `"summary":"`+strings.TrimPrefix(opensForEver, "Warning: ")); n != 2 {
+				t.Errorf("%d warnings", n)
+			}
+			w.write("main.tf", required+f.config(accessCode(framed(starts, ends))+codeSet(framed(starts, ends), lockB)))
+			if said := w.plain("plan"); strings.Contains(said, opensForEver) {
+				t.Errorf("a time frame that stays is warned of: %s", said)
+			}
+		})
+	}
+}
+
+func TestPlanWarnsOfACreationWhoseTimeIsOver(t *testing.T) {
+	t.Parallel()
+	f := startFakeLocks(t)
+	ended := framed("2026-01-01T10:00:00Z", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+	later := framed("2026-01-01T10:00:00Z", "2999-05-31T10:00:00Z")
+	pin := "code = \"" + longPIN + "\""
+	config := func(frame string) string { return required + f.config(accessCode(frame)+codeSet(pin+frame, lockB)) }
+	warned := func(t *testing.T, when string, w *workspace, want int) {
+		t.Helper()
+		said := w.read("plan", "-json")
+		if n := strings.Count(said, `"summary":"`+strings.TrimPrefix(isOver, "Warning: ")); n != want {
+			t.Errorf("%s: %d warnings, want %d", when, n, want)
+		}
+	}
+	w := newWorkspace(t, map[string]string{"main.tf": config(ended)})
+	expectSaid(t, "a creation", w.plain("plan"), isOver, "ends_at", "no server creates a code whose time is over", "Take it out of the configuration, or move its time frame")
+	warned(t, "a creation", w, 2)
+	w.write("main.tf", config(later))
+	warned(t, "a creation of the future", w, 0)
+	w.expect(true, "apply", "-auto-approve")
+
+	end := func(c *fakeCode) { c.endsAt = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) }
+	f.do(func() {
+		for _, c := range f.codes {
+			end(c)
+		}
+	})
+	w.write("main.tf", config(ended))
+	w.expect(true, "apply", "-refresh-only", "-auto-approve")
+	warned(t, "what is there until the server deletes it", w, 0)
+	w.write("main.tf", required+f.config(strings.Replace(accessCode(ended), lockA, lockC, 1)+codeSet(pin+ended, lockB, lockC)))
+	warned(t, "a replacement, and a lock that is added", w, 2)
+	f.do(func() {
+		for _, c := range f.codes {
+			c.status = "removing"
+		}
+	})
+	w.write("main.tf", config(ended))
+	warned(t, "what is being deleted", w, 2)
+	f.do(func() { clear(f.codes) })
+	warned(t, "what was deleted", w, 2)
+}
