@@ -19,6 +19,9 @@ type Config struct {
 	// Credential is an API key, a personal access token (seam_at…) or a console session (a JSON Web Token).
 	Credential string
 
+	// CredentialFrom says where the credential comes from, to be told by the errors of requests.
+	CredentialFrom string
+
 	// WorkspaceID is the workspace to act in. Only tokens and sessions need it: a key is bound to one.
 	WorkspaceID string
 

@@ -20,6 +20,8 @@ type ResponseError struct {
 	RequestID string              // of the answer, to be found in the server's log; may be empty
 	Fields    map[string][]string // parameter → what is wrong with it
 	InDoubt   bool                // whether a try before this one may have been carried out
+
+	CredentialFrom string // as Config has it; may be empty
 }
 
 func (e *ResponseError) Error() string {
@@ -77,7 +79,7 @@ func isJSON(resp *http.Response) bool {
 }
 
 func responseError(resp *http.Response, body []byte) *ResponseError {
-	e := &ResponseError{Status: resp.StatusCode, RequestID: resp.Header.Get("seam-request-id"), InDoubt: isInDoubt(resp)}
+	e := &ResponseError{Status: resp.StatusCode, RequestID: resp.Header.Get("seam-request-id"), InDoubt: isInDoubt(resp), CredentialFrom: credentialFrom(resp)}
 	if answer, ok := refusal(resp, body); ok {
 		e.Type, e.Message = answer.Error.Type, answer.Error.Message
 		e.Fields = fieldErrors(answer.Error.ValidationErrors)
@@ -91,6 +93,17 @@ func responseError(resp *http.Response, body []byte) *ResponseError {
 		}
 	}
 	return e
+}
+
+// credentialFromKey is where the context of a request has where its credential comes from.
+type credentialFromKey struct{}
+
+func credentialFrom(resp *http.Response) string {
+	if resp.Request == nil {
+		return ""
+	}
+	from, _ := resp.Request.Context().Value(credentialFromKey{}).(string)
+	return from
 }
 
 // refusal is the error that a body holds, if it is one of this API.

@@ -86,7 +86,7 @@ type authorised struct {
 }
 
 func (t authorised) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
+	req = req.Clone(context.WithValue(req.Context(), credentialFromKey{}, t.config.CredentialFrom))
 	req.Header.Set("Authorization", "Bearer "+t.config.Credential)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", t.config.UserAgent)

@@ -20,7 +20,7 @@ const (
 	envWorkspaceID     = "DEVICEACCESS_WORKSPACE_ID"
 	envConvertOnImport = "DEVICEACCESS_CONVERT_ON_IMPORT"
 
-	// What clients of other servers of this API have set already, read where ours are not.
+	// What clients of other servers of this API have set already, read where neither of ours is set.
 	envOtherAPIKey   = "SEAM_API_KEY"
 	envOtherEndpoint = "SEAM_ENDPOINT"
 )
@@ -89,12 +89,14 @@ func (s settings) connect(ctx context.Context, userAgent string) (*connection, d
 		return conn, diags
 	}
 
+	key, endpoint := s.keyAndEndpoint()
 	config := api.Config{
-		Credential:  orEnvironment(s.APIKey, envAPIKey, envOtherAPIKey),
-		Endpoint:    orEnvironment(s.Endpoint, envEndpoint, envOtherEndpoint),
-		WorkspaceID: orEnvironment(s.WorkspaceID, envWorkspaceID),
-		UserAgent:   userAgent,
-		Log:         logTry,
+		Credential:     key.value,
+		CredentialFrom: key.from,
+		Endpoint:       endpoint.value,
+		WorkspaceID:    orEnvironment(s.WorkspaceID, "workspace_id", envWorkspaceID).value,
+		UserAgent:      userAgent,
+		Log:            logTry,
 
 		MaxConcurrentRequests: int(s.MaxConcurrentRequests.ValueInt64()),
 	}
@@ -119,12 +121,12 @@ func checkSettings(config api.Config, diags *diag.Diagnostics) {
 	const hint = "\n\nFor a server of your own, `make server` starts one and prints the export lines for both."
 	if config.Credential == "" {
 		refuseAt(diags, path.Root("api_key"), "Connect to the server",
-			"There is no API key. Set `api_key` in the provider block, or the environment variable "+envAPIKey+" (else "+envOtherAPIKey+" is read)."+hint)
+			"There is no API key. Set `api_key` in the provider block, or the environment variable "+envAPIKey+"."+readTogether+hint)
 	}
 	// What holds a credential is not pointed to, because Terraform would show the line.
 	if config.Endpoint == "" {
 		refuseAt(diags, path.Root("endpoint"), "Connect to the server",
-			"There is no endpoint. Set `endpoint` in the provider block, or the environment variable "+envEndpoint+" (else "+envOtherEndpoint+" is read)."+hint)
+			"There is no endpoint. Set `endpoint` in the provider block, or the environment variable "+envEndpoint+"."+readTogether+hint)
 	} else if err := api.CheckEndpoint(config.Endpoint); err != nil {
 		refuse(diags, "Connect to the server", sentence(err.Error())+"\n\nCorrect `endpoint` in the provider block, or the environment variable "+envEndpoint+".")
 	}
@@ -174,15 +176,28 @@ func (s settings) convertOnImport(diags *diag.Diagnostics) bool {
 // namesWorkspace keeps an empty setting from switching off what it is there for, also where the environment names a workspace.
 var namesWorkspace = isNotEmpty{"Name the workspace that the key must belong to, or leave it out: then " + envWorkspaceID + " is read. Null leaves it out, too."}
 
-// orEnvironment is the value, or that of the first of these variables that is set.
-func orEnvironment(value types.String, names ...string) string {
+// setting is a value and where it comes from.
+type setting struct{ value, from string }
+
+// readTogether is why a variable of other clients may not have been read.
+const readTogether = " " + envOtherAPIKey + " and " + envOtherEndpoint + " are read together, where neither of the two is set otherwise: a key is only sent to the server that it was set for."
+
+// keyAndEndpoint are ours, as far as one of them is set; else those of other clients.
+func (s settings) keyAndEndpoint() (key, endpoint setting) {
+	key, endpoint = orEnvironment(s.APIKey, "api_key", envAPIKey), orEnvironment(s.Endpoint, "endpoint", envEndpoint)
+	if key.from == "" && endpoint.from == "" {
+		key, endpoint = orEnvironment(s.APIKey, "api_key", envOtherAPIKey), orEnvironment(s.Endpoint, "endpoint", envOtherEndpoint)
+	}
+	return key, endpoint
+}
+
+// orEnvironment is the value that an attribute of the provider block has, or that of the variable; from nowhere if neither is set.
+func orEnvironment(value types.String, attribute, name string) setting {
 	if !value.IsNull() {
-		return value.ValueString()
+		return setting{value.ValueString(), "`" + attribute + "` in the provider block"}
 	}
-	for _, name := range names {
-		if found := os.Getenv(name); found != "" {
-			return found
-		}
+	if found := os.Getenv(name); found != "" {
+		return setting{found, "the environment variable " + name}
 	}
-	return ""
+	return setting{}
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
@@ -15,13 +16,69 @@ func TestSettingsOfOtherClientsAreReadWhereOursAreNotSet(t *testing.T) {
 	f := startFake(t)
 	t.Setenv(envOtherAPIKey, fakeKey)
 	t.Setenv(envOtherEndpoint, f.URL)
-	t.Run("theirs", func(t *testing.T) {
-		play(t, resource.TestCase{Steps: []resource.TestStep{{Config: workspaceData, ConfigStateChecks: workspaceIs(fakeWorkspace)}}})
-	})
-	t.Run("ours go first", func(t *testing.T) {
-		t.Setenv(envAPIKey, "seam_ours")
-		play(t, resource.TestCase{Steps: []resource.TestStep{{Config: workspaceData, ExpectError: says("API Key not found")}}})
-	})
+	play(t, resource.TestCase{Steps: []resource.TestStep{{Config: workspaceData, ConfigStateChecks: workspaceIs(fakeWorkspace)}}})
+}
+
+// A key of one server is told no other: it may manage the doors of another house.
+func TestKeyIsNeverSentToAnEndpointThatWasMeantForAnother(t *testing.T) {
+	const ours, theirs, elsewhere = "seam_ours12_secret", "seam_theirs_secret", "http://127.0.0.1:1"
+	null := types.StringNull()
+	for name, c := range map[string]struct {
+		block       settings
+		environment map[string]string
+		missing     string
+	}{
+		"their key, our endpoint in the block":       {settings{Endpoint: types.StringValue(elsewhere), APIKey: null}, map[string]string{envOtherAPIKey: theirs}, "There is no API key"},
+		"their pair, our endpoint in the block":      {settings{Endpoint: types.StringValue(elsewhere), APIKey: null}, map[string]string{envOtherAPIKey: theirs, envOtherEndpoint: elsewhere}, "There is no API key"},
+		"their key, our endpoint in the environment": {settings{Endpoint: null, APIKey: null}, map[string]string{envOtherAPIKey: theirs, envEndpoint: elsewhere}, "There is no API key"},
+		"our key in the block, their endpoint":       {settings{Endpoint: null, APIKey: types.StringValue(ours)}, map[string]string{envOtherEndpoint: elsewhere}, "There is no endpoint"},
+		"our key in the environment, their endpoint": {settings{Endpoint: null, APIKey: null}, map[string]string{envAPIKey: ours, envOtherEndpoint: elsewhere, envOtherAPIKey: theirs}, "There is no endpoint"},
+		"their key alone":                            {settings{Endpoint: null, APIKey: null}, map[string]string{envOtherAPIKey: theirs}, "There is no endpoint"},
+		"an empty endpoint in the block, their two":  {settings{Endpoint: types.StringValue(""), APIKey: null}, map[string]string{envOtherAPIKey: theirs, envOtherEndpoint: elsewhere}, "There is no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for variable, value := range c.environment {
+				t.Setenv(variable, value)
+			}
+			conn, diags := c.block.connect(t.Context(), "test")
+			if conn.isConnected() || !diags.HasError() {
+				t.Fatal("it is connected")
+			}
+			said := ""
+			for _, d := range diags.Errors() {
+				said += d.Detail() + "\n"
+			}
+			expectSaid(t, "the error", said, c.missing, envOtherAPIKey+" and "+envOtherEndpoint+" are read together")
+		})
+	}
+}
+
+func TestRefusedKeySaysWhereItComesFrom(t *testing.T) {
+	f := startFake(t)
+	const wrong = "seam_wrong1_secret"
+	for name, c := range map[string]struct {
+		block       settings
+		environment map[string]string
+		said        string
+	}{
+		"the block":          {settings{APIKey: types.StringValue(wrong), Endpoint: types.StringValue(f.URL)}, nil, "Check `api_key` in the provider block"},
+		"our variable":       {settings{APIKey: types.StringNull(), Endpoint: types.StringValue(f.URL)}, map[string]string{envAPIKey: wrong, envOtherAPIKey: fakeKey}, "Check the environment variable " + envAPIKey},
+		"another's variable": {settings{APIKey: types.StringNull(), Endpoint: types.StringNull()}, map[string]string{envOtherAPIKey: wrong, envOtherEndpoint: f.URL}, "Check the environment variable " + envOtherAPIKey},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for variable, value := range c.environment {
+				t.Setenv(variable, value)
+			}
+			conn, diags := c.block.connect(t.Context(), "test")
+			if diags.HasError() {
+				t.Fatal(diags)
+			}
+			_, err := conn.workspace(t.Context())
+			if next := nextStep(err); !strings.HasPrefix(next, c.said+": the server does not accept it.") {
+				t.Errorf("%v: %s", err, next)
+			}
+		})
+	}
 }
 
 func TestNoMoreRequestsAtATimeThanTheProviderIsAllowed(t *testing.T) {

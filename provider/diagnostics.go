@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,7 +150,7 @@ func nextStep(err error) string {
 	}
 	switch status := api.StatusOf(err); {
 	case status == http.StatusUnauthorized:
-		return "Check `api_key` (or " + envAPIKey + "): the server does not accept it. Nothing is taken to be deleted because of this."
+		return "Check " + cmp.Or(credentialOf(err), "`api_key` (or "+envAPIKey+")") + ": the server does not accept it. Nothing is taken to be deleted because of this."
 	case status == http.StatusForbidden:
 		return "Use an API key that may do this. Nothing is taken to be deleted because of this."
 	case api.IsNotFound(err):
@@ -170,6 +171,14 @@ func nextStep(err error) string {
 		return "The server has failed; its log tells more under the request above. Run Terraform again when it is well."
 	}
 	return connectionAdvice(err)
+}
+
+// credentialOf is where the credential comes from that a server has refused, if that is known.
+func credentialOf(err error) string {
+	if refused, ok := errors.AsType[*api.ResponseError](err); ok {
+		return refused.CredentialFrom
+	}
+	return ""
 }
 
 // isOfType says that a server has refused something for this reason.

@@ -48,12 +48,12 @@ func (p *deviceAccess) Schema(_ context.Context, _ provider.SchemaRequest, resp 
 			"api_key": schema.StringAttribute{
 				Optional: true, Sensitive: true,
 				MarkdownDescription: "The API key (`seam_…`), or a personal access token (`seam_at…`) together with `workspace_id`. " +
-					"By default the environment variable `DEVICEACCESS_API_KEY`, else `SEAM_API_KEY`.",
+					"By default the environment variable `DEVICEACCESS_API_KEY`; `SEAM_API_KEY` where neither this nor `endpoint` is set in one of these ways.",
 			},
 			"endpoint": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "The address of the server, such as `http://127.0.0.1:8500`. " +
-					"By default the environment variable `DEVICEACCESS_ENDPOINT`, else `SEAM_ENDPOINT`.",
+					"By default the environment variable `DEVICEACCESS_ENDPOINT`; `SEAM_ENDPOINT` where neither this nor `api_key` is set in one of these ways.",
 			},
 			"workspace_id": schema.StringAttribute{
 				Optional: true,

@@ -118,7 +118,7 @@ func TestMissingAndWrongSettingsSayWhatToDo(t *testing.T) {
 		"key in endpoint":     {`endpoint = "http://k:pw123456@localhost:1", api_key = "` + key + `"`, []string{"must have no user name"}},
 		"key with newline":    {`endpoint = "` + f.URL + `", api_key = "` + key + `\n"`, []string{"a line break or another character that no key has"}},
 		"publishable key":     {`endpoint = "` + f.URL + `", api_key = "seam_pk12bMS94Sr_GUXuNR2JmJkjtvBQDg5cAAAA"`, []string{"is a publishable key", "Use an API key", "`deviceaccess-server keys create` makes one"}},
-		"key not accepted":    {`endpoint = "` + f.URL + `", api_key = "seam_other"`, []string{"API Key not found", "Check `api_key`", "DEVICEACCESS_API_KEY"}},
+		"key not accepted":    {`endpoint = "` + f.URL + `", api_key = "seam_other"`, []string{"API Key not found", "Check `api_key` in the provider block"}},
 		"other workspace":     {`endpoint = "` + f.URL + `", api_key = "` + key + `", workspace_id = "99999999-2222-4333-8444-555555555555"`, []string{"belongs to workspace 11111111-", "Nothing was read or changed"}},
 		"empty workspace":     {`endpoint = "` + f.URL + `", api_key = "` + key + `", workspace_id = ""`, []string{"`workspace_id` is empty", "leave it out"}},
 		"token, no workspace": {`endpoint = "` + f.URL + `", api_key = "` + pat + `"`, []string{"not bound to a workspace", "DEVICEACCESS_WORKSPACE_ID"}},
