@@ -72,7 +72,7 @@ func chain(transport http.RoundTripper, config Config, base string) http.RoundTr
 	transport = logged{transport, config.Credential, config.Log}
 	transport = trusting{transport, base}
 	transport = limited{transport, make(chan struct{}, cmp.Or(max(0, config.MaxConcurrentRequests), DefaultMaxConcurrentRequests))}
-	return retrying{transport, base, new(atomic.Bool)}
+	return retrying{transport, base, new(atomic.Bool), new(outage)}
 }
 
 // CheckEndpoint says what keeps an address from being the address of a server.

@@ -28,11 +28,13 @@ const (
 // happen twice, are repeated after every failure of the network and after 429, 502, 503 and 504. So are creations where
 // the server has said that it goes by their Idempotency-Key, which it is asked for where it has not answered anything yet. With
 // another server they are repeated only where they cannot have happened: after 429, 503 and when no connection was made.
-// Retry-After is obeyed; the context bounds it all.
+// Retry-After is obeyed; the context bounds it all. Once one request has given up to connect, others that cannot connect either are not
+// repeated.
 type retrying struct {
-	next  http.RoundTripper
-	base  string       // the path of the endpoint
-	keyed *atomic.Bool // whether the server goes by keys
+	next   http.RoundTripper
+	base   string       // the path of the endpoint
+	keyed  *atomic.Bool // whether the server goes by keys
+	outage *outage
 }
 
 // The headers of requests that have their effect once, and of servers that see to it.
@@ -59,6 +61,9 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err == nil && resp.Header.Get(acceptsKeysHeader) == "true" {
 			t.keyed.Store(true)
 		}
+		if err == nil {
+			t.outage.isOver()
+		}
 		if doubt = doubt && !settles(resp); doubt {
 			resp, err = doubted(resp, err)
 		}
@@ -71,6 +76,10 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 		limit := triesUnasked
 		if asked {
 			limit = triesAsked
+		}
+		if IsNotConnected(err) && (t.outage.known() || try >= limit || time.Since(start)+pause > restartsWithin) {
+			t.outage.goesOn()
+			return resp, err
 		}
 		if try >= limit || time.Since(start)+pause > patience || !sleep(ctx, pause) {
 			return resp, err

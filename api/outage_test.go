@@ -1,0 +1,97 @@
+package api
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// dropping loses all packets while it is down: a connection is given up after ten seconds. After that it answers.
+type dropping struct {
+	down  atomic.Bool
+	takes time.Duration // until a connection is given up
+	tries atomic.Int32
+}
+
+func (d *dropping) RoundTrip(req *http.Request) (*http.Response, error) {
+	d.tries.Add(1)
+	if d.down.Load() {
+		if !sleep(req.Context(), d.takes) {
+			return nil, req.Context().Err()
+		}
+		return nil, &net.OpError{Op: "dial", Err: errors.New("i/o timeout")}
+	}
+	return goodRead(req)
+}
+
+func (d *dropping) client(t *testing.T) (ask func() error) {
+	t.Helper()
+	client := clientOver(t, Config{}, d.RoundTrip)
+	return func() error { return read(t.Context(), client) }
+}
+
+// A run that reads forty codes makes some eighty requests, ten at a time.
+func TestManyRequestsToAServerThatCannotBeReachedFailTogether(t *testing.T) {
+	for name, takes := range map[string]time.Duration{"packets are dropped": 10 * time.Second, "connections are refused": time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &dropping{takes: takes}
+				d.down.Store(true)
+				ask, start := d.client(t), time.Now()
+				var workers sync.WaitGroup
+				for range 10 {
+					workers.Go(func() {
+						for range 8 {
+							if err := ask(); !IsNotConnected(err) {
+								t.Error(err)
+							}
+						}
+					})
+				}
+				workers.Wait()
+				if took := time.Since(start); took > 2*time.Minute {
+					t.Errorf("it took %s", took)
+				}
+				if n := d.tries.Load(); n > 10*(triesUnasked+7) {
+					t.Errorf("%d tries", n)
+				}
+			})
+		})
+	}
+}
+
+func TestRestartOfAServerIsSurvivedAlsoAfterOneThatWasNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &dropping{takes: time.Millisecond}
+		ask := d.client(t)
+		restarts := func(when string, after time.Duration, survives bool) {
+			t.Helper()
+			d.down.Store(true)
+			time.AfterFunc(after, func() { d.down.Store(false) })
+			var requests sync.WaitGroup
+			for range 5 {
+				requests.Go(func() {
+					if err := ask(); (err == nil) != survives {
+						t.Errorf("%s: %v", when, err)
+					}
+				})
+			}
+			requests.Wait()
+			time.Sleep(after)
+		}
+		restarts("short", 3*time.Second, true)
+		restarts("long", 20*time.Second, false)
+		if err := ask(); err != nil {
+			t.Fatal(err)
+		}
+		restarts("short again", 3*time.Second, true)
+		restarts("long again", 20*time.Second, false)
+		time.Sleep(time.Minute) // nobody asks meanwhile, so nobody knows
+		restarts("short, and the first that is heard of it", 3*time.Second, true)
+	})
+}
