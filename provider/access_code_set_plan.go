@@ -38,7 +38,9 @@ func (r *accessCodeSetResource) ModifyPlan(ctx context.Context, req resource.Mod
 	}
 	if exists {
 		warnOfLostFrame(&resp.Diagnostics, plan.StartsAt, plan.EndsAt, state.on("", ""))
-		plan.warnOfReading(ctx, req.Config, &state, &resp.Diagnostics)
+		if !isKeptNoLonger(state.Keepers, plan.Keepers) {
+			plan.warnOfReading(ctx, req.Config, &state, &resp.Diagnostics)
+		}
 	}
 	plan.AccessCodes = types.MapUnknown(lockCodeType)
 	if known, _ := plan.DeviceIDs.ToTerraformValue(ctx); known.IsFullyKnown() {

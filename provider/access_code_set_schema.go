@@ -80,7 +80,7 @@ func (r *accessCodeSetResource) Schema(ctx context.Context, _ resource.SchemaReq
 						Computed: true, MarkdownDescription: "How far the code is on the lock, such as `setting` or `set`; `missing` where there is none.",
 					},
 					"as_declared": schema.BoolAttribute{
-						Computed: true, MarkdownDescription: "Whether the server has the code as it is declared, and the lock has not refused that. Where it is `false`, the next apply repairs it.",
+						Computed: true, MarkdownDescription: "Whether the server has the code as it is declared, the lock has not refused that, and it is not being deleted. Where it is `false`, the next apply repairs it.",
 					},
 					"errors": schema.ListAttribute{
 						Computed: true, ElementType: types.StringType, MarkdownDescription: "What keeps the code from working, in words.",

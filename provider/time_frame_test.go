@@ -12,20 +12,22 @@ const (
 	isOver       = "Warning: The time frame is over"
 )
 
-func framed(starts, ends string) string {
-	return fmt.Sprintf("\n  starts_at = %q\n  ends_at = %q", starts, ends)
+const began = "2026-01-01T10:00:00Z"
+
+func opensUntil(ends string) string {
+	return fmt.Sprintf("\n  starts_at = %q\n  ends_at = %q", began, ends)
 }
 
 // What is imported has the time frame that it had, also where the configuration says nothing of one.
 func TestPlanWarnsOfATimeFrameThatItTakesAway(t *testing.T) {
 	t.Parallel()
-	const starts, ends = "2026-01-01T10:00:00Z", "2999-05-31T10:00:00Z"
+	const ends = "2999-05-31T10:00:00Z"
 	for name, managed := range map[string]bool{"managed": true, "unmanaged": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startFakeLocks(t)
-			id := f.unmanaged(fakeCode{name: "Tenant", code: longPIN, startsAt: starts, endsAt: ends, managed: managed})
-			of := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, startsAt: starts, endsAt: ends, managed: managed})
+			id := f.unmanaged(fakeCode{name: "Tenant", code: longPIN, startsAt: began, endsAt: ends, managed: managed})
+			of := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, startsAt: began, endsAt: ends, managed: managed})
 			f.codes[of].device = lockB
 			w := newWorkspace(t, map[string]string{"main.tf": required + f.config(accessCode("")+codeSet("", lockB))})
 			w.expect(true, "import", front, lockA+"/"+id)
@@ -35,7 +37,7 @@ func TestPlanWarnsOfATimeFrameThatItTakesAway(t *testing.T) {
 			if n := strings.Count(w.read("plan", "-json"), `"summary":"`+strings.TrimPrefix(opensForEver, "Warning: ")); n != 2 {
 				t.Errorf("%d warnings", n)
 			}
-			w.write("main.tf", required+f.config(accessCode(framed(starts, ends))+codeSet(framed(starts, ends), lockB)))
+			w.write("main.tf", required+f.config(accessCode(opensUntil(ends))+codeSet(opensUntil(ends), lockB)))
 			if said := w.plain("plan"); strings.Contains(said, opensForEver) {
 				t.Errorf("a time frame that stays is warned of: %s", said)
 			}
@@ -46,8 +48,8 @@ func TestPlanWarnsOfATimeFrameThatItTakesAway(t *testing.T) {
 func TestPlanWarnsOfACreationWhoseTimeIsOver(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
-	ended := framed("2026-01-01T10:00:00Z", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
-	later := framed("2026-01-01T10:00:00Z", "2999-05-31T10:00:00Z")
+	ended := opensUntil(time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+	later := opensUntil("2999-05-31T10:00:00Z")
 	pin := "code = \"" + longPIN + "\""
 	config := func(frame string) string { return required + f.config(accessCode(frame)+codeSet(pin+frame, lockB)) }
 	warned := func(t *testing.T, when string, w *workspace, want int) {
