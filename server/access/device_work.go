@@ -267,7 +267,7 @@ func (t *deviceTx) tick(ctx context.Context) error {
 		case t.d.SubscriptionMissingAt != nil && c != nil && (a.ActionType == CreateAccessCode || a.ActionType == UpdateAccessCode || a.ActionType == DeleteAccessCode):
 			err = t.end(ctx, is(a), Failed, subscriptionRequired, unpaid+" It is done when it is renewed.")
 		case t.late(a) && a.ActionType == ConvertAccessCode && c != nil:
-			err = t.failConversion(ctx, c, a, "action_attempt_expired", t.expired())
+			err = t.failConversion(ctx, c, a, "action_attempt_expired", t.unconverted())
 		}
 		if err != nil {
 			return err
@@ -300,6 +300,14 @@ func (t *deviceTx) expired() string {
 		return "The device was offline all the time. It is still done when the device returns."
 	}
 	return "The device did not confirm in time. It is tried further."
+}
+
+// unconverted is expired of a conversion, with which nobody goes on.
+func (t *deviceTx) unconverted() string {
+	if !t.d.Online {
+		return "The device was offline all the time. The code stays as it is, unmanaged; convert it when the device is back."
+	}
+	return "The device could not be read in time. The code stays as it is, unmanaged; convert it once more."
 }
 
 func is(a store.ActionAttempt) func(store.ActionAttempt) bool {
