@@ -28,8 +28,8 @@ const (
 // happen twice, are repeated after every failure of the network and after 429, 502, 503 and 504. So are creations where
 // the server has said that it goes by their Idempotency-Key, which it is asked for where it has not answered anything yet. With
 // another server they are repeated only where they cannot have happened: after 429, 503 and when no connection was made.
-// Retry-After is obeyed; the context bounds it all. Once one request has given up to connect, others that cannot connect either are not
-// repeated.
+// Retry-After is obeyed; the context bounds it all. Where no request could connect for longer than a restart takes, those that
+// cannot either are not repeated.
 type retrying struct {
 	next   http.RoundTripper
 	base   string       // the path of the endpoint
@@ -57,6 +57,7 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 		if key != "" {
 			again.Header.Set(keyHeader, key)
 		}
+		tried := time.Now()
 		resp, err := t.next.RoundTrip(again)
 		if err == nil && resp.Header.Get(acceptsKeysHeader) == "true" {
 			t.keyed.Store(true)
@@ -77,8 +78,7 @@ func (t retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 		if asked {
 			limit = triesAsked
 		}
-		if IsNotConnected(err) && (t.outage.known() || try >= limit || time.Since(start)+pause > restartsWithin) {
-			t.outage.goesOn()
+		if IsNotConnected(err) && t.outage.goesOn(tried) && !doubt {
 			return resp, err
 		}
 		if try >= limit || time.Since(start)+pause > patience || !sleep(ctx, pause) {

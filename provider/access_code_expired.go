@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
@@ -27,7 +28,7 @@ func awaitSettled(ctx context.Context, client *api.Client, id string, expired er
 		if err != nil {
 			return false, err
 		}
-		latest := latestOwnError(code)
+		latest := latestRefusal(code)
 		if older == nil {
 			older = &latest
 		}
@@ -42,10 +43,11 @@ func awaitSettled(ctx context.Context, client *api.Client, id string, expired er
 	return code, err
 }
 
-// latestOwnError is when the latest of the errors began that are about the code itself.
-func latestOwnError(code *api.AccessCode) (latest time.Time) {
+// latestRefusal is when the latest of the errors began after which the server does not try any more.
+func latestRefusal(code *api.AccessCode) (latest time.Time) {
 	for _, problem := range code.Errors {
-		if problem.IsAccessCodeError && problem.CreatedAt.After(latest) {
+		goesOn := strings.HasSuffix(problem.Message, "It is tried again.") || problem.ErrorCode == "conflicting_external_modification"
+		if problem.IsAccessCodeError && !goesOn && problem.CreatedAt.After(latest) {
 			latest = problem.CreatedAt
 		}
 	}

@@ -103,13 +103,18 @@ func TestLockThatRefusesWhatItsAttemptHasExpiredForEndsTheWait(t *testing.T) {
 		c.mutations = []map[string]any{{"mutation_code": "updating_code", "message": "On its way", "created_at": "2026-01-02T03:04:05Z"}}
 		answer(map[string]any{"access_code": f.codeJSON(id)})(w, r)
 	}
+	busy := func(w http.ResponseWriter, r *http.Request) { // which is no refusal
+		id, c := f.only()
+		c.status, c.errors = "set", []map[string]any{{"error_code": "failed_to_update", "message": "The lock is busy. It is tried again.", "is_access_code_error": true, "created_at": "2026-01-02T03:04:06Z"}}
+		answer(map[string]any{"access_code": f.codeJSON(id)})(w, r)
+	}
 	full := func(w http.ResponseWriter, r *http.Request) {
 		id, c := f.only()
-		c.status, c.errors = "unset", []map[string]any{{"error_code": "no_space_for_access_code_on_device", "message": "The lock is full.", "is_access_code_error": true, "created_at": "2026-01-02T03:04:06Z"}}
+		c.status, c.errors = "unset", []map[string]any{{"error_code": "no_space_for_access_code_on_device", "message": "The lock is full.", "is_access_code_error": true, "created_at": "2026-01-02T03:04:07Z"}}
 		c.mutations = []map[string]any{{"mutation_code": "creating", "message": "On its way", "created_at": "2026-01-02T03:04:05Z"}}
 		answer(map[string]any{"access_code": f.codeJSON(id)})(w, r)
 	}
-	f.then("/access_codes/get", formerly, nil, full)
+	f.then("/access_codes/get", formerly, nil, busy, busy, full)
 	run(t, resource.TestCase{Steps: []resource.TestStep{{
 		Config:      f.config(accessCode(`code = "904716590100"`)),
 		ExpectError: says("The lock is full (no_space_for_access_code_on_device)", "Correct what the message names first"),

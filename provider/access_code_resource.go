@@ -139,8 +139,8 @@ func (r *accessCodeResource) Update(ctx context.Context, req resource.UpdateRequ
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	// How long to wait is true at once: should the rest fail, the next destroy goes by it.
-	state.Timeouts = plan.Timeouts
+	// These are true at once, should the rest fail: the next destroy goes by the one, and the next plan by the others.
+	state.Timeouts, state.Keepers = plan.Timeouts, plan.Keepers
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	if !state.IsManaged.ValueBool() {
 		code, err := convertPlanned(ctx, client, &plan, &state)

@@ -164,6 +164,9 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
+	state.Timeouts, state.Keepers = plan.Timeouts, plan.Keepers // are true also if the rest fails
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(ctx))...)
 	codes, wanted := state.codes(ctx), plan.devices(ctx)
 	if plan.Code.IsUnknown() && !plan.learn(ctx, client, &state, codes) {
 		refuse(&resp.Diagnostics, actionPut, "The PIN of the set is not known, because the server does not tell it. Write it into `code`.")
@@ -172,9 +175,6 @@ func (r *accessCodeSetResource) Update(ctx context.Context, req resource.UpdateR
 	unsettled := state.find(ctx, client, codes, state.doubts(ctx, req.Private, &resp.Diagnostics), &plan)
 	r.giveUpOn(ctx, req.Private, unsettled, &resp.Diagnostics)
 	if plan.isSoughtOtherwise(&state) && plan.refuseUnsought(ctx, client, unsettled, &resp.Diagnostics) {
-		state.Timeouts = plan.Timeouts // is true also if the rest fails
-		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
-		resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity(ctx))...)
 		return
 	}
 	work := slices.DeleteFunc(slices.Clone(wanted), func(deviceID string) bool { return !plan.todo(&state, codes, deviceID) })
@@ -226,7 +226,7 @@ func (m *accessCodeSetModel) learn(ctx context.Context, client *api.Client, stat
 // todo says whether there is work on a lock of the plan.
 func (m *accessCodeSetModel) todo(state *accessCodeSetModel, codes map[string]lockCode, deviceID string) bool {
 	code, known := codes[deviceID]
-	return !known || !code.AsDeclared.ValueBool() || m.changes(state)
+	return !known || !code.AsDeclared.ValueBool() || isBeingDeleted(code.Status) || m.changes(state)
 }
 
 // forget takes codes that the server did not know for removed, unless the key belongs to another workspace, which it

@@ -2,7 +2,9 @@ package provider
 
 import (
 	"context"
+	"maps"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -16,7 +18,7 @@ func keepersAttribute() schema.MapAttribute {
 		Optional: true, ElementType: types.StringType,
 		MarkdownDescription: "Values of your own, such as a tenant or a month, with which the code is to be replaced: other ones make a new code and delete the old one, also " +
 			"in a later apply where the first has failed. So does a value that is not known yet when it is planned. They are in the state only, and shown in plans. The first ones that a code is " +
-			"given which exists, or was imported, are only taken down, and leaving all out forgets them.",
+			"given which exists, or was imported, are only taken down, and leaving all out forgets them; those that are null are none.",
 		PlanModifiers: []planmodifier.Map{replacesTheKept{}},
 	}
 }
@@ -36,7 +38,17 @@ func (replacesTheKept) PlanModifyMap(_ context.Context, req planmodifier.MapRequ
 	resp.RequiresReplace = !req.State.Raw.IsNull() && isKeptNoLonger(req.StateValue, req.PlanValue)
 }
 
-// isKeptNoLonger says whether these keepers call for another code.
+// isKeptNoLonger says whether these keepers call for another code. Those that are null are none.
 func isKeptNoLonger(state, plan types.Map) bool {
-	return !state.IsNull() && !plan.IsNull() && !plan.Equal(state)
+	if plan.IsUnknown() {
+		return len(keepersIn(state)) > 0
+	}
+	before, after := keepersIn(state), keepersIn(plan)
+	return len(before) > 0 && len(after) > 0 && !maps.EqualFunc(before, after, attr.Value.Equal)
+}
+
+func keepersIn(keepers types.Map) map[string]attr.Value {
+	all := maps.Clone(keepers.Elements())
+	maps.DeleteFunc(all, func(_ string, v attr.Value) bool { return v.IsNull() })
+	return all
 }

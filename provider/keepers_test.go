@@ -65,6 +65,20 @@ func TestReplacementThatFailedIsPlannedAgain(t *testing.T) {
 	}
 }
 
+// Whom a code is for is known from when it was asked for, also where the rest of that apply has failed: the server may have done it since.
+func TestKeepersOfAChangeThatFailedAreRecorded(t *testing.T) {
+	f := startFakeLocks(t)
+	config := func(more string) string { return f.config(accessCode(more) + codeSet(more, lockB)) }
+	fails := answerError(http.StatusInternalServerError, "internal_error", "It is broken")
+	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+		{Config: config(`code = "904716590100"`)},
+		{PreConfig: func() { f.then("/access_codes/update", fails, fails) }, Config: config(`code = "904716590111"` + keptFor + `"Ada" }`), ExpectError: says("It is broken")},
+		{Config: config(`code = "904716590122"` + keptFor + `"Grace" }`), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+			plancheck.ExpectResourceAction(front, plancheck.ResourceActionDestroyBeforeCreate), plancheck.ExpectResourceAction(nanny, plancheck.ResourceActionDestroyBeforeCreate),
+		}}},
+	}})
+}
+
 // A code that is there already is not taken off its door for being given keepers, whether it was made without them or imported.
 func TestFirstKeepersAreOnlyRecordedAndTheirEndOnlyForgets(t *testing.T) {
 	t.Parallel()
@@ -99,7 +113,7 @@ func TestFirstKeepersAreOnlyRecordedAndTheirEndOnlyForgets(t *testing.T) {
 					w.expect(true, "apply", "-auto-approve")
 					wrote = []string{"/access_codes/create", "/access_codes/create"}
 				}
-				for _, more := range []string{keptFor + `"Ada" }`, "", keptFor + `"Grace" }`} {
+				for _, more := range []string{keptFor + `null }`, keptFor + `"Ada" }`, "", keptFor + `"Grace" }`} {
 					w.write("main.tf", config(more))
 					said := w.plain("plan")
 					expectSaid(t, more, said, "0 to add, 2 to change, 0 to destroy")

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -148,23 +146,25 @@ func (s *Service) actors(ctx context.Context, f AuditFilter) ([]string, error) {
 		return []string{f.Actor}, nil
 	}
 	id := ids[0]
-	actors, at := map[string]bool{id.String(): true}, Position{At: longAgo}
+	actors, known, at := []string{id.String()}, map[uuid.UUID]bool{}, Position{At: longAgo}
 	for {
-		made := AuditFilter{Until: f.Until, Operation: "/client_sessions/", OldestFirst: true}
-		rows, err := s.auditPage(ctx, made, []string{id.String()}, at)
+		rows, err := s.auditPage(ctx, AuditFilter{Until: f.Until, Operation: "/client_sessions/", OldestFirst: true}, nil, at)
 		if err != nil {
 			return nil, fmt.Errorf("read the audit log: %w", err)
 		}
 		for _, r := range rows {
 			for _, subject := range toAuditEntry(r).Subjects {
-				if subject.Kind == "client_session_id" {
-					actors[subject.ID.String()] = true
+				if subject.Kind != "client_session_id" || known[subject.ID] {
+					continue
+				}
+				if known[subject.ID] = true; r.ActorID != nil && *r.ActorID == id { // who is the first to change one has made it
+					actors = append(actors, subject.ID.String())
 				}
 			}
 			at = Position{r.At, r.AuditID}
 		}
 		if len(rows) < auditPage {
-			return slices.Collect(maps.Keys(actors)), nil
+			return actors, nil
 		}
 	}
 }

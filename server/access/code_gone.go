@@ -30,7 +30,7 @@ func (s *Service) remember(ctx context.Context, tx store.Tx, d store.Device, c s
 // ofDeleted says whether a code on the device was made for one of ours that was deleted since.
 func (r *reading) ofDeleted(ctx context.Context, f Found) (bool, error) {
 	key := parseIDs(&[]string{f.Key})
-	if len(key) == 0 || key[0].String() != f.Key {
+	if len(key) == 0 || key[0].String() != f.Key || f.KeyGuessed {
 		return false, nil
 	}
 	if r.deleted == nil {
@@ -41,7 +41,7 @@ func (r *reading) ofDeleted(ctx context.Context, f Found) (bool, error) {
 				ids = append(ids, id)
 			}
 		}
-		gone, err := r.tx.ListAccessCodesGone(ctx, store.ListAccessCodesGoneParams{DeviceID: r.d.DeviceID, Ids: ids})
+		gone, err := r.tx.ListAccessCodesGone(ctx, store.ListAccessCodesGoneParams{DeviceID: r.d.DeviceID, Ids: ids, Since: r.now.Add(-goneMemory)})
 		if err != nil {
 			return false, fmt.Errorf("look for codes that were deleted: %w", err)
 		}

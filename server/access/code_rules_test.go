@@ -145,7 +145,7 @@ func TestWhatThereIsToDoAboutACode(t *testing.T) {
 		{"removing what may be on its way", inDoubt(0, nil), listed, Await, in(200 * time.Millisecond)},
 		{"removing what may be on its way, and nobody can look", inDoubt(0, nil), Capabilities{}, Find, nil},
 		{"removing what was asked for in vain just now", inDoubt(1, in(time.Second)), Capabilities{}, Nothing, in(time.Second)},
-		{"removing what was asked for again and again", inDoubt(patience, in(time.Second)), Capabilities{}, Await, in(200 * time.Millisecond)},
+		{"removing what was asked for again and again", inDoubt(findTries, in(time.Second)), Capabilities{}, Await, in(200 * time.Millisecond)},
 		{"unmanaged", &store.AccessCode{DesiredGen: 1, VendorRef: &ref}, Capabilities{}, Nothing, nil},
 		{"unmanaged, removing", &store.AccessCode{DesiredGen: 1, VendorRef: &ref, RemovingSince: in(0)}, Capabilities{}, Delete, nil},
 	} {

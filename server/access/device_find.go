@@ -10,12 +10,15 @@ import (
 
 // A creation that nobody knows the end of shows in no list of a device that has none. A code of which that is so and that is to leave is
 // created once more under the same key: the vendor answers with the code that it made then, or makes it now, and either way says where it
-// is. Then it is taken off as any other. A vendor that goes on failing is asked some times; one that refuses does not know, and is not asked
-// again: the write counts as come to nothing once its time is over, as it did not show.
+// is. Then it is taken off as any other. A vendor that goes on failing is asked for some ten minutes, as others wait; one that refuses does not
+// know, and is not asked again: the write counts as come to nothing once its time is over, as it did not show.
+
+// findTries is how often a creation in doubt is repeated whose vendor fails, with growing pauses.
+const findTries = 8
 
 // findable says whether a code in doubt is to be asked for before it counts as gone.
 func findable(c store.AccessCode, caps Capabilities) bool {
-	return !caps.ListCodes && c.IsManaged && c.VendorRef == nil && c.WriteGen > 0 && int(c.Attempts) < patience
+	return !caps.ListCodes && c.IsManaged && c.VendorRef == nil && c.WriteGen > 0 && int(c.Attempts) < findTries
 }
 
 // unfound says whether a code in doubt that is to leave was asked for in vain, and can arrive no more.
@@ -57,7 +60,7 @@ func (s *Service) RecordFound(ctx context.Context, h Holder, device uuid.UUID, w
 			next := t.now.Add(max(backoff(int(c.Attempts)), o.Failure.RetryAfter))
 			c.NextAttemptAt = &next
 		default:
-			c.Attempts, c.NextAttemptAt = patience, nil
+			c.Attempts, c.NextAttemptAt = findTries, nil
 		}
 		return nil
 	})

@@ -15,6 +15,7 @@ import (
 type Found struct {
 	Ref              string // the vendor's identifier of it
 	Key              string // the identifier of the code it was created for, where the vendor keeps that
+	KeyGuessed       bool   // it does not: somebody else may have filled the place since that code was put there
 	PIN              string // empty where hidden
 	Name             string
 	StartsAt, EndsAt *time.Time

@@ -270,13 +270,15 @@ func (t *deviceTx) givesUpPIN(c *store.AccessCode, ref string) bool {
 	return other != nil && other != c && changes(other)
 }
 
-// hasPIN says whether a change was refused as the code itself has the PIN: it was made before, and its answer was lost. Reading shows the
-// rest. Where nobody can look that tells only of a new PIN: the vendor may refuse each code its own.
+// hasPIN says whether a change was refused as the code itself has the PIN, a new one: it was made before, and its answer was lost. Reading
+// shows the rest. Where nobody can look, that has to be the change after what is known to be there: what came before it may have brought the
+// PIN, and the vendor may refuse each code its own.
 func (t *deviceTx) hasPIN(c *store.AccessCode, f Failure) bool {
 	if f.Class != FailedDuplicate || f.ConflictRef == "" || text(c.VendorRef) != f.ConflictRef {
 		return false
 	}
-	return t.caps.ListCodes || c.AppliedGen == 0 || !seal.Equal(t.macOnDevice(c), c.PinMac)
+	next := c.AppliedGen > 0 && c.DesiredGen == c.AppliedGen+1
+	return (t.caps.ListCodes || next) && !seal.Equal(t.macOnDevice(c), c.PinMac)
 }
 
 func (t *deviceTx) codeByRef(ref string) uuid.UUID {

@@ -209,6 +209,7 @@ type Codes struct {
 type Code struct {
 	Ref              CodeRef
 	Key              string // the CodeSpec.Key it was created with, where the vendor keeps it
+	KeyGuessed       bool   // it does not: Key is that of the last put to the place, which shows no PIN, and somebody else may have filled it since
 	PIN              string // empty where hidden
 	Name             string
 	State            State // Accepted: on its way onto the device

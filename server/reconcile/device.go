@@ -206,7 +206,7 @@ func (p *pass) read(ctx context.Context, w access.DeviceWork) error {
 	}
 	found := make([]access.Found, len(codes.Codes))
 	for i, c := range codes.Codes {
-		found[i] = access.Found{Ref: string(c.Ref), Key: c.Key, PIN: c.PIN, Name: c.Name, StartsAt: c.StartsAt, EndsAt: c.EndsAt,
+		found[i] = access.Found{Ref: string(c.Ref), Key: c.Key, KeyGuessed: c.KeyGuessed, PIN: c.PIN, Name: c.Name, StartsAt: c.StartsAt, EndsAt: c.EndsAt,
 			Confirmed: c.State == adapter.Confirmed, Removing: c.Removing, ChangedAt: c.ChangedAt, Disabled: c.Disabled}
 		if c.Failed != nil {
 			found[i].Failure = fail(c.Failed)

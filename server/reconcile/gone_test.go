@@ -34,6 +34,12 @@ func TestCreationThatArrivesAfterItsCodeWasDeletedIsTakenOff(t *testing.T) {
 			clock.pass(48 * time.Hour)
 			late, stranger := found("k1", "2580"), found("k2", "1470")
 			late.Key, stranger.Key = c.ID.String(), "11111111-1111-7111-8111-111111111111"
+			guessed := found("k3", "") // in the place that it was put to
+			guessed.Key, guessed.KeyGuessed = c.ID.String(), true
+			b.read(found("k9", "9999"), guessed)
+			if w := b.look(); len(w.Codes) > 0 {
+				t.Fatalf("with somebody else's there is %v to do", w.Codes)
+			}
 			b.read(found("k9", "9999"), late, stranger)
 			w := b.look()
 			if len(w.Codes) != 1 || w.Codes[0].Action != access.Delete || w.Codes[0].Ref != "k1" {
@@ -65,6 +71,26 @@ func TestCreationThatArrivesLateAndCannotBeTakenOffIsAnUnmanagedOne(t *testing.T
 	for _, w := range b.look().Codes {
 		b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false, &access.Failure{Class: access.FailedUnsupported, Message: "no"}))
 	}
+	b.read(found("k9", "9999"), late)
+	if w := b.look(); len(w.Codes) > 0 || len(b.unmanaged()) != 2 {
+		t.Errorf("there is %v to do, beside %d codes of others", w.Codes, len(b.unmanaged()))
+	}
+}
+
+// It is remembered for a month.
+func TestWhatArrivesLongAfterItsCodeWasDeletedIsAnUnmanagedOne(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	c, _ := b.create("2580")
+	b.begin(b.work(c))
+	b.deleteCode(c)
+	for len(b.managed()) > 0 {
+		b.read(found("k9", "9999"))
+		clock.pass(10 * time.Second)
+	}
+	clock.pass(31 * 24 * time.Hour)
+	late := found("k1", "2580")
+	late.Key = c.ID.String()
 	b.read(found("k9", "9999"), late)
 	if w := b.look(); len(w.Codes) > 0 || len(b.unmanaged()) != 2 {
 		t.Errorf("there is %v to do, beside %d codes of others", w.Codes, len(b.unmanaged()))

@@ -11,20 +11,23 @@ import (
 func TestAPINThatIsRefusedForTheCodeItselfIsThere(t *testing.T) {
 	t.Parallel()
 	itself := &access.Failure{Class: access.FailedDuplicate, Message: "taken", ConflictRef: "k1"}
+	frame := access.CodeChange{StartsAt: "2020-01-01T00:00:00Z", EndsAt: "2099-01-01T00:00:00Z"}
 	for name, c := range map[string]struct {
 		more  string
 		shown func() access.Found // nil: nobody can look
 		code  string              // an error that stands; empty: it is as it is to be
 		ch    access.CodeChange
+		then  access.CodeChange // before there was an answer
 	}{
-		"PINs are hidden": {`{}`, func() access.Found { return found("k1", "") }, "", access.CodeChange{PIN: "2591"}},
+		"PINs are hidden": {`{}`, func() access.Found { return found("k1", "") }, "", access.CodeChange{PIN: "2591"}, access.CodeChange{}},
 		"it is listed with that": {`{}`, func() access.Found {
 			f := found("k1", "")
 			f.Failure = itself
 			return f
-		}, "", access.CodeChange{PIN: "2591"}},
-		"nobody can look":                       {`{"list_codes": false}`, nil, "", access.CodeChange{PIN: "2591"}},
-		"nobody can look, the PIN is as it was": {`{"list_codes": false}`, nil, "duplicate_code_on_device", access.CodeChange{StartsAt: "2020-01-01T00:00:00Z", EndsAt: "2099-01-01T00:00:00Z"}},
+		}, "", access.CodeChange{PIN: "2591"}, access.CodeChange{}},
+		"nobody can look": {`{"list_codes": false}`, nil, "", access.CodeChange{PIN: "2591"}, access.CodeChange{}},
+		"nobody can look, and it is another change that is refused": {`{"list_codes": false}`, nil, "duplicate_code_on_device", access.CodeChange{PIN: "2591"}, frame},
+		"nobody can look, the PIN is as it was":                     {`{"list_codes": false}`, nil, "duplicate_code_on_device", frame, access.CodeChange{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -36,6 +39,10 @@ func TestAPINThatIsRefusedForTheCodeItselfIsThere(t *testing.T) {
 			c.ch.ID = code.ID.String()
 			a := b.update(c.ch)
 			b.begin(b.work(code)) // and no answer comes
+			if c.then.EndsAt != "" {
+				c.then.ID = code.ID.String()
+				a = b.update(c.then)
+			}
 			for n := 0; b.attempt(a).Status == access.Pending; n++ {
 				if c.shown != nil {
 					b.read(c.shown())

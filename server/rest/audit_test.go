@@ -189,11 +189,16 @@ func TestTheAuditLogTellsWhoItWas(t *testing.T) {
 	if want := []string{"/access_codes/create", "/access_codes/update", "/access_codes/update", "/access_codes/delete"}; !slices.Equal(told, want) {
 		t.Errorf("of the code is told %v, want %v", told, want)
 	}
+	others := must(t, s, "/client_sessions/create", "client_session", in{"user_identifier_key": "joe@example.com", "connected_account_ids": []any{account(t, s)}})
+	if status := s.PostAs(t, others["token"].(string), "/devices/update", in{"device_id": device, "name": "Back Door"}, nil); status != http.StatusOK {
+		t.Fatalf("update with a client session: status %d", status)
+	}
+	must(t, as, "/client_sessions/revoke", "", in{"client_session_id": others["client_session_id"]})
 	told = nil
 	for _, e := range audit(t, s, access.AuditFilter{Actor: strings.ToUpper(keyID.String()), OldestFirst: true}) { // with the sessions that it has made
 		told = append(told, e.Operation)
 	}
-	if want := []string{"/access_codes/create", "/devices/report_provider_metadata", "/client_sessions/create", "/access_codes/delete"}; !slices.Equal(told, want) {
+	if want := []string{"/access_codes/create", "/devices/report_provider_metadata", "/client_sessions/create", "/access_codes/delete", "/client_sessions/revoke"}; !slices.Equal(told, want) {
 		t.Errorf("of the key is told %v, want %v", told, want)
 	}
 	for _, e := range audit(t, s, access.AuditFilter{}) { // no people

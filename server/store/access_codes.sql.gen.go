@@ -856,16 +856,17 @@ func (q *Queries) ListAccessCodes(ctx context.Context, arg ListAccessCodesParams
 }
 
 const listAccessCodesGone = `-- name: ListAccessCodesGone :many
-select access_code_id from access_codes_gone where device_id = $1 and access_code_id = any($2::uuid[])
+select access_code_id from access_codes_gone where device_id = $1 and access_code_id = any($2::uuid[]) and gone_at >= $3
 `
 
 type ListAccessCodesGoneParams struct {
 	DeviceID uuid.UUID
 	Ids      []uuid.UUID
+	Since    time.Time
 }
 
 func (q *Queries) ListAccessCodesGone(ctx context.Context, arg ListAccessCodesGoneParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, listAccessCodesGone, arg.DeviceID, arg.Ids)
+	rows, err := q.db.Query(ctx, listAccessCodesGone, arg.DeviceID, arg.Ids, arg.Since)
 	if err != nil {
 		return nil, err
 	}

@@ -151,7 +151,7 @@ func (a *Adapter) remembered(n *node) adapter.Codes {
 	codes := adapter.Codes{Codes: []adapter.Code{}, SerialNumber: n.traits.Load().serial, Stale: m.all || len(m.doubts) > 0}
 	for _, slot := range m.occupied() {
 		e := m.slots[slot]
-		c := adapter.Code{Ref: codeRef(slot), Key: m.key(slot), PIN: e.pin, Name: e.name, State: adapter.Confirmed, StartsAt: e.starts, EndsAt: e.ends,
+		c := adapter.Code{Ref: codeRef(slot), Key: m.key(slot), KeyGuessed: e.pin == "", PIN: e.pin, Name: e.name, State: adapter.Confirmed, StartsAt: e.starts, EndsAt: e.ends,
 			Disabled: e.disabled}
 		if n.masked {
 			c.PIN, c.ChangedAt = "", m.touched[slot]

@@ -110,4 +110,4 @@ insert into access_codes_gone (access_code_id, device_id, gone_at) values (@acce
 delete from access_codes_gone where device_id = @device_id and gone_at < @before;
 
 -- name: ListAccessCodesGone :many
-select access_code_id from access_codes_gone where device_id = @device_id and access_code_id = any(@ids::uuid[]);
+select access_code_id from access_codes_gone where device_id = @device_id and access_code_id = any(@ids::uuid[]) and gone_at >= @since;
