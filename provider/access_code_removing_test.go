@@ -20,7 +20,7 @@ func TestServerCodeThatIsBeingDeletedIsReplaced(t *testing.T) {
 	device := srv.Device(t, "august")
 	lock := srv.Lock(t, device)
 	const pin, other = "904716", "904725"
-	soon := "\n  timeouts {\n    delete = \"1s\"\n    update = \"1m\"\n  }"
+	soon := "\n  timeouts {\n    delete = \"8s\"\n    update = \"1m\"\n  }"
 	for name, config := range map[string]func(more string) string{
 		"code": func(more string) string {
 			return accessCodeOn(device, fmt.Sprintf("name = \"Cleaner\"\n  code = %q", pin)+more)
@@ -43,7 +43,7 @@ func TestServerCodeThatIsBeingDeletedIsReplaced(t *testing.T) {
 				t.Error("nothing is planned")
 			}
 			lock.Control(t, http.MethodPost, "/online", nil)
-			w.write("main.tf", required+onServer(srv, config(strings.Replace(soon, "1s", "1m", 1))))
+			w.write("main.tf", required+onServer(srv, config(strings.Replace(soon, "8s", "1m", 1))))
 			w.expect(true, "apply", "-auto-approve")
 			if codes := managedOn(t, srv, device); len(codes) != 1 || codes[0].Status != "set" || !lock.Has(t, has) {
 				t.Errorf("there are %d codes", len(codes))
