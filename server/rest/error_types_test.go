@@ -15,7 +15,7 @@ import (
 )
 
 // unanswered are types of errors that commands, or pages, tell of, and no answer of the API.
-var unanswered = []string{"connect_webview_has_login", "credential_not_found", "rotation_in_progress", "rotation_under_way", "too_many_logins"}
+var unanswered = []string{"connect_webview_has_login", "credential_not_found", "rotation_in_progress", "rotation_under_way", "schema_is_newer", "too_many_logins"}
 
 // The contract names every type of error that a line of the server makes, and none besides. What is answered to any test is
 // compared with it, too (apptest).
