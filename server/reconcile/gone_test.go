@@ -54,10 +54,9 @@ func TestCreationThatArrivesAfterItsCodeWasDeletedIsTakenOff(t *testing.T) {
 	}
 }
 
-// Where its vendor does not let it be removed it stays, as a stranger's would.
-func TestCreationThatArrivesLateAndCannotBeTakenOffIsAnUnmanagedOne(t *testing.T) {
-	t.Parallel()
-	b, clock := timeBound(t, "august")
+// deletedInDoubt is what a vendor may yet deliver for a code that was deleted before anybody had heard what became of it.
+func deletedInDoubt(b byHand, clock *testClock) access.Found {
+	b.Helper()
 	c, _ := b.create("2580")
 	b.begin(b.work(c))
 	b.deleteCode(c)
@@ -67,6 +66,14 @@ func TestCreationThatArrivesLateAndCannotBeTakenOffIsAnUnmanagedOne(t *testing.T
 	}
 	late := found("k1", "2580")
 	late.Key = c.ID.String()
+	return late
+}
+
+// Where its vendor does not let it be removed it stays, as a stranger's would.
+func TestCreationThatArrivesLateAndCannotBeTakenOffIsAnUnmanagedOne(t *testing.T) {
+	t.Parallel()
+	b, clock := timeBound(t, "august")
+	late := deletedInDoubt(b, clock)
 	b.read(found("k9", "9999"), late)
 	for _, w := range b.look().Codes {
 		b.must(b.access.RecordDelete(t.Context(), holder{}, b.id(), w, false, &access.Failure{Class: access.FailedUnsupported, Message: "no"}))
@@ -81,16 +88,8 @@ func TestCreationThatArrivesLateAndCannotBeTakenOffIsAnUnmanagedOne(t *testing.T
 func TestWhatArrivesLongAfterItsCodeWasDeletedIsAnUnmanagedOne(t *testing.T) {
 	t.Parallel()
 	b, clock := timeBound(t, "august")
-	c, _ := b.create("2580")
-	b.begin(b.work(c))
-	b.deleteCode(c)
-	for len(b.managed()) > 0 {
-		b.read(found("k9", "9999"))
-		clock.pass(10 * time.Second)
-	}
+	late := deletedInDoubt(b, clock)
 	clock.pass(31 * 24 * time.Hour)
-	late := found("k1", "2580")
-	late.Key = c.ID.String()
 	b.read(found("k9", "9999"), late)
 	if w := b.look(); len(w.Codes) > 0 || len(b.unmanaged()) != 2 {
 		t.Errorf("there is %v to do, beside %d codes of others", w.Codes, len(b.unmanaged()))

@@ -221,13 +221,6 @@ func (a *Adapter) fits(l *lock, spec adapter.CodeSpec) error {
 	return nil
 }
 
-// isOurs says whether what is in a slot that was just read is to be written over.
-func (a *Adapter) isOurs(l *lock, spec adapter.CodeSpec, n int, now slot) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return spec.Ref != "" || l.has(spec.Key, n, now)
-}
-
 // place is the slot for a code: the one it has, or the lowest that is free. It fails with NotFound, Duplicate and Full.
 func (a *Adapter) place(l *lock, spec adapter.CodeSpec) (int, error) {
 	a.mu.Lock()

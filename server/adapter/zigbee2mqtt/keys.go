@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"maps"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
 // put is a code that was sent to a lock. By its key a put whose answer was lost finds its own slot when it is repeated.
@@ -45,4 +47,11 @@ func (l *lock) empty(n int) {
 // forgetKeys drops the key of what a slot had, with Adapter.mu held: what is there next is another code.
 func (l *lock) forgetKeys(n int) {
 	maps.DeleteFunc(l.keys, func(_ string, p put) bool { return p.slot == n })
+}
+
+// isOurs says whether what is in a slot that was just read is to be written over.
+func (a *Adapter) isOurs(l *lock, spec adapter.CodeSpec, n int, now slot) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return spec.Ref != "" || l.has(spec.Key, n, now)
 }
