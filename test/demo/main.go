@@ -13,7 +13,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/apart"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func main() {
@@ -22,7 +22,7 @@ func main() {
 	source := flag.String("source", "examples/demo", "the Terraform files")
 	terraform := flag.String("terraform", "terraform", "the Terraform CLI, 1.11 or newer")
 	flag.Parse()
-	apart.Unset()
+	testenv.Unset()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	d := &demo{server: *server, plugin: *plugin, source: *source, terraform: *terraform}

@@ -31,6 +31,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/referee"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // Main runs the tests of a package that calls Start. TestMain calls it as the last thing it does.
@@ -183,20 +184,10 @@ func (s *Server) principal() access.Principal {
 	return access.Principal{WorkspaceID: uuid.MustParse(s.WorkspaceID)}
 }
 
-// Until waits for a condition, and fails the test when it does not come about.
+// Until waits for a condition, and fails the test when it does not hold in time.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatal(t.Context().Err())
-		}
-	}
+	testenv.Until(t, what, ok)
 }
 
 // WithConnecting lets people connect gateways.

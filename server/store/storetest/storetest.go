@@ -27,7 +27,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/apart"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // Migrate brings the empty database at dsn to the schema under test.
@@ -60,7 +60,7 @@ func Main(m *testing.M, migrate Migrate, version string) {
 		started, err = startCluster(ctx, scratchRoot(), template{cache: cache, migrate: migrate, version: version})
 		return started, err
 	})
-	apart.Unset()
+	testenv.Unset()
 	m.Run() // its result becomes the process's when TestMain returns
 	if started == nil {
 		return
