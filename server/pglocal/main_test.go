@@ -20,6 +20,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // What a copy of this test binary does instead of testing is in helperEnv, with its directory in helperDir.
@@ -29,7 +30,7 @@ const (
 )
 
 // within bounds whatever a test waits for.
-const within = 60 * time.Second
+var within = testenv.Timeout(testenv.WaitTimeout)
 
 func TestMain(m *testing.M) {
 	if what := os.Getenv(helperEnv); what != "" {
@@ -103,9 +104,10 @@ func startHelper(t *testing.T, what, dir string, change func(*exec.Cmd)) *helper
 	return h
 }
 
-// need skips the test when there is no PostgreSQL.
+// need skips the test when there is no PostgreSQL, or the run is to have none.
 func need(t *testing.T) {
 	t.Helper()
+	storetest.NeedPostgres(t)
 	if _, err := pglocal.Locate(t.Context(), pglocal.Options{}); errors.Is(err, pglocal.ErrNoBinaries) {
 		storetest.Missing(t, "%v", err)
 	}
@@ -228,19 +230,6 @@ func ok(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// eventually waits until condition holds.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.After(within)
-	for !condition() {
-		select {
-		case <-deadline:
-			t.Fatalf("did not come about within %s: %s", within, what)
-		case <-time.After(5 * time.Millisecond):
-		}
 	}
 }
 

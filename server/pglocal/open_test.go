@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestOpenUsesTheServerOfAnotherProcess(t *testing.T) {
@@ -62,16 +63,14 @@ func TestCloseWaitsForOthers(t *testing.T) {
 	}
 	closed, patience := make(chan error, 1), &patience{Context: t.Context()}
 	go func() { closed <- first.Close(patience) }()
-	for deadline := time.Now().Add(60 * time.Second); patience.asked.Load() < 5; {
+	testenv.Until(t, "Close looks for others", func() bool {
 		select {
 		case err := <-closed:
 			t.Fatalf("Close did not wait: %v", err)
-		case <-time.After(time.Millisecond):
+		default:
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("Close does not look for others")
-		}
-	}
+		return patience.asked.Load() >= 5
+	})
 	ok(t, insert(t.Context(), second.DSN("postgres"), "second"))
 	ok(t, second.Close(t.Context()))
 	ok(t, <-closed)
@@ -121,16 +120,14 @@ func TestOpenWaitsForAnotherProcess(t *testing.T) {
 				}
 				opened <- err
 			}()
-			for deadline := time.Now().Add(60 * time.Second); patience.asked.Load() < 5; { // before it has tried, it asks nothing
+			testenv.Until(t, "Open tries again", func() bool { // before it has tried, it asks nothing
 				select {
 				case err := <-opened:
 					t.Fatalf("Open did not wait: %v", err)
-				case <-time.After(time.Millisecond):
+				default:
 				}
-				if time.Now().After(deadline) {
-					t.Fatal("Open does not try again")
-				}
-			}
+				return patience.asked.Load() >= 5
+			})
 			ok(t, proceed())
 			ok(t, <-opened)
 		})

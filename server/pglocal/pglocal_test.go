@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestFirstStartMakesTheClusterAndTheSecondKeepsIt(t *testing.T) {
@@ -101,7 +102,7 @@ func occupy(t *testing.T, c *pglocal.Cluster) <-chan error {
 		_ = conn.Close(context.Background())
 		done <- err
 	}()
-	eventually(t, "the statement runs", func() bool {
+	testenv.Until(t, "the statement runs", func() bool {
 		watch, err := pgx.Connect(t.Context(), c.DSN("postgres"))
 		ok(t, err)
 		defer watch.Close(context.Background())

@@ -11,14 +11,16 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestFetchedBinariesRun(t *testing.T) {
 	t.Parallel()
+	storetest.NeedPostgres(t)
 	acct, err := pglocal.ServerAccount("")
 	ok(t, err)
 	cache, dir := scratch(t), filepath.Join(scratch(t), "cluster")
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(10*time.Minute))
 	defer cancel()
 	var progress bytes.Buffer
 	bin, err := pglocal.Fetch(ctx, pglocal.Options{CacheDir: cache, Progress: &progress}, acct)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestServerDiesWithItsParent(t *testing.T) {
@@ -26,7 +27,7 @@ func TestServerDiesWithItsParent(t *testing.T) {
 	ok(t, err)
 	socket := strings.Split(string(text), "\n")[4]
 	ok(t, h.cmd.Process.Kill())
-	eventually(t, "the server has shut down", func() bool { return !exists(pidFile) })
+	testenv.Until(t, "the server has shut down", func() bool { return !exists(pidFile) })
 	if !exists(socket) {
 		t.Fatalf("the socket's folder %s has gone, so this test shows nothing", socket)
 	}
@@ -45,7 +46,7 @@ func TestServerDiesWithItsParent(t *testing.T) {
 func abandon(t *testing.T, c *pglocal.Cluster, dir string) {
 	t.Helper()
 	ok(t, c.DropLock())
-	eventually(t, "nobody has the lock", func() bool {
+	testenv.Until(t, "nobody has the lock", func() bool {
 		held, err := pglocal.Held(filepath.Join(dir, "lock"))
 		return err == nil && !held
 	})

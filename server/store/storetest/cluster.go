@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 )
@@ -16,6 +19,9 @@ type cluster struct {
 	run    *runDir
 	server *pglocal.Cluster
 	major  int
+
+	mu   sync.Mutex
+	idle []*pgx.Conn // connections of execute
 }
 
 // roomNeeded is what has to be free in memory before a cluster is put there.
@@ -62,7 +68,11 @@ func (c *cluster) start(ctx context.Context, t template) error {
 }
 
 func (c *cluster) stop(ctx context.Context) error {
-	return errors.Join(c.server.Stop(ctx), c.run.remove())
+	var errs []error
+	for _, conn := range c.idle {
+		errs = append(errs, conn.Close(ctx))
+	}
+	return errors.Join(append(errs, c.server.Stop(ctx), c.run.remove())...)
 }
 
 // scratchRoot is in memory where there is such a file system with room.

@@ -57,6 +57,7 @@ func tempRoot(t *testing.T) string {
 
 func needBinaries(t *testing.T) {
 	t.Helper()
+	NeedPostgres(t)
 	if _, err := pglocal.Locate(t.Context(), pglocal.Options{}); errors.Is(err, pglocal.ErrNoBinaries) {
 		Missing(t, "%v", err)
 	}

@@ -35,7 +35,7 @@ type Migrate func(ctx context.Context, dsn string) error
 
 const (
 	startWithin = 5 * time.Minute // the first start on a machine may have to fetch PostgreSQL
-	dropWithin  = 30 * time.Second
+	dropWithin  = 3 * time.Minute
 )
 
 var (
@@ -46,12 +46,13 @@ var (
 )
 
 // Main runs the tests of a package whose tests call New, and stops the server afterwards. It is called by
-// TestMain as the last thing it does. Servers that the tests start do not obey what the shell has for another one. Version names what migrate makes in a cache that all packages and all
-// branches share, so it has to change with it: a hash of the migrations, and not a number counted by hand.
+// TestMain as the last thing it does. Servers that the tests start do not obey what the shell has for another one.
+// Version names what migrate makes in a cache that all packages and all branches share, so it has to change with it: a hash
+// of the migrations, and not a number counted by hand.
 func Main(m *testing.M, migrate Migrate, version string) {
 	var started *cluster
 	clusterOnce = sync.OnceValues(func() (_ *cluster, err error) {
-		ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(startWithin))
 		defer cancel()
 		cache, err := cacheDir()
 		if err != nil {
@@ -71,12 +72,14 @@ func Main(m *testing.M, migrate Migrate, version string) {
 }
 
 // New returns the URL of a fresh database, which is dropped after the test with whatever is still connected
-// to it. Where there is no PostgreSQL and none can be fetched the test is treated as by Missing.
+// to it. Where there is no PostgreSQL and none can be fetched the test is treated as by Missing, and as by NeedPostgres when
+// the run is to have none.
 //
 // The server's goroutines begin with the first call: a test that looks for leaked goroutines takes its
 // goleak.IgnoreCurrent after New.
 func New(t testing.TB) (dsn string) {
 	t.Helper()
+	NeedPostgres(t)
 	if clusterOnce == nil {
 		t.Fatal("storetest.New: the package's TestMain has to call storetest.Main")
 	}
@@ -92,13 +95,26 @@ func New(t testing.TB) (dsn string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), dropWithin)
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(dropWithin))
 		defer cancel()
 		if err := c.drop(ctx, name); err != nil {
 			t.Error(err)
 		}
 	})
 	return c.server.DSN(name)
+}
+
+// WithoutPostgres names the environment variable that, set to 1, leaves out every test that starts PostgreSQL or a server of
+// the product: what remains is quick.
+const WithoutPostgres = "DEVICEACCESS_TEST_WITHOUT_POSTGRES"
+
+// NeedPostgres skips the test where WithoutPostgres is set, whatever REQUIRE_ALL says. New does so. A test that starts
+// PostgreSQL in another way calls it first.
+func NeedPostgres(t testing.TB) {
+	t.Helper()
+	if os.Getenv(WithoutPostgres) == "1" {
+		t.Skip(WithoutPostgres + "=1")
+	}
 }
 
 // Missing skips the test because something it needs is not on this machine, and says what. Where all has to
@@ -125,7 +141,7 @@ func (c *cluster) create(ctx context.Context, name string) error {
 	if c.major >= 15 {
 		stmt += " strategy file_copy" // the other strategy writes all of it to the log: three times as slow
 	}
-	if err := execute(ctx, c.server.DSN("postgres"), stmt); err != nil {
+	if err := c.execute(ctx, stmt); err != nil {
 		return fmt.Errorf("create a database for the test: %w", err)
 	}
 	return nil
@@ -133,10 +149,38 @@ func (c *cluster) create(ctx context.Context, name string) error {
 
 func (c *cluster) drop(ctx context.Context, name string) error {
 	stmt := "drop database " + pgx.Identifier{name}.Sanitize() + " with (force)"
-	if err := execute(ctx, c.server.DSN("postgres"), stmt); err != nil {
+	if err := c.execute(ctx, stmt); err != nil {
 		return fmt.Errorf("drop the test's database: %w", err)
 	}
 	return nil
+}
+
+// execute runs one statement as the superuser. Connections are kept for the next one: to open one takes PostgreSQL half as
+// much processor time as to copy the template. A connection that is not in use has no goroutine.
+func (c *cluster) execute(ctx context.Context, stmt string) error {
+	conn, err := c.connection(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, stmt); err != nil {
+		return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle = append(c.idle, conn)
+	return nil
+}
+
+func (c *cluster) connection(ctx context.Context) (*pgx.Conn, error) {
+	c.mu.Lock()
+	if last := len(c.idle) - 1; last >= 0 {
+		conn := c.idle[last]
+		c.idle = c.idle[:last]
+		c.mu.Unlock()
+		return conn, nil
+	}
+	c.mu.Unlock()
+	return pgx.Connect(ctx, c.server.DSN("postgres"))
 }
 
 // execute runs one statement on a connection of its own, which leaves no goroutine behind.

@@ -56,6 +56,7 @@ func TestEveryTestHasAMigratedDatabaseOfItsOwn(t *testing.T) {
 
 func TestDatabaseIsDroppedWhoeverIsConnected(t *testing.T) {
 	t.Parallel()
+	storetest.NeedPostgres(t)
 	var dsn string
 	var left *pgx.Conn
 	t.Run("a test that leaves a connection open", func(t *testing.T) {
@@ -96,6 +97,20 @@ func TestMissingSkipsUnlessAllIsRequired(t *testing.T) { // not parallel: it cha
 			t.Errorf("REQUIRE_ALL=%q: skipped %q, failed %q", test.require, v.skipped, v.failed)
 		}
 	}
+}
+
+func TestWithoutPostgres_SkipsBeforeAServerStarts(t *testing.T) { // not parallel: it changes the environment
+	t.Setenv("REQUIRE_ALL", "1")
+	t.Setenv(storetest.WithoutPostgres, "1")
+	t.Run("skipped", func(t *testing.T) {
+		defer func() {
+			if !t.Skipped() {
+				t.Error("the test goes on")
+			}
+		}()
+		storetest.New(t)
+		t.Error("New returned")
+	})
 }
 
 func BenchmarkNew(b *testing.B) {

@@ -1,0 +1,33 @@
+package storetest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// Dir makes a folder beside the tests' cluster, in memory where that is, which other users can pass through. It is removed after
+// the last test of the process. As nothing can be executed there on some machines, programs do not belong in it.
+func Dir(t testing.TB) string {
+	t.Helper()
+	if clusterOnce == nil {
+		t.Fatal("storetest.Dir: the package's TestMain has to call storetest.Main")
+	}
+	c, err := clusterOnce()
+	if err != nil {
+		Missing(t, "a database for the tests: %v", err)
+	}
+	dir, err := c.makeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func (c *cluster) makeDir() (string, error) {
+	dir, err := os.MkdirTemp(c.run.path, "dir-")
+	if err != nil {
+		return "", fmt.Errorf("make a folder for the test: %w", err)
+	}
+	return dir, os.Chmod(dir, 0o755)
+}
