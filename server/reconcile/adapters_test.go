@@ -15,6 +15,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // An instance that has nothing to do for an account is told by nobody that its credentials are others now, or that it
@@ -41,7 +42,7 @@ func TestInstanceWithoutWorkLetsGoOfWhatOthersHaveChanged(t *testing.T) {
 			b.must(change(b))
 			select {
 			case <-a.(watched).closed:
-			case <-time.After(time.Minute):
+			case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 				t.Fatal("it holds on to it")
 			}
 		})
@@ -116,7 +117,7 @@ func TestWhatAVendorTellsOutlivesTheDatabasesTroubles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, options{profile: "august"})
+			b := start(t, options{profile: "august", db: ownDatabase(t)})
 			b.stopEngine()
 			events, _ := b.telling()
 			for _, sql := range []string{

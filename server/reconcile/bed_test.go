@@ -23,6 +23,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
@@ -54,19 +55,38 @@ type options struct {
 	http    *http.Client                                                 // of the adapter; nil: its own
 	vendor  func(w http.ResponseWriter, r *http.Request) (answered bool) // comes before the cloud; nil: nothing
 	log     io.Writer                                                    // nil: the test's
+	db      *store.DB                                                    // nil: database
 }
 
+// start is a bed whose engine has read the lock.
 func start(t *testing.T, o options) *bed {
+	t.Helper()
+	b := prepare(t, o)
+	b.startEngine()
+	b.until("the device appears", func() bool {
+		ds, _, err := b.access.ListDevices(t.Context(), b.p, access.DeviceFilter{}, access.Page{Limit: 10})
+		b.must(err)
+		if len(ds) == 1 {
+			b.device = ds[0].ID.String()
+		}
+		return len(ds) == 1
+	})
+	b.until("its codes are read", func() bool { return len(b.unmanaged()) == len(b.memory()) })
+	return b
+}
+
+// prepare is a bed without an engine, whose account has not been listed.
+func prepare(t *testing.T, o options) *bed {
 	t.Helper()
 	b := &bed{T: t, http: o.http, log: o.log}
 	if b.log == nil {
 		b.log = t.Output()
 	}
 	ctx := t.Context()
-	db, err := store.Open(ctx, storetest.New(t), 20)
-	b.must(err)
-	t.Cleanup(db.Close)
-	b.db = db
+	if b.db = o.db; b.db == nil {
+		b.db = database(t)
+	}
+	var err error
 	b.keys, err = seal.New(seal.NewMaster())
 	b.must(err)
 	box := sandbox.New(sandbox.Options{Seed: 7, Speed: cmp.Or(o.speed, 50)})
@@ -80,24 +100,14 @@ func start(t *testing.T, o options) *bed {
 		}
 	}))
 	t.Cleanup(b.cloud.Close)
-	b.waker, err = work.NewWaker(db)
+	b.waker, err = work.NewWaker(b.db)
 	b.must(err)
-	b.access = access.New(db, b.keys, b.waker, o.access)
+	b.access = access.New(b.db, b.keys, b.waker, o.access)
 	w, err := b.access.CreateWorkspace(ctx, "w", "c", true)
 	b.must(err)
 	b.p = access.Principal{WorkspaceID: w.ID}
 	b.account, err = b.access.ConnectAccount(ctx, access.NewAccount{WorkspaceID: w.ID, Adapter: access.SandboxAdapter, DisplayName: "locks", Config: json.RawMessage(`{}`)})
 	b.must(err)
-	b.startEngine()
-	b.until("the device appears", func() bool {
-		ds, _, err := b.access.ListDevices(ctx, b.p, access.DeviceFilter{}, access.Page{Limit: 10})
-		b.must(err)
-		if len(ds) == 1 {
-			b.device = ds[0].ID.String()
-		}
-		return len(ds) == 1
-	})
-	b.until("its codes are read", func() bool { return len(b.unmanaged()) == len(b.memory()) })
 	return b
 }
 
@@ -131,7 +141,7 @@ func (b *bed) startEngine() {
 			return
 		}
 		stopped = true
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(time.Minute))
 		defer cancel()
 		if err := engine.Stop(ctx); err != nil {
 			b.Errorf("stop the engine: %v", err)
@@ -154,26 +164,15 @@ func (b *bed) must(err error) {
 // until waits for a condition.
 func (b *bed) until(what string, ok func() bool) {
 	b.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			b.state()
-			b.Fatalf("waited in vain: %s", what)
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-b.Context().Done():
-			b.Fatal(b.Context().Err())
-		}
-	}
+	testenv.UntilOr(b, what, ok, b.state)
 }
 
 // gate waits for a channel to be closed, or for the test to end, also where it cannot be ended.
 func (b *bed) gate(c <-chan struct{}) {
 	select {
 	case <-c:
-	case <-time.After(60 * time.Second):
-		b.Error("waited in vain at a gate")
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
+		b.Error("timed out waiting at a gate")
 	case <-b.Context().Done():
 	}
 }

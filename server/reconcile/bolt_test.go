@@ -14,6 +14,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // door asks for the door to be locked or unlocked.
@@ -160,7 +161,7 @@ func TestOnlySoManyCommandsWaitForOneLock(t *testing.T) {
 	b.must(err)
 	refused := func() (lock, auto bool) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(testenv.WaitTimeout))
 		defer cancel()
 		tooMany := func(_ access.Attempt, err error) bool {
 			var e *access.Error

@@ -8,10 +8,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
-// byHand is a bed whose engine stands still: the test says what is read from the device and what becomes of
+// byHand is a bed without an engine: the test says what is read from the device and what becomes of
 // writes, in the order that hurts.
 type byHand struct{ *bed }
 
@@ -22,10 +24,17 @@ func (holder) Check(context.Context, store.Tx) error { return nil }
 
 func hand(t *testing.T, o options) byHand {
 	t.Helper()
-	b := start(t, o)
-	b.stopEngine()
+	b := prepare(t, o)
 	h := byHand{b}
-	_, err := b.db.Pool.Exec(t.Context(), "update devices set emptied_at = $1", b.access.Now().Add(-time.Minute))
+	cloud := devicecloud.New(devicecloud.Config{BaseURL: b.cloud.URL, Token: b.token})
+	t.Cleanup(func() { b.must(cloud.Close()) })
+	devices, err := cloud.Devices(t.Context())
+	b.must(err)
+	b.must(b.access.RecordDevices(t.Context(), holder{}, b.account, []access.FoundDevice{reconcile.Describe(devices[0], true)}))
+	known, _, err := b.access.ListDevices(t.Context(), b.p, access.DeviceFilter{}, access.Page{Limit: 10})
+	b.must(err)
+	b.device = known[0].ID.String()
+	_, err = b.db.Pool.Exec(t.Context(), "update devices set emptied_at = $1", b.access.Now().Add(-time.Minute))
 	b.must(err)
 	h.read() // nothing is on it, and that is believed
 	return h

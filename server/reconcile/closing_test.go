@@ -11,6 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // slow is an adapter that begins to close, and is not closed before it may.
@@ -49,8 +50,8 @@ func (b *bed) soon(what string, c <-chan struct{}) {
 	b.Helper()
 	select {
 	case <-c:
-	case <-time.After(30 * time.Second):
-		b.Fatalf("waited in vain: %s", what)
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
+		b.Fatalf("timed out waiting: %s", what)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // What a try that came to nothing had found out does not count in the next one.
 func TestCodeOfAKeyTakesNoPINThatIsGoneSinceItsFirstTry(t *testing.T) {
 	t.Parallel()
-	b := hand(t, options{profile: "yale"})
+	b := hand(t, options{profile: "yale", db: ownDatabase(t)})
 	other := uuid.New()
 	_, err := b.db.Pool.Exec(t.Context(), `insert into devices select (jsonb_populate_record(d,
 		jsonb_build_object('device_id', $1::text, 'vendor_ref', 'other', 'name', 'other'))).* from devices d`, other)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // looked is a lane of devices that tells after each drain whether there is something to do: that is all that an instance goes by
@@ -73,7 +74,7 @@ func TestDeviceThatIsWokenElsewhereWhileItIsReadIsReadAgain(t *testing.T) {
 		if !due {
 			t.Error("nothing is to be done")
 		}
-	case <-time.After(60 * time.Second):
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 		t.Fatal("the device is not read")
 	}
 }

@@ -269,7 +269,7 @@ func TestDriftIsPutRightWithoutLosingTheCode(t *testing.T) {
 
 func TestAllowedModificationStands(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{profile: "august"})
+	b := start(t, options{profile: "august", access: access.Options{ListLag: time.Nanosecond}})
 	c, a, err := b.access.CreateCode(t.Context(), b.p, access.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true, ExternalModificationAllowed: true})
 	b.must(err)
 	b.succeeded(a)

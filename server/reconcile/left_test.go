@@ -41,7 +41,7 @@ func TestCodeOfADeviceThatHasLeftEnds(t *testing.T) {
 	t.Parallel()
 	var c clock
 	var away atomic.Bool
-	b := start(t, options{profile: "august", access: access.Options{Now: c.now}, vendor: func(w http.ResponseWriter, r *http.Request) bool {
+	b := start(t, options{profile: "august", access: access.Options{Now: c.now, ListLag: time.Nanosecond}, vendor: func(w http.ResponseWriter, r *http.Request) bool {
 		switch {
 		case !away.Load() || !strings.HasPrefix(r.URL.Path, "/locks"):
 			return false

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // A request waits for its attempt on one instance, and is sent again to another, which answers first: that answer is
@@ -54,7 +54,7 @@ func TestTwoInstancesGiveOneAnswer(t *testing.T) {
 // What a server reads once for all requests needs no second connection of one that has the last.
 func TestKeysOfAServerAreReadByThoseWhoHoldAllConnections(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(testenv.WaitTimeout))
 	defer cancel()
 	db, err := store.Open(ctx, storetest.New(t), 1)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // A cloud that hangs when its account is opened holds up no other account, and is asked once for all who wait for it. What has been
@@ -48,7 +49,7 @@ func TestAccountThatTakesLongToOpenHoldsUpNoOther(t *testing.T) {
 	select {
 	case err := <-done:
 		b.must(err)
-	case <-time.After(10 * time.Second):
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 		t.Error("another account waits for it")
 	}
 	ended := make(chan error)
@@ -56,7 +57,7 @@ func TestAccountThatTakesLongToOpenHoldsUpNoOther(t *testing.T) {
 	select {
 	case err := <-ended:
 		b.must(err)
-	case <-time.After(10 * time.Second):
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 		t.Error("the end waits for it")
 	}
 	close(goOn)
