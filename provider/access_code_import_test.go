@@ -307,7 +307,7 @@ func TestUpdateThatFailsAfterAConversionDoesNotConvertAgain(t *testing.T) {
 	f := startFake(t)
 	id := f.unmanaged(fakeCode{code: "2468"})
 	f.then("/access_codes/update", answerError(400, "invalid_input", "This lock takes no such name"))
-	w := newWorkspace(t, map[string]string{"main.tf": required + f.config(accessCode(`name = "Cleaner"`)+importBlock(fakeDevice+"/"+id))})
+	w := newDirectory(t, map[string]string{"main.tf": required + f.config(accessCode(`name = "Cleaner"`)+importBlock(fakeDevice+"/"+id))})
 	w.expect(false, "apply", "-auto-approve")
 	if !strings.Contains(w.read("show", "-json"), `"is_managed":true`) {
 		t.Error("the state does not know of the conversion")

@@ -41,7 +41,7 @@ func TestServerPINChangeThatTheLockRefusesIsToldOfAndMadeAgain(t *testing.T) {
 			config := func(more string) string {
 				return required + onServer(srv, accessCodeOn(device, "name = \"Cleaner\"\n  "+more))
 			}
-			w := newWorkspace(t, map[string]string{"main.tf": config(c.first)})
+			w := newDirectory(t, map[string]string{"main.tf": config(c.first)})
 			w.expect(true, "apply", "-auto-approve")
 			refuses(t, lock, true)
 			w.write("main.tf", config(c.then))

@@ -32,7 +32,7 @@ func TestServerCodeThatIsBeingDeletedIsReplaced(t *testing.T) {
 			if name == "set" {
 				has = other
 			}
-			w := newWorkspace(t, map[string]string{"main.tf": required + onServer(srv, config(soon))})
+			w := newDirectory(t, map[string]string{"main.tf": required + onServer(srv, config(soon))})
 			w.expect(true, "apply", "-auto-approve")
 			lock.Control(t, http.MethodPost, "/offline", nil)
 			apptest.Until(t, "the lock is offline", func() bool { return !deviceOnline(t, srv, device) })
@@ -113,7 +113,7 @@ func TestConversionOfACodeThatIsBeingDeletedSaysThatAnotherIsMade(t *testing.T) 
 			t.Parallel()
 			f := startFakeLocks(t)
 			code := f.unmanaged(fakeCode{name: "Plumber", code: longPIN})
-			w := newWorkspace(t, map[string]string{"main.tf": required + f.config(accessCode("")+importBlock(id(code)))})
+			w := newDirectory(t, map[string]string{"main.tf": required + f.config(accessCode("")+importBlock(id(code)))})
 			f.then(converting, gone)
 			w.expect(false, "apply", "-auto-approve", "-no-color")
 			said := plainly(w.seen.String())

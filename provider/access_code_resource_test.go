@@ -96,7 +96,7 @@ func TestAccessCodeIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 func TestPINThatAChangeHasReplacedIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	f := startFake(t)
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(`name = "Guest"`))})
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(`name = "Guest"`))})
 	w.expect(true, "apply", "-auto-approve")
 	f.do(func() {
 		f.nextAttempt = func(*fakeAttempt) { _, c := f.only(); c.code = "905173846251" }

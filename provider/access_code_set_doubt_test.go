@@ -28,9 +28,9 @@ func TestAccessCodeSetLooksForTheCodeOfACreationThatWasNotAnswered(t *testing.T)
 	set := func(locks ...string) string { return codeSet(`code = "905173846251"`, locks...) }
 	for name, c := range map[string]struct {
 		hides bool // PINs
-		then  func(t *testing.T, f *fake, w *workspace, wrote func(when string, want ...string))
+		then  func(t *testing.T, f *fake, w *directory, wrote func(when string, want ...string))
 	}{
-		"and takes it over": {then: func(t *testing.T, f *fake, w *workspace, wrote func(string, ...string)) {
+		"and takes it over": {then: func(t *testing.T, f *fake, w *directory, wrote func(string, ...string)) {
 			f.then("/access_codes/list", away)
 			w.expect(false, "apply", "-auto-approve", "-refresh=false") // it cannot look, so it creates nothing
 			wrote("while it cannot look")
@@ -40,22 +40,22 @@ func TestAccessCodeSetLooksForTheCodeOfACreationThatWasNotAnswered(t *testing.T)
 			w.expect(true, "destroy", "-auto-approve")
 			wrote("in the end", "delete "+lockA, "delete "+lockC)
 		}},
-		"also where somebody has deleted it": {then: func(t *testing.T, f *fake, w *workspace, wrote func(string, ...string)) {
+		"also where somebody has deleted it": {then: func(t *testing.T, f *fake, w *directory, wrote func(string, ...string)) {
 			f.do(func() { id, _ := f.on(lockC); delete(f.codes, id) })
 			w.expect(true, "apply", "-auto-approve")
 			wrote("again", "create "+lockC)
 			w.expect(true, "plan", "-detailed-exitcode")
 		}},
-		"and takes it off a lock that is taken out": {then: func(t *testing.T, f *fake, w *workspace, wrote func(string, ...string)) {
+		"and takes it off a lock that is taken out": {then: func(t *testing.T, f *fake, w *directory, wrote func(string, ...string)) {
 			w.write("main.tf", f.config(set(lockA)))
 			w.expect(true, "apply", "-auto-approve")
 			wrote("taken out", "delete "+lockC)
 		}},
-		"and takes it off when the set is destroyed": {then: func(t *testing.T, f *fake, w *workspace, wrote func(string, ...string)) {
+		"and takes it off when the set is destroyed": {then: func(t *testing.T, f *fake, w *directory, wrote func(string, ...string)) {
 			w.expect(true, "destroy", "-auto-approve")
 			wrote("in the end", "delete "+lockA, "delete "+lockC)
 		}},
-		"and warns where it cannot tell": {hides: true, then: func(t *testing.T, f *fake, w *workspace, wrote func(string, ...string)) {
+		"and warns where it cannot tell": {hides: true, then: func(t *testing.T, f *fake, w *directory, wrote func(string, ...string)) {
 			expectSaid(t, "the destroy", w.plain("destroy", "-auto-approve"), "An access code may be left on a lock", `"Garage"`)
 			wrote("in the end", "delete "+lockA)
 		}},
@@ -68,7 +68,7 @@ func TestAccessCodeSetLooksForTheCodeOfACreationThatWasNotAnswered(t *testing.T)
 				f.omits = []string{"code"}
 			}
 			wrote := f.since(t)
-			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(set(lockA, lockC))})
+			w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(set(lockA, lockC))})
 			f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 			f.then("/access_codes/list", away)
 			expectSaid(t, "the creation", w.plain("apply", "-auto-approve"), `The lock "Garage" (`+lockC+"): the server answered 502 Bad Gateway",
@@ -97,7 +97,7 @@ func TestAccessCodeSetChangesNothingWhileItCannotLookForALostCode(t *testing.T) 
 			f := startFakeLocks(t)
 			f.noAttempts = true
 			wrote := f.since(t)
-			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(`code = "`+former+`"`, lockA, lockC))})
+			w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(`code = "`+former+`"`, lockA, lockC))})
 			f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 			f.then("/access_codes/list", away)
 			w.expect(true, "apply", "-auto-approve")
@@ -136,7 +136,7 @@ func TestLockInDoubtThatHasLeftKeepsNoOtherFromItsNewPIN(t *testing.T) {
 	f := startFakeLocks(t)
 	f.noAttempts = true
 	wrote := f.since(t)
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(`code = "`+former+`"`, lockA, lockC))})
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(`code = "`+former+`"`, lockA, lockC))})
 	f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 	f.then("/access_codes/list", answerRaw(http.StatusInternalServerError, "text/plain", ""))
 	w.expect(true, "apply", "-auto-approve")
@@ -165,7 +165,7 @@ func TestLockInDoubtThatHasLeftKeepsNoOtherFromItsNewPIN(t *testing.T) {
 func TestAccessCodeSetOfWhichNothingIsKnownSaysWhereToLook(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet("", lockC))})
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet("", lockC))})
 	f.then("/access_codes/create", f.losesOnC())
 	f.then("/access_codes/list", nil, answerRaw(http.StatusInternalServerError, "text/plain", ""))
 	w.expect(false, "apply", "-auto-approve", "-no-color")

@@ -63,7 +63,7 @@ func TestAccessCodeSetSaysWhichCodeMayBeOfACreationWhosePINIsNotKnown(t *testing
 				c.pin = writtenOnly(first, 1)
 			}
 			wrote := f.since(t)
-			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(c.pin, lockA, lockC))})
+			w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(c.pin, lockA, lockC))})
 			f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 			f.then("/access_codes/list", away)
 			w.expect(true, "apply", "-auto-approve")
@@ -106,7 +106,7 @@ func TestAccessCodeSetKeepsInMindThatThePINOfACreationWasWrittenOnly(t *testing.
 	f := startFakeLocks(t)
 	f.noAttempts = true
 	away := answerRaw(http.StatusInternalServerError, "text/plain", "")
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(writtenOnly("905173846251", 1), lockA, lockC))})
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(codeSet(writtenOnly("905173846251", 1), lockA, lockC))})
 	f.then("/access_codes/create", f.losesOnC(), f.losesOnC())
 	f.then("/access_codes/list", away)
 	expectSaid(t, "the creation", w.plain("apply", "-auto-approve"), "looks on this lock for a code of this name and PIN", "Leave `code_wo` as it is until then")

@@ -75,7 +75,7 @@ func TestTheServerIsNotSaidToKeepTryingWhatItWasNotAskedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startFakeLocks(t)
-			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(one)})
+			w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(one)})
 			w.expect(true, "apply", "-auto-approve")
 			_, release := f.hold("/access_codes/get") // which comes before the deletion
 			defer release()
@@ -113,7 +113,7 @@ func TestUpdateOfASetKeepsTheCodesThatItHasMadeWhateverElseFails(t *testing.T) {
 			config := func(pin string, locks ...string) string {
 				return f.config(codeSet("code = \""+pin+"\"\n  timeouts {\n    update = \"2s\"\n  }", locks...))
 			}
-			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": config("905173846251", lockA, lockC)})
+			w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": config("905173846251", lockA, lockC)})
 			w.expect(true, "apply", "-auto-approve")
 			w.write("main.tf", config("715938426052", lockA, lockB))
 			w.expect(true, "plan", "-out=plan")

@@ -91,7 +91,7 @@ func deviceOnline(t *testing.T, srv *apptest.Server, device string) bool {
 func TestWarningOfATaintedCodeFitsThePlanThatReplacesIt(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
-	w := newWorkspace(t, map[string]string{"main.tf": required + f.config(accessCode(`code = "904716590100"`))})
+	w := newDirectory(t, map[string]string{"main.tf": required + f.config(accessCode(`code = "904716590100"`))})
 	f.do(func() {
 		f.nextAttempt = func(a *fakeAttempt) {
 			a.failure = map[string]any{"type": "device_offline", "message": "The device is offline"}

@@ -189,7 +189,7 @@ resource "echo" "this" {}
 	echo := func(attribute string, value knownvalue.Check) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue("echo.this", tfjsonpath.New("data").AtMapKey(attribute), value)
 	}
-	run(t, resource.TestCase{Steps: []resource.TestStep{
+	story(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: read(id, onDevice), ConfigStateChecks: []statecheck.StateCheck{
 			echo("code", isText(pin)), echo("name", isText("Plumber")), echo("is_managed", knownvalue.Bool(false)), echo("device_id", isText(fakeDevice)), echo("status", isText("set")),
 		}},
@@ -213,11 +213,11 @@ func TestPlanWarnsOfAPINThatWasWrittenOnlyAndGetsIntoTheState(t *testing.T) {
 	const pin, warning = "905173846251", "Warning: The PIN gets into the state"
 	f := startFakeLocks(t)
 	config := func(more string) string { return required + f.config(accessCode(more)+codeSet(more, lockB)) }
-	w := newWorkspace(t, map[string]string{"main.tf": config(writtenOnly(pin, 1))})
+	w := newDirectory(t, map[string]string{"main.tf": config(writtenOnly(pin, 1))})
 	w.expect(true, "apply", "-auto-approve")
 	w.write("main.tf", config(""))
 	expectSaid(t, "without a PIN", w.plain("plan"), warning, "keeps its PIN", "reads it into the state", "leave `code_wo` and `code_wo_version` as they were")
-	if n := strings.Count(w.read("plan", "-json"), `"summary":"`+strings.TrimPrefix(warning, "Warning: ")); n != 2 {
+	if n := strings.Count(w.read("plan"), warning); n != 2 {
 		t.Errorf("%d warnings", n)
 	}
 	w.write("main.tf", config(`code = "`+pin+`"`))

@@ -55,7 +55,7 @@ func TestServerACSUsersAreListed(t *testing.T) {
 		"full_name": isText("Jane Doe"), "email_address": isText("doe@example.com"), "phone_number": isText("+15555550100"), "acs_system_id": isText(first.ID),
 		"connected_account_id": isText(first.AccountID), "user_identity_id": isText(person.UserIdentity.UserIdentityID), "is_suspended": knownvalue.Bool(false),
 		"starts_at": isText("2030-01-01T00:00:00Z"), "ends_at": isText("2031-01-01T00:00:00Z"), "is_pending": knownvalue.Bool(false), "problems": knownvalue.ListSizeExact(0)}
-	play(t, resource.TestCase{Steps: []resource.TestStep{
+	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: these(""), ConfigStateChecks: has(2, jane)},
 		{Config: these("  user_identity_email_address = \"JANE@example.com\"\n"), ConfigStateChecks: has(1, jane)},
 		{Config: these(fmt.Sprintf("  user_identity_id = %q\n  search = \"doe\"\n", person.UserIdentity.UserIdentityID)), ConfigStateChecks: has(1, jane)},

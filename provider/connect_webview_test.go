@@ -121,7 +121,7 @@ func TestServerConnectWebviewWithoutMetadataIsOneWithNoneInIt(t *testing.T) {
 		return []statecheck.StateCheck{same.AddStateValue(invitation, tfjsonpath.New("connect_webview_id"))}
 	}
 	empty := onServer(srv, invite("  custom_metadata = {}\n"))
-	play(t, resource.TestCase{Steps: []resource.TestStep{
+	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: empty, ConfigStateChecks: keeps()},
 		{Config: onServer(srv, "removed {\n  from = "+invitation+"\n  lifecycle {\n    destroy = false\n  }\n}\n")},
 		{Config: empty, ResourceName: invitation, ImportState: true, ImportStatePersist: true, ImportStateIdFunc: func(*terraform.State) (string, error) {
@@ -202,7 +202,7 @@ func TestServerConnectWebviewThatWasImportedIsNotReplaced(t *testing.T) {
 			if settings.adopted {
 				steps = append(steps, resource.TestStep{Config: config, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, invitation)})
 			}
-			play(t, resource.TestCase{Steps: append(steps, resource.TestStep{Config: config, ConfigPlanChecks: plansNothing()},
+			drive(t, resource.TestCase{Steps: append(steps, resource.TestStep{Config: config, ConfigPlanChecks: plansNothing()},
 				resource.TestStep{
 					Config:           onServer(srv, invite(settings.config+"  custom_redirect_url = \"https://app.example.com/back\"\n")),
 					ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate, invitation),

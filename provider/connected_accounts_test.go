@@ -31,7 +31,7 @@ func TestServerConnectedAccountsAreListed(t *testing.T) {
 		}
 		return checks
 	}
-	play(t, resource.TestCase{Steps: []resource.TestStep{
+	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: these(""), ConfigStateChecks: has(1, map[string]knownvalue.Check{
 			"display_name": isText("Simulated locks"), "account_type": isText("sandbox"), "customer_key": knownvalue.Null(),
 			"automatically_manage_new_devices": knownvalue.Bool(true), "problems": knownvalue.ListSizeExact(0)})},

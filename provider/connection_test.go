@@ -16,7 +16,7 @@ func TestSettingsOfOtherClientsAreReadWhereOursAreNotSet(t *testing.T) {
 	f := startFake(t)
 	t.Setenv(envOtherAPIKey, fakeKey)
 	t.Setenv(envOtherEndpoint, f.URL)
-	play(t, resource.TestCase{Steps: []resource.TestStep{{Config: workspaceData, ConfigStateChecks: workspaceIs(fakeWorkspace)}}})
+	drive(t, resource.TestCase{Steps: []resource.TestStep{{Config: workspaceData, ConfigStateChecks: workspaceIs(fakeWorkspace)}}})
 }
 
 // A key of one server is told no other: it may manage the doors of another house.
@@ -94,7 +94,7 @@ func TestNoMoreRequestsAtATimeThanTheProviderIsAllowed(t *testing.T) {
 	config := func(setting string) string {
 		return strings.Replace(f.config(many), "{\n", "{\n  max_concurrent_requests = "+setting+"\n", 1)
 	}
-	run(t, resource.TestCase{Steps: []resource.TestStep{
+	story(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: config("0"), ExpectError: says("`max_concurrent_requests` is 0. Set it to 1 or more")},
 		{Config: config("1")},
 	}})

@@ -102,7 +102,7 @@ func TestADeviceTypeThatNothingHasIsWarnedOf(t *testing.T) {
 	config := func(conditions string) string {
 		return f.config("data \"deviceaccess_devices\" \"these\" {\n" + conditions + "\n}\n")
 	}
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": config(`device_type = "agust"`)})
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": config(`device_type = "agust"`)})
 	const warning = "Warning: No device of this type"
 	expectSaid(t, "a mistyped type", w.plain("plan"), warning, `no device of the type "agust"`, "Check its spelling. There are devices of the types august_lock.")
 	for _, conditions := range []string{`device_type = "august_lock"`, "device_type = \"august_lock\"\nconnected_account_id = \"a2\"", `connected_account_id = "a2"`} {

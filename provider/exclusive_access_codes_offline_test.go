@@ -32,7 +32,7 @@ func TestServerExclusiveAccessCodesLeavesAnOfflineCodeThatWasIssued(t *testing.T
 		statecheck.ExpectKnownValue(only, tfjsonpath.New("foreign_access_codes").AtMapKey(id).AtMapKey("can_be_deleted"), knownvalue.Bool(false)),
 		statecheck.ExpectKnownValue(only, tfjsonpath.New("foreign_access_codes").AtMapKey(id).AtMapKey("is_managed"), knownvalue.Bool(true)),
 	}
-	play(t, resource.TestCase{Steps: []resource.TestStep{
+	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: onServer(srv, exclusive(device)), ConfigStateChecks: stays},
 		{Config: onServer(srv, exclusive(device)), ConfigPlanChecks: plansNothing(), ConfigStateChecks: stays},
 		{Config: onServer(srv, exclusive(device, `"`+id+`"`))},
@@ -48,7 +48,7 @@ func TestExclusiveAccessCodesSaysOfAnOfflineCodeThatItStays(t *testing.T) {
 	t.Parallel()
 	f := startCrowdedFake(t)
 	delete(f.codes, first)
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, `"`+keeper+`"`))})
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, `"`+keeper+`"`))})
 	w.expect(true, "apply", "-auto-approve")
 	w.expect(true, "plan", "-out=plan")
 	f.do(func() { // issued while it was planned

@@ -33,7 +33,7 @@ func TestExclusiveAccessCodesWarnsOfCodesThatAreNotOnTheLock(t *testing.T) {
 	t.Parallel()
 	f := startCrowdedFake(t)
 	all := []string{`"` + keeper + `"`, `"` + first + `"`, `"` + second + `"`}
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, append(all, `"`+late+`"`)...))})
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, append(all, `"`+late+`"`)...))})
 	const warning = "Warning: No such access codes on the lock"
 	plan := func() string { return w.plain("plan") }
 	expectSaid(t, "the creation", plan(), warning, "no codes on the lock "+lockA+": "+late+" ", "the code that was meant is deleted")

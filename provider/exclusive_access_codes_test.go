@@ -51,7 +51,7 @@ func TestExclusiveAccessCodesDeletesExactlyWhatThePlanHasShown(t *testing.T) {
 	t.Parallel()
 	f := startCrowdedFake(t)
 	wrote := f.since(t)
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, `"`+keeper+`"`))})
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, `"`+keeper+`"`))})
 	said := func(when string, wanted ...string) {
 		t.Helper()
 		for _, text := range wanted {
@@ -111,7 +111,7 @@ func TestExclusiveAccessCodesSaysThatACodeTakenOutIsStillThere(t *testing.T) {
 	t.Parallel()
 	f := startCrowdedFake(t)
 	delete(f.codes, second)
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, `"`+keeper+`"`, `"`+first+`"`))})
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, `"`+keeper+`"`, `"`+first+`"`))})
 	w.expect(true, "apply", "-auto-approve")
 	w.write("main.tf", f.config(exclusive(lockA, `"`+keeper+`"`)))
 	const warning = "Access codes stay on the lock until the next plan"
@@ -190,7 +190,7 @@ func TestExclusiveAccessCodesMayFindMoreCodesWhenOnlyTheTimeoutsChange(t *testin
 	t.Parallel()
 	f := startCrowdedFake(t)
 	config := exclusive(lockA, `"`+keeper+`"`, `"`+first+`"`, `"`+second+`"`)
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(config)})
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(config)})
 	w.expect(true, "apply", "-auto-approve")
 	w.write("main.tf", f.config(strings.Replace(config, "\n}\n", "\n  timeouts {\n    update = \"2m\"\n  }\n}\n", 1)))
 	w.expect(true, "plan", "-out=plan")
@@ -218,7 +218,7 @@ func TestServerExclusiveAccessCodesOnALockThatIsOffline(t *testing.T) {
 			return nil
 		}
 	}
-	play(t, resource.TestCase{CheckDestroy: opens(true, false, false), Steps: []resource.TestStep{
+	drive(t, resource.TestCase{CheckDestroy: opens(true, false, false), Steps: []resource.TestStep{
 		{Config: config(""), Check: opens(true, true, true), ExpectNonEmptyPlan: true},
 		{
 			PreConfig:   control("/offline"),
@@ -269,7 +269,7 @@ func TestServerExclusiveAccessCodesKeepsABackupCodeThatWasPulled(t *testing.T) {
 		return []statecheck.StateCheck{statecheck.ExpectKnownValue(only, tfjsonpath.New("foreign_access_codes"), knownvalue.MapSizeExact(n))}
 	}
 	allowing, none := onServer(srv, exclusive(device, `"`+original+`"`)), onServer(srv, exclusive(device))
-	play(t, resource.TestCase{Steps: []resource.TestStep{
+	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: allowing, ConfigStateChecks: foreign(0)}, // nor are those of the pool
 		{PreConfig: pull, Config: allowing, ConfigPlanChecks: plansNothing(), ConfigStateChecks: foreign(0)},
 		{Config: none, ExpectNonEmptyPlan: true, Check: opens(true)}, // which shows that both are to go

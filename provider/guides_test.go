@@ -26,7 +26,7 @@ func TestGuideRotatesByTheCalendarWithoutAMomentWithoutACode(t *testing.T) {
 	const clock, cleaner = `formatdate("YYYY-MM", plantimestamp())`, "deviceaccess_access_code.cleaner"
 	block := guided(t, "rotate-pins", clock)
 	in := func(month string) string { return f.config(strings.Replace(block, clock, `"`+month+`"`, 1)) }
-	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+	story(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: in("2030-01")},
 		{Config: in("2030-01"), ConfigPlanChecks: plansNothing()},
 		{Config: in("2030-02"), ConfigPlanChecks: plans(plancheck.ResourceActionCreateBeforeDestroy, cleaner)},
@@ -40,7 +40,7 @@ func TestGuideRotatesByTheCalendarAlsoOnceTheLockWasFull(t *testing.T) {
 	const clock = `formatdate("YYYY-MM", plantimestamp())`
 	block := guided(t, "rotate-pins", clock)
 	in := func(month string) string { return f.config(strings.Replace(block, clock, `"`+month+`"`, 1)) }
-	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+	story(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: in("2030-01")},
 		{
 			PreConfig: func() {
@@ -58,7 +58,7 @@ func TestGuideReplacesTheCodeOfAnotherTenant(t *testing.T) {
 	let := func(tenant string) string {
 		return f.config(strings.Replace(block, "type = string", "type = string\n  default = \""+tenant+"\"", 1))
 	}
-	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+	story(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: let("Ada")},
 		{ // which must not leave the former tenant's PIN on the door under the new name
 			PreConfig: func() {

@@ -55,7 +55,11 @@ func TestReplacementThatFailedIsPlannedAgain(t *testing.T) {
 			config := func(tenant string) string {
 				return f.config(accessCode("name = \"" + tenant + "\"" + keptFor + `"` + tenant + "\" }" + c.lifecycle))
 			}
-			run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+			play := run
+			if c.lifecycle != "" {
+				play = story
+			}
+			play(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 				{Config: config("Ada")},
 				{PreConfig: func() { f.then(c.path, c.fails) }, Config: config("Grace"), ExpectError: says("access code")},
 				{Config: config("Grace"), ConfigPlanChecks: plans(c.then, front)},
@@ -95,7 +99,7 @@ func TestFirstKeepersAreOnlyRecordedAndTheirEndOnlyForgets(t *testing.T) {
 				config := func(more string) string {
 					return required + f.config(accessCode("name = \"Nanny\""+more)+codeSet(pin+more, lockB))
 				}
-				w := newWorkspace(t, map[string]string{"main.tf": config("")})
+				w := newDirectory(t, map[string]string{"main.tf": config("")})
 				var wrote []string
 				if imported {
 					own, of := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: true}), f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: true})

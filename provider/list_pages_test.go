@@ -112,7 +112,7 @@ func TestServerListsAreReadToTheirEnd(t *testing.T) {
 	for _, l := range pagedLists {
 		config += strings.Replace(l.block(device), `"these"`, `"`+l.typeName+`"`, 1)
 	}
-	play(t, resource.TestCase{Steps: []resource.TestStep{{Config: config, Check: func(s *terraform.State) error {
+	drive(t, resource.TestCase{Steps: []resource.TestStep{{Config: config, Check: func(s *terraform.State) error {
 		for _, l := range pagedLists {
 			var want []string
 			var all map[string]any

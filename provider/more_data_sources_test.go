@@ -190,7 +190,7 @@ data "deviceaccess_device_providers" "these" {}
 	expect := func(address, attribute string, value knownvalue.Check) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue(address, tfjsonpath.New(attribute), value)
 	}
-	play(t, resource.TestCase{Steps: []resource.TestStep{{Config: config, ConfigStateChecks: []statecheck.StateCheck{
+	drive(t, resource.TestCase{Steps: []resource.TestStep{{Config: config, ConfigStateChecks: []statecheck.StateCheck{
 		expect(deviceData, "device_id", isText(srv.Device(t, "nuki"))),
 		expect("data.deviceaccess_access_codes.these", "access_codes", knownvalue.ListSizeExact(2)),
 		expect("data.deviceaccess_webhooks.these", "webhooks", knownvalue.ListSizeExact(1)),

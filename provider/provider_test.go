@@ -5,6 +5,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,6 +21,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/tfcore"
 )
 
 // TestMain keeps the machine's own settings of Terraform and of the provider out of the tests.
@@ -38,22 +41,47 @@ func TestMain(m *testing.M) {
 	apptest.Main(m)
 }
 
-// run plays a story with the real terraform, in parallel with others.
+// run drives the provider through the plugin protocol, inside this process, in parallel with other tests.
 func run(t *testing.T, test resource.TestCase) {
+	t.Helper()
+	t.Parallel()
+	drive(t, test)
+}
+
+// drive is run for tests that change the environment or are parallel already.
+func drive(t *testing.T, test resource.TestCase) {
+	t.Helper()
+	tfcore.Test(t, "deviceaccess", NewServer("test"), test)
+}
+
+// story plays a test case with the terraform command, in parallel with other tests.
+func story(t *testing.T, test resource.TestCase) {
 	t.Helper()
 	t.Parallel()
 	play(t, test)
 }
 
-// play is run for tests that change the environment and so stand alone.
+// play is story for tests that change the environment or are parallel already.
 func play(t *testing.T, test resource.TestCase) {
 	t.Helper()
+	needTerraform(t)
 	test.IsUnitTest = true // needs no account anywhere, so it always runs
 	test.ProtoV6ProviderFactories = map[string]func() (tfprotov6.ProviderServer, error){
 		"deviceaccess": func() (tfprotov6.ProviderServer, error) { return NewServer("test")(), nil },
 		"echo":         echoprovider.NewProviderServer(), // shows what ephemeral resources hold
 	}
 	resource.Test(t, test)
+}
+
+// needTerraform skips a test where the terraform command is not to be used or is missing.
+func needTerraform(t *testing.T) {
+	t.Helper()
+	if os.Getenv("DEVICEACCESS_TEST_WITHOUT_TERRAFORM") != "" {
+		t.Skip("DEVICEACCESS_TEST_WITHOUT_TERRAFORM is set")
+	}
+	if _, err := exec.LookPath("terraform"); err != nil {
+		storetest.Missing(t, "the terraform command: %v", err)
+	}
 }
 
 // says matches an error that has all of these texts, in this order. Terraform breaks lines where it likes.

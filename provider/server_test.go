@@ -108,7 +108,7 @@ func TestServerAccessCodeOnEveryKindOfLock(t *testing.T) {
 			return nil
 		}
 	}
-	play(t, resource.TestCase{
+	drive(t, resource.TestCase{
 		CheckDestroy: onLocks("Guest B", false),
 		Steps: []resource.TestStep{
 			{Config: locks("Guest A"), ConfigStateChecks: checks, Check: onLocks("Guest A", true)},
@@ -254,7 +254,7 @@ func TestServerConversionThatTheVendorRefuses(t *testing.T) {
 		device := srv.Device(t, profile)
 		id := srv.UnmanagedCodes(t, device)[0].AccessCodeID
 		config := onServer(srv, accessCodeOn(device, ""))
-		play(t, resource.TestCase{Steps: []resource.TestStep{
+		drive(t, resource.TestCase{Steps: []resource.TestStep{
 			{Config: config + importBlock(id), ExpectError: says("does not let existing codes be converted", "Nothing was imported")},
 			{Config: config, ResourceName: front, ImportState: true, ImportStateId: device + "/" + id, ImportStatePersist: true},
 			{Config: config, ExpectError: says("does not let existing codes be converted", "removed {")},
@@ -273,7 +273,7 @@ func TestServerLockThatIsOffline(t *testing.T) {
 	device := srv.Device(t, "august")
 	lock := srv.Lock(t, device)
 	config := onServer(srv, accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"15s\"\n    delete = \"20s\"\n  }"))
-	play(t, resource.TestCase{
+	drive(t, resource.TestCase{
 		CheckDestroy: func(*terraform.State) error {
 			if lock.Has(t, "2468") {
 				return fmt.Errorf("the PIN is still on the lock")
@@ -313,7 +313,7 @@ func TestServerLockThatIsSlow(t *testing.T) {
 		}
 	}
 	config := onServer(srv, accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"15s\"\n  }"))
-	play(t, resource.TestCase{
+	drive(t, resource.TestCase{
 		CheckDestroy: func(*terraform.State) error {
 			if lock.Has(t, "2468") {
 				return fmt.Errorf("the PIN is still on the lock")
@@ -334,7 +334,7 @@ func TestServerKeyOfAnotherWorkspaceEmptiesNoState(t *testing.T) {
 	config := accessCodeOn(srv.Device(t, "august"), `code = "2468"`)
 	stranger := strings.Replace(onServer(srv, config), srv.APIKey, other.APIKey, 1)
 	stranger = strings.Replace(stranger, srv.URL, other.URL, 1)
-	play(t, resource.TestCase{Steps: []resource.TestStep{
+	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: onServer(srv, config)},
 		{Config: stranger, ExpectError: says("belongs to workspace", "Nothing was read or changed")},
 		{Config: onServer(srv, config), ConfigPlanChecks: plansNothing()},

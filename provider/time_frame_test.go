@@ -29,12 +29,12 @@ func TestPlanWarnsOfATimeFrameThatItTakesAway(t *testing.T) {
 			id := f.unmanaged(fakeCode{name: "Tenant", code: longPIN, startsAt: began, endsAt: ends, managed: managed})
 			of := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, startsAt: began, endsAt: ends, managed: managed})
 			f.codes[of].device = lockB
-			w := newWorkspace(t, map[string]string{"main.tf": required + f.config(accessCode("")+codeSet("", lockB))})
+			w := newDirectory(t, map[string]string{"main.tf": required + f.config(accessCode("")+codeSet("", lockB))})
 			w.expect(true, "import", front, lockA+"/"+id)
 			w.expect(true, "import", nanny, lockB+"/"+of)
 			said := w.plain("plan")
 			expectSaid(t, "without a time frame", said, opensForEver, "open always: it does not end any more", "write its time frame into the configuration", ends)
-			if n := strings.Count(w.read("plan", "-json"), `"summary":"`+strings.TrimPrefix(opensForEver, "Warning: ")); n != 2 {
+			if n := strings.Count(w.read("plan"), opensForEver); n != 2 {
 				t.Errorf("%d warnings", n)
 			}
 			w.write("main.tf", required+f.config(accessCode(opensUntil(ends))+codeSet(opensUntil(ends), lockB)))
@@ -52,14 +52,14 @@ func TestPlanWarnsOfACreationWhoseTimeIsOver(t *testing.T) {
 	later := opensUntil("2999-05-31T10:00:00Z")
 	pin := "code = \"" + longPIN + "\""
 	config := func(frame string) string { return required + f.config(accessCode(frame)+codeSet(pin+frame, lockB)) }
-	warned := func(t *testing.T, when string, w *workspace, want int) {
+	warned := func(t *testing.T, when string, w *directory, want int) {
 		t.Helper()
-		said := w.read("plan", "-json")
-		if n := strings.Count(said, `"summary":"`+strings.TrimPrefix(isOver, "Warning: ")); n != want {
+		said := w.read("plan")
+		if n := strings.Count(said, isOver); n != want {
 			t.Errorf("%s: %d warnings, want %d", when, n, want)
 		}
 	}
-	w := newWorkspace(t, map[string]string{"main.tf": config(ended)})
+	w := newDirectory(t, map[string]string{"main.tf": config(ended)})
 	expectSaid(t, "a creation", w.plain("plan"), isOver, "ends_at", "no server creates a code whose time is over", "Take it out of the configuration, or move its time frame")
 	warned(t, "a creation", w, 2)
 	w.write("main.tf", config(later))

@@ -31,7 +31,7 @@ func TestTimeoutOfADeletionIsSaidToCountOnceItIsApplied(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startFakeLocks(t)
-			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(one)})
+			w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(one)})
 			w.expect(true, "apply", "-auto-approve")
 			f.do(func() { f.nextAttempt = func(a *fakeAttempt) { a.looks = 1 << 30 } })
 			w.expect(false, "destroy", "-auto-approve", "-no-color")
@@ -43,7 +43,7 @@ func TestTimeoutOfADeletionIsSaidToCountOnceItIsApplied(t *testing.T) {
 func TestACreationThatMayHaveHappenedNamesWhatASecondOneWouldMake(t *testing.T) {
 	t.Parallel()
 	f := startFakeLocks(t)
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(""))})
+	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(""))})
 	f.then("/access_codes/create", answerRaw(http.StatusOK, "text/html", "<html>It works!</html>"))
 	w.expect(false, "apply", "-auto-approve", "-no-color")
 	expectSaid(t, "the error", plainly(w.seen.String()), "Look there before running Terraform again, which would create a second access code.")

@@ -69,21 +69,21 @@ func TestWhatAsksAnUnknownServerWhilePlanningSaysWhatToDo(t *testing.T) {
 func TestWhatWaitsForAnUnknownServerIsPlanned(t *testing.T) {
 	t.Run("a resource to create", func(t *testing.T) {
 		f := startFakeLocks(t)
-		run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{{
+		story(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{{
 			Config:           f.laterConfig(webhook("https://example.com/a", "") + codeSet("", lockA) + exclusive(lockB)),
 			ConfigPlanChecks: plans(plancheck.ResourceActionCreate, hook),
 		}}})
 	})
 	t.Run("a data source with depends_on", func(t *testing.T) {
 		f := startFake(t)
-		run(t, resource.TestCase{Steps: []resource.TestStep{{
+		story(t, resource.TestCase{Steps: []resource.TestStep{{
 			Config:            f.laterConfig(strings.Replace(workspaceData, "{}", "{\n  depends_on = [terraform_data.server]\n}", 1)),
 			ConfigStateChecks: workspaceIs(fakeWorkspace),
 		}}})
 	})
 	t.Run("an ephemeral resource of a code that is created", func(t *testing.T) {
 		f := startFake(t)
-		run(t, resource.TestCase{Steps: []resource.TestStep{{
+		story(t, resource.TestCase{Steps: []resource.TestStep{{
 			Config: f.laterConfig(accessCode(`code = "905173846251"`) + `
 ephemeral "deviceaccess_access_code" "it" {
   access_code_id = ` + front + `.access_code_id
@@ -104,7 +104,7 @@ provider "deviceaccess" {
 }
 ` + webhook("https://example.com/a", "") + accessCode(`code = "2468"`)
 	}
-	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
+	story(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: config("1")},
 		{Config: config("2"), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 			plancheck.ExpectResourceAction(hook, plancheck.ResourceActionNoop), plancheck.ExpectResourceAction(front, plancheck.ResourceActionNoop),
