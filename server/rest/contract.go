@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -42,6 +43,27 @@ func Document() (*openapi3.T, error) {
 	}
 	return doc, nil
 }
+
+// contract is what the edge needs of the contract.
+type contract struct {
+	operations map[string]*operation // by path
+	document   []byte                // as JSON
+}
+
+// compiled is the contract of all handlers of this process.
+var compiled = sync.OnceValues(func() (c contract, err error) {
+	doc, err := Document()
+	if err != nil {
+		return c, err
+	}
+	if c.operations, err = compileOperations(doc); err != nil {
+		return c, err
+	}
+	if c.document, err = json.Marshal(doc); err != nil {
+		return c, fmt.Errorf("write the contract as JSON: %w", err)
+	}
+	return c, nil
+})
 
 // isPublic says whether an operation needs no credential.
 func isPublic(op *openapi3.Operation) bool {
@@ -137,11 +159,7 @@ func bodySchema(op *openapi3.Operation) *openapi3.SchemaRef {
 func title(method string) string { return method[:1] + strings.ToLower(method[1:]) }
 
 // serveDocument answers GET /openapi.json.
-func (e *edge) serveDocument(doc *openapi3.T) (http.HandlerFunc, error) {
-	body, err := json.Marshal(doc)
-	if err != nil {
-		return nil, fmt.Errorf("write the contract as JSON: %w", err)
-	}
+func (e *edge) serveDocument(document []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			e.fail(w, r, methodNotAllowed([]string{http.MethodGet}))
@@ -149,6 +167,6 @@ func (e *edge) serveDocument(doc *openapi3.T) (http.HandlerFunc, error) {
 		}
 		w.Header().Set("Content-Type", jsonUTF8)
 		w.Header().Set("Cache-Control", "no-cache")
-		_, _ = w.Write(body)
-	}, nil
+		_, _ = w.Write(document)
+	}
 }

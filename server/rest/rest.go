@@ -105,26 +105,19 @@ type edge struct {
 
 // newEdge puts the edge around the handlers. It fails when the contract asks for what requests are not checked for.
 func newEdge(handlers StrictServerInterface, authenticate authenticate, o Options, around ...StrictMiddlewareFunc) (http.Handler, error) {
-	doc, err := Document()
+	c, err := compiled()
 	if err != nil {
 		return nil, err
 	}
 	if o.Callers == nil {
 		o.Callers = NewCallers(o.Limits)
 	}
-	e := &edge{authenticate: authenticate, callers: o.Callers.callers, repeats: newRepeats(), trustForwarded: o.TrustForwarded, logger: o.Logger, observed: o.Observe, traces: o.Traces}
-	if e.operations, err = compileOperations(doc); err != nil {
-		return nil, err
-	}
-	document, err := e.serveDocument(doc)
-	if err != nil {
-		return nil, err
-	}
+	e := &edge{authenticate: authenticate, callers: o.Callers.callers, repeats: newRepeats(), operations: c.operations, trustForwarded: o.TrustForwarded, logger: o.Logger, observed: o.Observe, traces: o.Traces}
 	router := chi.NewRouter()
 	router.Use(e.observe, cors, e.inTurn, e.canonical)
 	router.NotFound(e.notFound)
 	router.MethodNotAllowed(e.notFound) // for methods that HTTP does not have; the others never come here
-	router.HandleFunc("/openapi.json", document)
+	router.HandleFunc("/openapi.json", e.serveDocument(c.document))
 	around = slices.Concat([]StrictMiddlewareFunc{e.paced}, around) // the first is the innermost
 	return HandlerWithOptions(NewStrictHandlerWithOptions(handlers, around, StrictHTTPServerOptions{
 		RequestErrorHandlerFunc: e.fail, ResponseErrorHandlerFunc: e.fail,
