@@ -12,7 +12,7 @@ import (
 // Each event of access systems is told once for each cause, with all that its type requires.
 func TestEventsOfAccessSystems(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	y := s.AccessSystem(t)
 	teller := &tale{s: s}
 	seen := map[string]bool{}

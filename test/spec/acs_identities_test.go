@@ -14,7 +14,7 @@ import (
 
 func TestPersonHasUsersOnAccessSystems(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	one, two, three := s.AccessSystem(t), s.AccessSystem(t), s.AccessSystem(t)
 	here := newUser(t, s, one, map[string]any{"full_name": "J. Doe", "phone_number": "+15555550100"})
 	jane := newPerson(t, s, map[string]any{"full_name": "Jane Doe", "email_address": "Robin.Hale@example.com", "phone_number": "+15555550100", "user_identity_key": "jane",
@@ -186,7 +186,7 @@ func TestPersonHasUsersOnAccessSystems(t *testing.T) {
 // Client sessions see the systems and the users of the accounts that they reach, and of people none but the one that they belong to.
 func TestClientSessionsSeeTheirAccessSystems(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	theirs, others := s.AccessSystem(t), s.AccessSystem(t)
 	newUser(t, s, theirs, map[string]any{"full_name": "Theirs"})
 	newUser(t, s, others, map[string]any{"full_name": "Others"})

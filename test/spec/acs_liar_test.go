@@ -41,7 +41,11 @@ type lie func(w http.ResponseWriter, r *http.Request, truth http.Handler) bool
 // newLiar connects one who says the truth so far.
 func newLiar(t *testing.T, opts ...apptest.Option) *liar {
 	t.Helper()
-	l := &liar{t: t, s: apptest.Start(t, append(opts, apptest.WithProfiles("august"))...), box: sandbox.New(sandbox.Options{Seed: 12, Speed: 50})}
+	start := apptest.Shared
+	if len(opts) > 0 {
+		start = apptest.Start
+	}
+	l := &liar{t: t, s: start(t, append(opts, apptest.WithProfiles("august"))...), box: sandbox.New(sandbox.Options{Seed: 12, Speed: 50})}
 	t.Cleanup(l.box.Close)
 	made, err := l.box.EnsureAccessAccount(sandbox.AccessSpec{Key: "offices"})
 	if err != nil {

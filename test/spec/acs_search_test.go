@@ -12,7 +12,7 @@ import (
 // by how to reach the person.
 func TestPartsOfAccessSystemsAreSearched(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	y := s.AccessSystem(t)
 	newUser(t, s, y, map[string]any{"full_name": "Robin Hood"}) // who is managed
 	list := func(path, key, name, search string) (names []string) {

@@ -84,7 +84,7 @@ func groupNamed(t *testing.T, s *apptest.Server, y *apptest.AccessSystem, name s
 
 func TestAcsUserIsDrivenToItsSystem(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	y := s.AccessSystem(t)
 	latency := func(ms int) {
 		t.Helper()
@@ -202,7 +202,7 @@ func each[A, B any](list []A, to func(A) B) (out []B) {
 
 func TestAcsUserSaysWhatGoesWrongAndIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	y := s.AccessSystem(t)
 	faults := func(f map[string]any) { y.Control(t, http.MethodPut, "/faults", f, nil) }
 	waits := func(id, code string) {

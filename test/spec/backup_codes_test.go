@@ -60,7 +60,7 @@ func spares(t *testing.T, l *apptest.Lock, known ...string) (pins []string) {
 
 func TestBackupCodeIsOnTheLockBeforeItIsNeeded(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
 	l := s.Lock(t, device)
 	known := spares(t, l)
@@ -193,7 +193,7 @@ func TestBackupCodesThatCannotBePulled(t *testing.T) {
 // Two guests stand before the door at once: each gets a code of their own.
 func TestTwoPullsNeverGetTheSameCode(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("yale"))
+	s := apptest.Shared(t, apptest.WithProfiles("yale"))
 	device := s.Device(t, "yale")
 	var codes []string
 	for range 3 {

@@ -19,7 +19,7 @@ func TestPersonKeepsWhatWasLoggedInToBySessionsAndPagesThatAreGone(t *testing.T)
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := apptest.Start(t, apptest.WithProfiles("august"))
+			s := apptest.Shared(t, apptest.WithProfiles("august"))
 			jane := newPerson(t, s, params{"full_name": "Jane"})
 			phone := session(t, s, params{"user_identity_ids": []string{jane.UserIdentityID}})
 			w := page(t, s, phone.Token, params{"wait_for_device_creation": true})
@@ -53,7 +53,7 @@ func TestPersonKeepsWhatWasLoggedInToBySessionsAndPagesThatAreGone(t *testing.T)
 
 func TestSessionOfAPersonIsPutOnce(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	jane := newPerson(t, s, params{"full_name": "Jane"})
 	put := map[string]bool{}
 	for range 2 {
@@ -69,7 +69,7 @@ func TestSessionOfAPersonIsPutOnce(t *testing.T) {
 // What lies beyond the year 9999 in UTC can be kept, and not be told any more.
 func TestSessionEndsInAYearThatCanBeWritten(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	session(t, s, params{"user_identifier_key": "jane"})
 	for _, at := range []string{"9999-12-31T23:59:59-23:59", "0000-01-01T00:00:00+23:59"} {
 		if got := refused(t, s, s.APIKey, "/client_sessions/create", params{"user_identifier_key": "joe", "expires_at": at}); got != "400 invalid_input" {

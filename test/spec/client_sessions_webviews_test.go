@@ -36,7 +36,7 @@ func pagesOf(t *testing.T, s *apptest.Server, token string, in params) (ids []st
 // An end user connects his own account, which his session reaches from then on, and others' do not.
 func TestClientSessionReachesWhatItsUserConnects(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	var person api.UserIdentityResponse
 	s.Post(t, "/user_identities/create", params{"full_name": "Jane"}, &person)
 	identity := person.UserIdentity.UserIdentityID

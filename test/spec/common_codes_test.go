@@ -49,7 +49,7 @@ func managedCodes(t *testing.T, s *apptest.Server, device string) int {
 
 func TestOneCodeForManyDevices(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august", "nuki", "tedee", "salto_ks"))
+	s := apptest.Shared(t, apptest.WithProfiles("august", "nuki", "tedee", "salto_ks"))
 	august, nuki, tedee, salto := s.Device(t, "august"), s.Device(t, "nuki"), s.Device(t, "tedee"), s.Device(t, "salto_ks")
 
 	// The server chooses: one PIN that every device takes, and a key that says that it is one.
@@ -147,7 +147,7 @@ func TestOneCodeForManyDevices(t *testing.T) {
 
 func TestReportedLengthsNarrowCodes(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("smartthings", "august"))
+	s := apptest.Shared(t, apptest.WithProfiles("smartthings", "august"))
 	device := s.Device(t, "smartthings")
 	report := func(device string, in map[string]any) (f failure, status int) {
 		t.Helper()
@@ -187,7 +187,7 @@ func TestReportedLengthsNarrowCodes(t *testing.T) {
 
 func TestCodesOfOneKeyHaveOnePIN(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august", "nuki"))
+	s := apptest.Shared(t, apptest.WithProfiles("august", "nuki"))
 	create := func(in map[string]any) (out api.AccessCodeCreatedResponse, f failure, status int) {
 		t.Helper()
 		in["common_code_key"] = "suite 5"

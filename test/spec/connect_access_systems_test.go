@@ -32,7 +32,7 @@ func shown(t *testing.T, url string) string {
 // Access systems are offered where a webview asks for them: by what they are, by the kind of their vendor, or by its name.
 func TestAccessSystemsAreOfferedWhereTheyAreAskedFor(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	var listed api.DeviceProvidersResponse
 	s.Post(t, "/devices/list_device_providers", map[string]any{"provider_category": "access_control_systems"}, &listed)
 	if len(listed.DeviceProviders) != 1 || listed.DeviceProviders[0].DeviceProviderName != systemVendor {
@@ -80,7 +80,7 @@ func TestAccessSystemsAreOfferedWhereTheyAreAskedFor(t *testing.T) {
 // Somebody who logs in to a vendor of access systems connects these, with who is on them; who comes back mends the account.
 func TestLoginConnectsAccessSystems(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	asked := map[string]any{"accepted_capabilities": []string{"access_control"}, "wait_for_device_creation": true, "customer_key": "acme"}
 	w := webview(t, s, asked)
 	if status, _, body := enter(t, w.URL, systemVendor, mistyped); status != http.StatusUnprocessableEntity || !strings.Contains(body, "password is wrong") {

@@ -56,7 +56,7 @@ func TestWhoWaitsForDevicesOfAnAccountThatIsDeletedCanLogInAgain(t *testing.T) {
 
 func TestLoginDoesNotFailForMetadataThatIsNotKept(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	many := params{}
 	for i := range 50 {
 		many[fmt.Sprint("key ", i)] = "x"

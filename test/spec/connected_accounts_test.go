@@ -40,7 +40,7 @@ func connect(t *testing.T, s *apptest.Server, n access.NewAccount) string {
 
 func TestConnectedAccountsAreReadAndListed(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	first := accounts(t, s, map[string]any{})[0]
 	if first.DisplayName == "" || first.AccountType != "sandbox" || !first.AutomaticallyManageNewDevices || first.UserIdentifier.Email != "jane@example.com" || len(first.Errors) != 0 {
 		t.Errorf("%+v", first)
@@ -100,7 +100,7 @@ func TestConnectedAccountsAreReadAndListed(t *testing.T) {
 
 func TestConnectedAccountsAreDescribed(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
 	mine := connect(t, s, access.NewAccount{DisplayName: "Warehouse"})
 	update := func(change map[string]any) api.ConnectedAccount {

@@ -9,7 +9,7 @@ import (
 // long it takes that it is there.
 func TestNobodyWaitsForWhatIsOutOfReach(t *testing.T) {
 	t.Parallel()
-	s, db := keyedServer(t)
+	s, db := keyedWorkspace(t)
 	stranger := s.Workspace(t, "Other")
 	account, device := s.Connect(t, "nuki")
 	reached, _ := s.Connect(t, "nuki")

@@ -14,7 +14,7 @@ import (
 // A customer's codes are those on the devices of his accounts, whoever asks for them.
 func TestCodesOfACustomer(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	first, lock := s.Connect(t, "nuki")
 	second, door := s.Connect(t, "yale")
 	var made []string

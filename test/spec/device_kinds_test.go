@@ -19,7 +19,7 @@ var kinds = map[string]struct{ name, one, another, maker string }{
 
 func TestWithoutDevicesOfAKindItsListIsEmpty(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	for path, kind := range kinds {
 		for method, target := range map[string]string{http.MethodPost: path, http.MethodGet: path + "?limit=5&device_ids=" + s.Device(t, "august")} {
 			var out params
@@ -96,7 +96,7 @@ func TestDevicesOfAKindAreListedToWhomTheyAreInReach(t *testing.T) {
 
 func TestThereAreNoPhones(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	for _, in := range []params{{}, {"owner_user_identity_id": uuid.NewString(), "acs_credential_id": uuid.NewString()}} {
 		var out params
 		status := s.Post(t, "/phones/list", in, &out)

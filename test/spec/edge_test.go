@@ -15,7 +15,7 @@ import (
 // Part 7: all violations of a request are reported at once, those of its shape and those that depend on the device.
 func TestPart7_AllViolationsAtOnce(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("nuki"))
+	s := apptest.Shared(t, apptest.WithProfiles("nuki"))
 	id := s.Device(t, "nuki")
 	var created api.AccessCodeCreatedResponse
 	if status := s.Post(t, "/access_codes/create", map[string]any{"device_id": id, "code": "738495"}, &created); status != http.StatusOK {
@@ -55,7 +55,7 @@ func TestPart7_AllViolationsAtOnce(t *testing.T) {
 // Part 5: three kinds of bearer credentials, each bound to its workspace.
 func TestPart5_Authentication(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	ctx := t.Context()
 	mine := uuid.MustParse(s.WorkspaceID)
 	other, err := s.App.Access.CreateWorkspace(ctx, "Other", "", false)
@@ -123,7 +123,7 @@ func TestPart5_Authentication(t *testing.T) {
 // Part 7: errors, in one shape everywhere.
 func TestPart7_Errors(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	for name, c := range map[string]struct {
 		method, path, body string
 		status             int
@@ -154,7 +154,7 @@ func TestPart7_Errors(t *testing.T) {
 // Part 9: the machine-readable description carries version 1.0.0, and every operation that is specified.
 func TestPart9_Versioning(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	var doc struct {
 		OpenAPI string `json:"openapi"`
 		Info    struct {

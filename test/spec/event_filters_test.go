@@ -16,7 +16,7 @@ import (
 // same conditions what it reaches.
 func TestEventsAreListedByAccessSystemAndOwner(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	theirs, others := s.AccessSystem(t), s.AccessSystem(t)
 	s.Post(t, "/connected_accounts/update", params{"connected_account_id": theirs.AccountID, "customer_key": "acme"}, nil)
 	jane, joe := newPerson(t, s, params{"user_identity_key": "jane"}), newPerson(t, s, params{"user_identity_key": "joe"})
@@ -125,7 +125,7 @@ func TestEventsAreListedByAccessSystemAndOwner(t *testing.T) {
 // Parts 6 of the specification and 7 of the contract: which events a list holds.
 func TestEventsAreListedByTimeAndSubject(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august", "yale"))
+	s := apptest.Shared(t, apptest.WithProfiles("august", "yale"))
 	list := func(in map[string]any) []api.Event {
 		t.Helper()
 		var out api.EventsResponse

@@ -15,6 +15,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // tale is a device to which things happen, one after another.
@@ -187,25 +188,27 @@ var loss = all(post("/devices/simulate/disconnect", nil), post("/devices/simulat
 func (s *tale) tells(t *testing.T, step step) {
 	t.Helper()
 	want := slices.Sorted(slices.Values(step.want))
-	var got []api.Event
-	deadline := time.Now().Add(60 * time.Second)
-	for settled := false; !settled || len(got) < len(want) && time.Now().Before(deadline); {
-		settled = len(got) >= len(want)
-		if settled { // what is told too often is told by now
-			s.quiet(t)
-		}
-		got = s.news(t)
-	}
-	var types []string
+	testenv.UntilOr(t, step.cause+" is told", func() bool { return len(s.news(t)) >= len(want) }, func() {
+		t.Errorf("told %v, want %v", typesOf(s.news(t)), want)
+	})
+	s.quiet(t) // what is told too often is told by now
+	got := s.news(t)
+	types := typesOf(got)
 	for _, e := range got {
 		s.seen[e.EventID] = true
-		types = append(types, e.EventType)
 		s.whole(t, e)
 	}
 	sort.Strings(types)
 	if !slices.Equal(types, want) {
 		t.Fatalf("%s: told\n%s\nwant\n%s", step.cause, strings.Join(types, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+func typesOf(events []api.Event) (types []string) {
+	for _, e := range events {
+		types = append(types, e.EventType)
+	}
+	return types
 }
 
 // quiet waits until nothing is left to do for the server.

@@ -36,7 +36,7 @@ func comesOnTheLock(t *testing.T, s *apptest.Server, device string) {
 // What one asks for keeps nobody else's codes off a lock.
 func TestCodesHaveTimesThatCanBeWritten(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("smartthings"))
+	s := apptest.Shared(t, apptest.WithProfiles("smartthings"))
 	device := s.Device(t, "smartthings")
 	account := accounts(t, s, params{})[0].ConnectedAccountID
 	c := session(t, s, params{"user_identifier_key": "mallory", "connected_account_ids": []string{account}})

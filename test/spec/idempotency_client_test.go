@@ -15,7 +15,7 @@ import (
 // there once, and it gets the answer.
 func TestClientThatLosesAnAnswerCreatesOnce(t *testing.T) {
 	t.Parallel()
-	s, db := keyedServer(t)
+	s, db := keyedWorkspace(t)
 	server, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestClientThatLosesAnAnswerCreatesOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := count(t, db, codesNamed, "Planned"); n != 1 || cut.Load() != 3 {
+	if n := codesNamed(t, s, db, "Planned"); n != 1 || cut.Load() != 3 {
 		t.Errorf("%d codes, asked for %d times", n, cut.Load())
 	}
 	if n := count(t, db, "select count(*) from access_codes where access_code_id::text = $1", made.AccessCode.AccessCodeID); n != 1 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
 // What a session does not reach any more it is not told by an answer from before either.
@@ -50,7 +51,7 @@ func TestAnswerIsNotGivenAgainOutOfReach(t *testing.T) {
 	if a := sent(t, two, mine.Token, path, key, keyed); a.kind(t) != "422 idempotency_key_reused" || strings.Contains(a.body, pin) {
 		t.Errorf("of a version before: %+v", a)
 	}
-	if n := count(t, db, codesNamed, "Left"); n != 1 {
+	if n := codesNamed(t, one, db, "Left"); n != 1 {
 		t.Errorf("%d codes", n)
 	}
 }
@@ -58,7 +59,7 @@ func TestAnswerIsNotGivenAgainOutOfReach(t *testing.T) {
 // Everybody has a publishable key: whoever uses an Idempotency-Key first does not keep others from it.
 func TestVisitorsWithOnePublishableKeyDoNotMeet(t *testing.T) {
 	t.Parallel()
-	s, _ := keyedServer(t)
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	public, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.PublishableKey, WorkspaceIDs: []uuid.UUID{uuid.MustParse(s.WorkspaceID)}})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 // A key that comes without an end is turned away, before who sends it is looked up; other keys are not, and what it began stands.
 func TestKeyThatComesWithoutAnEndIsTurnedAway(t *testing.T) {
 	t.Parallel()
-	s, db := keyedServer(t)
+	s, db := keyedWorkspace(t)
 	const path, servers, each, span = "/access_codes/create", 3, 20, 10 * time.Second // each server counts by itself
 	body := fmt.Sprintf(`{"device_id":%q,"name":"Repeated","starts_at":"2040-01-01T00:00:00Z","ends_at":"2040-01-02T00:00:00Z"}`, s.Device(t, "august"))
 	begun := time.Now()
@@ -41,7 +41,7 @@ func TestKeyThatComesWithoutAnEndIsTurnedAway(t *testing.T) {
 			t.Errorf("%s with the key %q: %+v", path, key, other)
 		}
 	}
-	if n := count(t, db, codesNamed, "Repeated"); n != 2 {
+	if n := codesNamed(t, s, db, "Repeated"); n != 2 {
 		t.Errorf("there are %d codes of two keys", n)
 	}
 }

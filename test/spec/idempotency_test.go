@@ -69,14 +69,25 @@ func sent(t *testing.T, s *apptest.Server, token, path, key, body string) answer
 // keyedServer is an instance with the database behind it.
 func keyedServer(t *testing.T, opts ...apptest.Option) (*apptest.Server, *store.DB) {
 	t.Helper()
-	var dsn string
-	s := apptest.Start(t, append(opts, apptest.WithProfiles("august"), func(c *app.Config) { dsn = c.DatabaseURL })...)
-	db, err := store.Open(t.Context(), dsn, 4)
+	s := apptest.Start(t, append(opts, apptest.WithProfiles("august"))...)
+	return s, database(t, s)
+}
+
+// keyedWorkspace is a workspace of the shared server with the database behind it.
+func keyedWorkspace(t *testing.T) (*apptest.Server, *store.DB) {
+	t.Helper()
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
+	return s, database(t, s)
+}
+
+func database(t *testing.T, s *apptest.Server) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), s.DatabaseURL(), 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	return s, db
+	return db
 }
 
 func count(t *testing.T, db *store.DB, query string, args ...any) (n int) {
@@ -94,7 +105,11 @@ func run(t *testing.T, db *store.DB, statement string, args ...any) {
 	}
 }
 
-const codesNamed = "select count(*) from access_codes where name = $1"
+// codesNamed is how many codes of a name the workspace of a server has.
+func codesNamed(t *testing.T, s *apptest.Server, db *store.DB, name string) int {
+	t.Helper()
+	return count(t, db, "select count(*) from access_codes where name = $1 and workspace_id = $2", name, s.WorkspaceID)
+}
 
 // A request that is sent again, to whichever instance, is answered as before, and done once.
 func TestRepeatedRequestIsAnsweredAsBefore(t *testing.T) {
@@ -117,10 +132,10 @@ func TestRepeatedRequestIsAnsweredAsBefore(t *testing.T) {
 	if other.kind(t) != "422 idempotency_key_reused" || !strings.Contains(other.body, "new key") {
 		t.Errorf("other parameters: %+v", other)
 	}
-	if n := count(t, db, codesNamed, "Guest"); n != 1 {
+	if n := codesNamed(t, one, db, "Guest"); n != 1 {
 		t.Errorf("%d codes", n)
 	}
-	if n := count(t, db, codesNamed, "Other"); n != 0 {
+	if n := codesNamed(t, one, db, "Other"); n != 0 {
 		t.Errorf("%d codes by a request that was refused", n)
 	}
 	// To another operation the key is another one.
@@ -132,7 +147,7 @@ func TestRepeatedRequestIsAnsweredAsBefore(t *testing.T) {
 // Keys are told apart by whose they are: nobody comes by another's answer.
 func TestKeysOfDifferentCredentialsDoNotMeet(t *testing.T) {
 	t.Parallel()
-	s, _ := keyedServer(t)
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	account, device := s.Connect(t, "nuki")
 	other, err := s.App.Access.CreateWorkspace(t.Context(), "Other", "", true)
 	if err != nil {
@@ -203,7 +218,7 @@ func TestConcurrentRequestsWithOneKeyAreDoneOnce(t *testing.T) {
 			firsts++
 		}
 	}
-	if n := count(t, db, codesNamed, "Crowd"); n != 1 || firsts != 1 {
+	if n := codesNamed(t, one, db, "Crowd"); n != 1 || firsts != 1 {
 		t.Errorf("%d codes, %d answers that are no repetition", n, firsts)
 	}
 }
@@ -274,7 +289,7 @@ func TestLostAnswerIsGivenAgain(t *testing.T) {
 	if again.status != http.StatusOK || !again.replayed || !strings.Contains(again.body, `"836291"`) {
 		t.Errorf("again: %+v", again)
 	}
-	if n := count(t, db, codesNamed, "Lost"); n != 1 {
+	if n := codesNamed(t, one, db, "Lost"); n != 1 {
 		t.Errorf("%d codes", n)
 	}
 }
@@ -316,7 +331,7 @@ func TestWaitForAnAttemptIsGoneOnWith(t *testing.T) {
 	if err := json.Unmarshal([]byte(again.body), &out); err != nil || again.status != http.StatusOK || !again.replayed || out.AccessCode.Status != "set" || out.ActionAttempt.Status != "success" {
 		t.Errorf("again: %+v: %v", again, err)
 	}
-	if n := count(t, db, codesNamed, "Waited for"); n != 1 {
+	if n := codesNamed(t, one, db, "Waited for"); n != 1 {
 		t.Errorf("%d codes", n)
 	}
 	if third := sent(t, one, one.APIKey, "/access_codes/create", "wait", body); third.body != again.body {
@@ -327,7 +342,7 @@ func TestWaitForAnAttemptIsGoneOnWith(t *testing.T) {
 // A request that is refused is not remembered; the key may be used again.
 func TestRefusalsAreNotRemembered(t *testing.T) {
 	t.Parallel()
-	s, db := keyedServer(t)
+	s, db := keyedWorkspace(t)
 	device := s.Device(t, "august")
 	if a := sent(t, s, s.APIKey, "/access_codes/create", "k", `{"device_id":"00000000-0000-4000-8000-000000000000"}`); a.kind(t) != "404 device_not_found" {
 		t.Fatalf("%+v", a)
@@ -335,7 +350,7 @@ func TestRefusalsAreNotRemembered(t *testing.T) {
 	if a := sent(t, s, s.APIKey, "/access_codes/simulate/create_unmanaged_access_code", "k", fmt.Sprintf(`{"device_id":%q,"code":"1","name":"x"}`, device)); a.status != http.StatusBadRequest {
 		t.Fatalf("%+v", a)
 	}
-	if n := count(t, db, "select count(*) from idempotency_keys"); n != 0 {
+	if n := count(t, db, "select count(*) from idempotency_keys where workspace_id = $1", s.WorkspaceID); n != 0 {
 		t.Errorf("%d keys are kept", n)
 	}
 	if a := sent(t, s, s.APIKey, "/access_codes/create", "k", fmt.Sprintf(`{"device_id":%q}`, device)); a.status != http.StatusOK || a.replayed {

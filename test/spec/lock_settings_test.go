@@ -27,7 +27,7 @@ func hasError(problems []api.Problem, code string) bool {
 // A lock that is told so locks itself, shows it, and stops when it is told so.
 func TestLockLocksItself(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august", "kwikset"))
+	s := apptest.Shared(t, apptest.WithProfiles("august", "kwikset"))
 	device := s.Device(t, "august")
 	if d := get(t, s, device); !*d.CanConfigureAutoLock || *d.Properties.AutoLockEnabled || d.Properties.AutoLockDelaySeconds != nil {
 		t.Errorf("at first: %t, %v", *d.Properties.AutoLockEnabled, d.Properties.AutoLockDelaySeconds)
@@ -99,7 +99,7 @@ func TestLockLocksItself(t *testing.T) {
 
 func TestDeviceBehindAHubThatIsOffline(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august", "yale"))
+	s := apptest.Shared(t, apptest.WithProfiles("august", "yale"))
 	device := s.Device(t, "august")
 	if d := get(t, s, device); !*d.CanSimulateHubConnection || !*d.CanSimulateHubDisconnection || *get(t, s, s.Device(t, "yale")).CanSimulateHubConnection {
 		t.Error("which devices are behind a hub is not told")
@@ -137,7 +137,7 @@ func TestDeviceBehindAHubThatIsOffline(t *testing.T) {
 
 func TestVendorThatWantsToBePaidForCodes(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("nuki", "yale"))
+	s := apptest.Shared(t, apptest.WithProfiles("nuki", "yale"))
 	device := s.Device(t, "nuki")
 	expire := func(expired bool) {
 		t.Helper()
@@ -193,7 +193,7 @@ var (
 
 func TestTimeZonesAreReported(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("schlage", "yale"))
+	s := apptest.Shared(t, apptest.WithProfiles("schlage", "yale"))
 	device, other := s.Device(t, "schlage"), s.Device(t, "yale")
 	report := func(devices ...map[string]any) (f failure, status int) {
 		t.Helper()

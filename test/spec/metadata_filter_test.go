@@ -11,7 +11,7 @@ import (
 // Null takes a key away, so as a condition it is met by what does not have the key.
 func TestNullAmongMetadataIsMetByWhatHasNoSuchKey(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	account, first := s.Connect(t, "nuki")
 	other, second := s.Connect(t, "nuki")
 	bare := s.Device(t, "august")

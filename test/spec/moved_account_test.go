@@ -55,7 +55,7 @@ func TestAnAccountOfAnotherCustomerHasLeftTheFirstOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := apptest.Start(t, apptest.WithProfiles("august"))
+			s := apptest.Shared(t, apptest.WithProfiles("august"))
 			var person api.UserIdentityResponse
 			s.Post(t, "/user_identities/create", params{"full_name": "Jane"}, &person)
 			own := params{"customer_key": "first"}

@@ -103,7 +103,7 @@ func TestOfflineCodeOpensALockThatIsNeverTold(t *testing.T) {
 
 func TestOneTimeCodeOpensOnce(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("igloohome"))
+	s := apptest.Shared(t, apptest.WithProfiles("igloohome"))
 	device := s.Device(t, "igloohome")
 	l := s.Lock(t, device)
 	c := offlineCode(t, s, device, map[string]any{"is_one_time_use": true})
@@ -129,7 +129,7 @@ func TestOneTimeCodeOpensOnce(t *testing.T) {
 
 func TestOfflineCodesLastHoursOrDays(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("igloohome"))
+	s := apptest.Shared(t, apptest.WithProfiles("igloohome"))
 	device := s.Device(t, "igloohome")
 	start := time.Now().UTC().Truncate(time.Hour).Add(48*time.Hour + 10*time.Minute)
 	frame := func(lasts time.Duration, more map[string]any) map[string]any {

@@ -93,7 +93,7 @@ func withLocks(locks int, seeOnly bool) func(*testing.T, *apptest.Server) {
 // but a cursor of the same request is taken for one.
 func TestPart4_3_EveryListWithPages(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithLocks(3))
+	s := apptest.Shared(t, apptest.WithProfiles("august"), apptest.WithLocks(3))
 	lists := pagedLists(s.Device(t, "august"))
 	doc, err := rest.Document()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // What nobody would notice is refused at once, and not after a wait in vain.
 func TestSimulationsThatWouldNotBeNoticedAreRefused(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
 	refused := func(kind, path string, more map[string]any) {
 		t.Helper()
@@ -55,7 +55,7 @@ func TestSimulationsThatWouldNotBeNoticedAreRefused(t *testing.T) {
 // A device that is not managed can be simulated upon where its flags say so: it is told whether it can be reached.
 func TestUnmanagedDevicesCanBeSimulatedUpon(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august", "nuki", "schlage"))
+	s := apptest.Shared(t, apptest.WithProfiles("august", "nuki", "schlage"))
 	post := func(status int, path, device string, more map[string]any) (f failure) {
 		t.Helper()
 		in := map[string]any{"device_id": device}
@@ -122,7 +122,7 @@ func TestUnmanagedDevicesCanBeSimulatedUpon(t *testing.T) {
 // At a keypad anything can be typed in; what is no code is denied.
 func TestAnythingCanBeTypedInAtAKeypad(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
 	typed := []string{"", "1", "12a4", "*#", strings.Repeat("7", 300)}
 	for _, code := range typed {

@@ -31,7 +31,7 @@ type failure struct {
 // Part 4.2: workspaces/get returns the workspace of the credential.
 func TestPart4_2_Workspace(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	var out map[string]json.RawMessage
 	if status := s.Post(t, "/workspaces/get", struct{}{}, &out); status != http.StatusOK || string(out["ok"]) != "true" {
 		t.Fatalf("%d %s", status, out)
@@ -53,7 +53,7 @@ func TestPart4_2_Workspace(t *testing.T) {
 // Part 4.1: webhooks/create.
 func TestPart4_1_WebhookCreation(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	var out api.WebhookResponse
 	if status := s.Post(t, "/webhooks/create", map[string]any{"url": "https://example.com/hook"}, &out); status != http.StatusOK || !out.Ok {
 		t.Fatalf("%d", status)
@@ -158,7 +158,7 @@ func TestPart4_3_DevicesAndPagination(t *testing.T) {
 // Part 4.4: unmanaged/list, and parts 2.5 and 3.1 rule 3: what each entry shows.
 func TestPart4_4_UnmanagedCodes(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august", "smartthings"))
+	s := apptest.Shared(t, apptest.WithProfiles("august", "smartthings"))
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		var out struct {
 			AccessCodes []map[string]any `json:"access_codes"`
@@ -220,7 +220,7 @@ func events(t *testing.T, s *apptest.Server, code string) (types []string) {
 // Part 4.5, and parts 2.4, 3.1, 3.2 and 6: conversion.
 func TestPart4_5_Conversion(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august", "igloohome", "kwikset", "smartthings"))
+	s := apptest.Shared(t, apptest.WithProfiles("august", "igloohome", "kwikset", "smartthings"))
 	code := s.UnmanagedCodes(t, s.Device(t, "august"))[0]
 	var out api.ActionAttemptResponse
 	if status := s.Post(t, "/access_codes/unmanaged/convert_to_managed", map[string]any{"access_code_id": code.AccessCodeID}, &out); status != http.StatusOK {
@@ -256,7 +256,7 @@ func TestPart4_5_Conversion(t *testing.T) {
 // Part 4.6: deletion of an unmanaged code, which behaves like that of a managed one.
 func TestPart4_6_Deletion(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
 	lock := s.Lock(t, device)
 	code := s.UnmanagedCodes(t, device)[0]

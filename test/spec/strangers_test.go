@@ -19,7 +19,7 @@ import (
 // in reach.
 func TestIdentifiersHaveOneForm(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	other := s.Workspace(t, "Other")
 	account, device := s.Connect(t, "nuki")
 	own := session(t, s, params{"connected_account_ids": []string{account}})
@@ -60,7 +60,7 @@ func TestIdentifiersHaveOneForm(t *testing.T) {
 // shown no more than without.
 func TestCursorOfSomebodyElseShowsNothingMore(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	other := s.Workspace(t, "Other")
 	own := session(t, s, params{})
 	for _, workspace := range []*apptest.Server{s, other} {
@@ -107,7 +107,7 @@ func flipped(t *testing.T, text string) string {
 // were there.
 func TestSecretsInURLsAreNotGuessedByWhatIsThere(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	account, _ := s.Connect(t, "nuki")
 	w, another := webview(t, s, params{}), webview(t, s, params{})
 	path := strings.TrimPrefix(w.URL, s.URL)

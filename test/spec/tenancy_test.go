@@ -23,7 +23,7 @@ import (
 // client sessions of the workspace that reach another account: nothing is told, nothing changes.
 func TestCredentialSeesItsOwnWorkspaceAndNothingElse(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
 	unmanaged := s.UnmanagedCodes(t, device)[0]
 	var code api.AccessCodeCreatedResponse

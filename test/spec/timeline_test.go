@@ -26,7 +26,7 @@ func timeline(t *testing.T, s *apptest.Server, in map[string]any) (types []strin
 // What has happened to a code is told in order, in parts that lack nothing, and when the code is gone.
 func TestTimelineOfACode(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
 	var made api.AccessCodeCreatedResponse
 	s.Post(t, "/access_codes/create", map[string]any{"device_id": device, "code": "746283", "sync": true}, &made)
@@ -111,7 +111,7 @@ func TestTimelineOfACode(t *testing.T) {
 // A part says whether something came after it, and before it, wherever it was asked for from.
 func TestPartsOfATimelineTellWhatIsAroundThem(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	var made api.AccessCodeCreatedResponse
 	s.Post(t, "/access_codes/create", map[string]any{"device_id": s.Device(t, "august"), "code": "746283", "sync": true}, &made)
 	id := made.AccessCode.AccessCodeID

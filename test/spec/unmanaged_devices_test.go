@@ -33,7 +33,7 @@ func told(t *testing.T, s *apptest.Server, device, kind string) int {
 
 func TestDevicesAreNamedAndDescribed(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august", "nuki"))
+	s := apptest.Shared(t, apptest.WithProfiles("august", "nuki"))
 	device := s.Device(t, "august")
 	vendors := get(t, s, device).DisplayName
 	update := func(in map[string]any) {
@@ -107,7 +107,7 @@ var unmanaged = []step{
 // On a device that is not managed nothing is done; once it is managed again, it is brought to what should be.
 func TestUnmanagedDeviceIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
 	lock := s.Lock(t, device)
 	var made api.AccessCodeCreatedResponse
@@ -191,7 +191,7 @@ func TestUnmanagedDeviceIsLeftAlone(t *testing.T) {
 
 func TestNewDevicesOfAnAccountAreManagedOrNot(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	account := connect(t, s, access.NewAccount{DisplayName: "Seen only", SeeOnly: true})
 	var list api.UnmanagedDevicesResponse
 	apptest.Until(t, "its device appears", func() bool {
@@ -211,7 +211,7 @@ func TestNewDevicesOfAnAccountAreManagedOrNot(t *testing.T) {
 // A deleted device is forgotten, not touched; while its account has it, it appears again as another one.
 func TestDeletedDeviceAppearsAsAnother(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := s.Device(t, "august")
 	lock := s.Lock(t, device)
 	var made api.AccessCodeCreatedResponse

@@ -47,7 +47,7 @@ func people(t *testing.T, s *apptest.Server, conditions map[string]any) (keys []
 
 func TestUserIdentitiesAreCreatedReadChangedAndDeleted(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	jane := newPerson(t, s, map[string]any{"user_identity_key": "jane", "full_name": "Jane Doe", "email_address": "Jane@example.com", "phone_number": "+15555550100"})
 	if jane.DisplayName != "Jane Doe" || *jane.EmailAddress != "Jane@example.com" || *jane.PhoneNumber != "+15555550100" || jane.AcsUserIds == nil ||
 		jane.MergedUserIdentityIds == nil || len(jane.Errors)+len(jane.Warnings) != 0 || jane.WorkspaceID != s.WorkspaceID {

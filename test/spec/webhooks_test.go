@@ -56,7 +56,7 @@ func TestBadWebhooksAreRefusedAtCreation(t *testing.T) {
 
 func TestAllowedAddressesAreTakenAtCreation(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august")) // with 127.0.0.0/8
+	s := apptest.Shared(t, apptest.WithProfiles("august")) // with 127.0.0.0/8
 	for _, url := range []string{"http://127.0.0.1:8080/hook", "http://localhost/hook"} {
 		if status := s.Post(t, "/webhooks/create", map[string]any{"url": url}, nil); status != http.StatusOK {
 			t.Errorf("%s: %d", url, status)

@@ -64,7 +64,7 @@ func TestWorkspacesOfACredentialAreLimited(t *testing.T) {
 // Whose work it is, that is done for a workspace, goes by who has made it.
 func TestWorkInAWorkspaceIsOfWhoHasMadeIt(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	given := uuid.MustParse(s.WorkspaceID)
 	token, credential, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{given}})
 	if err != nil {

@@ -31,7 +31,7 @@ func issue(t *testing.T, s *apptest.Server, kind access.CredentialKind) string {
 // A page that everybody sees makes sessions with a publishable key, which reach nothing until the workspace says so.
 func TestPublishableKeysMakeEmptyClientSessions(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	key := issue(t, s, access.PublishableKey)
 	var w api.WorkspaceResponse
 	if s.Post(t, "/workspaces/get", params{}, &w); w.Workspace.PublishableKey != key || !w.Workspace.IsPublishableKeyAuthEnabled || !strings.HasPrefix(key, "seam_pk") {
@@ -90,7 +90,7 @@ func TestPublishableKeysMakeEmptyClientSessions(t *testing.T) {
 // Part 4.2: workspaces are created, changed and suspended.
 func TestWorkspacesAreCreatedAndChanged(t *testing.T) {
 	t.Parallel()
-	s := apptest.Start(t, apptest.WithProfiles("august"))
+	s := apptest.Shared(t, apptest.WithProfiles("august"))
 	pat := issue(t, s, access.PAT)
 	var made api.WorkspaceResponse
 	if status := s.PostAs(t, pat, "/workspaces/create", params{"name": "Beach house", "connect_partner_name": "Acme", "is_sandbox": true,

@@ -1,0 +1,126 @@
+package apptest
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+)
+
+// shared is the server of Shared, while a test uses it.
+var shared struct {
+	mu     sync.Mutex
+	users  int
+	server *Server
+	span   *span
+}
+
+// Shared is Sandbox in one server that the tests of a package share. Use Start for a test that needs options of a server, reads
+// Requests or Rows, stops tables or servers, or asserts what is in the whole server.
+func Shared(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	return join(t).Sandbox(t, opts...)
+}
+
+// join returns the shared server. It starts with its first user and stops after its last one.
+func join(t testing.TB) *Server {
+	t.Helper()
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.users == 0 {
+		shared.span = newSpan(t)
+		shared.server = Start(shared.span, WithProfiles("august"), func(c *app.Config) { c.MaxConns = 30 + app.BesidePool })
+	}
+	shared.users++
+	t.Cleanup(func() {
+		shared.mu.Lock()
+		defer shared.mu.Unlock()
+		if shared.users--; shared.users == 0 {
+			shared.span.end(t)
+		}
+	})
+	return shared.server
+}
+
+// Sandbox is the same server as a client of a new sandbox workspace knows it, with an API key and simulated locks of its own.
+// Options are WithProfiles and WithLocks.
+func (s *Server) Sandbox(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	var c app.Config
+	for _, o := range opts {
+		o(&c)
+	}
+	profiles, n := c.Sandboxing.Profiles, max(c.Sandboxing.LocksPerProfile, 1)
+	c.Sandboxing.Profiles, c.Sandboxing.LocksPerProfile = nil, 0
+	if !reflect.ValueOf(c).IsZero() {
+		t.Fatal("a server that runs takes WithProfiles and WithLocks only; use apptest.Start")
+	}
+	if len(profiles) == 0 {
+		profiles = sandbox.Profiles()
+	}
+	w, err := s.App.Access.AddWorkspace(t.Context(), access.Principal{}, access.NewWorkspace{Name: "Sandbox", CompanyName: "Device Access", Sandbox: true,
+		Account: func(id uuid.UUID) (access.NewAccount, error) {
+			config, err := json.Marshal(map[string]any{"key": id.String(), "profiles": profiles, "locks_per_profile": n})
+			return access.NewAccount{WorkspaceID: id, Adapter: access.SandboxAdapter, DisplayName: "Simulated locks", Address: id.String(),
+				User: access.UserIdentifier{Email: sandbox.People[0]}, Config: config}, err
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := &Server{t: t, URL: s.URL, WorkspaceID: w.ID.String(), App: s.App, config: s.config, cloud: s.cloud, devices: map[string]string{}}
+	own.APIKey, _ = own.Credential(t, access.NewCredential{Kind: access.APIKey, Name: "sandbox", Sandbox: true})
+	own.await(len(profiles) * n)
+	return own
+}
+
+// DatabaseURL is that of the server's database.
+func (s *Server) DatabaseURL() string { return s.config.DatabaseURL }
+
+// span is the testing.TB of what several tests use: its cleanups and its context end with the last of them.
+type span struct {
+	testing.TB // the test that starts or ends it
+	ctx        context.Context
+	cancel     context.CancelFunc
+	cleanups   []func()
+}
+
+func newSpan(t testing.TB) *span {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &span{TB: t, ctx: ctx, cancel: cancel}
+}
+
+func (p *span) Context() context.Context { return p.ctx }
+
+func (p *span) Cleanup(f func()) { p.cleanups = append(p.cleanups, f) }
+
+func (p *span) TempDir() string {
+	p.Helper()
+	dir, err := os.MkdirTemp("", "deviceaccess-test-")
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			p.Error(err)
+		}
+	})
+	return dir
+}
+
+// end runs the cleanups. Errors in them are errors of t.
+func (p *span) end(t testing.TB) {
+	p.TB = t
+	p.cancel()
+	for _, f := range slices.Backward(p.cleanups) {
+		f()
+	}
+}
