@@ -51,8 +51,7 @@ func (p *program) incomplete(path string) []string {
 // Whoever hangs up while a backup is written leaves no part of it, which may hold the master key; whoever has said nohup gets all of it.
 func TestABackupThatIsHungUpOnLeavesNothing(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
-	p.ok("migrate")
+	p := newPrivate(t)
 	path := filepath.Join(p.dir, "b.tar.gz")
 	lock, err := pglocal.TryLock(filepath.Join(p.dir, "data", "postgres", "lock"))
 	if err != nil {
@@ -84,8 +83,7 @@ func TestABackupThatIsHungUpOnLeavesNothing(t *testing.T) {
 // What a backup that was killed has left is removed by the next one of that name, and what is being written is not.
 func TestTheNextBackupRemovesWhatAKilledOneHasLeft(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
-	p.ok("migrate")
+	p := newPrivate(t)
 	path := filepath.Join(p.dir, "b.tar.gz")
 	lock, err := pglocal.TryLock(filepath.Join(p.dir, "data", "postgres", "lock"))
 	if err != nil {
@@ -129,13 +127,14 @@ func TestNamesAreOnTheDisk(t *testing.T) {
 	if err != nil {
 		storetest.Missing(t, "strace, which shows what is synced")
 	}
-	p := newProgram(t)
+	keyless, p := newProgram(t), newPrivate(t)
 	for _, c := range []struct {
+		*program
 		file string
 		args []string
-	}{{filepath.Join(p.dir, "data", "master.key"), []string{"migrate"}}, {filepath.Join(p.dir, "b.tar.gz"), []string{"backup", filepath.Join(p.dir, "b.tar.gz")}}} {
-		trace := filepath.Join(p.dir, "trace")
-		cmd := p.command(c.args...)
+	}{{keyless, filepath.Join(keyless.dir, "data", "master.key"), []string{"migrate"}}, {p, filepath.Join(p.dir, "b.tar.gz"), []string{"backup", filepath.Join(p.dir, "b.tar.gz")}}} {
+		trace := filepath.Join(c.dir, "trace")
+		cmd := c.command(c.args...)
 		cmd.Args = append([]string{strace, "--follow-forks", "--trace=link,linkat,fsync", "--decode-fds=path", "--output=" + trace, cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = strace
 		if out, err := cmd.CombinedOutput(); err != nil {

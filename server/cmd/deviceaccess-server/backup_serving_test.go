@@ -115,7 +115,7 @@ func (s *shop) works(n int) {
 // no secret to whoever has no key; and what was to be delivered is, by the server that starts on it elsewhere.
 func TestABackupOfABusyServerIsRestored(t *testing.T) {
 	t.Parallel()
-	s := &shop{program: newProgram(t), opened: make(chan struct{}), arrived: map[string][]signedBy{}, made: inventory{Codes: map[string]string{}, Hooks: map[string]string{}}}
+	s := &shop{program: newPrivate(t), opened: make(chan struct{}), arrived: map[string][]signedBy{}, made: inventory{Codes: map[string]string{}, Hooks: map[string]string{}}}
 	endpoint := httptest.NewServer(s)
 	t.Cleanup(endpoint.Close)
 	open := sync.OnceFunc(func() { close(s.opened) })

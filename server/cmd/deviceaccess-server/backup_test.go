@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -108,7 +107,7 @@ func (i inventory) holds(older inventory) error {
 // What is backed up, while the server works or when it is stopped, is there again elsewhere.
 func TestABackupIsRestored(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newPrivate(t)
 	at := func(name string) string { return filepath.Join(p.dir, name) }
 	r, cmd := p.serve("--sandbox-speed", "100")
 	device := p.furnish(r, "258013")
@@ -122,17 +121,11 @@ func TestABackupIsRestored(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- running.Wait() }()
-	for n, ended := 0, false; !ended; n++ {
-		if n < 200 { // for more the lock may have no place
-			p.code(r, device, fmt.Sprint(500000+n))
-		}
-		select {
-		case err := <-done:
-			if ended = true; err != nil {
-				t.Fatalf("backup: %v: %s", err, said.String())
-			}
-		case <-time.After(time.Millisecond):
-		}
+	for n := 0; n < 200 && len(done) == 0; n++ { // for more the lock may have no place
+		p.code(r, device, fmt.Sprint(500000+n))
+	}
+	if err := <-done; err != nil {
+		t.Fatalf("backup: %v: %s", err, said.String())
 	}
 	if !strings.Contains(said.String(), "whoever has the file can read every PIN") {
 		t.Errorf("it does not say that the key is in it: %s", said.String())
@@ -227,7 +220,8 @@ func rewrite(t *testing.T, from, to string, change func(*backup.Manifest), inste
 
 func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	made := backedUp(t)
+	p := newEmpty(t)
 	at := func(name string) string { return filepath.Join(p.dir, name) }
 	if _, err := p.run("backup", at("none.tar.gz")); err == nil || !strings.Contains(err.Error(), "there is no database in") {
 		t.Errorf("of nothing: %v", err)
@@ -235,9 +229,7 @@ func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(p.dir, "data", "postgres")); err == nil {
 		t.Error("a database was made in order to be backed up")
 	}
-	p.ok("migrate")
-	p.ok("backup", at("good.tar.gz"))
-	good, err := os.ReadFile(at("good.tar.gz"))
+	good, err := os.ReadFile(made.with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,11 +238,11 @@ func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 	changed[len(good)/2] ^= 1
 	p.file("changed", string(changed))
 	p.file("text", "nonsense")
-	rewrite(t, at("good.tar.gz"), at("newer"), func(m *backup.Manifest) { m.Schema += 1000 }, "")
-	rewrite(t, at("good.tar.gz"), at("other schema"), func(m *backup.Manifest) { m.Schema-- }, "")
-	rewrite(t, at("good.tar.gz"), at("other machine"), func(m *backup.Manifest) { m.Platform = "plan9/mips" }, "")
-	rewrite(t, at("good.tar.gz"), at("other postgres"), func(m *backup.Manifest) { m.PostgresMajor = 99 }, "")
-	rewrite(t, at("good.tar.gz"), at("broken database"), func(*backup.Manifest) {}, "postgres/global/pg_control")
+	rewrite(t, made.with, at("newer"), func(m *backup.Manifest) { m.Schema += 1000 }, "")
+	rewrite(t, made.with, at("other schema"), func(m *backup.Manifest) { m.Schema-- }, "")
+	rewrite(t, made.with, at("other machine"), func(m *backup.Manifest) { m.Platform = "plan9/mips" }, "")
+	rewrite(t, made.with, at("other postgres"), func(m *backup.Manifest) { m.PostgresMajor = 99 }, "")
+	rewrite(t, made.with, at("broken database"), func(*backup.Manifest) {}, "postgres/global/pg_control")
 	for name, want := range map[string]string{
 		"cut": "damaged", "changed": "damaged", "text": "damaged", "newer": "a newer version of this program", "other schema": "damaged",
 		"other machine": "made on plan9/mips", "other postgres": "install PostgreSQL 99", "broken database": "does not recover", "nowhere": "no such file",
@@ -262,7 +254,7 @@ func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 			t.Errorf("%s: left behind: %v", name, left)
 		}
 	}
-	for _, args := range [][]string{{"backup", at("x")}, {"restore", at("good.tar.gz")}} {
+	for _, args := range [][]string{{"backup", at("x")}, {"restore", made.with}} {
 		if _, err := p.run(append(args, "--database-url", "postgres://somewhere/else")...); err == nil || !strings.Contains(err.Error(), "pg_") || strings.Contains(err.Error(), "somewhere") {
 			t.Errorf("%v of another database: %v", args, err)
 		}
@@ -270,6 +262,7 @@ func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 			t.Errorf("%v of no file: %v", args, err)
 		}
 	}
+	p.copy(made.data, at("data"))
 	full := p.command("backup", "-")
 	disk, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -281,7 +274,7 @@ func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 	if err := full.Run(); err == nil || !strings.Contains(said.String(), "the disk is full, and what has been written is no backup") {
 		t.Errorf("to a full disk: %v %s", err, said.String())
 	}
-	out := p.ok("restore", "--data-dir", at("new"), at("good.tar.gz"))
+	out := p.ok("restore", "--data-dir", at("new"), made.with)
 	for _, want := range []string{"Restored to " + at("new"), "deleted", "revoked", "client sessions", "suspended", "disconnected", "webhooks rotate-secret", "--overlap 0"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no word of %q in what a restore says: %s", want, out)
@@ -301,7 +294,7 @@ func TestABackupThatIsNoGoodIsRefused(t *testing.T) {
 // A restore that is killed leaves no database, which can be restored then, or the whole one.
 func TestAKilledRestoreIsStartedAgain(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newPrivate(t)
 	at := func(name string) string { return filepath.Join(p.dir, name) }
 	r, cmd := p.serve()
 	p.furnish(r, "258013")
@@ -309,36 +302,41 @@ func TestAKilledRestoreIsStartedAgain(t *testing.T) {
 	p.stop(cmd)
 	p.ok("backup", at("b.tar.gz"))
 	dir := at("new")
-	random := rand.New(rand.NewPCG(1, 0))
-	staged := filepath.Join(dir, "restoring", "postgres", "*", "data")
-	for _, stage := range []string{filepath.Join(dir, "restore.lock"), filepath.Join(staged, "base", "*", "*"), filepath.Join(staged, "pg_wal", "0*"),
-		filepath.Join(staged, "postmaster.pid"), filepath.Join(staged, "backup_label.old"), filepath.Join(dir, "restoring", "placing"), filepath.Join(dir, "sandbox")} {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
-		restore := p.command("restore", "--data-dir", dir, at("b.tar.gz"))
-		if err := restore.Start(); err != nil {
-			t.Fatal(err)
-		}
-		p.killAt(restore, stage, time.Duration(random.IntN(20))*time.Millisecond)
-		_, err := os.Stat(filepath.Join(dir, "postgres"))
-		t.Logf("killed at %s: restored already: %t", stage[len(dir):], err == nil)
-		if err != nil {
-			p.ok("restore", "--data-dir", dir, at("b.tar.gz")) // which looks whether it has recovered
-			if random.IntN(3) > 0 {
-				continue
-			}
-		}
+	holds := func() {
 		again, cmd := p.serve("--data-dir", dir)
 		if err := p.inventory(again, again.APIKey).holds(want); err != nil {
-			t.Errorf("killed at %s: %v", stage, err)
+			t.Error(err)
 		}
 		p.stop(cmd)
 	}
+	staged := filepath.Join(dir, "restoring", "postgres", "*", "data")
+	for _, stage := range []string{filepath.Join(dir, "restore.lock"), filepath.Join(staged, "base", "*", "*"), filepath.Join(staged, "pg_wal", "0*"),
+		filepath.Join(staged, "postmaster.pid"), filepath.Join(staged, "backup_label.old"), filepath.Join(dir, "restoring", "placing"), filepath.Join(dir, "sandbox")} {
+		if left, _ := filepath.Glob(stage); len(left) > 0 { // the one before was killed later than it was to be
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		restore := p.command("restore", "--data-dir", dir, at("b.tar.gz")) // over what the one before has left
+		if err := restore.Start(); err != nil {
+			t.Fatal(err)
+		}
+		p.killAt(restore, stage)
+		_, err := os.Stat(filepath.Join(dir, "postgres"))
+		t.Logf("killed at %s: restored already: %t", stage[len(dir):], err == nil)
+		if err == nil {
+			holds()
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	p.ok("restore", "--data-dir", dir, at("b.tar.gz")) // which looks whether it has recovered
+	holds()
 }
 
-// killAt waits until a file of that pattern is there, or the program has ended, and a moment longer, and kills it.
-func (p *program) killAt(cmd *exec.Cmd, pattern string, later time.Duration) {
+// killAt waits until a file of that pattern is there, or the program has ended, and kills it.
+func (p *program) killAt(cmd *exec.Cmd, pattern string) {
 	p.Helper()
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
@@ -354,10 +352,6 @@ func (p *program) killAt(cmd *exec.Cmd, pattern string, later time.Duration) {
 		case <-time.After(200 * time.Microsecond):
 		}
 	}
-	select {
-	case <-ended:
-	case <-time.After(later):
-		_ = cmd.Process.Kill()
-		<-ended
-	}
+	_ = cmd.Process.Kill()
+	<-ended
 }

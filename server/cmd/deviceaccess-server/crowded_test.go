@@ -9,13 +9,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib" // goose speaks database/sql
 	"github.com/pressly/goose/v3"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
 const (
@@ -25,13 +25,12 @@ const (
 	// theirs is the workspace of the events that were there before.
 	theirs = "10000000-0000-0000-0000-000000000000"
 	// writersWait is how long somebody who writes waits for a lock before that is a failure.
-	writersWait = "10s"
+	writersWait = "1min"
 )
 
 // crowded is a database of that schema with many events in several partitions, to which others add more all the time.
 type crowded struct {
 	*program
-	dsn     string
 	db      *pgx.Conn
 	writers []*writer
 	stop    context.CancelFunc
@@ -50,18 +49,17 @@ const anID = "(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') ||
 
 func newCrowded(t *testing.T, events int) *crowded {
 	t.Helper()
-	c := &crowded{program: newProgram(t), dsn: storetest.New(t)}
-	c.env = []string{"DEVICEACCESS_DATABASE_URL=" + c.dsn}
+	c := &crowded{program: newProgram(t)}
 	c.db = c.connect()
 	c.exec("drop schema public cascade; create schema public")
-	plain, err := sql.Open("pgx", c.dsn)
+	plain, err := sql.Open("pgx", c.database)
 	c.must(err)
 	defer plain.Close()
 	steps, err := goose.NewProvider(goose.DialectPostgres, plain, os.DirFS("../../store/migrations"))
 	c.must(err)
 	_, err = steps.UpTo(t.Context(), beforePartitionIndexes)
 	c.must(err)
-	db, err := store.Open(t.Context(), c.dsn, 2)
+	db, err := store.Open(t.Context(), c.database, 2)
 	c.must(err)
 	defer db.Close()
 	now, err := db.Moment(t.Context())
@@ -87,7 +85,7 @@ func (c *crowded) must(err error) {
 
 func (c *crowded) connect() *pgx.Conn {
 	c.Helper()
-	conn, err := pgx.Connect(c.Context(), c.dsn)
+	conn, err := pgx.Connect(c.Context(), c.database)
 	c.must(err)
 	c.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
@@ -140,7 +138,10 @@ func (w *writer) write(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, "set lock_timeout = '"+writersWait+"'"); err != nil {
 		return err
 	}
+	pace := time.NewTicker(2 * time.Millisecond) // more than that only takes the processor from those who are waited for
+	defer pace.Stop()
 	for ctx.Err() == nil {
+		<-pace.C
 		var id string
 		if err := conn.QueryRow(context.WithoutCancel(ctx), newEvent, rand.IntN(50)-21).Scan(&id); err != nil {
 			return err

@@ -95,7 +95,7 @@ func (c *crowded) serves() {
 // lost, and the index that is made for each partition is whole, also where it had to wait for somebody.
 func TestManyEventsAreIndexedWhileOthersAreWritten(t *testing.T) {
 	t.Parallel()
-	c := newCrowded(t, 200_000)
+	c := newCrowded(t, 20_000)
 	seeds, partitions := c.seeds(), c.partitions()
 	slow := c.held(partitions[len(partitions)/2])
 	ended := make(chan error, 1)

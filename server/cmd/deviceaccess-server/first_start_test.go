@@ -2,9 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -59,15 +58,13 @@ func (p *program) reached(s stage) bool {
 	if !ok {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(p.Context(), time.Second)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, dsn)
+	conn, err := pgx.Connect(p.Context(), dsn)
 	if err != nil {
 		return false
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
+	defer conn.Close(context.WithoutCancel(p.Context()))
 	var yes bool
-	return conn.QueryRow(ctx, "select "+s.sql).Scan(&yes) == nil && yes
+	return conn.QueryRow(p.Context(), "select "+s.sql).Scan(&yes) == nil && yes
 }
 
 // childrenOf are the processes that a process has started and that have not ended: initdb, or PostgreSQL's first one.
@@ -84,19 +81,28 @@ func childrenOf(pid int) (pids []int) {
 	return pids
 }
 
-// The first start is killed at each of its stages: the server, PostgreSQL, or both. Each time the next start gets further,
+// firstStarts is the variable of how many first starts are killed at each stage: with 3 each of those that can be killed is, at each
+// stage.
+const firstStarts = "CHAOS_FIRST_STARTS"
+
+// The first start is killed at each of its stages: the server, PostgreSQL, or both, by turns. Each time the next start gets further,
 // and at the end all is there, once.
 func TestAKilledFirstStartIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("who has started whom is read in /proc")
 	}
-	for seed, who := range []string{"server", "postgres", "both"} {
-		t.Run(who, func(t *testing.T) {
-			p := newProgram(t)
-			random := rand.New(rand.NewPCG(uint64(seed), 0))
-			for _, s := range stages {
-				p.killedAt(s, who, time.Duration(random.IntN(10))*time.Millisecond)
+	starts, err := strconv.Atoi(cmp.Or(os.Getenv(firstStarts), "1"))
+	if err != nil {
+		t.Fatalf("%s: %v", firstStarts, err)
+	}
+	kinds := []string{"server", "postgres", "both"}
+	for n := range starts {
+		first := kinds[n%len(kinds)]
+		t.Run(first, func(t *testing.T) {
+			p := newEmpty(t)
+			for i, s := range stages {
+				p.killedAt(s, kinds[(n+i)%len(kinds)])
 			}
 			r, cmd := p.serve("--sandbox-speed", "100")
 			p.furnish(r, "258013")
@@ -104,7 +110,7 @@ func TestAKilledFirstStartIsGoneOnWith(t *testing.T) {
 			if len(before.Locks) != 10 {
 				t.Errorf("the sandbox has %d locks, not one of each of 10 profiles", len(before.Locks))
 			}
-			p.kill(cmd, who)
+			p.kill(cmd, first)
 			again, cmd := p.serve("--sandbox-speed", "100")
 			if again.Workspace != r.Workspace {
 				t.Errorf("it is workspace %s, was %s", again.Workspace, r.Workspace)
@@ -128,8 +134,8 @@ func withoutKeys(said []byte) []byte { return shownKeys.ReplaceAll(said, []byte(
 
 var shownKeys = regexp.MustCompile(`seam_\w+`)
 
-// killedAt starts a server and kills a little later than when it comes to a stage. It may be further by then.
-func (p *program) killedAt(s stage, who string, later time.Duration) {
+// killedAt starts a server and kills when it comes to a stage. It may be further by then.
+func (p *program) killedAt(s stage, who string) {
 	p.Helper()
 	file := filepath.Join(p.dir, "ready.json")
 	_ = os.Remove(file)
@@ -152,7 +158,6 @@ func (p *program) killedAt(s stage, who string, later time.Duration) {
 		}
 		return p.reached(s)
 	})
-	<-time.After(later) // the moment is the seed's
 	p.Cleanup(func() {
 		if p.Failed() {
 			p.Logf("killed at %s: %s", s, withoutKeys(log.Bytes()))

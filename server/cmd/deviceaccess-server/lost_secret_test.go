@@ -16,7 +16,6 @@ func TestACredentialThatCannotBeWrittenIsToldOf(t *testing.T) {
 	}
 	defer disk.Close()
 	p := newProgram(t)
-	p.ok("migrate")
 	p.ok("workspaces", "create", "Home")
 	create := p.command("keys", "create")
 	var said bytes.Buffer

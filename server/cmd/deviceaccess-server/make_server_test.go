@@ -34,12 +34,13 @@ func (s *said) String() string {
 // The lines that `make server` prints are pasted into shells and files: they go on working when it is started again.
 func TestMakeServerKeepsItsKey(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmpty(t)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	data := filepath.Join(p.dir, "made")
+	p.install(data)
 	start := func() (r ready, stop func()) {
 		cmd := exec.CommandContext(t.Context(), "../../../test/server.sh", "--listen", "127.0.0.1:0")
 		cmd.Env = append(os.Environ(), "DEVICEACCESS_TEST_RUN_MAIN=1", "MAKE_SERVER_PROGRAM="+exe, "MAKE_SERVER_DATA_DIR="+data,

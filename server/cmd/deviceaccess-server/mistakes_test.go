@@ -28,7 +28,7 @@ func (p *program) said(args ...string) string {
 // A command with a wrong directory says so. It makes no installation there.
 func TestCommandsMakeNoInstallation(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmpty(t)
 	id := "00000000-0000-7000-8000-000000000000"
 	for _, args := range [][]string{{"webhooks", "list"}, {"webhooks", "deliveries"}, {"webhooks", "enable", id}, {"audit"}, {"keys", "list"}, {"keys", "create"}, {"keys", "revoke", id},
 		{"keys", "rotate-encryption"}, {"accounts", "list"}, {"accounts", "connect", "devicecloud", "--url", "http://127.0.0.1:1"}, {"accounts", "disconnect", id}, {"workspaces", "list"},
@@ -63,7 +63,7 @@ func TestCommandsMakeNoInstallation(t *testing.T) {
 // A mistake in a flag is told in one line, which says how to see the help.
 func TestAWrongFlagIsToldInOneLine(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmpty(t)
 	p.env = []string{"DEVICEACCESS_SHUTDOWN_DELAY="}
 	for want, args := range map[string][]string{
 		`--delivery-retention: "soon" is no time such as 90m, 12h or 30d; deviceaccess-server serve --help shows the flags`:        {"serve", "--delivery-retention", "soon"},
@@ -111,7 +111,7 @@ func TestAWrongFlagIsToldInOneLine(t *testing.T) {
 // A variable that is empty, as in many an environment file, is one that is not set.
 func TestAnEmptyVariableIsTheDefault(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newPrivate(t)
 	for _, f := range serveCommand().Flags {
 		for _, name := range f.(cli.DocGenerationFlag).GetEnvVars() {
 			p.env = append(p.env, name+"=")
@@ -126,11 +126,10 @@ func TestAnEmptyVariableIsTheDefault(t *testing.T) {
 // Who has no home is asked where the data is to be: that is nothing for a directory which the machine empties.
 func TestWithoutAHomeTheDataDirectoryIsAskedFor(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmpty(t)
 	p.env = []string{"DEVICEACCESS_DATA_DIR=", "HOME=", "XDG_STATE_HOME="}
 	elsewhere := []string{"--database-url", "postgres://127.0.0.1:1/none"}
 	key := []string{"--master-key", base64.StdEncoding.EncodeToString(seal.NewMaster())}
-	program := ""
 	for _, c := range []struct {
 		arguments []string
 		asked     bool
@@ -143,18 +142,7 @@ func TestWithoutAHomeTheDataDirectoryIsAskedFor(t *testing.T) {
 	} {
 		cmd := p.command(c.arguments...)
 		if os.Geteuid() == 0 { // root's is another
-			if program == "" {
-				content, err := os.ReadFile(cmd.Path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				program = p.file("program", string(content))
-				if err := os.Chmod(program, 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			cmd.Path = program
-			cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+			cmd = p.as(&syscall.Credential{Uid: 65534, Gid: 65534}, cmd)
 		}
 		said, err := cmd.CombinedOutput()
 		asked := strings.Contains(string(said), "there is no home directory to keep the data below: name a directory with --data-dir")
@@ -185,11 +173,10 @@ func TestTimesAreGivenInDays(t *testing.T) {
 // What is no backup, or not the whole one, says that nothing was changed, and leaves nothing.
 func TestARestoreThatFailsHasChangedNothing(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	b := backedUp(t)
+	p := newEmpty(t)
 	at := func(name string) string { return filepath.Join(p.dir, name) }
-	p.ok("migrate")
-	p.ok("backup", "--without-key", at("b.tar.gz"))
-	whole, err := os.ReadFile(at("b.tar.gz"))
+	whole, err := os.ReadFile(b.withoutKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,8 +188,8 @@ func TestARestoreThatFailsHasChangedNothing(t *testing.T) {
 		"the backup is damaged":     {at("cut"), "--master-key", wrong},
 		"it was cut off":            {at("end"), "--master-key", wrong},
 		"is something else":         {at("text"), "--master-key", wrong},
-		"is the master key the one": {at("b.tar.gz"), "--master-key", wrong},
-		"openssl rand -base64 32":   {at("b.tar.gz"), "--master-key", "abc"},
+		"is the master key the one": {b.withoutKey, "--master-key", wrong},
+		"openssl rand -base64 32":   {b.withoutKey, "--master-key", "abc"},
 	} {
 		said := p.said(append([]string{"restore", "--data-dir", at("new"), "--log-level", "error"}, args...)...)
 		if !strings.Contains(said, want) || strings.Count(said, "nothing was changed") != 1 {
@@ -261,7 +248,7 @@ func TestAuditShowsTheNewest(t *testing.T) {
 // Whoever has logs has no passwords.
 func TestThePasswordOfTheDatabaseIsNotPrinted(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmpty(t)
 	for _, url := range []string{
 		"host=127.0.0.1 password = s3cret sslmode=bogus", "host=127.0.0.1 password= 's3 cret\\' s3cret' sslmode=bogus", "host=127.0.0.1 port=1 password=s3cret connect_timeout=1",
 		"sslmode=bogus PASSWORD = s3cret", "password=s3cret host=127.0.0.1 sslmode=bogus", "host=127.0.0.1 sslmode=bogus password='s3cret", "password \t=\ts3cret nonsense",

@@ -31,49 +31,23 @@ func nobody(t *testing.T) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// as has a command run as another user, who cannot reach the folder that go test keeps the program in.
-func (p *program) as(who *syscall.Credential, cmd *exec.Cmd) *exec.Cmd {
-	p.Helper()
-	path := filepath.Join(p.dir, "program")
-	if _, err := os.Stat(path); err != nil {
-		// cp, and not we, since a file that we write could still be open in a process that another test is forking
-		if out, err := exec.CommandContext(p.Context(), "cp", cmd.Path, path).CombinedOutput(); err != nil {
-			p.Fatalf("copy the program: %v: %s", err, out)
-		}
-		if err := os.Chmod(path, 0o755); err != nil {
-			p.Fatal(err)
-		}
-	}
-	cmd.Path, cmd.Dir = path, "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
-	return cmd
-}
-
 // What root restores to another user's directory is that user's: all of it, also the key that was there before.
 func TestRootRestoresForTheOwner(t *testing.T) {
 	t.Parallel()
 	owner := nobody(t)
-	p := newProgram(t)
+	b := backedUp(t)
+	p := newEmpty(t)
 	at := func(name string) string { return filepath.Join(p.dir, name) }
-	home := p.ok("workspaces", "create", "Home")
-	if err := errors.Join(os.Mkdir(at("data/sandbox"), 0o700), os.WriteFile(at("data/sandbox/lock"), []byte("{}"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	key, err := os.ReadFile(at("data/master.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for dir, args := range map[string][]string{at("with-key"): nil, at("keyless"): {"--without-key"}} {
-		p.ok(append([]string{"backup", dir + ".tar.gz"}, args...)...)
+	for dir, file := range map[string]string{at("with-key"): b.with, at("keyless"): b.withoutKey} {
 		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, int(owner.Uid), int(owner.Gid))); err != nil {
 			t.Fatal(err)
 		}
-		if args != nil {
-			if err := os.WriteFile(filepath.Join(dir, "master.key"), key, 0o600); err != nil {
+		if file == b.withoutKey {
+			if err := os.WriteFile(filepath.Join(dir, "master.key"), []byte(b.key+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if out := p.ok("restore", "--data-dir", dir, dir+".tar.gz"); !strings.Contains(out, "belongs to user nobody") {
+		if out := p.ok("restore", "--data-dir", dir, file); !strings.Contains(out, "belongs to user nobody") {
 			t.Errorf("it does not say whose it is: %s", out)
 		}
 		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -89,20 +63,20 @@ func TestRootRestoresForTheOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := p.as(owner, p.command("workspaces", "list", "--data-dir", dir)).CombinedOutput(); err != nil || !strings.Contains(string(out), home) {
+		if out, err := p.as(owner, p.command("workspaces", "list", "--data-dir", dir)).CombinedOutput(); err != nil || !strings.Contains(string(out), b.home) {
 			t.Errorf("%s is of no use to its owner: %v: %s", dir, err, out)
 		}
 	}
-	if out := p.ok("restore", "--data-dir", at("new"), at("with-key.tar.gz")); !strings.Contains(out, "chown -R") {
+	if out := p.ok("restore", "--data-dir", at("new"), b.with); !strings.Contains(out, "chown -R") {
 		t.Errorf("it does not say who can run it: %s", out)
 	}
-	if out := p.ok("workspaces", "list", "--data-dir", at("new")); !strings.Contains(out, home) {
+	if out := p.ok("workspaces", "list", "--data-dir", at("new")); !strings.Contains(out, b.home) {
 		t.Errorf("root cannot run it: %s", out)
 	}
 	if out, err := exec.CommandContext(t.Context(), "chown", "-R", "nobody:", at("new")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if out, err := p.as(owner, p.command("workspaces", "list", "--data-dir", at("new"))).CombinedOutput(); err != nil || !strings.Contains(string(out), home) {
+	if out, err := p.as(owner, p.command("workspaces", "list", "--data-dir", at("new"))).CombinedOutput(); err != nil || !strings.Contains(string(out), b.home) {
 		t.Errorf("given to a user it is of no use to that: %v: %s", err, out)
 	}
 }

@@ -15,11 +15,10 @@ import (
 // which is needed.
 func TestABackupOfBeforeTheMasterKeyWasChangedNeedsTheEarlierOne(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	b := backedUp(t)
+	p := newEmpty(t)
 	at := func(name string) string { return filepath.Join(p.dir, name) }
-	p.ok("workspaces", "create", "Home")
-	p.ok("backup", at("with.tar.gz"))
-	p.ok("backup", "--without-key", at("without.tar.gz"))
+	p.copy(b.data, at("data"))
 	key := func(dir string) string {
 		t.Helper()
 		b, err := os.ReadFile(filepath.Join(at(dir), "master.key"))
@@ -37,7 +36,7 @@ func TestABackupOfBeforeTheMasterKeyWasChangedNeedsTheEarlierOne(t *testing.T) {
 			}
 		}
 	}
-	earlier := key("data")
+	earlier := b.key
 	old, err := seal.Parse(earlier)
 	if err != nil {
 		t.Fatal(err)
@@ -51,16 +50,16 @@ func TestABackupOfBeforeTheMasterKeyWasChangedNeedsTheEarlierOne(t *testing.T) {
 	put("data", newer+"\n"+earlier)
 	p.ok("keys", "rotate-encryption")
 
-	p.ok("restore", "--data-dir", at("with"), at("with.tar.gz"))
+	p.ok("restore", "--data-dir", at("with"), b.with)
 	if key("with") != earlier {
 		t.Error("the key in the backup does not come back")
 	}
 	put("newer", newer)
-	for file, want := range map[string]string{"with.tar.gz": "another master key than the backup's", "without.tar.gz": "If it was changed after the backup, the one of before is needed"} {
-		if _, err := p.run("restore", "--data-dir", at("newer"), at(file)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "nothing was changed") {
+	for file, want := range map[string]string{b.with: "another master key than the backup's", b.withoutKey: "If it was changed after the backup, the one of before is needed"} {
+		if _, err := p.run("restore", "--data-dir", at("newer"), file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "nothing was changed") {
 			t.Errorf("%s with the newer key: %v", file, err)
 		}
 	}
 	put("both", newer+"\n"+earlier)
-	p.ok("restore", "--data-dir", at("both"), at("without.tar.gz"))
+	p.ok("restore", "--data-dir", at("both"), b.withoutKey)
 }

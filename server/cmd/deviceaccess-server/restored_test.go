@@ -56,7 +56,7 @@ var elsewhere = map[string]string{
 // for those who are told of events. Every line of the guide has a story here.
 func TestWhatARestoreBringsBack(t *testing.T) {
 	t.Parallel()
-	s := &scene{program: newProgram(t), outside: newOutside(t), server: &ready{}, changed: &[]string{}, early: &[]func(*scene){}}
+	s := &scene{program: newPrivate(t), outside: newOutside(t), server: &ready{}, changed: &[]string{}, early: &[]func(*scene){}}
 	stop := s.begin()
 	s.workspace = s.ok("workspaces", "create", "Home")
 	s.key = s.ok("keys", "create", "--workspace", s.workspace)

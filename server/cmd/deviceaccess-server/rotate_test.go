@@ -47,16 +47,12 @@ func newVault(t *testing.T) *vault {
 	t.Helper()
 	v := &vault{program: newProgram(t)}
 	v.server, _ = v.serve("--sandbox-speed", "100")
-	dsn, ok := v.dsn()
-	if !ok {
-		t.Fatal("the private database is not told of")
-	}
 	masters, err := seal.File(filepath.Join(v.dir, "data", "master.key"))
 	if err == nil {
 		v.keys, err = seal.New(masters...)
 	}
 	if err == nil {
-		v.db, err = store.Open(t.Context(), dsn, 2)
+		v.db, err = store.Open(t.Context(), v.database, 2)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -156,12 +152,18 @@ func (v *vault) askAll() {
 // meanwhile asks the server until a question to the database is answered with true.
 func (v *vault) meanwhile(sql string) {
 	v.Helper()
-	v.until(sql, func() bool { v.ask(); return v.reached(stage{sql: sql}) })
+	v.until(sql, func() (yes bool) {
+		v.ask()
+		if err := v.db.Pool.QueryRow(v.Context(), "select "+sql).Scan(&yes); err != nil {
+			v.Fatal(err)
+		}
+		return yes
+	})
 }
 
 // waiting is how many rotations wait for a code that somebody holds.
 func waiting(n int) string {
-	return fmt.Sprintf("(select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like 'update access_codes t set pin_sealed%%') = %d", n)
+	return fmt.Sprintf("(select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'update access_codes t set pin_sealed%%') = %d", n)
 }
 
 // left counts the PINs that another key has sealed than the current one, and everything.
@@ -186,8 +188,7 @@ func (v *vault) left() (pins, all int64, keys []store.DataKey) {
 // hold locks a row, until it is let go.
 func (v *vault) hold(code string) (letGo func()) {
 	v.Helper()
-	dsn, _ := v.dsn()
-	conn, err := pgx.Connect(v.Context(), dsn) // not of the pool: that ends transactions that stand still
+	conn, err := pgx.Connect(v.Context(), v.database) // not of the pool: that ends transactions that stand still
 	if err == nil {
 		_, err = conn.Exec(v.Context(), "begin")
 	}
@@ -286,7 +287,7 @@ func TestAKilledRotationIsGoneOnWith(t *testing.T) {
 	}
 
 	// The database finds out that its client is gone. Until then nobody else may rotate.
-	v.meanwhile("not exists (select from pg_locks where locktype = 'advisory' and (classid::bigint << 32 | objid::bigint) = hashtextextended('data_keys', 0))")
+	v.meanwhile("not exists (select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()) and (classid::bigint << 32 | objid::bigint) = hashtextextended('data_keys', 0))")
 	again := v.rotate()
 	v.meanwhile(waiting(2)) // for the row, and for the killed one's last batch
 	letGo()

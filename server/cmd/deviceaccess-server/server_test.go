@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,9 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // The test binary is the program when it is told so.
@@ -37,29 +41,41 @@ type ready struct {
 // program is the server's binary with a data directory of its own.
 type program struct {
 	*testing.T
-	dir string
-	env []string // besides that of the test
-	log *os.File // what serve writes; nil: nobody reads it
+	dir      string
+	database string   // its URL; empty: a private one in the data directory
+	env      []string // besides that of the test
+	log      *os.File // what serve writes; nil: server.log in dir
 
-	openFiles int // as many as the program may have; 0: as the test
+	openFiles int       // as many as the program may have; 0: as the test
+	copied    string    // the program, where another user can run it
+	conn      *pgx.Conn // to the database, once untilYes was called
 }
 
+// newProgram is a program whose database is one of the tests' cluster: no command has to start one.
 func newProgram(t *testing.T) *program {
 	t.Helper()
-	if _, err := pglocal.Locate(t.Context(), pglocal.Options{}); err != nil {
-		storetest.Missing(t, "%v", err)
-	}
-	dir, err := os.MkdirTemp("", "deviceaccess-test-") // the private database may run as another user
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := newEmpty(t)
+	p.database = storetest.New(t)
+	return p
+}
+
+// newEmpty is a program that has nothing yet: what begins makes a private database.
+func newEmpty(t *testing.T) *program {
+	t.Helper()
+	dir := storetest.Dir(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return &program{T: t, dir: dir}
 }
 
+// newPrivate is a program with a private database that is empty and up to date.
+func newPrivate(t *testing.T) *program {
+	t.Helper()
+	p := newEmpty(t)
+	p.install(filepath.Join(p.dir, "data"))
+	return p
+}
+
+// command is a command that can be started.
 func (p *program) command(args ...string) *exec.Cmd {
 	p.Helper()
 	exe, err := os.Executable()
@@ -68,6 +84,9 @@ func (p *program) command(args ...string) *exec.Cmd {
 	}
 	cmd := exec.CommandContext(p.Context(), exe, args...)
 	cmd.Env = append(os.Environ(), "DEVICEACCESS_TEST_RUN_MAIN=1", "DEVICEACCESS_DATA_DIR="+filepath.Join(p.dir, "data"))
+	if p.database != "" {
+		cmd.Env = append(cmd.Env, "DEVICEACCESS_DATABASE_URL="+p.database)
+	}
 	cmd.Env = append(cmd.Env, p.env...)
 	if p.openFiles > 0 {
 		cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, p.openFiles), exe}, args...)
@@ -104,16 +123,16 @@ func (p *program) serve(args ...string) (ready, *exec.Cmd) {
 	if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
 		p.Fatal(err)
 	}
-	log, err := os.Create(filepath.Join(p.dir, "server.log"))
-	if err != nil {
-		p.Fatal(err)
+	log := p.log
+	if log == nil {
+		var err error
+		if log, err = os.Create(filepath.Join(p.dir, "server.log")); err != nil {
+			p.Fatal(err)
+		}
+		defer log.Close() // the server has its own
 	}
-	defer log.Close() // the server has its own
 	cmd := p.command(append([]string{"serve", "--sandbox", "--listen", "127.0.0.1:0", "--ready-file", file}, args...)...)
 	cmd.Stdout, cmd.Stderr = log, log
-	if p.log != nil {
-		cmd.Stdout, cmd.Stderr = p.log, p.log
-	}
 	if err := cmd.Start(); err != nil {
 		p.Fatal(err)
 	}
@@ -124,9 +143,12 @@ func (p *program) serve(args ...string) (ready, *exec.Cmd) {
 		}
 	})
 	var r ready
-	p.until("the server is ready", func() bool {
+	testenv.UntilOr(p, "the server is ready", func() bool {
 		b, err := os.ReadFile(file)
 		return err == nil && json.Unmarshal(b, &r) == nil
+	}, func() {
+		said, _ := os.ReadFile(log.Name())
+		p.Logf("the server says: %s", withoutKeys(said))
 	})
 	st, err := os.Stat(file)
 	if err != nil || st.Mode().Perm() != 0o600 {
@@ -137,16 +159,34 @@ func (p *program) serve(args ...string) (ready, *exec.Cmd) {
 
 func (p *program) until(what string, ok func() bool) {
 	p.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !ok(); {
-		if time.Now().After(deadline) {
-			p.Fatalf("waited in vain: %s", what)
+	testenv.Until(p, what, ok)
+}
+
+// untilYes waits until a question to the database is answered with true: that costs less than a command.
+func (p *program) untilYes(sql string, args ...any) {
+	p.Helper()
+	if p.conn == nil {
+		dsn, ok := p.database, true
+		if dsn == "" {
+			dsn, ok = p.dsn()
 		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-p.Context().Done():
-			p.Fatal(p.Context().Err())
+		if !ok {
+			p.Fatal("no server has a database that could be asked")
 		}
+		conn, err := pgx.Connect(p.Context(), dsn)
+		if err != nil {
+			p.Fatal(err)
+		}
+		p.Cleanup(func() { _ = conn.Close(context.Background()) })
+		p.conn = conn
 	}
+	p.until(sql, func() bool {
+		var yes bool
+		if err := p.conn.QueryRow(p.Context(), "select "+sql, args...).Scan(&yes); err != nil {
+			p.Fatalf("%s: %v", sql, err)
+		}
+		return yes
+	})
 }
 
 // post calls the API.
@@ -194,7 +234,7 @@ func (p *program) stop(cmd *exec.Cmd) {
 
 func TestCommandsWorkWhetherTheServerRunsOrNot(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newPrivate(t)
 	r, cmd := p.serve()
 	for _, running := range []bool{true, false} {
 		if !running {
@@ -228,8 +268,7 @@ func TestCommandsWorkWhetherTheServerRunsOrNot(t *testing.T) {
 // A server waits for a command that uses the data, as one of a timer may when the machine starts, and not for another server.
 func TestServeWaitsForACommand(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
-	p.ok("migrate")
+	p := newPrivate(t)
 	command, err := pglocal.Open(t.Context(), pglocal.Options{Dir: filepath.Join(p.dir, "data", "postgres")})
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +279,7 @@ func TestServeWaitsForACommand(t *testing.T) {
 			said, _ := os.ReadFile(filepath.Join(p.dir, "server.log"))
 			waits = bytes.Contains(said, []byte("a command uses the data directory"))
 		}
-		ended <- command.Close(t.Context())
+		ended <- command.Close(context.WithoutCancel(t.Context()))
 	}()
 	_, cmd := p.serve()
 	if err := <-ended; err != nil {
@@ -254,7 +293,7 @@ func TestServeWaitsForACommand(t *testing.T) {
 
 func TestKillLosesNothing(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newPrivate(t)
 	r, cmd := p.serve("--sandbox-speed", "20")
 	var devices struct {
 		Devices []struct {

@@ -10,14 +10,12 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
 // What is wrong with the settings is told before anything is made: a private database takes a while, and stays.
 func TestBadSettingsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmpty(t)
 	busy := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(busy.Close)
 	serve := func(more ...string) []string { return append([]string{"serve", "--listen", "127.0.0.1:0"}, more...) }
@@ -53,7 +51,7 @@ func TestBadSettingsLeaveNothingBehind(t *testing.T) {
 // A key file that is damaged is told of before a database is made beside it.
 func TestADamagedKeyIsToldOfFirst(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmpty(t)
 	if err := os.Mkdir(filepath.Join(p.dir, "data"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -69,12 +67,9 @@ func TestADamagedKeyIsToldOfFirst(t *testing.T) {
 // DATABASE_URL is the variable of whatever else is run from a shell.
 func TestTheDatabaseOfTheShellIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newPrivate(t)
 	p.env = []string{"DATABASE_URL=postgres://127.0.0.1:1/shop"}
 	p.ok("migrate")
-	if _, err := os.Stat(filepath.Join(p.dir, "data", "postgres")); err != nil {
-		t.Errorf("there is no private database: %v", err)
-	}
 	if help := p.ok("serve", "--help"); regexp.MustCompile(`[^_]DATABASE_URL`).MatchString(help) {
 		t.Errorf("the help names the variable: %s", help)
 	}
@@ -84,7 +79,7 @@ func TestTheDatabaseOfTheShellIsLeftAlone(t *testing.T) {
 func TestAServerInASchemaOfItsOwn(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	dsn := storetest.New(t)
+	dsn := p.database
 	db, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +88,6 @@ func TestAServerInASchemaOfItsOwn(t *testing.T) {
 	if _, err := db.Exec(t.Context(), "drop schema public cascade; create schema public; create table devices (id int); create schema deviceaccess"); err != nil {
 		t.Fatal(err)
 	}
-	p.env = []string{"DEVICEACCESS_DATABASE_URL=" + dsn}
 	for _, args := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"migrate"}, {"workspaces", "create", "Home"}, {"sandbox", "serve", "--listen", "127.0.0.1:0"}} {
 		if said := p.said(args...); !strings.Contains(said, "(devices)") || !strings.Contains(said, "search_path=") {
 			t.Errorf("%v: %s", args, said)
@@ -126,7 +120,7 @@ func TestAServerInASchemaOfItsOwn(t *testing.T) {
 // That there is no way to the database is told in one line, with what to look at.
 func TestNoDatabaseIsToldInOneLine(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmpty(t)
 	const url = "postgres://me:s3cret@127.0.0.1:1/shop"
 	p.env = []string{"DEVICEACCESS_DATABASE_URL=postgres://127.0.0.1:2/other"}
 	for name, args := range map[string][]string{"migrate": {"migrate"}, "serve": {"serve", "--listen", "127.0.0.1:0"}} {

@@ -2,17 +2,20 @@ package main
 
 import (
 	"net/http"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // Whoever has changed his mind is not asked to type something first.
 func TestACommandThatWaitsForItsInputIsStopped(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newPrivate(t) // a command says when it has started that
 	p.ok("workspaces", "create", "Home")
 	url, token := cloud(t)
 	account := p.ok("accounts", "connect", "devicecloud", "--url", url, "--token-file", p.file("token", token))
@@ -34,11 +37,7 @@ func TestACommandThatWaitsForItsInputIsStopped(t *testing.T) {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan struct{})
-		go func() { _ = cmd.Wait(); close(ended) }()
-		select {
-		case <-ended:
-		case <-time.After(30 * time.Second):
+		if !ends(cmd) {
 			t.Fatalf("%v goes on: %s", args, out.String())
 		}
 		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() || cmd.ProcessState.Success() {
@@ -51,36 +50,42 @@ func TestACommandThatWaitsForItsInputIsStopped(t *testing.T) {
 	}
 }
 
+// ends waits for the end of a process, and says whether it has come.
+func ends(cmd *exec.Cmd) bool {
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
+		return false
+	}
+}
+
 // A second signal does not wait for what the first has left to do, and costs nothing but that. The end of a session is no wish.
 func TestASecondSignalEndsTheServerAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		signal syscall.Signal
-		delay  string
-		atOnce bool
-	}{"SIGTERM": {syscall.SIGTERM, "1h", true}, "SIGHUP": {syscall.SIGHUP, "3s", false}} {
+	for name, signals := range map[string][]syscall.Signal{"SIGTERM": {syscall.SIGTERM, syscall.SIGTERM}, "SIGHUP": {syscall.SIGHUP, syscall.SIGHUP, syscall.SIGTERM}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if signal.Ignored(c.signal) {
+			if signal.Ignored(signals[0]) {
 				t.Skip("the tests are run with nohup")
 			}
-			p := newProgram(t)
-			r, cmd := p.serve("--shutdown-delay", c.delay)
-			if err := cmd.Process.Signal(c.signal); err != nil {
-				t.Fatal(err)
+			p := newPrivate(t)
+			r, cmd := p.serve("--shutdown-delay", "1h")
+			for i, s := range signals {
+				if err := cmd.Process.Signal(s); err != nil {
+					t.Fatal(err)
+				}
+				if i == 0 {
+					p.until("it stops", func() bool { return p.post(r, r.APIKey, "/health", "{}", nil) == http.StatusServiceUnavailable })
+				}
 			}
-			p.until("it stops", func() bool { return p.post(r, r.APIKey, "/health", "{}", nil) == http.StatusServiceUnavailable })
-			if err := cmd.Process.Signal(c.signal); err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan struct{})
-			go func() { _ = cmd.Wait(); close(ended) }()
-			select {
-			case <-ended:
-			case <-time.After(30 * time.Second):
+			if !ends(cmd) {
 				t.Fatal("it goes on")
 			}
-			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() != c.atOnce {
+			// Of signals that wait the one of the lower number comes first: a second SIGHUP would have ended it.
+			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
 				t.Errorf("it ends with %v", cmd.ProcessState)
 			}
 			again, cmd := p.serve()

@@ -67,7 +67,7 @@ func TestTracesGoWhereTheFlagSays(t *testing.T) {
 
 func TestTracesThatCannotBeSentAreRefused(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t)
+	p := newEmpty(t)
 	p.env = []string{"OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}
 	_, err := p.run("serve", "--traces-endpoint", "http://127.0.0.1:4317")
 	if err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_PROTOCOL") || !strings.Contains(err.Error(), "4318") {

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // home is a server whose Z-Wave gateway was connected by command.
@@ -39,16 +39,7 @@ func newHome(t *testing.T, profiles ...zwave.Profile) *home {
 // within is until for what a gateway takes its time for.
 func (h *home) within(what string, ok func() bool) {
 	h.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); !ok(); {
-		if time.Now().After(deadline) {
-			h.Fatalf("waited in vain: %s; events: %v; accounts:\n%s", what, h.events(), h.ok("accounts", "list"))
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-h.Context().Done():
-			h.Fatal(h.Context().Err())
-		}
-	}
+	testenv.UntilOr(h, what, ok, func() { h.Logf("events: %v; accounts:\n%s", h.events(), h.ok("accounts", "list")) })
 }
 
 // locks are the identifiers of the devices by their node; all are the ones of this gateway.
