@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // atSchema30 is a database whose next migration locks tables that are in use.
@@ -41,14 +42,14 @@ func atSchema(t *testing.T, version int64) (dsn string, plain *sql.DB) {
 // someoneLocksAll waits until a migration waits for a table.
 func someoneLocksAll(t *testing.T, plain *sql.DB) {
 	t.Helper()
-	for deadline, n := time.Now().Add(time.Minute), 0; n == 0; {
-		if err := plain.QueryRowContext(t.Context(), "select count(*) from pg_locks where not granted and mode = 'AccessExclusiveLock' and database = (select oid from pg_database where datname = current_database())").Scan(&n); err != nil {
+	testenv.Until(t, "a migration waits for the one who reads", func() bool {
+		var waits bool
+		if err := plain.QueryRowContext(t.Context(), `select exists (select from pg_locks where not granted and mode = 'AccessExclusiveLock'
+			and database = (select oid from pg_database where datname = current_database()))`).Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("no migration waits for the one who reads")
-		}
-	}
+		return waits
+	})
 }
 
 // A migration that waits for whoever reads for long, such as a dump, keeps no running server waiting, and is done in the end.
@@ -180,15 +181,15 @@ func TestIndexIsMadeWhileEntriesAreWritten(t *testing.T) {
 			}
 			migrated := make(chan error, 1)
 			go func() { migrated <- store.Migrate(t.Context(), dsn) }()
-			for deadline, waits := time.Now().Add(time.Minute), false; !waits; {
-				if err := plain.QueryRowContext(t.Context(), "select exists (select from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database())").Scan(&waits); err != nil {
+			testenv.Until(t, "the migration waits for the one who has written", func() bool {
+				var waits bool
+				if err := plain.QueryRowContext(t.Context(), `select exists (select from pg_locks l join pg_stat_activity a using (pid)
+					where not l.granted and a.datname = current_database())`).Scan(&waits); err != nil {
 					t.Fatal(err)
 				}
-				if time.Now().After(deadline) {
-					t.Fatal("the migration does not wait for the one who has written")
-				}
-			}
-			if _, err := plain.ExecContext(t.Context(), "set lock_timeout = '5s'; "+strings.Replace(c.entry, "'1000", "'2000", 1)); err != nil {
+				return waits
+			})
+			if _, err := plain.ExecContext(t.Context(), "set lock_timeout = '1min'; "+strings.Replace(c.entry, "'1000", "'2000", 1)); err != nil {
 				t.Fatalf("while the index is made: %v", err)
 			}
 			if err := change.Commit(); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // madeAt is, in SQL, an identifier as it is made at a time.
@@ -345,16 +346,14 @@ func TestPartitionsWaitForReadersAndNotTheOthersForThem(t *testing.T) {
 		done <- err
 	}()
 	const waits = "pg_locks where relation = 'events'::regclass and not granted and database = (select oid from pg_database where datname = current_database())"
-	for deadline := time.Now().Add(60 * time.Second); h.count(waits) == 0; {
+	testenv.Until(t, "one waits for the reader", func() bool {
 		select {
 		case err := <-done:
 			t.Fatalf("dropped below a reader: %v", err)
-		case <-time.After(time.Millisecond):
+		default:
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("nobody waits for the reader")
-		}
-	}
+		return h.count(waits) > 0
+	})
 	for range 20 {
 		h.write(h.now, h.now.Add(time.Hour))
 	}

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // frozen is a connection of a server that stands still once it is told to: of what it writes then only the first part goes
@@ -56,15 +55,12 @@ func TestSessionsThatStandStillInTheMiddleAreEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := storetest.New(t)
-			limit := " idle_in_transaction_session_timeout=1000"
-			if strings.HasPrefix(dsn, "postgres") {
-				limit = "&idle_in_transaction_session_timeout=1000"
-			}
 			c := frozen{mute: &atomic.Bool{}, deaf: &atomic.Bool{}, thawed: make(chan struct{})}
 			thaw := sync.OnceFunc(func() { close(c.thawed) })
 			defer thaw()
-			one, other := open(t, dsn), open(t, dsn+limit)
-			db, err := store.Open(t.Context(), dsn+limit, 1, func(cfg *pgxpool.Config) {
+			// Only the one who ends others has the short limit: with it, a machine that is slow could end the session before.
+			one, other := open(t, dsn), open(t, dsn+"&idle_in_transaction_session_timeout=1")
+			db, err := store.Open(t.Context(), dsn, 1, func(cfg *pgxpool.Config) {
 				dial := cfg.ConnConfig.DialFunc
 				cfg.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 					conn, err := dial(ctx, network, addr)
@@ -112,9 +108,9 @@ func TestSessionsThatStandStillInTheMiddleAreEnded(t *testing.T) {
 				_, err := one.Pool.Exec(t.Context(), "select from workspaces where workspace_id = $1 for update nowait", id)
 				return err == nil
 			}
-			eventually(t, "the row is locked", func() bool { return !free() })
+			testenv.Until(t, "the row is locked", func() bool { return !free() })
 			var ended int64
-			eventually(t, "the row is free", func() bool {
+			testenv.Until(t, "the row is free", func() bool {
 				n, err := other.EndStandstills(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -133,15 +129,5 @@ func TestSessionsThatStandStillInTheMiddleAreEnded(t *testing.T) {
 			c.deaf.Store(false)
 			db.Close()
 		})
-	}
-}
-
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); <-time.After(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("waited in vain: " + what)
-		}
 	}
 }

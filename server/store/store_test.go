@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
@@ -124,38 +126,31 @@ func TestFailedTransactionLeavesNothing(t *testing.T) {
 	}
 }
 
-// What a server has locked that stands still in the middle of a transaction is free for others by the time that they have
-// taken its leases over.
-func TestTransactionThatStandsStillIsEnded(t *testing.T) {
+// A transaction stands still for no longer than it may wait twice for a lock, so that who waits for it gives up first.
+func TestLimitsOfASession(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
-	frozen, err := db.Pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer frozen.Rollback(context.WithoutCancel(t.Context()))
-	if _, err := frozen.Exec(t.Context(), "lock table leases"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Pool.Exec(t.Context(), "set lock_timeout = '60 s'; insert into leases (key, holder, fence, held_until) values ('x', gen_random_uuid(), 1, now())", pgx.QueryExecModeSimpleProtocol); err != nil {
-		t.Errorf("another one has waited for a minute: %v", err)
+	var still, waits time.Duration
+	err := db.Pool.QueryRow(t.Context(), `select current_setting('idle_in_transaction_session_timeout')::interval,
+		current_setting('lock_timeout')::interval`).Scan(&still, &waits)
+	if err != nil || still != 15*time.Second || waits != 5*time.Second {
+		t.Errorf("a transaction may stand still for %s and wait for %s, want 15 s and 5 s; %v", still, waits, err)
 	}
 }
 
-// What a frozen server has locked is free for others by then although more of its transactions wait for it: these do not get it
-// one after the other. Others who wait, in transactions or not, get it.
+// What a frozen server has locked is free for others once its transaction has ended although more of its transactions wait for it:
+// these have given up, and hold nothing. Others who wait, in transactions or not, get it.
 func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.New(t)
-	frozen, db := open(t, dsn), open(t, dsn)
-	id, holder := uuid.New(), uuid.New()
-	named := func(name string) store.InsertWorkspaceParams {
-		return store.InsertWorkspaceParams{WorkspaceID: id, Name: name}
-	}
-	if err := db.InsertWorkspace(t.Context(), named("w")); err != nil {
+	// Who waits gives up five times before it fails. All that comes until then takes much less than that.
+	db := open(t, fmt.Sprintf("%s&lock_timeout=%d", dsn, testenv.Timeout(3*time.Second).Milliseconds()))
+	frozen := open(t, dsn+"&lock_timeout=1000")
+	id := uuid.New()
+	if err := db.InsertWorkspace(t.Context(), store.InsertWorkspaceParams{WorkspaceID: id, Name: "w"}); err != nil {
 		t.Fatal(err)
 	}
-	fence, err := db.TakeLease(t.Context(), store.TakeLeaseParams{Key: "x", Holder: holder, Ttl: 10 * time.Second})
+	fence, err := db.TakeLease(t.Context(), store.TakeLeaseParams{Key: "x", Holder: uuid.New(), Ttl: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,40 +163,32 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 		t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
 		return tx
 	}
-	if _, err := stands().Exec(t.Context(), lock); err != nil {
+	first := stands()
+	if _, err := first.Exec(t.Context(), lock); err != nil {
 		t.Fatal(err)
 	}
-	begun := time.Now()
+	since := time.Time{}
 	waiting := func() (n int) {
-		err := db.Pool.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&n)
+		err := db.Pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity where datname = current_database()
+			and wait_event_type = 'Lock' and query_start > $1`, since).Scan(&n)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	var all sync.WaitGroup
-	defer all.Wait()
-	for n := range 3 { // each has checked the lease, and nobody reads what becomes of them
+	var held sync.WaitGroup
+	for range 3 { // each has checked the lease
 		tx := stands()
 		if held, err := store.New(tx).CheckLease(t.Context(), store.CheckLeaseParams{Key: "x", Fence: fence}); err != nil || !held {
 			t.Fatalf("%t, %v", held, err)
 		}
-		all.Go(func() { _, _ = tx.Exec(t.Context(), lock) })
-		for waiting() <= n {
-			<-time.After(time.Millisecond)
-		}
-	}
-	const most = 28 * time.Second // two of them one after the other take thirty
-	for what, get := range map[string]func() error{
-		"lease": func() error {
-			for {
-				_, err := db.TakeLease(t.Context(), store.TakeLeaseParams{Key: "x", Holder: uuid.New(), Ttl: time.Minute})
-				if !store.IsNoRows(err) && !store.GaveUp(err) {
-					return err
-				}
-				<-time.After(10 * time.Millisecond)
+		held.Go(func() {
+			if _, err := tx.Exec(t.Context(), lock); !store.GaveUp(err) {
+				t.Errorf("one that waits behind another of its server: %v", err)
 			}
-		},
+		})
+	}
+	others := map[string]func() error{
 		"transaction": func() error {
 			return db.InTx(t.Context(), func(tx store.Tx) error { return execIn(t.Context(), tx, lock) })
 		},
@@ -217,12 +204,31 @@ func TestTransactionsThatStandStillAreEndedTogether(t *testing.T) {
 			ctx := store.Acting(t.Context(), &store.Act{ActorKind: "command_line", Operation: "test", WorkspaceID: id})
 			return db.ScheduleRetention(ctx, store.ScheduleRetentionParams{WorkspaceID: id, Pause: time.Hour})
 		},
-	} {
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	for what, get := range others {
 		all.Go(func() {
-			if err := get(); err != nil || time.Since(begun) > most {
-				t.Errorf("%s: %v after %s", what, err, time.Since(begun))
+			if err := get(); err != nil {
+				t.Errorf("%s: %v", what, err)
 			}
 		})
+	}
+	held.Wait()
+	// They stand still, and keep the lease from nobody.
+	if _, err := db.Pool.Exec(t.Context(), "update leases set held_until = now()"); err != nil {
+		t.Errorf("the lease ends: %v", err)
+	}
+	if _, err := db.TakeLease(t.Context(), store.TakeLeaseParams{Key: "x", Holder: uuid.New(), Ttl: time.Hour}); err != nil {
+		t.Errorf("another one takes the lease: %v", err)
+	}
+	testenv.Until(t, "all others wait", func() bool { return waiting() == len(others) })
+	if err := db.Pool.QueryRow(t.Context(), "select clock_timestamp()").Scan(&since); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Until(t, "all others have given up once, and wait again", func() bool { return waiting() == len(others) })
+	if _, err := first.Exec(t.Context(), "set local idle_in_transaction_session_timeout = 1"); err != nil {
+		t.Fatal(err)
 	}
 }
 

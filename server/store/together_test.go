@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // Whoever waits for a device reads the codes that it has when it is his, not those it had when he asked.
@@ -19,7 +20,7 @@ func TestCodesAreReadOnceTheDeviceIsLocked(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t))
 	workspace, device, code := uuid.New(), uuid.New(), uuid.New()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(testenv.WaitTimeout))
 	defer cancel()
 	_, err := db.Pool.Exec(ctx, `
 		with w as (insert into workspaces (workspace_id, name, is_sandbox) values ($1, 'w', true)),
