@@ -149,18 +149,11 @@ func TestABackupOfABusyServerIsRestored(t *testing.T) {
 		_, err := s.run("backup", "--without-key", file)
 		done <- err
 	}()
-	for ended := false; !ended; {
-		if n < 99 {
-			s.works(n)
-			n++
-		}
-		select {
-		case err := <-done:
-			if ended = true; err != nil {
-				t.Fatal(err)
-			}
-		default:
-		}
+	for ; n < 60 && len(done) == 0; n++ {
+		s.works(n)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
 	}
 	if len(s.told().Codes) == len(before.Codes) {
 		t.Error("nothing was made meanwhile, so nothing is known of what becomes of that")
