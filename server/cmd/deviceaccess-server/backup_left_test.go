@@ -135,7 +135,7 @@ func TestNamesAreOnTheDisk(t *testing.T) {
 	}{{keyless, filepath.Join(keyless.dir, "data", "master.key"), []string{"migrate"}}, {p, filepath.Join(p.dir, "b.tar.gz"), []string{"backup", filepath.Join(p.dir, "b.tar.gz")}}} {
 		trace := filepath.Join(c.dir, "trace")
 		cmd := c.command(c.args...)
-		cmd.Args = append([]string{strace, "--follow-forks", "--trace=link,linkat,fsync", "--decode-fds=path", "--output=" + trace, cmd.Path}, cmd.Args[1:]...)
+		cmd.Args = append([]string{strace, "--follow-forks", "--seccomp-bpf", "--trace=link,linkat,fsync", "--decode-fds=path", "--output=" + trace, cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = strace
 		if out, err := cmd.CombinedOutput(); err != nil {
 			storetest.Missing(t, "a strace that can trace here: %v: %s", err, out)

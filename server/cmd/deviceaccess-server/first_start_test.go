@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // stage is a moment of the first start: a file is there, or a question to the database is answered with true.
@@ -150,7 +152,7 @@ func (p *program) killedAt(s stage, who string) {
 	}
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
-	p.until(fmt.Sprintf("the server comes to %s", s), func() bool {
+	testenv.Until(p, fmt.Sprintf("the server comes to %s", s), func() bool {
 		select {
 		case <-ended:
 			p.Fatalf("on the way to %s it has ended: %s", s, withoutKeys(log.Bytes()))

@@ -157,9 +157,17 @@ func (p *program) serve(args ...string) (ready, *exec.Cmd) {
 	return r, cmd
 }
 
+// until is testenv.Until for what a server or a command has to be asked for, which takes more of a processor than a look at a file:
+// not so often.
 func (p *program) until(what string, ok func() bool) {
 	p.Helper()
-	testenv.Until(p, what, ok)
+	testenv.Until(p, what, func() bool {
+		if ok() {
+			return true
+		}
+		<-time.After(20 * time.Millisecond)
+		return false
+	})
 }
 
 // untilYes waits until a question to the database is answered with true: that costs less than a command.
