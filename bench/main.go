@@ -22,6 +22,7 @@ import (
 type options struct {
 	rounds    int
 	length    time.Duration
+	asks      int // runs of a statement on each side in a round, where these are counted
 	clients   int
 	rows      int
 	only      string
@@ -69,6 +70,7 @@ func main() {
 	}
 	var o options
 	names := flag.String("part", strings.Join(usual, ","), "what is measured: "+strings.Join(all, ", "))
+	o.asks = 300
 	flag.IntVar(&o.rounds, "rounds", 7, "how often each side is measured; Terraform at most 3 times")
 	flag.DurationVar(&o.length, "length", 2*time.Second, "of one measurement")
 	flag.IntVar(&o.clients, "clients", 32, "connections that ask at once")

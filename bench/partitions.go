@@ -15,7 +15,6 @@ import (
 
 const (
 	partitionsSize = 0.1 // of what part growth has at full size: 100,000 devices and a million codes
-	eachTime       = 300 // runs of a statement on each side in a round
 )
 
 // measurePartitions compares devices and codes that are in one table each with the same in partitions by workspace.
@@ -24,7 +23,7 @@ func measurePartitions(ctx context.Context, o options, size float64) (figures []
 	if err != nil {
 		return nil, err
 	}
-	b := &partitionsBed{listBed: &listBed{bed: bed}}
+	b := &partitionsBed{listBed: &listBed{bed: bed}, asks: o.asks}
 	defer b.close()
 	if err := b.fill(ctx, size); err != nil {
 		return nil, err
@@ -43,6 +42,7 @@ func measurePartitions(ctx context.Context, o options, size float64) (figures []
 type partitionsBed struct {
 	*listBed
 	one, parts *side
+	asks       int
 	places     []place
 }
 
@@ -133,7 +133,7 @@ func (b *partitionsBed) statements(ctx context.Context, rounds int) (figures []f
 		for i := range rounds + 1 {
 			took, err := b.inTurns(i, func(s *side) (float64, error) {
 				var each []float64
-				for range eachTime {
+				for range b.asks {
 					at, began := b.places[rand.IntN(len(b.places))], time.Now()
 					if err := a.ask(ctx, s.db, at); err != nil {
 						return 0, err

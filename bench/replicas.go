@@ -81,7 +81,8 @@ func (b *replicaBed) read(ctx context.Context, n node, turn int64) (err error) {
 	return err
 }
 
-// together has so many do something over and over for a time, and says how often a second it was done. What is begun is ended.
+// together has so many do something over and over for a time, each at least once, and says how often a second it was done. What is
+// begun is ended.
 func together(ctx context.Context, clients int, until time.Time, f func(turn int64) error) (perSecond float64, err error) {
 	var turn atomic.Int64
 	var all sync.WaitGroup
@@ -89,7 +90,7 @@ func together(ctx context.Context, clients int, until time.Time, f func(turn int
 	began := time.Now()
 	for range clients {
 		all.Go(func() {
-			for time.Now().Before(until) && ctx.Err() == nil {
+			for first := true; (first || time.Now().Before(until)) && ctx.Err() == nil; first = false {
 				if err := f(turn.Add(1)); err != nil {
 					failed <- err
 					return

@@ -3,6 +3,8 @@ package main
 import (
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
 // hasFigures looks at the lines of a part that was measured for a moment: whether it measures is what is tested.
@@ -23,20 +25,23 @@ func hasFigures(t *testing.T, figures []figure, err error, lines, rounds int) {
 
 func TestReplicaIsMeasured(t *testing.T) {
 	t.Parallel()
-	figures, err := measureReplicas(t.Context(), options{rounds: 1, length: 300 * time.Millisecond}, 0.0002)
+	storetest.NeedPostgres(t)
+	figures, err := measureReplicas(t.Context(), options{rounds: 1, length: 20 * time.Millisecond}, 0.0002)
 	hasFigures(t, figures, err, 10, 1) // 12, where a system tells of the time of other processes
 }
 
 func TestPartitionsAreMeasured(t *testing.T) {
 	t.Parallel()
-	figures, err := measurePartitions(t.Context(), options{rounds: 2}, 0.0002)
-	hasFigures(t, figures, err, 13, 2)
+	storetest.NeedPostgres(t)
+	figures, err := measurePartitions(t.Context(), options{rounds: 1, asks: 3}, 0.0002)
+	hasFigures(t, figures, err, 13, 1)
 }
 
 func TestAuditLogIsMeasured(t *testing.T) {
 	t.Parallel()
-	figures, err := measureAudit(t.Context(), options{rounds: 2, rows: 10_000})
-	hasFigures(t, figures, err, 8, 2)
+	storetest.NeedPostgres(t)
+	figures, err := measureAudit(t.Context(), options{rounds: 1, rows: 2_000})
+	hasFigures(t, figures, err, 8, 1)
 	if space := figures[len(figures)-1]; space.ratios[0] <= 1 {
 		t.Errorf("%s: %s and %s, want more with the index", space.what, space.floor, space.ours)
 	}
