@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // A key that fails is left alone for ever longer, by a clock of the test's, unless somebody wakes it; others are not.
@@ -36,9 +37,9 @@ func TestKeyThatFailsRestsUntilItIsWokenOrItsPauseIsOver(t *testing.T) {
 	w := start(t, db, work.Options{Sweep: 5 * time.Millisecond, Now: func() time.Time { return base.Add(time.Duration(ahead.Load())) }}, c)
 	runsAre := func(when string, want int32) {
 		t.Helper()
-		until(t, when, func() bool { return runs.Load() >= want })
+		testenv.Until(t, when, func() bool { return runs.Load() >= want })
 		swept := c.sweeps.Load()
-		until(t, "it is swept some more", func() bool { return c.sweeps.Load() >= swept+5 })
+		testenv.Until(t, "it is swept some more", func() bool { return c.sweeps.Load() >= swept+5 })
 		if n := runs.Load(); n != want {
 			t.Fatalf("%s: it was tried %d times, want %d", when, n, want)
 		}
@@ -46,7 +47,7 @@ func TestKeyThatFailsRestsUntilItIsWokenOrItsPauseIsOver(t *testing.T) {
 	c.want(bad)
 	runsAre("at first", 1)
 	c.want(good)
-	until(t, "the other is done", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.done[good] == 1 })
+	testenv.Until(t, "the other is done", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.done[good] == 1 })
 	wake(t, db, w, bad)
 	runsAre("woken", 2)
 	ahead.Add(int64(time.Hour))
@@ -54,5 +55,5 @@ func TestKeyThatFailsRestsUntilItIsWokenOrItsPauseIsOver(t *testing.T) {
 	broken.Store(false)
 	wake(t, db, newWaker(t, db), bad) // by another process
 	runsAre("woken when it is mended", 4)
-	until(t, "it is done", c.finished)
+	testenv.Until(t, "it is done", c.finished)
 }

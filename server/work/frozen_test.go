@@ -17,13 +17,16 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 const (
 	frozenDatabase = "WORK_TEST_FROZEN_DATABASE"
 	frozenKey      = "WORK_TEST_FROZEN_KEY"
-	frozenTTL      = time.Second
 )
+
+// frozenTTL is long enough for a machine that is slow to renew a lease in time.
+var frozenTTL = testenv.Timeout(3 * time.Second)
 
 // A process that stood still for longer than its lease does nothing more under it when it goes on, though nothing in it has
 // been told yet.
@@ -65,7 +68,7 @@ func TestWhoWasFrozenDoesNothingMore(t *testing.T) {
 	})
 	select {
 	case <-began:
-	case <-time.After(20 * time.Second):
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 		t.Fatal("the other process has not begun")
 	}
 	if err := other.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -78,7 +81,7 @@ func TestWhoWasFrozenDoesNothingMore(t *testing.T) {
 	var at time.Time
 	select {
 	case at = <-taken:
-	case <-time.After(20 * time.Second):
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 		t.Fatal("nobody has taken its work over")
 	}
 	if err := other.Process.Signal(syscall.SIGCONT); err != nil {
@@ -136,7 +139,7 @@ func TestALeaseThatWasWaitedForIsHeld(t *testing.T) {
 		held <- work.Held(ctx)
 		return nil
 	}
-	const ttl = 600 * time.Millisecond
+	ttl := testenv.Timeout(2 * time.Second) // in which work that was begun asks whether it has the lease
 	start(t, db, work.Options{Sweep: 20 * time.Millisecond, LeaseTTL: ttl}, c)
 	var release []func()
 	for range db.Pool.Config().MaxConns {
@@ -148,7 +151,7 @@ func TestALeaseThatWasWaitedForIsHeld(t *testing.T) {
 	}
 	c.want(uuid.New())
 	sweeps, begun := c.sweeps.Load(), time.Now()
-	until(t, "the lease is waited for, for longer than it lasts", func() bool { return c.sweeps.Load() > sweeps+1 && time.Since(begun) > 2*ttl })
+	testenv.Until(t, "the lease is waited for, for longer than it lasts", func() bool { return c.sweeps.Load() > sweeps+1 && time.Since(begun) > 2*ttl })
 	for _, f := range release {
 		f()
 	}

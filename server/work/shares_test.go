@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // owned is a counter whose keys are somebody's, and whose sweep finds a few of the longest due at a time.
@@ -151,18 +153,16 @@ func TestKeysOfOneOwnerLeaveRoomForThoseOfOthers(t *testing.T) {
 			}
 			other, nobodys := c.add(test.of(uuid.New())), c.add(work.Owners{})
 			w := start(t, db, work.Options{Sweep: never, Workers: 40}, c)
-			for _, id := range hogs {
-				wake(t, db, w, id)
-			}
-			until(t, "the share is taken", func() bool { return c.atWork() == test.share })
+			wake(t, db, w, hogs...)
+			testenv.Until(t, "the share is taken", func() bool { return c.atWork() == test.share })
 			wake(t, db, w, other)
 			wake(t, db, w, nobodys)
-			until(t, "the others are done", func() bool { return c.isDone(other) && c.isDone(nobodys) })
+			testenv.Until(t, "the others are done", func() bool { return c.isDone(other) && c.isDone(nobodys) })
 			if n := c.atWork(); n != test.share {
 				t.Errorf("%d are at work", n)
 			}
 			close(c.hang)
-			until(t, "all are done", c.finished)
+			testenv.Until(t, "all are done", c.finished)
 		})
 	}
 }
@@ -200,17 +200,15 @@ func TestKeysOfOneOwnerLeaveConnectionsToThoseOfOthers(t *testing.T) {
 			}
 			other := c.add(test.of(uuid.New()))
 			w := start(t, db, work.Options{Sweep: never, Workers: 40}, c)
-			for _, id := range hogs {
-				wake(t, db, w, id)
-			}
-			until(t, "the part is taken", func() bool { return c.atWork() == test.part })
+			wake(t, db, w, hogs...)
+			testenv.Until(t, "the part is taken", func() bool { return c.atWork() == test.part })
 			wake(t, db, w, other)
-			until(t, "the other is done", func() bool { return c.isDone(other) })
+			testenv.Until(t, "the other is done", func() bool { return c.isDone(other) })
 			if n := c.atWork(); n != test.part {
 				t.Errorf("%d are at work", n)
 			}
 			close(c.hang)
-			until(t, "all are done", c.finished)
+			testenv.Until(t, "all are done", c.finished)
 		})
 	}
 }
@@ -228,12 +226,10 @@ func TestSweepLooksPastAnOwnerOfWhomTooManyAreInHand(t *testing.T) {
 	}
 	other := c.add(work.Owners{Narrow: uuid.New()})
 	w := start(t, db, work.Options{Sweep: 20 * time.Millisecond}, c)
-	for _, id := range hogs {
-		wake(t, db, w, id)
-	}
-	until(t, "the sweep finds the other", func() bool { return c.isDone(other) })
+	wake(t, db, w, hogs...)
+	testenv.Until(t, "the sweep finds the other", func() bool { return c.isDone(other) })
 	close(c.hang)
-	until(t, "all are done", c.finished)
+	testenv.Until(t, "all are done", c.finished)
 }
 
 // So many keys of one owner are due that they fill sweep after sweep, though each is done at once.
@@ -248,11 +244,11 @@ func TestSweepLooksPastAnOwnerWhoseKeysAreQuick(t *testing.T) {
 	}
 	other := c.add(work.Owners{Narrow: uuid.New()})
 	start(t, db, work.Options{Sweep: 20 * time.Millisecond}, c)
-	until(t, "the other is done", func() bool { return c.isDone(other) })
+	testenv.Until(t, "the other is done", func() bool { return c.isDone(other) })
 	if n := c.foundIn(other); n > 2 {
 		t.Errorf("the sweep has found it when it looked for the %d. time", n)
 	}
-	until(t, "all are done", c.finished)
+	testenv.Until(t, "all are done", c.finished)
 }
 
 // Those that the sweep has found, and that hang, leave room for one for which somebody waits.
@@ -267,15 +263,15 @@ func TestKeysThatAreWokenDoNotWaitForAllThatAreFound(t *testing.T) {
 		c.add(work.Owners{Narrow: account})
 	}
 	w := start(t, db, work.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
-	until(t, "those that were found have their part", func() bool { return c.atWork() == 6 })
+	testenv.Until(t, "those that were found have their part", func() bool { return c.atWork() == 6 })
 	c.mu.Lock()
 	c.owners[urgent] = work.Owners{Narrow: account}
 	c.mu.Unlock()
 	c.want(urgent)
 	wake(t, db, w, urgent)
-	until(t, "the urgent one is done", func() bool { return c.isDone(urgent) })
+	testenv.Until(t, "the urgent one is done", func() bool { return c.isDone(urgent) })
 	close(c.hang)
-	until(t, "all are done", c.finished)
+	testenv.Until(t, "all are done", c.finished)
 }
 
 // What there was no room for is found as soon as there is, and not with the next sweep.
@@ -290,12 +286,10 @@ func TestWhatThereWasNoRoomForIsFoundOnceThereIs(t *testing.T) {
 		ids = append(ids, c.add(work.Owners{Narrow: account}))
 	}
 	w := start(t, db, work.Options{Sweep: never, Workers: 40}, c)
-	for _, id := range ids {
-		wake(t, db, w, id)
-	}
-	until(t, "the share is taken", func() bool { return c.atWork() == 8 })
+	wake(t, db, w, ids...)
+	testenv.Until(t, "the share is taken", func() bool { return c.atWork() == 8 })
 	close(c.hang)
-	until(t, "all are done", c.finished)
+	testenv.Until(t, "all are done", c.finished)
 }
 
 // Somebody has made so many customers that these would have all that is in hand, with little each.
@@ -305,24 +299,20 @@ func TestManyOwnersWithLittleEachThatOneHasMadeLeaveRoom(t *testing.T) {
 	c, maker := newOwned(), uuid.New()
 	c.found = 10_000
 	c.hangs(c.of(maker))
-	for range 6000 {
+	for range 4200 {
 		c.add(madeBy(maker))
 	}
 	other, found := c.add(madeBy(uuid.New())), c.add(madeBy(uuid.New()))
 	w := start(t, db, work.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
-	for id := range c.owners {
-		if id != other && id != found {
-			wake(t, db, w, id)
-		}
-	}
-	until(t, "the share is taken", func() bool { return c.atWork() == 35 })
+	wake(t, db, w, slices.DeleteFunc(slices.Collect(maps.Keys(c.owners)), func(id uuid.UUID) bool { return id == other || id == found })...)
+	testenv.Until(t, "the share is taken", func() bool { return c.atWork() == 35 })
 	wake(t, db, w, other)
-	until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
+	testenv.Until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
 	if n := c.atWork(); n != 35 {
 		t.Errorf("%d are at work", n)
 	}
 	close(c.hang)
-	until(t, "all are done", c.finished)
+	testenv.Until(t, "all are done", c.finished)
 }
 
 // Keys hang, of many owners, as when what they all depend on is down, or of one. Those that do not are done all the same, also of that one, whether they are
@@ -352,25 +342,21 @@ func TestKeysThatAreDoubtedLeaveRoomToThoseThatAreNot(t *testing.T) {
 			c.doubted.Store(mended, true)
 			c.owners[other] = test.of() // no sweep finds it
 			w := start(t, db, work.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
-			for id := range c.owners {
-				if id != other && id != found && id != mended {
-					wake(t, db, w, id)
-				}
-			}
-			until(t, "the share is taken", func() bool { return c.atWork() == test.share })
+			wake(t, db, w, slices.DeleteFunc(slices.Collect(maps.Keys(c.owners)), func(id uuid.UUID) bool { return id == other || id == found || id == mended })...)
+			testenv.Until(t, "the share is taken", func() bool { return c.atWork() == test.share })
 			c.want(other)
 			wake(t, db, w, other)
-			until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
+			testenv.Until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
 			if c.isDone(mended) {
 				t.Error("one that is doubted is done")
 			}
 			c.doubted.Delete(mended)
-			until(t, "one that is mended is done", func() bool { return c.isDone(mended) })
+			testenv.Until(t, "one that is mended is done", func() bool { return c.isDone(mended) })
 			if n := c.atWork(); n != test.share {
 				t.Errorf("%d are at work", n)
 			}
 			close(c.hang)
-			until(t, "all are done", c.finished)
+			testenv.Until(t, "all are done", c.finished)
 		})
 	}
 }
@@ -396,17 +382,15 @@ func TestAKeyThatIsDoubtedMeanwhileWaitsForItsTurnWithThose(t *testing.T) {
 	}
 	other := c.add(madeBy(uuid.New()))
 	w := start(t, db, work.Options{Sweep: never, Workers: 40}, c)
-	for _, id := range ids {
-		wake(t, db, w, id)
-	}
-	until(t, "those that hang have their share", func() bool { return c.atWork() == 35 })
+	wake(t, db, w, ids...)
+	testenv.Until(t, "those that hang have their share", func() bool { return c.atWork() == 35 })
 	wake(t, db, w, other)
-	until(t, "the other is done", func() bool { return c.isDone(other) })
+	testenv.Until(t, "the other is done", func() bool { return c.isDone(other) })
 	if n := c.atWork(); n != 35 {
 		t.Errorf("%d are at work", n)
 	}
 	close(c.hang)
-	until(t, "all are done", c.finished)
+	testenv.Until(t, "all are done", c.finished)
 }
 
 // A key that is doubted waits for those that hang; once it no longer is, it does not.
@@ -423,10 +407,8 @@ func TestAKeyThatWaitsIsClaimedAnewWhenMoreIsKnownOfIt(t *testing.T) {
 				c.doubted.Store(c.add(madeBy(uuid.New())), true)
 			}
 			w := start(t, db, work.Options{Sweep: sweep, Workers: 40}, c)
-			for id := range c.owners {
-				wake(t, db, w, id)
-			}
-			until(t, "those that hang have their share", func() bool { return c.atWork() == 35 })
+			wake(t, db, w, slices.Collect(maps.Keys(c.owners))...)
+			testenv.Until(t, "those that hang have their share", func() bool { return c.atWork() == 35 })
 			var waits uuid.UUID
 			for id := range c.owners {
 				if _, hangs := c.hanging.Load(id); !hangs {
@@ -437,9 +419,9 @@ func TestAKeyThatWaitsIsClaimedAnewWhenMoreIsKnownOfIt(t *testing.T) {
 			if sweep == never {
 				wake(t, db, w, waits)
 			}
-			until(t, "it is done", func() bool { return c.isDone(waits) })
+			testenv.Until(t, "it is done", func() bool { return c.isDone(waits) })
 			close(c.hang)
-			until(t, "all are done", c.finished)
+			testenv.Until(t, "all are done", c.finished)
 		})
 	}
 }
@@ -488,14 +470,12 @@ func TestAKeyHasItsTurnAsItTurnsOut(t *testing.T) {
 				if got != want {
 					t.Errorf("%+v, want %+v", got, want)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 				t.Fatalf("waited in vain for %+v", want)
 			}
 		}
 	}
-	for _, id := range ids[1:] {
-		wake(t, db, w, id)
-	}
+	wake(t, db, w, ids[1:]...)
 	count(17, turn{})
 	wake(t, db, w, ids[0])
 	count(1, turn{ended: true}) // it waits for its turn
@@ -505,5 +485,5 @@ func TestAKeyHasItsTurnAsItTurnsOut(t *testing.T) {
 	close(goOn)
 	count(17, turn{trusted: true})
 	close(c.hang)
-	until(t, "all are done", c.finished)
+	testenv.Until(t, "all are done", c.finished)
 }

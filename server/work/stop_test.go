@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestStopWaitsForTheWorkInHand(t *testing.T) {
@@ -34,7 +35,7 @@ func TestStopWaitsForTheWorkInHand(t *testing.T) {
 	}
 	stopped, patience := make(chan end, 1), &patience{Context: context.Background()}
 	go func() { err := e.Stop(patience); stopped <- end{err, c.finished()} }()
-	until(t, "it waits for the work, after the queue", func() bool {
+	testenv.Until(t, "it waits for the work, after the queue", func() bool {
 		select {
 		case <-stopped:
 			t.Fatal("stopped in the middle of work")

@@ -11,6 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // asking is a lane that asks the database whether there is something to do.
@@ -43,7 +44,7 @@ func (a asking) Owners(ctx context.Context, keys []uuid.UUID) (map[uuid.UUID]wor
 func TestWorkGoesOnWhenTheDatabaseHasVanished(t *testing.T) {
 	t.Parallel()
 	line := storetest.NewLine(t)
-	db, err := store.Open(t.Context(), storetest.New(t), 16, line.Through)
+	db, err := store.Open(t.Context(), storetest.New(t)+"&pool_ping_timeout=1s", 16, line.Through)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,25 +66,20 @@ func TestWorkGoesOnWhenTheDatabaseHasVanished(t *testing.T) {
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "they rest", func() bool { return db.Pool.Stat().IdleConns() > 8 })
+	testenv.Until(t, "they rest", func() bool { return db.Pool.Stat().IdleConns() > 8 })
 	c.want(uuid.New())
-	until(t, "there is work", c.finished)
+	testenv.Until(t, "there is work", c.finished)
 
 	line.Lose()
 	gone := time.Now()
 	c.want(uuid.New())
 	well := func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(2*time.Second))
 		defer cancel()
 		_, err := db.Condition(ctx)
 		return err == nil
 	}
 	for what, ok := range map[string]func() bool{"work goes on": c.finished, "the lanes are swept": func() bool { return e.Turned().After(gone) }, "the database is well": well} {
-		for ; !ok(); <-time.After(10 * time.Millisecond) {
-			if time.Since(gone) > 45*time.Second {
-				t.Fatalf("waited in vain: %s", what)
-			}
-		}
-		t.Logf("%s after %s", what, time.Since(gone))
+		testenv.Until(t, what, ok)
 	}
 }

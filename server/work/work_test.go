@@ -14,6 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
@@ -121,7 +122,7 @@ func start(t *testing.T, db *store.DB, opt work.Options, lane work.Lane) *work.W
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(time.Minute))
 		defer cancel()
 		if err := e.Stop(ctx); err != nil {
 			t.Errorf("stop: %v", err)
@@ -130,24 +131,18 @@ func start(t *testing.T, db *store.DB, opt work.Options, lane work.Lane) *work.W
 	return w
 }
 
-func wake(t *testing.T, db *store.DB, w *work.Waker, id uuid.UUID) {
+func wake(t *testing.T, db *store.DB, w *work.Waker, ids ...uuid.UUID) {
 	t.Helper()
-	if err := db.InTx(t.Context(), func(tx store.Tx) error { return w.Wake(t.Context(), tx, "counter", id) }); err != nil {
+	err := db.InTx(t.Context(), func(tx store.Tx) error {
+		for _, id := range ids {
+			if err := w.Wake(t.Context(), tx, "counter", id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-		select {
-		case <-time.After(2 * time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatal(t.Context().Err())
-		}
 	}
 }
 
@@ -157,9 +152,9 @@ func TestOneHolderPerKeyAndNoWakeUpIsLost(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	c := newCounter()
-	c.during = func(context.Context, *work.Lease, uuid.UUID) error {
-		<-time.After(time.Millisecond) // long enough for others to come in between
-		return nil
+	c.during = func(ctx context.Context, _ *work.Lease, _ uuid.UUID) error {
+		_, err := db.Moment(ctx) // long enough for others to come in between
+		return err
 	}
 	wakers := []*work.Waker{
 		start(t, db, work.Options{Sweep: never, Workers: 20}, c),
@@ -178,7 +173,7 @@ func TestOneHolderPerKeyAndNoWakeUpIsLost(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	until(t, "all that was asked for is done", c.finished)
+	testenv.Until(t, "all that was asked for is done", c.finished)
 	if n := c.overlaps.Load(); n > 0 {
 		t.Fatalf("%d times two held the same key", n)
 	}
@@ -192,7 +187,7 @@ func TestEngineOfTheSameProcessIsWokenWithoutAJob(t *testing.T) {
 	id := uuid.New()
 	c.want(id)
 	wake(t, db, w, id)
-	until(t, "it is done", c.finished)
+	testenv.Until(t, "it is done", c.finished)
 	var jobs int
 	if err := db.Pool.QueryRow(t.Context(), "select count(*) from river_job").Scan(&jobs); err != nil || jobs != 0 {
 		t.Errorf("%d jobs, %v", jobs, err)
@@ -221,11 +216,11 @@ func TestKeysThatWaitComeBeforeOneThatHasHadItsTurn(t *testing.T) {
 	w = start(t, db, work.Options{Sweep: never, Workers: 1}, c)
 	c.want(busy)
 	wake(t, db, w, busy)
-	until(t, "the first is at work", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.inside[busy] == 1 })
+	testenv.Until(t, "the first is at work", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.inside[busy] == 1 })
 	c.want(waits)
 	wake(t, db, w, waits)
 	close(begun)
-	until(t, "both are done", func() bool {
+	testenv.Until(t, "both are done", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.done[waits] == 1 && c.inside[busy]+c.inside[waits] == 0 && len(order) >= turns
@@ -241,7 +236,7 @@ func TestSweepFindsWhatNobodyWoke(t *testing.T) {
 	c := newCounter()
 	c.want(uuid.New())
 	start(t, db, work.Options{Sweep: 20 * time.Millisecond}, c)
-	until(t, "the sweep finds it", c.finished)
+	testenv.Until(t, "the sweep finds it", c.finished)
 }
 
 func TestDrainIsRepeatedWhenItSaysSo(t *testing.T) {
@@ -255,7 +250,7 @@ func TestDrainIsRepeatedWhenItSaysSo(t *testing.T) {
 	id := uuid.New()
 	c.want(id)
 	wake(t, db, w, id)
-	until(t, "it runs three times", func() bool { return runs.Load() >= 3 })
+	testenv.Until(t, "it runs three times", func() bool { return runs.Load() >= 3 })
 }
 
 func TestFailedDrainIsTakenUpAgain(t *testing.T) {
@@ -273,7 +268,7 @@ func TestFailedDrainIsTakenUpAgain(t *testing.T) {
 	id := uuid.New()
 	c.want(id)
 	wake(t, db, w, id)
-	until(t, "it is done at the second try", c.finished)
+	testenv.Until(t, "it is done at the second try", c.finished)
 }
 
 // The holder is frozen so long that its lease runs out: another takes over, and the first can record nothing.
@@ -302,7 +297,7 @@ func TestHolderWhoseLeaseRanOutIsCutOffAndRecordsNothing(t *testing.T) {
 	wake(t, db, w, id)
 	select {
 	case <-frozen:
-	case <-time.After(30 * time.Second):
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 		t.Fatal("nobody has begun")
 	}
 	select {
@@ -310,10 +305,10 @@ func TestHolderWhoseLeaseRanOutIsCutOffAndRecordsNothing(t *testing.T) {
 		if !errors.Is(err, work.ErrLost) {
 			t.Fatalf("the frozen holder could record: %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 		t.Fatal("the frozen holder was not cut off")
 	}
-	until(t, "another finishes", c.finished)
+	testenv.Until(t, "another finishes", c.finished)
 }
 
 func TestPanicOverOneKeyEndsNothingElse(t *testing.T) {
@@ -329,7 +324,7 @@ func TestPanicOverOneKeyEndsNothingElse(t *testing.T) {
 	}
 	start(t, db, work.Options{Sweep: 20 * time.Millisecond}, c)
 	c.want(uuid.New())
-	until(t, "it is done at the second try", c.finished)
+	testenv.Until(t, "it is done at the second try", c.finished)
 }
 
 // The lease cannot be renewed for want of a connection, and runs out.
@@ -351,7 +346,7 @@ func TestHolderIsCutOffWhenTheDatabaseHangs(t *testing.T) {
 		select {
 		case <-ctx.Done():
 			cutOff <- true
-		case <-time.After(5 * time.Second):
+		case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 			cutOff <- false
 		}
 		return ctx.Err()
@@ -361,5 +356,5 @@ func TestHolderIsCutOffWhenTheDatabaseHangs(t *testing.T) {
 	if !<-cutOff {
 		t.Fatal("it goes on without a lease")
 	}
-	until(t, "it is done at the second try", c.finished)
+	testenv.Until(t, "it is done at the second try", c.finished)
 }
