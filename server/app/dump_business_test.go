@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // business is clients at work on a server, each on a lock, who remember what they were answered.
@@ -269,7 +270,7 @@ func (b *business) comesLate() {
 func stopAtEnd(t *testing.T, stop func(context.Context) error) {
 	t.Helper()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(time.Minute))
 		defer cancel()
 		if err := stop(ctx); err != nil {
 			t.Error(err)

@@ -30,7 +30,7 @@ func TestADumpThatIsMadeWhileTheServerServesIsRestored(t *testing.T) {
 	t.Parallel()
 	b := newBusiness(t)
 	b.begin()
-	apptest.Until(t, "there is something to dump", func() bool { return b.answered() > 150 })
+	apptest.Until(t, "there is something to dump", func() bool { return b.answered() > 90 })
 	apptest.Until(t, "a delivery was tried", func() bool { return b.tried() > 0 })
 	release := b.endpoint.hold()
 	apptest.Until(t, "a delivery is in the air", func() bool { return b.endpoint.waiting() > 0 })

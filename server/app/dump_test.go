@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -53,23 +51,15 @@ func (o *old) newAccount() {
 	o.must(admin.Close(o.Context()))
 }
 
-// A dump that is made as the guide says is restored into a new database, and a server with the key goes on there with
+// isDumped makes a dump as the guide says and restores it into a new database: a server with the key goes on there with
 // everything: the same identifiers, PINs, deliveries that were due, attempts and jobs.
-func TestADumpIsRestored(t *testing.T) {
-	t.Parallel()
-	hook := &inbox{events: map[string]string{}}
-	receiver := httptest.NewServer(hook)
-	t.Cleanup(receiver.Close)
-	o := newOld(t, receiver.URL)
-	hook.secret = func() []byte { return o.secret }
-	o.migrate()
-	o.newAccount()
-
-	file, restored := filepath.Join(t.TempDir(), "deviceaccess.dump"), storetest.New(t)
+func (o *old) isDumped(hook *inbox) {
+	o.Helper()
+	file, restored := filepath.Join(o.TempDir(), "deviceaccess.dump"), storetest.New(o)
 	o.tool("pg_dump", "--format=custom", "--file="+file, o.dsn)
 	before := o.rows()
 	if len(before["river_job"]) == 0 {
-		t.Error("no job is in the dump, so nothing is known of what becomes of one")
+		o.Error("no job is in the dump, so nothing is known of what becomes of one")
 	}
 	o.dsn = restored
 	o.exec("drop schema public cascade; create schema public")
@@ -81,7 +71,7 @@ func TestADumpIsRestored(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("what was restored is something else: %s", diff)
+		o.Errorf("what was restored is something else: %s", diff)
 	}
 	o.works(restored, hook)
 	o.until("no job is left over", func() bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // The simulated cloud by itself and the metrics are reached like the API, and hold as much.
@@ -38,7 +39,7 @@ func TestEveryListenerHasLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer long.Close()
-			_ = long.SetDeadline(time.Now().Add(time.Minute))
+			_ = long.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
 			fmt.Fprintf(long, "GET / HTTP/1.1\r\nHost: x\r\nX-A: %s\r\n\r\n", strings.Repeat("a", 80<<10))
 			res, err := http.ReadResponse(bufio.NewReader(long), nil)
 			if err != nil || res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
@@ -55,7 +56,7 @@ func TestEveryListenerHasLimits(t *testing.T) {
 					first = c
 				}
 			}
-			_ = first.SetDeadline(time.Now().Add(time.Minute))
+			_ = first.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
 			if _, err := first.Read(make([]byte, 1)); err == nil || isTimeout(err) {
 				t.Errorf("the connection that has been idle longest is still there: %v", err)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connect"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // An account that somebody has entered on a page is dialled where the operator allows it, whenever that is; one that
@@ -69,7 +70,7 @@ func TestEnteredGatewaysStayGuarded(t *testing.T) {
 			"written anew, in a network that is allowed": {written(read), loopback, true},
 		} {
 			before := asked.Load()
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(time.Minute))
 			a, err := c.open(&vendors{entered: one.in, log: slog.New(slog.DiscardHandler)})(ctx, access.Account{Adapter: name, Config: one.config})
 			if err != nil {
 				t.Fatal(err)

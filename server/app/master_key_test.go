@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"database/sql"
 	"encoding/base64"
 	"errors"
@@ -59,7 +60,18 @@ func opened(c app.Database, t *testing.T) map[string]func() error {
 	}
 }
 
-// A newer program with another master key, or with none, leaves a database as it is, which its own version goes on with.
+// openedBy opens a database as a command does, and says what comes of it.
+func openedBy(t *testing.T, how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error), c app.Database) error {
+	t.Helper()
+	admin, err := how(t.Context(), c, slog.New(slog.DiscardHandler))
+	if err == nil {
+		err = admin.Close(t.Context())
+	}
+	return err
+}
+
+// A newer program with another master key, or with none, leaves a database as it is, which its own version goes on with. So does
+// a command with the right one.
 func TestNothingIsMigratedWithAnotherMasterKey(t *testing.T) {
 	t.Parallel()
 	for _, version := range []int64{1, 19, 20, 42} {
@@ -80,58 +92,40 @@ func TestNothingIsMigratedWithAnotherMasterKey(t *testing.T) {
 			t.Errorf("schema %d: a key has been made: %v", version, err)
 		}
 		c.MasterKey = base64.StdEncoding.EncodeToString(o.master)
+		for name, how := range map[string]func(context.Context, app.Database, *slog.Logger) (*app.Admin, error){"open": app.OpenAdmin, "begin": app.BeginAdmin} {
+			if err := openedBy(t, how, c); !errors.Is(err, store.ErrOlderSchema) || !strings.Contains(err.Error(), "deviceaccess-server migrate") {
+				t.Errorf("schema %d, %s: %v", version, name, err)
+			}
+		}
+		if now, err := store.SchemaVersion(t.Context(), o.dsn); err != nil || now != version {
+			t.Errorf("schema %d is now %d after commands, %v", version, now, err)
+		}
 		o.must(opened(c, t)["migrate"]())
 		if now, err := store.SchemaVersion(t.Context(), o.dsn); err != nil || now != store.NewestSchema() {
 			t.Errorf("with the key schema %d has come to %d, %v", version, now, err)
 		}
+		o.must(openedBy(t, app.OpenAdmin, c))
 	}
 }
 
-// A command of a newer program leaves the database to the servers of the version before, and one with a wrong URL leaves that
-// database alone.
+// A command leaves an older job queue to the servers of the version before, and one with a wrong URL leaves that database alone.
 func TestCommandsMigrateNothing(t *testing.T) {
 	t.Parallel()
-	open := func(c app.Database, begin bool) error {
-		how := app.OpenAdmin
-		if begin {
-			how = app.BeginAdmin
-		}
-		admin, err := how(t.Context(), c, slog.New(slog.DiscardHandler))
-		if err == nil {
-			err = admin.Close(t.Context())
-		}
-		return err
-	}
-	for _, version := range []int64{1, 42} {
-		o := sealedAt(t, version)
-		c := app.Database{DatabaseURL: o.dsn, DataDir: t.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(o.master)}
-		for _, begin := range []bool{false, true} {
-			if err := open(c, begin); !errors.Is(err, store.ErrOlderSchema) || !strings.Contains(err.Error(), "deviceaccess-server migrate") {
-				t.Errorf("schema %d, begin %t: %v", version, begin, err)
-			}
-		}
-		if now, err := store.SchemaVersion(t.Context(), o.dsn); err != nil || now != version {
-			t.Errorf("schema %d is now %d, %v", version, now, err)
-		}
-		o.must(app.Migrate(t.Context(), c, slog.New(slog.DiscardHandler)))
-		o.must(open(c, false))
-		o.exec("delete from river_migration where version = (select max(version) from river_migration)")
-		if err := open(c, false); !errors.Is(err, store.ErrOlderSchema) {
-			t.Errorf("with an older job queue: %v", err)
-		}
-	}
-
 	o := &old{T: t, dsn: storetest.New(t)}
-	o.exec("drop schema public cascade; create schema public")
 	c := app.Database{DatabaseURL: o.dsn, DataDir: t.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(seal.NewMaster())}
-	if err := open(c, false); !errors.Is(err, store.ErrNoSchema) || !strings.Contains(err.Error(), "--database-url") {
+	o.exec("delete from river_migration where version = (select max(version) from river_migration)")
+	if err := openedBy(t, app.OpenAdmin, c); !errors.Is(err, store.ErrOlderSchema) {
+		t.Errorf("with an older job queue: %v", err)
+	}
+	o.exec("drop schema public cascade; create schema public")
+	if err := openedBy(t, app.OpenAdmin, c); !errors.Is(err, store.ErrNoSchema) || !strings.Contains(err.Error(), "--database-url") {
 		t.Errorf("an empty database: %v", err)
 	}
 	if tables := o.rows(); len(tables) > 0 {
 		t.Errorf("in a database that was empty there are %d tables", len(tables))
 	}
-	o.must(open(c, true))
-	o.must(open(c, false))
+	o.must(openedBy(t, app.BeginAdmin, c))
+	o.must(openedBy(t, app.OpenAdmin, c))
 }
 
 // Servers that begin on an empty database at once, with one data directory, end up with one key.

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // A push is taken without asking the database who the account is: a vendor that sends without an end keeps nobody waiting
@@ -50,7 +50,7 @@ func TestPushesAreTakenWithoutTheDatabase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := (&http.Client{Timeout: 10 * time.Second}).Do(req)
+		res, err := (&http.Client{Timeout: testenv.Timeout(testenv.WaitTimeout)}).Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

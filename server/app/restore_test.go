@@ -1,13 +1,15 @@
 package app
 
 import (
+	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/backup"
@@ -21,19 +23,42 @@ func backedUp(t *testing.T) (file []byte, to Database) {
 	if _, err := pglocal.Locate(t.Context(), pglocal.Options{}); err != nil {
 		storetest.Missing(t, "%v", err)
 	}
-	root, err := os.MkdirTemp("", "deviceaccess-test-") //nolint:usetesting // the private database may run as another user
+	file, err := installation()
+	must(t, err)
+	root, err := readable()
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(root)) })
-	must(t, os.Chmod(root, 0o755))
-	from := Database{DataDir: filepath.Join(root, "from"), FastAndLoose: true}
-	must(t, Migrate(t.Context(), from, discard))
-	must(t, os.Mkdir(filepath.Join(from.DataDir, sandboxName), 0o700))
-	must(t, os.WriteFile(filepath.Join(from.DataDir, sandboxName, "lock"), []byte("{}"), 0o600))
-	var out bytes.Buffer
-	_, err = Backup(t.Context(), from, &out, false, "test", discard)
-	must(t, err)
-	return out.Bytes(), Database{DataDir: filepath.Join(root, "to"), FastAndLoose: true}
+	return file, Database{DataDir: filepath.Join(root, "to"), FastAndLoose: true}
 }
+
+// readable is a new directory that the user of a private database can reach.
+func readable() (string, error) {
+	root, err := os.MkdirTemp("", "deviceaccess-test-")
+	if err != nil {
+		return "", err
+	}
+	return root, os.Chmod(root, 0o755)
+}
+
+// installation is the backup, the same for all tests.
+var installation = sync.OnceValues(func() (file []byte, err error) {
+	root, err := readable()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+	from := Database{DataDir: root, FastAndLoose: true}
+	if err := Migrate(context.Background(), from, discard); err != nil {
+		return nil, err
+	}
+	lock := filepath.Join(root, sandboxName, "lock")
+	if err := errors.Join(os.Mkdir(filepath.Dir(lock), 0o700), os.WriteFile(lock, []byte("{}"), 0o600)); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	_, err = Backup(context.Background(), from, &out, false, "test", discard)
+	return out.Bytes(), err
+})
 
 var discard = slog.New(slog.DiscardHandler)
 
@@ -126,9 +151,6 @@ func TestARestoreSaysWhatIsInItsWay(t *testing.T) {
 	if _, err := Restore(t.Context(), to, bytes.NewReader(file), discard); err == nil || !strings.Contains(err.Error(), dir+" has no database in it") || strings.Contains(err.Error(), "there is data in") {
 		t.Errorf("%v", err)
 	}
-	must(t, os.Remove(dir))
-	_, err := Restore(t.Context(), to, bytes.NewReader(file), discard)
-	must(t, err)
 }
 
 // A name that leads somewhere else is none of a backup's.
@@ -142,19 +164,12 @@ func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
 		var out bytes.Buffer
 		w, err := backup.NewWriter(&out, r.Manifest)
 		must(t, err)
-		for {
-			h, content, err := r.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			must(t, err)
-			if h.Name == "sandbox/lock" {
-				h.Name = name
-			}
-			must(t, w.Put(h, content))
+		for _, name := range []string{"sandbox/first", name} {
+			must(t, w.Put(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o600, Size: 2}, strings.NewReader("{}")))
 		}
 		must(t, w.Close())
-		if _, err := Restore(t.Context(), to, &out, discard); !errors.Is(err, backup.ErrDamaged) {
+		_, err = Restore(t.Context(), to, &out, discard)
+		if !errors.Is(err, backup.ErrDamaged) || !strings.Contains(err.Error(), "("+name+" is not known)") {
 			t.Errorf("%q: %v", name, err)
 		}
 		if _, err := os.Lstat(to.DataDir); !errors.Is(err, os.ErrNotExist) {
@@ -162,6 +177,4 @@ func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
 			must(t, os.RemoveAll(to.DataDir))
 		}
 	}
-	_, err := Restore(t.Context(), to, bytes.NewReader(file), discard)
-	must(t, err)
 }

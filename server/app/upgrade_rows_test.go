@@ -30,18 +30,20 @@ func TestRowsOfTablesThatCameLaterAreKept(t *testing.T) {
 	steps, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("../store/migrations"))
 	o.must(err)
 	known := map[string]string{}
+	conn, end := o.connect()
+	defer end()
 	for {
-		before := o.rows()
+		before := o.rowsOn(conn)
 		step, err := steps.UpByOne(o.Context())
 		if errors.Is(err, goose.ErrNoNextVersion) {
 			break
 		}
 		o.must(err)
 		name := filepath.Base(step.Source.Path)
-		o.keeps(name, before, o.rows())
-		o.fillTables(name, known)
+		o.keeps(name, before, o.rowsOn(conn))
+		o.fillTables(conn, name, known)
 	}
-	for table, rows := range o.rows() {
+	for table, rows := range o.rowsOn(conn) {
 		if len(rows) == 0 && known[table] != "" {
 			t.Errorf("table %s is empty, so nothing is known of what becomes of it", table)
 		}
@@ -50,11 +52,8 @@ func TestRowsOfTablesThatCameLaterAreKept(t *testing.T) {
 
 // fillTables puts a row into each table whose columns are others than the known ones. Tables refer to each other, so some are
 // filled only when others have been.
-func (o *old) fillTables(after string, known map[string]string) {
+func (o *old) fillTables(conn *pgx.Conn, after string, known map[string]string) {
 	o.Helper()
-	conn, err := pgx.Connect(o.Context(), o.dsn)
-	o.must(err)
-	defer conn.Close(context.WithoutCancel(o.Context()))
 	names, err := conn.Query(o.Context(), `select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
 		and not relispartition and relname <> 'goose_db_version' and relname not like 'river\_%'`)
 	o.must(err)

@@ -35,6 +35,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // old is a database that an old server has left, with what only its owner knows.
@@ -92,9 +93,20 @@ func (o *old) exec(sql string) {
 // rows are all there are, by table, as JSON.
 func (o *old) rows() map[string][]map[string]any {
 	o.Helper()
+	conn, end := o.connect()
+	defer end()
+	return o.rowsOn(conn)
+}
+
+func (o *old) connect() (conn *pgx.Conn, end func()) {
+	o.Helper()
 	conn, err := pgx.Connect(o.Context(), o.dsn)
 	o.must(err)
-	defer conn.Close(context.WithoutCancel(o.Context()))
+	return conn, func() { conn.Close(context.WithoutCancel(o.Context())) } //nolint:errcheck // nothing is lost
+}
+
+func (o *old) rowsOn(conn *pgx.Conn) map[string][]map[string]any {
+	o.Helper()
 	names, err := conn.Query(o.Context(), "select tablename from pg_tables where schemaname = 'public' and tablename <> 'goose_db_version'")
 	o.must(err)
 	tables, err := pgx.CollectRows(names, pgx.RowTo[string])
@@ -142,15 +154,17 @@ func (o *old) migrate() {
 	defer db.Close()
 	steps, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("../store/migrations"))
 	o.must(err)
+	conn, end := o.connect()
+	defer end()
 	for first := true; ; first = false {
-		before := o.rows()
+		before := o.rowsOn(conn)
 		step, err := steps.UpByOne(o.Context())
 		if errors.Is(err, goose.ErrNoNextVersion) {
 			return
 		}
 		o.must(err)
 		name := filepath.Base(step.Source.Path)
-		o.keeps(name, before, o.rows())
+		o.keeps(name, before, o.rowsOn(conn))
 		fixture, err := os.ReadFile(fmt.Sprintf("testdata/upgrade/%05d.sql", step.Source.Version))
 		if errors.Is(err, os.ErrNotExist) && !first {
 			continue
@@ -164,7 +178,7 @@ func (o *old) migrate() {
 		if !first {
 			continue
 		}
-		for table, rows := range o.rows() {
+		for table, rows := range o.rowsOn(conn) {
 			if len(rows) == 0 {
 				o.Errorf("the first schema's table %s is empty, so nothing is known of what becomes of it", table)
 			}
@@ -223,6 +237,12 @@ func (i *inbox) got() map[string]string {
 	return maps.Clone(i.events)
 }
 
+func (i *inbox) forget() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	clear(i.events)
+}
+
 func (o *old) serve(dsn string) *app.App {
 	o.Helper()
 	a, err := app.Start(o.Context(), app.Config{
@@ -234,7 +254,7 @@ func (o *old) serve(dsn string) *app.App {
 	})
 	o.must(err)
 	o.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(time.Minute))
 		defer cancel()
 		if err := a.Stop(ctx); err != nil {
 			o.Error(err)
@@ -245,16 +265,7 @@ func (o *old) serve(dsn string) *app.App {
 
 func (o *old) until(what string, ok func() bool) {
 	o.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); {
-		if time.Now().After(deadline) {
-			o.Fatalf("waited in vain: %s", what)
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-o.Context().Done():
-			o.Fatal(o.Context().Err())
-		}
-	}
+	testenv.Until(o, what, ok)
 }
 
 // works looks whether a server works with what there was: codes with their PINs and identifiers, an attempt that was
@@ -324,7 +335,15 @@ func TestADatabaseOfTheFirstSchemaIsUpgraded(t *testing.T) {
 	t.Cleanup(receiver.Close)
 	o := newOld(t, receiver.URL)
 	hook.secret = func() []byte { return o.secret }
-	if o.migrate(); !t.Failed() {
-		o.works(o.dsn, hook)
+	if o.migrate(); t.Failed() {
+		return
 	}
+	o.newAccount()
+	t.Run("and a dump of it is restored", func(t *testing.T) { //nolint:paralleltest // both servers tell the same webhook
+		dumped := *o
+		dumped.T = t
+		dumped.isDumped(hook)
+	})
+	hook.forget()
+	o.works(o.dsn, hook)
 }

@@ -47,7 +47,8 @@ type Server struct {
 	t        testing.TB
 	all      []*app.App // the instances
 	config   app.Config
-	cloud    string // the URL of the server that has the simulated cloud
+	cloud    string  // the URL of the server that has the simulated cloud
+	host     *Server // of a Sandbox: the server that it is in
 	mu       sync.Mutex
 	requests []Request
 	devices  map[string]string // profile → device_id
@@ -62,6 +63,8 @@ type Request struct {
 	Status       int
 	ID           string // seam-request-id
 	Replayed     bool   // it was answered as another one before
+
+	token string // its credential
 }
 
 // Option changes how Start runs the server.
@@ -137,7 +140,7 @@ func (s *Server) run(t testing.TB, c app.Config) {
 		t.Fatalf("start the server: %v", err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(time.Minute))
 		defer cancel()
 		if err := a.Stop(ctx); err != nil {
 			t.Errorf("stop the server: %v", err)
@@ -207,7 +210,8 @@ func (s *Server) record(next http.Handler) http.Handler {
 		if !internal(r.URL.Path) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.requests = append(s.requests, Request{r.Method, r.URL.Path, seen.status, w.Header().Get("Seam-Request-Id"), w.Header().Get("Idempotency-Replayed") == "true"})
+			s.requests = append(s.requests, Request{r.Method, r.URL.Path, seen.status, w.Header().Get("Seam-Request-Id"), w.Header().Get("Idempotency-Replayed") == "true",
+				strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")})
 		}
 	})
 }
@@ -232,8 +236,11 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Requests lists what clients have asked of the API so far.
+// Requests lists what clients have asked of the API so far; of a Sandbox, what they have asked with its API key.
 func (s *Server) Requests() []Request {
+	if s.host != nil {
+		return slices.DeleteFunc(s.host.Requests(), func(r Request) bool { return r.token != s.APIKey })
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)

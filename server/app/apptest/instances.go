@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // runAll runs as many instances as the variable INSTANCES says, on one database and behind a balancer that knows
@@ -29,7 +30,7 @@ func (s *Server) runAll(t testing.TB, c app.Config) {
 		t.Fatalf("start the simulated cloud: %v", err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(time.Minute))
 		defer cancel()
 		if err := cloud.Stop(ctx); err != nil {
 			t.Errorf("stop the simulated cloud: %v", err)
@@ -89,7 +90,7 @@ func balance(t testing.TB, to []string) string {
 
 func forward(ctx context.Context, c net.Conn, to string) {
 	defer c.Close() //nolint:errcheck // read to its end
-	d, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", to)
+	d, err := (&net.Dialer{Timeout: testenv.Timeout(time.Minute)}).DialContext(ctx, "tcp", to)
 	if err != nil {
 		return
 	}

@@ -25,7 +25,7 @@ var shared struct {
 }
 
 // Shared is Sandbox in one server that the tests of a package share. Use Start for a test that needs options of a server, reads
-// Requests or Rows, stops tables or servers, or asserts what is in the whole server.
+// Rows, stops tables or servers, or asserts what is in the whole server.
 func Shared(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	return join(t).Sandbox(t, opts...)
@@ -76,7 +76,7 @@ func (s *Server) Sandbox(t testing.TB, opts ...Option) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := &Server{t: t, URL: s.URL, WorkspaceID: w.ID.String(), App: s.App, config: s.config, cloud: s.cloud, devices: map[string]string{}}
+	own := &Server{t: t, URL: s.URL, WorkspaceID: w.ID.String(), App: s.App, config: s.config, cloud: s.cloud, host: s, devices: map[string]string{}}
 	own.APIKey, _ = own.Credential(t, access.NewCredential{Kind: access.APIKey, Name: "sandbox", Sandbox: true})
 	own.await(len(profiles) * n)
 	return own
