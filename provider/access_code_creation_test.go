@@ -57,7 +57,7 @@ func importsAgain(t *testing.T, srv *apptest.Server, device, config string) reso
 
 func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("igloohome"))
+	srv := apptest.Shared(t, apptest.WithProfiles("igloohome"))
 	device := srv.Device(t, "igloohome")
 	srv.Lock(t, device).Control(t, http.MethodPost, "/offline", nil)
 	// Not on the hour, so that the server widens it.
@@ -67,7 +67,7 @@ func TestServerOfflineCodeIsIssuedAndCannotBeChangedOrDestroyed(t *testing.T) {
 		return onServer(srv, accessCodeOn(device, "is_offline_access_code = true\n"+more))
 	}
 	config := offline("name = \"Guest\"\n" + time20)
-	play(t, resource.TestCase{Steps: []resource.TestStep{
+	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{
 			Config: config,
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
@@ -113,7 +113,7 @@ func allCodes(device string) string {
 
 func TestServerOneTimeCodeNeedsNoTimeFrame(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("igloohome"))
+	srv := apptest.Shared(t, apptest.WithProfiles("igloohome"))
 	device := srv.Device(t, "igloohome")
 	const once = "is_offline_access_code = true\n  is_one_time_use = true\n"
 	config := onServer(srv, accessCodeOn(device, once))
@@ -134,7 +134,7 @@ func TestServerOneTimeCodeNeedsNoTimeFrame(t *testing.T) {
 
 func TestServerDailyOfflineCodeKeepsTheTimeFrameThatWasAskedFor(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("igloohome"))
+	srv := apptest.Shared(t, apptest.WithProfiles("igloohome"))
 	config := onServer(srv, accessCodeOn(srv.Device(t, "igloohome"), "is_offline_access_code = true\n  max_time_rounding = \"1d\"\n"+frame(time.Hour, 30*24*time.Hour+5*time.Minute)))
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: config},
@@ -146,7 +146,7 @@ func TestServerDailyOfflineCodeKeepsTheTimeFrameThatWasAskedFor(t *testing.T) {
 
 func TestServerOfflineCodeThatTheDeviceCannotHave(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august", "igloohome"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august", "igloohome"))
 	drive(t, resource.TestCase{Steps: []resource.TestStep{
 		{
 			Config:      onServer(srv, accessCodeOn(srv.Device(t, "august"), "is_offline_access_code = true\n"+frame(0, time.Hour))),
@@ -161,7 +161,7 @@ func TestServerOfflineCodeThatTheDeviceCannotHave(t *testing.T) {
 
 func TestServerBackupPoolStandsBehindACode(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	same, other := statecheck.CompareValue(compare.ValuesSame()), statecheck.CompareValue(compare.ValuesDiffer())
 	id := tfjsonpath.New("access_code_id")
@@ -215,7 +215,7 @@ func TestServerBackupPoolStandsBehindACode(t *testing.T) {
 
 func TestServerCodesAreMadeAsAskedFor(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august", "yale"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august", "yale"))
 	august, yale := srv.Device(t, "august"), srv.Device(t, "yale")
 	const shared = "deviceaccess_access_code.shared"
 	same, other := statecheck.CompareValue(compare.ValuesSame()), statecheck.CompareValue(compare.ValuesDiffer())
@@ -257,7 +257,7 @@ func TestServerCodesAreMadeAsAskedFor(t *testing.T) {
 // A code has no key while nobody manages it, and none that it was not created with: that must not take its PIN off the door.
 func TestServerCodeThatLostItsKeyIsConvertedAndNotReplaced(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	settings := onServer(srv, accessCodeOn(device, "common_code_key = \"stay-17\""))
 	same := statecheck.CompareValue(compare.ValuesSame())
@@ -391,7 +391,7 @@ func TestAccessCodeSettingsThatTurnOutToRuleEachOtherOutAreRefusedByApply(t *tes
 
 func TestServerDiagnosticsOfCodesSayWhatToDo(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	taken := srv.UnmanagedCodes(t, device)[0]
 	account, disconnected := srv.Connect(t, "august")

@@ -13,7 +13,7 @@ import (
 
 func TestServerOfflineCodeWhoseTimeFrameIsNotKnownYet(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("igloohome"))
+	srv := apptest.Shared(t, apptest.WithProfiles("igloohome"))
 	device := srv.Device(t, "igloohome")
 	begins := time.Now().Truncate(time.Hour).Add(20 * time.Minute).UTC()
 	// The output is known again when the run has come to it.

@@ -35,7 +35,7 @@ func TestServerPINChangeThatTheLockRefusesIsToldOfAndMadeAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := apptest.Start(t, apptest.WithProfiles("august"))
+			srv := apptest.Shared(t, apptest.WithProfiles("august"))
 			device := srv.Device(t, "august")
 			lock := srv.Lock(t, device)
 			config := func(more string) string {
@@ -108,7 +108,7 @@ func TestPINChangeThatFailedIsMadeAgainUntilTheLockHasIt(t *testing.T) {
 // What the server has as it is declared may not be on the lock, which has refused it.
 func TestServerAccessCodeSetIsNotAsDeclaredWhereTheLockHasRefusedIt(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august", "yale"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august", "yale"))
 	august, yale := srv.Device(t, "august"), srv.Device(t, "yale")
 	lock := srv.Lock(t, yale)
 	const former, wanted = "904716", "904725"

@@ -16,7 +16,7 @@ import (
 // A destroy that was given up while the lock was offline goes on by itself, and takes off the door what is still declared.
 func TestServerCodeThatIsBeingDeletedIsReplaced(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	lock := srv.Lock(t, device)
 	const pin, other = "904716", "904725"

@@ -43,7 +43,7 @@ func TestAccessCodeIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 	f := startFake(t)
 	same, other := statecheck.CompareValue(compare.ValuesSame()), statecheck.CompareValue(compare.ValuesDiffer())
 	id := tfjsonpath.New("access_code_id")
-	run(t, resource.TestCase{
+	story(t, resource.TestCase{
 		CheckDestroy: f.noneLeft,
 		Steps: []resource.TestStep{
 			{

@@ -16,7 +16,7 @@ import (
 
 func TestServerAccessCodeSetOnLocksOfSeveralVendors(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august", "nuki", "ttlock"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august", "nuki", "ttlock"))
 	august, nuki, ttlock := srv.Device(t, "august"), srv.Device(t, "nuki"), srv.Device(t, "ttlock")
 	config := func(more string, locks ...string) string { return onServer(srv, codeSet(more, locks...)) }
 	pinOnAll := func(s *terraform.State) error {

@@ -37,7 +37,7 @@ func expectSaid(t *testing.T, when, said string, wanted ...string) {
 // The whole way: a lock that is offline and one that is gone, behind a plan that has nothing to change.
 func TestServerCodeThatIsNotOnItsLockIsWarnedOf(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	lock := srv.Lock(t, device)
 	const pin = "904716"

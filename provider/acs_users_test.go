@@ -17,7 +17,7 @@ import (
 
 func TestServerACSUsersAreListed(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	first, second := srv.AccessSystem(t), srv.AccessSystem(t)
 	var person api.UserIdentityResponse
 	srv.Post(t, "/user_identities/create", map[string]any{"email_address": "jane@example.com"}, &person)

@@ -39,7 +39,7 @@ func invitations(t *testing.T, srv *apptest.Server) []api.ConnectWebview {
 
 func TestServerConnectWebviewInvitesSomebodyToLogIn(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	at := func(attribute string, check knownvalue.Check) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue(invitation, tfjsonpath.New(attribute), check)
 	}
@@ -115,7 +115,7 @@ func TestServerConnectWebviewInvitesSomebodyToLogIn(t *testing.T) {
 
 func TestServerConnectWebviewWithoutMetadataIsOneWithNoneInIt(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	same := statecheck.CompareValue(compare.ValuesSame())
 	keeps := func() []statecheck.StateCheck {
 		return []statecheck.StateCheck{same.AddStateValue(invitation, tfjsonpath.New("connect_webview_id"))}
@@ -136,7 +136,7 @@ func TestServerConnectWebviewWithoutMetadataIsOneWithNoneInIt(t *testing.T) {
 
 func TestServerConnectWebviewExampleIsAppliedAsItStands(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	const owner, devices = "deviceaccess_connect_webview.owner", "data.deviceaccess_devices.of_the_owner[0]"
 	w := newWorkspace(t, map[string]string{
 		"versions.tf": required, "provider.tf": onServer(srv, ""), "main.tf": read(t, "../examples/resources/deviceaccess_connect_webview/resource.tf"),
@@ -190,7 +190,7 @@ func TestServerConnectWebviewThatWasImportedIsNotReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := apptest.Start(t, apptest.WithProfiles("august"))
+			srv := apptest.Shared(t, apptest.WithProfiles("august"))
 			config := onServer(srv, invite(settings.config))
 			steps := []resource.TestStep{
 				{Config: config},

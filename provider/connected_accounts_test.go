@@ -15,7 +15,7 @@ import (
 
 func TestServerConnectedAccountsAreListed(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	var list api.ConnectedAccountsResponse
 	srv.Post(t, "/connected_accounts/list", map[string]any{}, &list)
 	account := map[string]any{"connected_account_id": list.ConnectedAccounts[0].ConnectedAccountID}

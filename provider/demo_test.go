@@ -59,7 +59,7 @@ func TestDemoPlaysFromImportToDestroy(t *testing.T) {
 
 func TestGuideAdoptsManyCodes(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	guide, err := os.ReadFile("../templates/guides/adopt-existing-codes.md")
 	if err != nil {

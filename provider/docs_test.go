@@ -36,29 +36,32 @@ func terraformIn(dir string, args ...string) (said []byte, err error) {
 	return cmd.CombinedOutput()
 }
 
-// valid fails the test when these files of one folder are not well formatted, or not valid with the built provider.
-func valid(t *testing.T, files map[string]string) {
+// initialize does what terraform init does in a folder, by links to a folder in which it was run.
+func initialize(t *testing.T, dir string) {
 	t.Helper()
-	t.Parallel()
 	from, err := initialised()
 	if err != nil {
 		t.Fatal(err)
-	}
-	dir, all := t.TempDir(), ""
-	for name, content := range files {
-		put(t, filepath.Join(dir, name), content)
-		all += content
-	}
-	if said, err := terraformIn(dir, "fmt", "-check", "-diff"); err != nil {
-		t.Errorf("not formatted as terraform fmt does: %s", said)
-	}
-	if !strings.Contains(all, "required_providers") {
-		put(t, filepath.Join(dir, "required.tf"), required)
 	}
 	put(t, filepath.Join(dir, ".terraform.lock.hcl"), read(t, filepath.Join(from, ".terraform.lock.hcl")))
 	if err := os.Symlink(filepath.Join(from, ".terraform"), filepath.Join(dir, ".terraform")); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// valid fails the test when these files of one folder are not valid with the built provider.
+func valid(t *testing.T, files map[string]string) {
+	t.Helper()
+	t.Parallel()
+	dir, all := t.TempDir(), ""
+	for name, content := range files {
+		put(t, filepath.Join(dir, name), content)
+		all += content
+	}
+	if !strings.Contains(all, "required_providers") {
+		put(t, filepath.Join(dir, "required.tf"), required)
+	}
+	initialize(t, dir)
 	if said, err := terraformIn(dir, "validate", "-no-color"); err != nil {
 		t.Errorf("%s\nin\n%s", said, all)
 	}
@@ -104,6 +107,7 @@ var newerLanguage = regexp.MustCompile(`(?m)^\s*identity\s*=|^list "`)
 
 func TestBlocksOfTheDocumentationAreValid(t *testing.T) {
 	t.Parallel()
+	needTerraform(t)
 	for _, page := range pages(t) {
 		for number, block := range fence.FindAllStringSubmatch(read(t, page), -1) {
 			language, code := block[1], block[2]
@@ -111,10 +115,7 @@ func TestBlocksOfTheDocumentationAreValid(t *testing.T) {
 				switch {
 				case language == "" || language == "tf":
 					t.Errorf("a block does not say what it is; terraform is for configurations:\n%s", code)
-				case language == "terraform" && strings.Contains(code, "\nrun \""):
-					formatted(t, "block.tftest.hcl", code) // which is run as a file of examples/tested-module
-				case language == "terraform" && newerLanguage.MatchString(code), language == "hcl":
-					formatted(t, "block.tf", code)
+				case isTest(code), newerLanguage.MatchString(code):
 				case language == "terraform":
 					valid(t, map[string]string{"block.tf": code})
 				}
@@ -123,14 +124,33 @@ func TestBlocksOfTheDocumentationAreValid(t *testing.T) {
 	}
 }
 
-// formatted fails the test when a file is not formatted as terraform fmt does.
-func formatted(t *testing.T, name, content string) {
-	t.Helper()
+// isTest reports whether a block is a file of terraform test, as examples/tested-module has them.
+func isTest(code string) bool { return strings.Contains(code, "\nrun \"") }
+
+func TestBlocksOfTheDocumentationAreFormatted(t *testing.T) {
 	t.Parallel()
+	needTerraform(t)
 	dir := t.TempDir()
-	put(t, filepath.Join(dir, name), content)
+	for _, page := range pages(t) {
+		for number, block := range fence.FindAllStringSubmatch(read(t, page), -1) {
+			language, code := block[1], block[2]
+			if language != "terraform" && language != "hcl" {
+				continue
+			}
+			name := fmt.Sprint(strings.NewReplacer("../", "", "/", "_", ".md", "").Replace(page), "_", number)
+			if isTest(code) {
+				name += ".tftest.hcl"
+			} else {
+				name += ".tf"
+			}
+			put(t, filepath.Join(dir, name), code)
+		}
+	}
 	if said, err := terraformIn(dir, "fmt", "-check", "-diff"); err != nil {
 		t.Errorf("not formatted as terraform fmt does: %s", said)
+	}
+	if said, err := terraformIn("../examples", "fmt", "-check", "-diff", "-recursive"); err != nil {
+		t.Errorf("the examples are not formatted as terraform fmt does: %s", said)
 	}
 }
 

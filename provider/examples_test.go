@@ -13,6 +13,7 @@ const byIdentity = "import-by-identity.tf"
 
 func TestExamplesAreValid(t *testing.T) {
 	t.Parallel()
+	needTerraform(t)
 	var folders []string
 	for _, pattern := range []string{"provider", "demo", "tested-module", "resources/*", "data-sources/*", "ephemeral-resources/*"} {
 		found, err := filepath.Glob(filepath.Join("../examples", pattern))

@@ -16,7 +16,7 @@ import (
 
 func TestServerExclusiveAccessCodesLeavesAnOfflineCodeThatWasIssued(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("igloohome"))
+	srv := apptest.Shared(t, apptest.WithProfiles("igloohome"))
 	device := srv.Device(t, "igloohome")
 	for _, code := range srv.UnmanagedCodes(t, device) {
 		srv.Post(t, "/access_codes/unmanaged/delete", map[string]any{"access_code_id": code.AccessCodeID, "sync": true}, nil)

@@ -201,7 +201,7 @@ func TestExclusiveAccessCodesMayFindMoreCodesWhenOnlyTheTimeoutsChange(t *testin
 
 func TestServerExclusiveAccessCodesOnALockThatIsOffline(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	lock, codes := srv.Lock(t, device), srv.UnmanagedCodes(t, device)
 	control := func(path string) func() { return func() { lock.Control(t, http.MethodPost, path, nil) } }
@@ -238,7 +238,7 @@ func TestServerExclusiveAccessCodesOnALockThatIsOffline(t *testing.T) {
 
 func TestServerExclusiveAccessCodesKeepsABackupCodeThatWasPulled(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	for _, code := range srv.UnmanagedCodes(t, device) {
 		srv.Post(t, "/access_codes/unmanaged/delete", map[string]any{"access_code_id": code.AccessCodeID, "sync": true}, nil)

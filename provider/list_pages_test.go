@@ -92,7 +92,7 @@ func narrow(t *testing.T, srv *apptest.Server) (address string, pages func(path 
 
 func TestServerListsAreReadToTheirEnd(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"), apptest.WithLocks(5))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"), apptest.WithLocks(5))
 	device, system := srv.Device(t, "august"), srv.AccessSystem(t)
 	does := func(path string, body map[string]any) {
 		t.Helper()

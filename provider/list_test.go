@@ -154,7 +154,7 @@ func TestErrorsOfAListAreToldWithWhatToDo(t *testing.T) {
 
 func TestServerListsAccessCodesAndWebhooks(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august", "yale"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august", "yale"))
 	device := srv.Device(t, "august")
 	srv.Post(t, "/access_codes/create", map[string]any{"device_id": device, "name": "Nanny"}, nil)
 	srv.Post(t, "/webhooks/create", map[string]any{"url": "https://example.com/a"}, nil)

@@ -43,31 +43,22 @@ func TestProviderLogsWhatTerraformWouldShow(t *testing.T) {
 // logOf is what the provider has written to its standard error while terraform planned.
 func logOf(t *testing.T, environment []string) string {
 	t.Helper()
-	if err := buildMirror(); err != nil {
-		t.Fatalf("build the provider: %v", err)
-	}
 	f := startFake(t)
 	f.webhooks["w1"] = &fakeWebhook{url: "https://example.com/a", eventTypes: []string{"*"}}
-	w := &workspace{t: t, dir: t.TempDir()}
-	w.write("main.tf", required+f.config(webhook("https://example.com/a", "")+"import {\n  to = "+hook+"\n  id = \"w1\"\n}\n"))
-	log, wrapped := filepath.Join(w.dir, "log"), filepath.Join(t.TempDir(), filepath.Base(mirrorDir))
+	w := newWorkspace(t, map[string]string{"main.tf": required + f.config(webhook("https://example.com/a", "")+"import {\n  to = "+hook+"\n  id = \"w1\"\n}\n")})
 	programs, err := filepath.Glob(filepath.Join(mirrorDir, "*", "*", "*", "*", runtime.GOOS+"_"+runtime.GOARCH, "*"))
 	if err != nil || len(programs) != 1 {
 		t.Fatalf("%d built providers, %v", len(programs), err)
 	}
-	script := filepath.Join(wrapped, strings.TrimPrefix(programs[0], mirrorDir))
-	if err := os.MkdirAll(filepath.Dir(script), 0o700); err != nil {
+	wrapped := t.TempDir()
+	script := "#!/bin/sh\nexec '" + programs[0] + "' 2>>'" + filepath.Join(w.dir, "log") + "'\n"
+	if err := os.WriteFile(filepath.Join(wrapped, "terraform-provider-deviceaccess"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec '"+programs[0]+"' 2>>'"+log+"'\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	w.expect(true, "init", "-plugin-dir="+wrapped)
-	if err := os.WriteFile(log, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	overrides := "provider_installation {\n  dev_overrides {\n    \"deviceaccess/deviceaccess\" = \"" + wrapped + "\"\n  }\n  direct {}\n}\n"
+	w.write("terraformrc", overrides)
 	cmd := exec.CommandContext(t.Context(), "terraform", "plan", "-no-color")
-	cmd.Dir, cmd.Env = w.dir, append(withoutLogSettings(os.Environ()), environment...)
+	cmd.Dir, cmd.Env = w.dir, append(withoutLogSettings(os.Environ()), append(environment, "TF_CLI_CONFIG_FILE="+filepath.Join(w.dir, "terraformrc"))...)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("terraform plan: %v\n%s", err, said)
 	}

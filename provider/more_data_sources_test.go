@@ -163,7 +163,7 @@ func TestDeviceProvidersSayWhatIsKnown(t *testing.T) {
 
 func TestServerMoreDataSources(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august", "nuki"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august", "nuki"))
 	august := srv.Device(t, "august")
 	for _, body := range []map[string]any{{"name": "Nanny", "code": "905173"}, {"name": "Guest"}} {
 		body["device_id"] = august

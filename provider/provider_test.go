@@ -73,11 +73,11 @@ func play(t *testing.T, test resource.TestCase) {
 	resource.Test(t, test)
 }
 
-// needTerraform skips a test where the terraform command is not to be used or is missing.
+// needTerraform skips a test with -short, and where the terraform command is missing.
 func needTerraform(t *testing.T) {
 	t.Helper()
-	if os.Getenv("DEVICEACCESS_TEST_WITHOUT_TERRAFORM") != "" {
-		t.Skip("DEVICEACCESS_TEST_WITHOUT_TERRAFORM is set")
+	if testing.Short() {
+		t.Skip("it runs the terraform command")
 	}
 	if _, err := exec.LookPath("terraform"); err != nil {
 		storetest.Missing(t, "the terraform command: %v", err)

@@ -128,19 +128,19 @@ func TestAdoptionOfCodesIsPlannedByAListPerLock(t *testing.T) {
 	}
 }
 
-func TestTerraformPlansTheAdoptionOf300CodesWithAListPerLock(t *testing.T) {
+func TestTerraformPlansTheAdoptionOfCodesWithAListPerLock(t *testing.T) {
 	t.Parallel()
 	f := startFake(t)
 	config := &strings.Builder{}
-	for id, device := range f.stock(10, 30, false) {
+	for id, device := range f.stock(3, 20, false) {
 		fmt.Fprintf(config, "resource \"deviceaccess_access_code\" \"code_%s\" {\n  device_id = %q\n}\n", id, device)
 		fmt.Fprintf(config, "import {\n  to = deviceaccess_access_code.code_%s\n  id = %q\n}\n", id, device+"/"+id)
 	}
 	w := newWorkspace(t, map[string]string{"main.tf": required + f.config(config.String())})
-	if plan := w.read("plan", "-no-color"); !strings.Contains(plan, "300 to import, 0 to add, 300 to change, 0 to destroy") {
+	if plan := w.read("plan", "-no-color"); !strings.Contains(plan, "60 to import, 0 to add, 60 to change, 0 to destroy") {
 		t.Errorf("the plan says\n%s", plan[max(0, len(plan)-1000):])
 	}
-	if asked := f.asked(); asked > 20 {
+	if asked := f.asked(); asked > 6 {
 		t.Errorf("%d requests", asked)
 	}
 	f.expectWrites(t, "after the plan")
@@ -234,7 +234,7 @@ func TestImportedWebhookGetsItsSecretAlsoWhereTheListHasNone(t *testing.T) {
 
 func TestServerCodesAreRefreshedByAListPerLock(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august", "yale"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august", "yale"))
 	p := startPlugin(t, map[string]string{"endpoint": srv.URL, "api_key": srv.APIKey})
 	stocked := map[string]string{}
 	for _, profile := range []string{"august", "yale"} {

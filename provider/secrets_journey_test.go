@@ -38,7 +38,7 @@ func newJourney(t *testing.T) *journey {
 	for n, profile := range []string{"august", "yale", "schlage"} {
 		j.locks[n] = j.srv.Device(t, profile)
 	}
-	j.workspace = newWorkspace(t, map[string]string{"versions.tf": required, "provider.tf": onServer(j.srv, "")})
+	j.workspace = newLoggedWorkspace(t, map[string]string{"versions.tf": required, "provider.tf": onServer(j.srv, "")})
 	return j
 }
 

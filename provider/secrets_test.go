@@ -44,7 +44,7 @@ data "deviceaccess_unmanaged_access_codes" "these" {
 }
 `, fakeDevice, id))
 	}
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": config(pin)})
+	w := newLoggedWorkspace(t, map[string]string{"versions.tf": required, "main.tf": config(pin)})
 	echo := `{"code": "` + pin + `", "Authorization": "Bearer ` + fakeKey + `"}`
 	f.then("/access_codes/create",
 		answerRaw(http.StatusBadRequest, "application/json", `{"ok": false, "error": {"type": "invalid_input", "message": "PIN `+pin+` is no good",
@@ -134,7 +134,7 @@ resource "deviceaccess_access_code" "copy" {
 }
 `, id, fakeDevice, version))
 	}
-	w := newWorkspace(t, map[string]string{"versions.tf": required})
+	w := newLoggedWorkspace(t, map[string]string{"versions.tf": required})
 	secrets := map[string]string{"the PIN": pin, "the changed PIN": changed, "the PIN that was read": read, "the API key": fakeKey}
 	for version, pin := range []string{pin, changed} {
 		w.write("main.tf", config(pin, version))
@@ -198,7 +198,7 @@ func TestFailedDestroyTellsNoPINThatOnlyTheServerKnows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startFakeLocks(t)
-			w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(config)})
+			w := newLoggedWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(config)})
 			w.expect(true, "apply", "-auto-approve")
 			f.do(func() {
 				f.nextAttempt = func(a *fakeAttempt) {
@@ -216,7 +216,7 @@ func TestCrashOfTheProviderShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	const pin, written = "905173846251", "715938426052"
 	f := startFake(t)
-	w := newWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(`code = "`+pin+`"`) +
+	w := newLoggedWorkspace(t, map[string]string{"versions.tf": required, "main.tf": f.config(accessCode(`code = "`+pin+`"`) +
 		strings.Replace(accessCode(writtenOnly(written, 1)), `"front"`, `"back"`, 1))})
 	came, release := f.hold("/access_codes/create")
 	defer release()

@@ -44,8 +44,8 @@ func attribute(s *terraform.State, address, name string) string {
 
 func TestServerWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
-	play(t, resource.TestCase{
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
+	drive(t, resource.TestCase{
 		CheckDestroy: func(s *terraform.State) error {
 			if status := srv.Post(t, "/webhooks/get", map[string]any{"webhook_id": attribute(s, hook, "webhook_id")}, nil); status != http.StatusNotFound {
 				return fmt.Errorf("the webhook answers %d", status)
@@ -81,7 +81,7 @@ func TestServerWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 
 func TestServerAccessCodeOnEveryKindOfLock(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t)
+	srv := apptest.Shared(t)
 	profiles := []string{"august", "yale", "schlage", "kwikset", "igloohome", "smartthings", "ttlock", "nuki", "salto_ks", "tedee"}
 	locks := func(name string) string {
 		var blocks strings.Builder
@@ -119,7 +119,7 @@ func TestServerAccessCodeOnEveryKindOfLock(t *testing.T) {
 
 func TestServerAccessCodeIsChangedReplacedAndRepaired(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august", "yale"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august", "yale"))
 	august, yale := srv.Device(t, "august"), srv.Device(t, "yale")
 	opens := func(device, pin string, want bool) resource.TestCheckFunc {
 		return func(*terraform.State) error {
@@ -143,7 +143,7 @@ func TestServerAccessCodeIsChangedReplacedAndRepaired(t *testing.T) {
 	starts := time.Now().Add(48 * time.Hour).Truncate(time.Second)
 	frame := fmt.Sprintf("code = \"2468\"\n  name = \"Nanny\"\n  starts_at = %q\n  ends_at = %q",
 		starts.In(time.FixedZone("", 7200)).Format(time.RFC3339), starts.Add(time.Hour).UTC().Format(time.RFC3339))
-	play(t, resource.TestCase{
+	drive(t, resource.TestCase{
 		CheckDestroy: opens(yale, "2468", false),
 		Steps: []resource.TestStep{
 			{Config: config, Check: opens(august, "2468", true)},
@@ -188,7 +188,7 @@ func TestServerAccessCodeIsChangedReplacedAndRepaired(t *testing.T) {
 
 func TestServerImportByBareIDConvertsAtOnce(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	id := srv.UnmanagedCodes(t, device)[0].AccessCodeID
 	config := onServer(srv, accessCodeOn(device, ""))
@@ -223,7 +223,7 @@ func TestServerImportByDeviceAndIDIsPreviewedAndConvertsOnce(t *testing.T) {
 	for name, steps := range forms {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := apptest.Start(t, apptest.WithProfiles("august"))
+			srv := apptest.Shared(t, apptest.WithProfiles("august"))
 			device := srv.Device(t, "august")
 			code := srv.UnmanagedCodes(t, device)[1]
 			config := onServer(srv, accessCodeOn(device, `name = "Gardener"`))
@@ -249,7 +249,7 @@ func TestServerImportByDeviceAndIDIsPreviewedAndConvertsOnce(t *testing.T) {
 
 func TestServerConversionThatTheVendorRefuses(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("igloohome", "kwikset", "smartthings"))
+	srv := apptest.Shared(t, apptest.WithProfiles("igloohome", "kwikset", "smartthings"))
 	for _, profile := range []string{"igloohome", "kwikset", "smartthings"} {
 		device := srv.Device(t, profile)
 		id := srv.UnmanagedCodes(t, device)[0].AccessCodeID
@@ -269,7 +269,7 @@ func TestServerConversionThatTheVendorRefuses(t *testing.T) {
 
 func TestServerLockThatIsOffline(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	lock := srv.Lock(t, device)
 	config := onServer(srv, accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"15s\"\n    delete = \"20s\"\n  }"))
@@ -304,7 +304,7 @@ func TestServerLockThatIsOffline(t *testing.T) {
 
 func TestServerLockThatIsSlow(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	lock := srv.Lock(t, device)
 	latency := func(ms int) func() {
@@ -329,8 +329,8 @@ func TestServerLockThatIsSlow(t *testing.T) {
 
 func TestServerKeyOfAnotherWorkspaceEmptiesNoState(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august"))
-	other := apptest.Start(t, apptest.WithProfiles("august"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august"))
+	other := apptest.Shared(t, apptest.WithProfiles("august"))
 	config := accessCodeOn(srv.Device(t, "august"), `code = "2468"`)
 	stranger := strings.Replace(onServer(srv, config), srv.APIKey, other.APIKey, 1)
 	stranger = strings.Replace(stranger, srv.URL, other.URL, 1)
@@ -343,7 +343,7 @@ func TestServerKeyOfAnotherWorkspaceEmptiesNoState(t *testing.T) {
 
 func TestServerDataSources(t *testing.T) {
 	t.Parallel()
-	srv := apptest.Start(t, apptest.WithProfiles("august", "smartthings"))
+	srv := apptest.Shared(t, apptest.WithProfiles("august", "smartthings"))
 	config := onServer(srv, fmt.Sprintf(workspaceData+`
 data "deviceaccess_devices" "all" {}
 data "deviceaccess_devices" "august" {
@@ -364,7 +364,7 @@ data "deviceaccess_unmanaged_access_codes" "smartthings" {
 	}
 	augustCode, augustPath := codes("august", "code")
 	hiddenCode, hiddenPath := codes("smartthings", "code")
-	play(t, resource.TestCase{Steps: []resource.TestStep{{Config: config, ConfigStateChecks: append(workspaceIs(srv.WorkspaceID),
+	drive(t, resource.TestCase{Steps: []resource.TestStep{{Config: config, ConfigStateChecks: append(workspaceIs(srv.WorkspaceID),
 		statecheck.ExpectKnownValue("data.deviceaccess_workspace.this", tfjsonpath.New("is_sandbox"), knownvalue.Bool(true)),
 		expect("data.deviceaccess_devices.all", tfjsonpath.New("devices"), knownvalue.ListSizeExact(2)),
 		expect("data.deviceaccess_devices.august", tfjsonpath.New("devices").AtSliceIndex(0).AtMapKey("device_id"), isText(srv.Device(t, "august"))),

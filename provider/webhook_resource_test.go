@@ -52,7 +52,7 @@ func TestWebhookIsCreatedChangedReplacedAndDestroyed(t *testing.T) {
 	f := startFake(t)
 	sameWebhook, otherWebhook := statecheck.CompareValue(compare.ValuesSame()), statecheck.CompareValue(compare.ValuesDiffer())
 	id := tfjsonpath.New("webhook_id")
-	run(t, resource.TestCase{
+	story(t, resource.TestCase{
 		CheckDestroy: func(*terraform.State) error {
 			if len(f.webhooks) != 0 {
 				return fmt.Errorf("%d webhooks are left", len(f.webhooks))

@@ -14,6 +14,7 @@ import (
 type workspace struct {
 	t    *testing.T
 	dir  string
+	log  string       // TF_LOG
 	seen bytes.Buffer // everything that terraform and the provider have written
 }
 
@@ -30,17 +31,23 @@ var buildMirror = sync.OnceValue(func() error {
 	return build.Run()
 })
 
-// newWorkspace is a folder with these files in it, after terraform init.
+// newWorkspace is a folder with these files in it, in which terraform init has been run.
 func newWorkspace(t *testing.T, files map[string]string) *workspace {
 	t.Helper()
-	if err := buildMirror(); err != nil {
-		t.Fatalf("build the provider: %v", err)
-	}
+	needTerraform(t)
 	w := &workspace{t: t, dir: t.TempDir()}
 	for name, content := range files {
 		w.write(name, content)
 	}
-	w.expect(true, "init", "-plugin-dir="+mirrorDir)
+	initialize(t, w.dir)
+	return w
+}
+
+// newLoggedWorkspace is newWorkspace with the fullest log, for tests of what is written there.
+func newLoggedWorkspace(t *testing.T, files map[string]string) *workspace {
+	t.Helper()
+	w := newWorkspace(t, files)
+	w.log = "TRACE"
 	return w
 }
 
@@ -51,13 +58,13 @@ func (w *workspace) write(name, content string) {
 	}
 }
 
-// expect runs a command of terraform with the fullest log, and fails the test when it does not end as expected.
+// expect runs a command of terraform, and fails the test when it does not end as expected.
 func (w *workspace) expect(success bool, args ...string) {
 	w.t.Helper()
 	from := w.seen.Len()
 	cmd := exec.CommandContext(w.t.Context(), "terraform", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = w.dir, &w.seen, &w.seen
-	cmd.Env = append(os.Environ(), "TF_LOG=TRACE", "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1")
+	cmd.Env = append(os.Environ(), "TF_LOG="+w.log, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1")
 	if err := cmd.Run(); (err == nil) != success {
 		w.t.Fatalf("terraform %q ends with %v and says\n%s", args, err, w.seen.String()[from:])
 	}

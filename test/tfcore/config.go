@@ -1,6 +1,7 @@
 package tfcore
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
 )
 
 const fileName = "main.tf"
@@ -28,7 +30,7 @@ type declared struct {
 // importing is an import block.
 type importing struct {
 	to string
-	id string
+	id hclsyntax.Expression
 }
 
 type config struct {
@@ -81,11 +83,7 @@ func (c *config) block(block *hclsyntax.Block, schemas *tfprotov6.GetProviderSch
 		if block.Body.Attributes["id"] == nil {
 			panic(unsupportedError{"an import by identity"})
 		}
-		id, diags := block.Body.Attributes["id"].Expr.Value(nil)
-		if diags.HasErrors() || id.Type() != cty.String {
-			panic(unsupportedError{"an import block whose id is not a text"})
-		}
-		i.id = id.AsString()
+		i.id = block.Body.Attributes["id"].Expr
 		c.imports = append(c.imports, i)
 	case "variable":
 		fallback, sensitive := block.Body.Attributes["default"], block.Body.Attributes["sensitive"]
@@ -121,7 +119,13 @@ func traversal(e hclsyntax.Expression) string {
 
 // references are the addresses that a resource refers to.
 func (c *config) references(d *declared) (addresses []string) {
-	for _, t := range variables(d.body) {
+	expressions := variables(d.body)
+	for _, i := range c.imports {
+		if i.to == d.address {
+			expressions = append(expressions, i.id.Variables()...)
+		}
+	}
+	for _, t := range expressions {
 		parts := []string{t.RootName()}
 		if parts[0] == "var" {
 			continue
@@ -239,8 +243,25 @@ func (v values) context() *hcl.EvalContext {
 		variables["var"] = cty.ObjectVal(types["var"][""])
 	}
 	variables["data"] = cty.ObjectVal(objects("data"))
-	return &hcl.EvalContext{Variables: variables}
+	return &hcl.EvalContext{Variables: variables, Functions: map[string]function.Function{"one": one}}
 }
+
+// one is Terraform's function one, for collections that have an element.
+var one = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		if t := args[0].Type(); t.IsListType() || t.IsSetType() {
+			return t.ElementType(), nil
+		}
+		return cty.NilType, errors.New("only lists and sets are supported")
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if n := args[0].LengthInt(); n != 1 {
+			return cty.NilVal, fmt.Errorf("must be a collection with exactly one element, and it has %d", n)
+		}
+		return args[0].AsValueSlice()[0], nil
+	},
+})
 
 // decode evaluates the body of a block. Source lines in diagnostics come from in.
 func decode(body *hclsyntax.Body, b *tfprotov6.SchemaBlock, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {

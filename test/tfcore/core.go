@@ -374,10 +374,14 @@ func (m *command) planManaged(p *Plan, d *declared) {
 	if _, exists := p.state[d.address]; !exists {
 		for _, i := range m.config.imports {
 			if i.to == d.address {
-				if !m.importInto(p.state, d.address, i.id) {
+				id, diags := i.id.Value(m.values.context())
+				if diags.HasErrors() || !id.IsKnown() || id.Type() != cty.String {
+					panic(unsupportedError{"an import block whose id is not a known text"})
+				}
+				if !m.importInto(p.state, d.address, id.AsString()) {
 					return
 				}
-				c.importing = i.id
+				c.importing = id.AsString()
 			}
 		}
 	}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Runs tests, and prints at its end how long that took and which ten tests were the slowest.
+#
+#   test/run.sh short       all tests that need neither PostgreSQL nor Terraform
+#   test/run.sh all         all tests; with REQUIRE_ALL=1 also those of instances
+#   test/run.sh instances   the tests whose outcome can differ with three servers
+#
+# TESTFLAGS are more flags of go test, such as "-run Webhook". DEVICEACCESS_TEST_TIMEOUT_SCALE=3 makes every deadline three
+# times as long.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+gotestsum=$(go tool -modfile=tools.mod -n gotestsum) || exit 1
+log=$(mktemp -d)
+trap 'rm -rf "$log"' EXIT
+failed=0
+
+# Tests wait for each other's processes most of the time, so more of them run than there are processors.
+phase() {
+	local name=$1
+	shift
+	"$gotestsum" --format pkgname --hide-summary=skipped --jsonfile "$log/$name.json" -- -timeout 20m -p 3 -parallel 8 "$@" ${TESTFLAGS:-} || failed=1
+}
+
+instances() { INSTANCES=3 phase instances ./test/spec ./server/app ./server/rest ./server/connect ./provider; }
+
+case ${1:-} in
+short) phase short -short ./... ;;
+all)
+	phase all ./...
+	[ "${REQUIRE_ALL:-}" != 1 ] || instances
+	cd test/alerts && phase alerts ./... # a module of its own, since Prometheus has many dependencies
+	;;
+instances) instances ;;
+*)
+	sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+	exit 2
+	;;
+esac
+
+cat "$log"/*.json > "$log/tests"
+echo
+echo "The ten slowest tests:"
+"$gotestsum" tool slowest --num 10 --threshold 1ms --jsonfile "$log/tests"
+echo "All of it took $((SECONDS / 60)) min $((SECONDS % 60)) s."
+exit $failed
