@@ -49,7 +49,7 @@ type cutOff struct {
 // cutOff cuts off the cloud or the endpoints of all servers. While the cloud is cut off for long, some locks are offline, too.
 func (s *storm) cutOff(c cut) {
 	s.Helper()
-	if c.long && c.of == theCloud {
+	if c.long && s.long && c.of == theCloud {
 		away := make([]string, len(s.guests))
 		for i, g := range s.guests {
 			away[i] = g.devices[len(s.cuts[theCloud])%len(g.devices)]
@@ -75,7 +75,13 @@ func (s *storm) cutOff(c cut) {
 		lasts = longCut
 	}
 	before, begun := all.lost(), time.Now()
-	all.during(func() { <-time.After(lasts) })
+	all.during(func() {
+		if s.long {
+			<-time.After(lasts)
+			return
+		}
+		until(s, "a cut of the "+c.of+" is noticed", func() bool { return all.lost() > before })
+	})
 	s.cuts[c.of] = append(s.cuts[c.of], cutOff{time.Since(begun), all.lost() - before})
 }
 
@@ -98,7 +104,7 @@ func (s *storm) judgeCuts(complain func(string, ...any)) (told string) {
 		}
 		told += fmt.Sprintf("\n%-25s %6d  times for %s together, the longest time for %s: %d connections were lost",
 			of+" cut off", len(s.cuts[of]), total.Round(time.Second), longest.Round(100*time.Millisecond), lost)
-		if longest <= leaseLasts {
+		if s.long && longest <= leaseLasts {
 			complain("of %d cuts of the %s none was longer than a lease: that was no storm", len(s.cuts[of]), of)
 		}
 		if lost == 0 {
@@ -109,7 +115,7 @@ func (s *storm) judgeCuts(complain func(string, ...any)) (told string) {
 	if err := s.pool.QueryRow(s.Context(), "select count(*), coalesce(max(attempts), 0) from deliveries where attempts > 1").Scan(&again, &most); err != nil {
 		s.Fatal(err)
 	}
-	if again == 0 {
+	if s.long && again == 0 {
 		complain("no delivery had to be tried again, with the endpoints cut off %d times", len(s.cuts[theEndpoints]))
 	}
 	return told + fmt.Sprintf("\ndeliveries tried again    %6d  of which none more often than %d times", again, most) + s.judgeOffline(complain)
@@ -124,7 +130,7 @@ func (s *storm) judgeOffline(complain func(string, ...any)) string {
 			complain("lock %s was offline %d times; that was told %d times, and %d times that it was back", device, n, gone[device], back[device]-s.connected[device])
 		}
 	}
-	if len(gone) == 0 {
+	if s.long && len(gone) == 0 {
 		complain("no lock was said to be offline: that was no storm")
 	}
 	return fmt.Sprintf("\nlocks told to be offline  %6d  times, and back", total(gone))

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // database is a PostgreSQL that is stopped, or killed, and started again behind one address.
@@ -55,7 +55,7 @@ func (d *database) dsn() string {
 
 func (d *database) start() {
 	d.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.Context()), testenv.Timeout(testenv.WaitTimeout))
 	defer cancel()
 	c, err := pglocal.Start(ctx, pglocal.Options{Dir: d.dir, Log: slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
@@ -71,7 +71,7 @@ func (d *database) start() {
 
 func (d *database) stop() {
 	d.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.Context()), testenv.Timeout(testenv.WaitTimeout))
 	defer cancel()
 	if err := d.cluster.Stop(ctx); err != nil {
 		d.Errorf("stop the database: %v", err)

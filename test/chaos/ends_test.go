@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // Of codes that end.
@@ -17,6 +19,8 @@ const (
 	latest   = 60 * time.Second
 	lastEnds = 15 * time.Second // of half of those that are left when a storm is over
 	farEnd   = time.Hour        // of the others: it has to be on their locks
+
+	sooner = 3 // times, in the short form
 )
 
 // endLate is how long after its end a code is gone at the latest, whatever is cut off, killed or frozen meanwhile: two long cuts and the pauses
@@ -29,7 +33,11 @@ const endEarly = 6 * time.Second
 
 // soonEnd is when a code ends that does while the storm lasts. Vendors keep no fractions of seconds.
 func (g *guests) soonEnd() time.Time {
-	return time.Now().Add(soonest + time.Duration(g.random.Int64N(int64(latest-soonest)))).UTC().Truncate(time.Second)
+	in := soonest + time.Duration(g.random.Int64N(int64(latest-soonest)))
+	if g.pace > 0 {
+		in /= sooner
+	}
+	return time.Now().Add(in).UTC().Truncate(time.Second)
 }
 
 // isOver is whether the time of a code is, so that it need not be there any more.
@@ -59,6 +67,9 @@ func (g *guests) refusedAsOver(path string, c *owned, a answer) bool {
 // lastWishes gives the codes that end another end, when a storm is over: half of them a near one, half a far one.
 func (g *guests) lastWishes(ctx context.Context) {
 	left := []time.Duration{lastEnds, farEnd}
+	if g.pace > 0 {
+		left[0] /= sooner
+	}
 	for _, id := range slices.Sorted(maps.Keys(g.codes)) {
 		c := g.codes[id]
 		if c.ends.IsZero() {
@@ -113,7 +124,7 @@ func (s *storm) judgeEnds(complain func(string, ...any)) string {
 			}
 			after := gone[id].Sub(c.ends)
 			late = max(late, after)
-			if after < -endEarly || after > endLate {
+			if after < -endEarly || after > testenv.Timeout(endLate) {
 				complain("code %s was gone %s after its end", id, after)
 			}
 		}

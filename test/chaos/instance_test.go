@@ -30,9 +30,35 @@ type instance struct {
 	keeping  sync.WaitGroup
 }
 
+// programs is where the server is built once for all tests.
+var programs struct {
+	mu  sync.Mutex
+	dir string
+}
+
+func removePrograms() {
+	if programs.dir != "" {
+		os.RemoveAll(programs.dir) //nolint:errcheck // nothing is lost
+	}
+}
+
+// build returns the server's program.
 func build(t testing.TB) string {
 	t.Helper()
-	return buildIn(t, ".")
+	programs.mu.Lock()
+	defer programs.mu.Unlock()
+	program := filepath.Join(programs.dir, "deviceaccess-server")
+	if programs.dir == "" {
+		dir, err := os.MkdirTemp("", "chaos-program-") //nolint:usetesting // it stays for the other tests
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs.dir = dir
+		if program = filepath.Join(dir, "deviceaccess-server"); os.Rename(buildIn(t, "."), program) != nil {
+			t.Fatal("the program cannot be moved")
+		}
+	}
+	return program
 }
 
 // buildIn builds the server from the sources that a folder is of. Their path does not get into the program, so that what was

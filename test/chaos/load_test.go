@@ -127,9 +127,24 @@ type owned struct {
 	ends                  time.Time // zero: it does not
 }
 
+// pace is how long guests and staff wait before each thing they do in the short form, so that the load is the same on any machine.
+const pace = 80 * time.Millisecond
+
+// wait waits until d is over or ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
 // guests make, change, adopt and delete codes on locks of their own.
 type guests struct {
 	*client
+	pace     time.Duration // before each thing they do
 	random   *rand.Rand
 	devices  []string
 	codes    map[string]*owned // by id
@@ -150,38 +165,51 @@ func newGuests(c *client, seed uint64, devices []string) *guests {
 // perLock is how many codes guests keep on a lock: fewer than any has room for.
 const perLock = 4
 
+// deeds are what guests together do at least, however soon loading ends.
+var deeds = []string{"create", "update", "delete", "convert", "update of a converted one", "delete of a converted one", "update of an end"}
+
+// hasDone says whether all was done of what there is to do.
+func hasDone(did map[string]int, all []string) bool {
+	return !slices.ContainsFunc(all, func(what string) bool { return did[what] == 0 })
+}
+
 // live works until loading ends; what has begun is brought to an end as long as ctx allows.
 func (g *guests) live(ctx, loading context.Context) {
 	for n := 0; loading.Err() == nil; n++ {
-		device := g.devices[g.random.IntN(len(g.devices))]
-		var here []*owned
-		for _, id := range slices.Sorted(maps.Keys(g.codes)) {
-			switch c := g.codes[id]; {
-			case c.isOver():
-				g.parts(c)
-			case c.device == device:
-				here = append(here, c)
-			}
-		}
-		switch act := g.random.IntN(11); {
-		case act == 10:
-			g.moveBolt(ctx, device)
-		case len(here) == 0, act < 4 && len(here) < perLock:
-			if g.random.IntN(4) == 0 {
-				g.adopt(ctx, device, fmt.Sprintf("Found %d", n))
-			} else {
-				g.create(ctx, device, n)
-			}
-		case act < 7:
-			g.change(ctx, here[g.random.IntN(len(here))], n)
-		default:
-			c := here[g.random.IntN(len(here))]
-			if c.ends.IsZero() || g.random.IntN(3) == 0 { // the others are to live until they end
-				g.delete(ctx, c)
-			}
+		wait(loading, g.pace)
+		g.act(ctx, n)
+	}
+}
+
+// act does one thing.
+func (g *guests) act(ctx context.Context, n int) {
+	device := g.devices[g.random.IntN(len(g.devices))]
+	var here []*owned
+	for _, id := range slices.Sorted(maps.Keys(g.codes)) {
+		switch c := g.codes[id]; {
+		case c.isOver():
+			g.parts(c)
+		case c.device == device:
+			here = append(here, c)
 		}
 	}
-	g.lastWishes(ctx)
+	switch act := g.random.IntN(11); {
+	case act == 10:
+		g.moveBolt(ctx, device)
+	case len(here) == 0, act < 4 && len(here) < perLock:
+		if g.random.IntN(4) == 0 {
+			g.adopt(ctx, device, fmt.Sprintf("Found %d", n))
+		} else {
+			g.create(ctx, device, n)
+		}
+	case act < 7:
+		g.change(ctx, here[g.random.IntN(len(here))], n)
+	default:
+		c := here[g.random.IntN(len(here))]
+		if c.ends.IsZero() || g.random.IntN(3) == 0 { // the others are to live until they end
+			g.delete(ctx, c)
+		}
+	}
 }
 
 // shortPIN is the length of PINs that are found by chance wherever there are numbers.

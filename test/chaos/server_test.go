@@ -8,7 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // server is the real program, started again and again on the same data.
@@ -26,12 +27,7 @@ type server struct {
 
 func newServer(t testing.TB, dsn string) *server {
 	t.Helper()
-	s := &server{TB: t, dir: t.TempDir(), dsn: dsn}
-	s.program = filepath.Join(s.dir, "deviceaccess-server")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", s.program, "github.com/deviceaccess/terraform-provider-deviceaccess/server/cmd/deviceaccess-server")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the server: %v\n%s", err, out)
-	}
+	s := &server{TB: t, program: build(t), dir: t.TempDir(), dsn: dsn}
 	var err error
 	if s.log, err = os.Create(filepath.Join(s.dir, "log")); err != nil {
 		t.Fatal(err)
@@ -98,19 +94,7 @@ func (s *server) post(url, path string, in map[string]any, out any) error {
 	return json.NewDecoder(res.Body).Decode(out)
 }
 
-// patience is enough to start the server, and to deliver what has piled up, on a machine that is busy otherwise.
-const patience = 10 * time.Minute
-
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatal(t.Context().Err())
-		}
-	}
+	testenv.Until(t, what, ok)
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 )
 
 // member is a user of an access system, as it was told to be last.
@@ -20,6 +21,7 @@ type member struct {
 // staff makes, changes, suspends and deletes users on access systems.
 type staff struct {
 	*client
+	pace    time.Duration // before each thing it does
 	random  *rand.Rand
 	token   string                     // of the account, as servers show it to the cloud
 	systems map[string]string          // what the cloud calls a system, by its acs_system_id
@@ -28,13 +30,16 @@ type staff struct {
 	did     map[string]int
 }
 
+// staffDeeds are what staff does at least, however soon loading ends.
+var staffDeeds = []string{"create", "update", "suspend", "unsuspend", "delete"}
+
 // perSystem is how many users staff keeps on a system.
 const perSystem = 12
 
 // newStaff connects an account of simulated access systems, and waits until they have been read.
 func newStaff(s *storm, seed uint64) *staff {
 	s.Helper()
-	f := &staff{client: s.guests[0].client, random: rand.New(rand.NewPCG(seed, 4)), systems: map[string]string{}, found: map[string]map[string]bool{}, members: map[string]*member{}, did: map[string]int{}}
+	f := &staff{client: s.guests[0].client, pace: s.guests[0].pace, random: rand.New(rand.NewPCG(seed, 4)), systems: map[string]string{}, found: map[string]map[string]bool{}, members: map[string]*member{}, did: map[string]int{}}
 	out, err := exec.CommandContext(s.Context(), s.program, "sandbox", "connect-access-systems", "--systems", "2", "--data-dir", s.data, "--database-url", s.database.dsn()).CombinedOutput()
 	if err != nil {
 		s.Fatalf("connect access systems: %v\n%s", err, out)
@@ -84,7 +89,8 @@ func (w *witness) tokenOf(what string) string {
 // live works until loading ends; what has begun is brought to an end as long as ctx allows.
 func (f *staff) live(ctx, loading context.Context) {
 	systems := slices.Sorted(maps.Keys(f.systems))
-	for n := 0; loading.Err() == nil; n++ {
+	for n := 0; loading.Err() == nil || !hasDone(f.did, staffDeeds) && ctx.Err() == nil; n++ {
+		wait(loading, f.pace)
 		system := systems[f.random.IntN(len(systems))]
 		var here []*member
 		for _, id := range slices.Sorted(maps.Keys(f.members)) {
@@ -240,7 +246,7 @@ func (s *storm) judgeStaff(complain func(string, ...any)) string {
 		complain("%d of %d users of access systems are reported as failed", reported, living)
 	}
 	s.toldOfStaff(complain)
-	for _, what := range []string{"create", "update", "suspend", "unsuspend", "delete"} {
+	for _, what := range staffDeeds {
 		if f.did[what] == 0 {
 			complain("no user of an access system had a %s: that was no load", what)
 		}

@@ -35,7 +35,7 @@ type places struct{ Cloud, Broker string }
 type order struct {
 	Aim   *Target `json:",omitempty"`
 	Begin string  `json:",omitempty"`
-	Hits  bool    `json:",omitempty"` // how often has the server spoken to who misbehaves, and made a workspace?
+	Hits  bool    `json:",omitempty"` // how often has the server spoken to who misbehaves, and made a workspace? How many connections were made?
 	Cease bool    `json:",omitempty"`
 }
 
@@ -65,13 +65,18 @@ type attackers struct {
 	at  places
 }
 
-func startAttackers(ctx context.Context) (*attackers, error) {
+// startAttackers starts them, at the lowest priority where what the server takes of the processors is measured.
+func startAttackers(ctx context.Context, measured bool) (*attackers, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	a := &attackers{cmd: exec.CommandContext(ctx, exe)}
-	a.cmd.Env = append(os.Environ(), attackerVariable+"=1", "GOMAXPROCS=1")
+	how := "as others"
+	if measured {
+		how = "nice"
+	}
+	a.cmd.Env = append(os.Environ(), attackerVariable+"="+how, "GOMAXPROCS=1")
 	a.cmd.Stderr = os.Stderr
 	out, err := a.cmd.StdoutPipe()
 	if err != nil {
@@ -126,6 +131,12 @@ func (a *attackers) hits() (n int, err error) {
 	return t.Hits, err
 }
 
+// reach is how far the attack has come by now.
+func (a *attackers) reach() (Reach, error) {
+	t, err := a.tell(order{Hits: true})
+	return t.Reach, err
+}
+
 // cease ends all attacks and says how far they came.
 func (a *attackers) cease() (r Reach, err error) {
 	t, err := a.tell(order{Cease: true})
@@ -159,7 +170,9 @@ type front struct {
 }
 
 func attack() {
-	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19) // the processors are the server's
+	if os.Getenv(attackerVariable) == "nice" {
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19) // the processors are the server's
+	}
 	f := &front{}
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
@@ -210,7 +223,7 @@ func (f *front) obey(o order) told {
 	case o.Aim != nil:
 		f.Target = *o.Aim
 	case o.Hits:
-		return told{Hits: int(f.hits.Load())}
+		return told{Hits: int(f.hits.Load()), Reach: Reach{Made: int(f.made.Load()), Wanted: int(f.wanted.Load()), Room: f.room}}
 	case o.Cease:
 		f.cancel()
 		f.all.Wait()

@@ -54,7 +54,9 @@ func open(ctx context.Context, o Options) (_ *bed, err error) {
 		}
 	}
 	b.stop = b.healthy.begin(ctx)
-	b.pause(ctx, 2*time.Second) // until all is warm
+	if b.Compare {
+		b.pause(ctx, 2*time.Second) // until all is warm
+	}
 	b.healthy.figures()
 	return b, nil
 }
@@ -70,7 +72,7 @@ func settle(ctx context.Context, o Options) (_ *bed, err error) {
 	if b.Log == nil {
 		b.Log = new(bytes.Buffer)
 	}
-	if b.attacker, err = startAttackers(ctx); err != nil {
+	if b.attacker, err = startAttackers(ctx, b.Compare); err != nil {
 		return nil, err
 	}
 	if b.server, err = startServer(ctx, b.Options); err != nil {
@@ -80,7 +82,7 @@ func settle(ctx context.Context, o Options) (_ *bed, err error) {
 	if err := b.fill(ctx); err != nil {
 		return nil, err
 	}
-	if b.healthy, err = newHealthy(ctx, r.URL, r.APIKey); err != nil {
+	if b.healthy, err = newHealthy(ctx, r.URL, r.APIKey, b.Compare); err != nil {
 		return nil, err
 	}
 	b.target = Target{URL: r.URL, Key: r.APIKey, Device: b.healthy.device}
@@ -155,6 +157,9 @@ func (b *bed) try(ctx context.Context, s scenario) (row Row, err error) {
 	before, worked := b.healthy.figures() // while they begin
 	begin, used := time.Now(), b.server.processor()
 	row.Under, row.Worked = b.healthy.window(ctx, s.lasts(b.Window))
+	if err := b.connected(ctx); err != nil {
+		return row, err
+	}
 	row.Processor = (b.server.processor() - used).Seconds() / time.Since(begin).Seconds()
 	row.Worked += worked
 	row.Under.OK += before.OK
@@ -253,7 +258,9 @@ func (b *bed) subscribe(ctx context.Context) error {
 		url := fmt.Sprintf("%s/endpoint/%s/%d", b.attacker.at.Cloud, misbehaviours[n%len(misbehaviours)].name, n)
 		return post(ctx, b.healthy.client, b.server.ready.URL+"/webhooks/create", b.server.ready.APIKey, map[string]any{"url": url}, nil)
 	})
-	b.pause(ctx, 2*time.Second) // until all is warm
+	if b.Compare {
+		b.pause(ctx, 2*time.Second) // until all is warm
+	}
 	b.usual = 0
 	return err
 }
@@ -267,6 +274,14 @@ func (b *bed) met(ctx context.Context, name string) error {
 	return until(ctx, "the server speaks to "+name, func() (bool, error) {
 		hits, err := b.attacker.hits()
 		return hits >= wanted, err
+	})
+}
+
+// connected waits until the attackers have made the connections that they want, as far as there is room for these.
+func (b *bed) connected(ctx context.Context) error {
+	return until(ctx, "the attackers connect", func() (bool, error) {
+		r, err := b.attacker.reach()
+		return 10*r.Made >= 9*r.Wanted || r.Room < r.Wanted, err
 	})
 }
 

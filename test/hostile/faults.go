@@ -25,7 +25,7 @@ func (r Row) Faults() (faults []string) {
 	fault(r.Under.Failed > 0, "%d healthy requests have failed: %s", r.Under.Failed, strings.Join(r.Under.Failures, "; "))
 	fault(r.Under.OK == 0, "no healthy request was answered")
 	fault(r.Worked == 0, "no code was set on the healthy lock and told of")
-	fault(r.Slow > r.Wanted/10, "on %d connections of %d a header was still being sent after %s", r.Slow, r.Wanted, headerEnds)
+	fault(r.Calm.OK > 0 && r.Slow > r.Wanted/10, "on %d connections of %d a header was still being sent after %s", r.Slow, r.Wanted, headerEnds)
 	fault(r.Workspaces > r.MayMake, "one token has made %d workspaces, of %d that it may", r.Workspaces, r.MayMake)
 	fault(!r.Confined() && 10*r.Made < 9*r.Wanted, "the attackers made %d connections, of %d", r.Made, r.Wanted)
 	return append(faults, r.delays()...)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 	codeEvery  = 300 * time.Millisecond
 	keptFailed = 3
 
-	// What takes longer has failed: it usually takes some milliseconds, and a code some tenths of a second.
+	// What takes longer has failed where it is compared: it usually takes some milliseconds, and a code some tenths of a second.
 	answerWithin = 10 * time.Second
 	codeWithin   = time.Minute
 )
@@ -26,6 +28,7 @@ const (
 // healthy is who must not notice: a client that reads and writes, a lock and a webhook endpoint.
 type healthy struct {
 	url, key string
+	within   time.Duration // until a code is set and told of
 	device   string
 	client   *http.Client
 	endpoint *http.Server
@@ -42,9 +45,13 @@ type healthy struct {
 	failed   int
 }
 
-func newHealthy(ctx context.Context, url, key string) (*healthy, error) {
-	h := &healthy{url: url, key: key, begun: map[string]time.Time{}, told: map[string]bool{},
-		client: &http.Client{Timeout: answerWithin, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
+func newHealthy(ctx context.Context, url, key string, compare bool) (*healthy, error) {
+	answer, code := testenv.Timeout(testenv.WaitTimeout), testenv.Timeout(testenv.WaitTimeout)
+	if compare {
+		answer, code = answerWithin, codeWithin
+	}
+	h := &healthy{url: url, key: key, within: code, begun: map[string]time.Time{}, told: map[string]bool{},
+		client: &http.Client{Timeout: answer, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -171,11 +178,11 @@ func (h *healthy) waits(code string, begin time.Time) bool {
 	if _, ok := h.begun[code]; !ok {
 		return false
 	}
-	if time.Since(begin) < codeWithin {
+	if time.Since(begin) < h.within {
 		return true
 	}
 	delete(h.begun, code)
-	h.fail(fmt.Errorf("a code was not set on the lock, and told of, within %s", codeWithin))
+	h.fail(fmt.Errorf("a code was not set on the lock, and told of, within %s", h.within))
 	return false
 }
 
