@@ -25,6 +25,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
@@ -77,6 +78,9 @@ func (b *bed) workspace(name string) access.Principal {
 	return access.Principal{WorkspaceID: w.ID}
 }
 
+// patience is for what is in hand when an engine stops.
+var patience = testenv.Timeout(time.Minute)
+
 // engine runs until the test ends or stop is called; what stop finds in hand after that is cut off.
 func (b *bed) engine(o webhooks.Options) (stop func(patience time.Duration)) {
 	b.Helper()
@@ -104,7 +108,7 @@ func (b *bed) engineOf(workers int, o webhooks.Options) (stop func(patience time
 			}
 		})
 	}
-	b.Cleanup(func() { stop(10 * time.Second) })
+	b.Cleanup(func() { stop(patience) })
 	return stop
 }
 
@@ -117,13 +121,7 @@ func (b *bed) must(err error) {
 
 func (b *bed) until(what string, ok func() bool) {
 	b.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			b.Fatalf("waited in vain: %s", what)
-		}
-		<-time.After(2 * time.Millisecond)
-	}
+	testenv.Until(b.TB, what, ok)
 }
 
 // emit writes an event as the operations of package access do.

@@ -16,6 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // holder is the holder of every lease.
@@ -41,7 +42,7 @@ func TestAnswersAreRecordedWhileMoreIsHandedOut(t *testing.T) {
 		if err := b.db.Pool.QueryRow(t.Context(), "select event_id from deliveries").Scan(&event); err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(testenv.WaitTimeout))
 		defer cancel()
 		return b.access.RecordDeliveries(ctx, holder{}, w.ID, []access.DeliveryAttempt{{EventID: event, State: access.DeliveryDelivered, Status: 204}}, access.Health{Recovered: true, Prompt: true})
 	}))
@@ -52,7 +53,7 @@ func TestAnswersAreRecordedWhileMoreIsHandedOut(t *testing.T) {
 func TestAllThatWaitsForADisabledEndpointIsHeld(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
-	b.stop(10 * time.Second)
+	b.stop(patience)
 	s := newSink(t, status(http.StatusGone))
 	w := b.hook(s.URL, "device.connected")
 	const many = 11_000
@@ -154,7 +155,7 @@ func TestLargeEventsThatAreReadLeaveRoom(t *testing.T) {
 func TestPauseThatAnEndpointAsksForLasts(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
-	b.stop(10 * time.Second)
+	b.stop(patience)
 	w := b.hook("http://127.0.0.1:1", "device.connected")
 	for _, health := range []access.Health{{Failures: 1, Pause: time.Hour}, {Failures: 2}} {
 		b.must(b.access.RecordDeliveries(t.Context(), holder{}, w.ID, nil, health))
@@ -210,7 +211,7 @@ func TestWhatASlowEndpointKeepsWaitingIsItsOwn(t *testing.T) {
 func TestWhatWaitsIsCountedByHowItsEndpointIs(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
-	b.stop(10 * time.Second)
+	b.stop(patience)
 	for n, failures := range []int{1, 0} {
 		w := b.hook("http://127.0.0.1:1", "device.connected")
 		_, err := b.db.Pool.Exec(t.Context(), `with e as (
@@ -242,7 +243,7 @@ func TestEndpointsThatHangLeaveWorkersToThoseThatAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := start(t, quick())
-			b.stop(10 * time.Second)
+			b.stop(patience)
 			b.engineOf(16, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Hour})
 			good := newSink(t, nil)
 			proven, mine := b.hook(good.URL, "device.connected"), b.p
@@ -306,7 +307,7 @@ func TestEndpointsThatHangLeaveWorkersToThoseThatAnswer(t *testing.T) {
 func TestAnEndpointIsPromptAsAnotherServerHasFound(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
-	b.stop(10 * time.Second)
+	b.stop(patience)
 	b.engineOf(16, webhooks.Options{AllowPrefixes: loopback, Timeout: time.Hour})
 	passed, open := gate(t)
 	defer open()

@@ -132,13 +132,13 @@ func TestWhatIsNo2xxIsAFailure(t *testing.T) {
 func TestSlowAnswerIsAFailure(t *testing.T) {
 	t.Parallel()
 	o := quick()
-	o.Timeout = 30 * time.Millisecond
+	o.Timeout = 200 * time.Millisecond
 	b := start(t, o)
 	s := newSink(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
 	w := b.hook(s.URL)
 	id := b.emit(b.p, "device.connected", "")
 	b.until("it is given up", b.is(w, 1, access.DeliveryFailed))
-	if a := b.attempts(w, id)[0]; a.Status != 0 || !strings.Contains(a.Error, "within 30ms") {
+	if a := b.attempts(w, id)[0]; a.Status != 0 || !strings.Contains(a.Error, "within 200ms") {
 		t.Errorf("%+v", a)
 	}
 }

@@ -30,6 +30,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestOnlyPublicAddressesAreDialled(t *testing.T) {
@@ -188,7 +189,9 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 	within := func(d time.Duration) *Deliverer {
 		return New(nil, Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Timeout: d})
 	}
-	impatient, patient := within(500*time.Millisecond), within(30*time.Second) // also on a machine that is busy
+	const little = 2 * time.Second // also on a machine that is busy
+	long := testenv.Timeout(testenv.WaitTimeout)
+	impatient, patient := within(little), within(long)
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
 	io.CopyN(z, zeros{}, 64<<20)
@@ -212,7 +215,7 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 			http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		}, ok: true, begins: "begun", hangs: true},
-		"no answer": {answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, says: "within 500ms", hangs: true},
+		"no answer": {answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, says: "within 2s", hangs: true},
 		"header bomb": {answer: func(w http.ResponseWriter, _ *http.Request) {
 			for i := range 200 {
 				w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 1000))
@@ -242,7 +245,7 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 			d = impatient
 		}
 		a := d.send(t.Context(), access.Endpoint{Webhook: access.Webhook{URL: s.URL, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}, access.Event{Type: "device.connected"})
-		if a.ok() != c.ok || !strings.Contains(a.problem, c.says) || a.latency > 20*time.Second {
+		if a.ok() != c.ok || !strings.Contains(a.problem, c.says) || a.latency >= long {
 			t.Errorf("%s: %q after %s", name, a.problem, a.latency)
 		}
 		if len(a.excerpt) > excerptSize || !strings.HasPrefix(a.excerpt, c.begins) {

@@ -50,7 +50,7 @@ func TestEndpointThatHangsDelaysNoOther(t *testing.T) {
 func TestEndpointsOfAWorkspaceThatHangLeaveRoomForOthers(t *testing.T) {
 	t.Parallel()
 	b := start(t, webhooks.Options{AllowPrefixes: loopback})
-	b.stop(10 * time.Second)
+	b.stop(patience)
 	passed, open := gate(t)
 	defer open()
 	hanging := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-passed })
@@ -329,7 +329,7 @@ func TestLogTellsOfADisabledWebhookWithoutItsSecrets(t *testing.T) {
 			w := b.hook(s.URL+"?token="+token, "access_code.set_on_device")
 			id := b.emit(b.p, "access_code.set_on_device", pin)
 			b.until("it is disabled", b.is(w, 1, access.DeliveryHeld))
-			b.stop(10 * time.Second)
+			b.stop(patience)
 			told := 0
 			for line := range strings.Lines(log.String()) {
 				var entry struct{ Level, Msg, Webhook, Reason string }

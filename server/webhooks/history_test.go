@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -17,7 +16,7 @@ import (
 func TestAWebhookWithALongHistoryIsDeletedInParts(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
-	b.stop(10 * time.Second)
+	b.stop(patience)
 	w := b.hook("http://127.0.0.1:1", "device.connected")
 	const many = 11_000
 	_, err := b.db.Pool.Exec(t.Context(), `with e as (

@@ -12,6 +12,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 const ( // RFC 9113, section 6
@@ -116,7 +118,7 @@ func TestHTTP2IsGivenLittleMemory(t *testing.T) {
 func TestADeadHTTP2ConnectionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	speak(t, func(conn net.Conn) {
-		_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
 		pinged := false
 		for {
 			f, err := readFrame(conn)

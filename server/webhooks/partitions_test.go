@@ -13,7 +13,7 @@ import (
 func TestPartitionsAreLookedAfter(t *testing.T) {
 	t.Parallel()
 	b := start(t, quick())
-	b.stop(10 * time.Second)
+	b.stop(patience)
 	w := b.hook(newSink(t, nil).URL)
 	from, to := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2020, 1, 8, 0, 0, 0, 0, time.UTC)
 	for _, table := range []string{"events", "deliveries", "delivery_attempts"} {

@@ -19,7 +19,7 @@ func TestEventThatCannotBeOpenedKeepsNoOtherBack(t *testing.T) {
 	o := quick()
 	o.DisableAfter = time.Nanosecond
 	b := start(t, o)
-	b.stop(10 * time.Second)
+	b.stop(patience)
 	s := newSink(t, func(w http.ResponseWriter, _ *http.Request, n int) {
 		if n == 1 {
 			w.WriteHeader(http.StatusInternalServerError)
