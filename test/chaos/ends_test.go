@@ -129,7 +129,7 @@ func (s *storm) judgeEnds(complain func(string, ...any)) string {
 			}
 		}
 	}
-	if ended == 0 || kept == 0 {
+	if ended == 0 || s.long && kept == 0 {
 		complain("%d codes have ended, and %d ends are on locks: that was no load", ended, kept)
 	}
 	return fmt.Sprintf("\ncodes that ended          %6d  and were gone at most %s after; ends that are on locks: %d", ended, late.Round(100*time.Millisecond), kept)

@@ -35,7 +35,7 @@ func TestAttacksTakeNeitherMemoryNorHealthyRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	rows, err := hostile.Run(t.Context(), hostile.Options{Program: program, DSN: storetest.New(t), Dir: dir, Window: time.Second, Endpoints: 50, Only: cmp.Or(os.Getenv("HOSTILE_ONLY"), short), Log: log, Out: lines{t}})
+	rows, err := hostile.Run(t.Context(), hostile.Options{Program: program, DSN: storetest.New(t), Dir: dir, Window: time.Second, Endpoints: 10, Only: cmp.Or(os.Getenv("HOSTILE_ONLY"), short), Log: log, Out: lines{t}})
 	if err != nil {
 		b, _ := os.ReadFile(log.Name())
 		t.Fatalf("%v\nthe server's log ends with\n%s", err, b[max(0, len(b)-4000):])

@@ -14,7 +14,7 @@ import (
 type Bed struct {
 	Adapter adapter.Adapter   // the check closes it
 	Device  adapter.DeviceRef // online, with room for ten codes
-	Within  time.Duration     // the longest that a write takes to reach the device; 0: 10 s
+	Within  time.Duration     // the longest that a write takes to reach the device; 0: testenv.WaitTimeout
 
 	// PIN is a PIN the device takes, another one each time; nil: made from the device's capabilities.
 	PIN func(length int) string

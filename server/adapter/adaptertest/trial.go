@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // trial is one check on its bed.
@@ -24,7 +25,7 @@ const between = 2 * time.Millisecond
 func newTrial(t *testing.T, b Bed) *trial {
 	t.Helper()
 	if b.Within == 0 {
-		b.Within = 10 * time.Second
+		b.Within = testenv.Timeout(testenv.WaitTimeout)
 	}
 	c := &trial{T: t, Bed: b}
 	t.Cleanup(func() {

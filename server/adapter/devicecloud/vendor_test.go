@@ -15,6 +15,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 const (
@@ -139,7 +140,7 @@ func TestAnswerInAnotherProtocolIsNotWaitedFor(t *testing.T) {
 		select {
 		case err := <-answer:
 			classIs(t, what, err, c.want)
-		case <-time.After(60 * time.Second):
+		case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 			t.Errorf("%s is still waiting", what)
 		}
 	}

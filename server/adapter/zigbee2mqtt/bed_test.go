@@ -11,12 +11,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zigbee"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -89,16 +89,7 @@ func onGateway(t *testing.T, g *zigbee.Gateway, lock *zigbee.Lock) *bed {
 
 func (b *bed) until(what string, ok func() bool) {
 	b.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !ok(); {
-		if time.Now().After(deadline) {
-			b.Fatalf("waited in vain: %s", what)
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-b.Context().Done():
-			b.Fatal(b.Context().Err())
-		}
-	}
+	testenv.Until(b, what, ok)
 }
 
 func (b *bed) fails(class adapter.Class) func() bool {
@@ -117,7 +108,7 @@ func (b *bed) suite() adaptertest.Bed {
 		return n
 	}
 	return adaptertest.Bed{
-		Adapter: b.Adapter, Device: b.ref, Within: 60 * time.Second,
+		Adapter: b.Adapter, Device: b.ref, Within: testenv.Timeout(testenv.WaitTimeout),
 		Memory: func(t testing.TB) (out []adaptertest.OnDevice) {
 			for n, pin := range b.lock.State(t).Codes {
 				out = append(out, adaptertest.OnDevice{Ref: adapter.CodeRef(strconv.Itoa(n)), PIN: pin})

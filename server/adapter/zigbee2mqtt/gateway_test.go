@@ -12,6 +12,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zigbee"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestCheckSaysWhatToDo(t *testing.T) {
@@ -47,7 +48,7 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 			t.Parallel()
 			config := good
 			c.change(&config)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(testenv.WaitTimeout))
 			defer cancel()
 			err := zigbee2mqtt.Check(ctx, config)
 			switch {
@@ -233,14 +234,14 @@ func TestACallEndsWithItsContext(t *testing.T) {
 		"DeleteCode": func(ctx context.Context) error { _, err := b.DeleteCode(ctx, b.ref, "1"); return err },
 		"Unlock":     func(ctx context.Context) error { _, err := b.Unlock(ctx, b.ref); return err },
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(time.Second))
 		began := time.Now()
 		err := call(ctx)
 		cancel()
 		if adapter.AsError(err) == nil || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v, want the context's error in an *adapter.Error", what, err)
 		}
-		if took := time.Since(began); took > 2*time.Second {
+		if took := time.Since(began); took > testenv.Timeout(15*time.Second) {
 			t.Errorf("%s went on for %s", what, took)
 		}
 	}
@@ -262,7 +263,7 @@ func TestACallEndsWithItsConnection(t *testing.T) {
 	if err := <-ended; err == nil || !adapter.ClassOf(err).Retryable() {
 		t.Errorf("%v, want an error after which the call is repeated", err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > testenv.Timeout(15*time.Second) {
 		t.Errorf("the call went on for %s", took)
 	}
 }

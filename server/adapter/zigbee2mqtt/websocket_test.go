@@ -11,6 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // A broker is tried again and again, for as long as it takes.
@@ -38,7 +39,7 @@ func TestABrokerThatRefusesWebSocketsIsLeftWithNoConnection(t *testing.T) {
 	for range len(opened) {
 		select {
 		case <-ended:
-		case <-time.After(5 * time.Second):
+		case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 			t.Fatal("a connection is kept that nobody will use")
 		}
 	}

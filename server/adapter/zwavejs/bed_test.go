@@ -15,6 +15,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // then runs what is to be done after the tests, before goroutines are counted.
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 const zone = "America/New_York"
 
 // within is the longest that anything may take; the machine may have much else to do.
-const within = time.Minute
+var within = testenv.Timeout(testenv.WaitTimeout)
 
 // house is one lock, and an adapter that reaches it through a relay.
 type house struct {

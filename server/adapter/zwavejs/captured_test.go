@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func spec(key, pin string) adapter.CodeSpec {
@@ -317,16 +318,7 @@ func TestOthersWritesAreReadBack(t *testing.T) {
 // until waits for a condition.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(within)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s not: %s", within, what)
-		}
-		select {
-		case <-time.After(2 * time.Millisecond):
-		case <-t.Context().Done():
-		}
-	}
+	testenv.Until(t, what, holds)
 }
 
 // TestHiddenCodeChangedAtTheKeypad: a PIN that is not shown cannot be compared; that somebody has changed it is told.
