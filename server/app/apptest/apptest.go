@@ -106,7 +106,7 @@ func Start(t testing.TB, opts ...Option) *Server {
 	c := app.Config{
 		Database: app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 10 + app.BesidePool},
 		Listen:   "127.0.0.1:0", Sandbox: true, Sandboxing: app.Sandboxing{Speed: 50, Dir: "memory"},
-		Work: work.Options{Workers: 20, Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second}, Wrap: s.record,
+		Work: work.Options{Workers: 20, Sweep: 500 * time.Millisecond, LeaseTTL: 5 * time.Second}, Wrap: s.record,
 		Access:   access.Options{OfflineDebounce: 50 * time.Millisecond, OperationLag: 300 * time.Millisecond},
 		Webhooks: webhooks.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		Log:      slog.New(slog.DiscardHandler),
