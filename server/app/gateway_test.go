@@ -14,7 +14,14 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zigbee"
 )
 
-func TestMain(m *testing.M) { apptest.Main(m) }
+// TestMain names the tests whose outcome can differ with several servers.
+func TestMain(m *testing.M) {
+	apptest.Main(m, TestChangedCredentialsReachEveryInstance,
+		TestAServerHasNoMoreConnectionsThanItIsGiven,
+		TestADumpThatIsMadeWhileTheServerServesIsRestored,
+		TestEncryptionIsRotatedWhileInstancesServe,
+		TestRotationWaitsForWhatIsUnderWay)
+}
 
 // Two instances are connected to one gateway; each code is put on the lock once.
 func TestTwoInstancesShareAGateway(t *testing.T) {

@@ -24,7 +24,13 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
-func TestMain(m *testing.M) { apptest.Main(m) }
+// TestMain names the tests whose outcome can differ with several servers.
+func TestMain(m *testing.M) {
+	apptest.Main(m, TestPageOnWhichItWasTriedTooOftenSaysSo,
+		TestTheTenthLoginIsWaitedFor,
+		TestWhoHasLoggedInCannotGiveUp,
+		TestGuessesAreCountedByAddressWhateverTheWebview)
+}
 
 // browser is a Chromium with one page open.
 type browser struct {

@@ -20,7 +20,13 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 )
 
-func TestMain(m *testing.M) { apptest.Main(m) }
+// TestMain names the tests whose outcome can differ with several servers.
+func TestMain(m *testing.M) {
+	apptest.Main(m, TestWithoutSyncTheAttemptIsPending,
+		TestPagesOfCodesFollowNextPageURL,
+		TestSimulatedCodeIsNoticedThoughTheListLags,
+		TestSimulationsThatWaitHaveNoTurn)
+}
 
 // call makes a request with the sandbox key.
 func call(t *testing.T, s *apptest.Server, method, path string, in any) (status int, out map[string]any) {

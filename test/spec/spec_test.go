@@ -16,7 +16,31 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 )
 
-func TestMain(m *testing.M) { apptest.Main(m) }
+// TestMain names the tests whose outcome can differ with several servers.
+func TestMain(m *testing.M) {
+	apptest.Main(m,
+		// What is kept of requests with an Idempotency-Key, and who waits for whom.
+		TestRepeatedRequestIsAnsweredAsBefore, TestConcurrentRequestsWithOneKeyAreDoneOnce, TestKeyInUseIsToldWhenItTakesTooLong,
+		TestLostAnswerIsGivenAgain, TestWaitForAnAttemptIsGoneOnWith, TestRefusalsAreNotRemembered, TestKeyThatComesWithoutAnEndIsTurnedAway,
+		TestKeyThatCouldNotBeAnsweredIsNotTurnedAway, TestVisitorsWithOnePublishableKeyDoNotMeet, TestAnswerIsNotGivenAgainOutOfReach,
+		TestClientThatLosesAnAnswerCreatesOnce, TestRequestsThatWaitForAnotherOneWithTheirKeyLeaveOthersTheirTurns,
+		// Credentials, sessions and workspaces that end or change.
+		TestRequestThatWaitsIsRefusedWhenItsCredentialIsRevoked, TestRequestThatWaitsIsAnsweredByWhatItSeesThen, TestALongListEndsWithItsCredential,
+		TestClientSessionsChangeAndEndAtOnce, TestEndUserHasOneSession, TestSessionOfAPersonIsPutOnce, TestPublishableKeysMakeEmptyClientSessions,
+		TestWorkspacesAreCreatedAndChanged,
+		// Limits that servers have together.
+		TestPublicSessionsThatReachNothingAreLimited, TestWebhooksOfAWorkspaceAreLimited, TestWorkspacesOfACredentialAreLimited,
+		// Events, simulations and attempts: one server works, and another is asked.
+		TestEventsAreToldOnceEach, TestEventsOfAccessSystems, TestSimulationIsAnsweredByWhatItsCallerSeesThen, TestUnmanagedDevicesCanBeSimulatedUpon,
+		TestPart4_5_Conversion, TestPart4_6_Deletion, TestConnectedAccountIsSyncedDisconnectedAndDeleted,
+		// Races, leases and resets.
+		TestSessionThatIsMadeWhileItsPersonIsDeletedEndsToo, TestWhatIsGrantedMayBeDeletedMeanwhile, TestLoginDuringAResetIsErasedWithTheRest,
+		TestWhatIsAskedOfADeviceDuringAResetIsNotFound, TestSandboxIsResetInTheMiddleOfWork, TestTwoPullsNeverGetTheSameCode, TestPoolGivesWay,
+		TestNothingIsWrittenOnceTheAccountIsDisconnected, TestAcsUserThatIsTakenBackBeforeItsTurnIsNotWritten,
+		TestNobodyWaitsForWhatIsOutOfReach,
+		// Cursors, and pages to log in on.
+		TestPart4_3_EveryListWithPages, TestCursorOfSomebodyElseShowsNothingMore, TestLoginOnAWebviewConnectsAnAccount, TestWebviewEnds)
+}
 
 type failure struct {
 	OK    bool `json:"ok"`

@@ -26,16 +26,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/referee"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
-
-// Main runs the tests of a package that calls Start. TestMain calls it as the last thing it does.
-func Main(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
 
 // Server is a running server with a sandbox workspace.
 type Server struct {

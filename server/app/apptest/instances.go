@@ -2,25 +2,54 @@ package apptest
 
 import (
 	"context"
+	"flag"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"reflect"
+	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// runAll runs as many instances as the variable INSTANCES says, on one database and behind a balancer that knows
-// nothing of HTTP; without it one by itself.
+// instances is how many servers Start runs: as many as the variable INSTANCES says, otherwise one.
+func instances() int {
+	n, _ := strconv.Atoi(os.Getenv("INSTANCES"))
+	return max(n, 1)
+}
+
+// Main runs the tests of a package that calls Start. TestMain calls it as the last thing it does. Where INSTANCES says that there
+// are several servers, only the tests that are named here run: those whose outcome can differ then. The flag -run takes
+// precedence, and without names all tests run.
+func Main(m *testing.M, several ...func(*testing.T)) {
+	flag.Parse()
+	if run := flag.Lookup("test.run"); instances() > 1 && len(several) > 0 && run.Value.String() == "" {
+		names := make([]string, len(several))
+		for i, test := range several {
+			name := runtime.FuncForPC(reflect.ValueOf(test).Pointer()).Name()
+			names[i] = name[strings.LastIndex(name, ".")+1:]
+		}
+		if err := run.Value.Set("^(" + strings.Join(names, "|") + ")$"); err != nil {
+			panic(err)
+		}
+	}
+	storetest.Main(m, store.Migrate, store.MigrationsVersion())
+}
+
+// runAll runs all instances, on one database and, where there are several, behind a balancer that knows nothing of HTTP.
 func (s *Server) runAll(t testing.TB, c app.Config) {
 	t.Helper()
-	n, _ := strconv.Atoi(os.Getenv("INSTANCES"))
+	n := instances()
 	if n < 2 {
 		s.run(t, c)
 		return
