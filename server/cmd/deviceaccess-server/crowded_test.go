@@ -138,7 +138,7 @@ func (w *writer) write(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, "set lock_timeout = '"+writersWait+"'"); err != nil {
 		return err
 	}
-	pace := time.NewTicker(2 * time.Millisecond) // more than that only takes the processor from those who are waited for
+	pace := time.NewTicker(5 * time.Millisecond) // more than that only takes the processor from those who are waited for
 	defer pace.Stop()
 	for ctx.Err() == nil {
 		<-pace.C

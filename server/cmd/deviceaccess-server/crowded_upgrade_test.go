@@ -95,7 +95,7 @@ func (c *crowded) serves() {
 // lost, and the index that is made for each partition is whole, also where it had to wait for somebody.
 func TestManyEventsAreIndexedWhileOthersAreWritten(t *testing.T) {
 	t.Parallel()
-	c := newCrowded(t, 20_000)
+	c := newCrowded(t, 5_000)
 	seeds, partitions := c.seeds(), c.partitions()
 	slow := c.held(partitions[len(partitions)/2])
 	ended := make(chan error, 1)
@@ -118,7 +118,7 @@ func TestAnUpgradeThatIsKilledIsCompleted(t *testing.T) {
 	for name, noticed := range map[string]bool{"the database notices": true, "the database goes on with the index": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newCrowded(t, 20_000)
+			c := newCrowded(t, 5_000)
 			seeds, partitions := c.seeds(), c.partitions()
 			last := partitions[len(partitions)-1]
 			slow := c.held(last)

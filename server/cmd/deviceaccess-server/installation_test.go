@@ -45,7 +45,7 @@ func (p *program) install(data string) {
 			p.Fatal(err)
 		}
 		defer file.Close()
-		if _, err := fmt.Fprintln(file, "fsync = off\nautovacuum = off"); err != nil {
+		if _, err := fmt.Fprintln(file, "fsync = off\nautovacuum = off\nwal_init_zero = off\nshared_buffers = 32MB"); err != nil {
 			p.Fatal(err)
 		}
 		prepared.installation = made

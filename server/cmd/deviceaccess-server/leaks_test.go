@@ -41,7 +41,7 @@ func overhear(t *testing.T) *overheard {
 	t.Helper()
 	o := &overheard{program: newPrivate(t), collector: tracestest.New(t), said: map[string][]byte{}}
 	o.env = []string{"DEVICEACCESS_LOG_LEVEL=debug", "DEVICEACCESS_LOG_FORMAT=json",
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + strings.TrimSuffix(o.collector.URL, "/v1/traces"), "OTEL_BSP_SCHEDULE_DELAY=20", "OTEL_BSP_MAX_QUEUE_SIZE=65536"}
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + strings.TrimSuffix(o.collector.URL, "/v1/traces"), "OTEL_BSP_SCHEDULE_DELAY=500", "OTEL_BSP_MAX_QUEUE_SIZE=65536"}
 	log, err := os.Create(filepath.Join(o.dir, "log"))
 	if err != nil {
 		t.Fatal(err)
