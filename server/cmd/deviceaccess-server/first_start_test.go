@@ -83,12 +83,12 @@ func childrenOf(pid int) (pids []int) {
 	return pids
 }
 
-// firstStarts is the variable of how many first starts are killed at each stage: with 3 each of those that can be killed is, at each
-// stage.
+// firstStarts names the variable with the number of first starts that are killed at each stage. With 3, the server, PostgreSQL
+// and both are killed at each stage.
 const firstStarts = "CHAOS_FIRST_STARTS"
 
-// The first start is killed at each of its stages: the server, PostgreSQL, or both, by turns. Each time the next start gets further,
-// and at the end all is there, once.
+// The first start is killed at each of its stages: the server, PostgreSQL, or both, in turn. Each time the next start gets
+// further, and at the end all is there, once.
 func TestAKilledFirstStartIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

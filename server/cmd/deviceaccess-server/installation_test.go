@@ -29,7 +29,7 @@ type backups struct {
 	with, withoutKey string // files
 }
 
-// install makes a data directory as migrate makes it, but that its database does not wait for the disk.
+// install makes a data directory like migrate does, except that its database does not wait for the disk.
 func (p *program) install(data string) {
 	p.Helper()
 	prepared.installing.Do(func() {
@@ -45,7 +45,8 @@ func (p *program) install(data string) {
 			p.Fatal(err)
 		}
 		defer file.Close()
-		if _, err := fmt.Fprintln(file, "fsync = off\nautovacuum = off\nwal_init_zero = off\nshared_buffers = 32MB"); err != nil {
+		const quick = "fsync = off\nautovacuum = off\nwal_init_zero = off\nshared_buffers = 32MB"
+		if _, err := fmt.Fprintln(file, quick); err != nil {
 			p.Fatal(err)
 		}
 		prepared.installation = made
@@ -69,10 +70,14 @@ func backedUp(t *testing.T) backups {
 	t.Helper()
 	prepared.backing.Do(func() {
 		p := &program{T: t, dir: storetest.Dir(t)}
-		b := backups{data: filepath.Join(p.dir, "data"), with: filepath.Join(p.dir, "with.tar.gz"), withoutKey: filepath.Join(p.dir, "without.tar.gz")}
+		b := backups{
+			data: filepath.Join(p.dir, "data"),
+			with: filepath.Join(p.dir, "with.tar.gz"), withoutKey: filepath.Join(p.dir, "without.tar.gz"),
+		}
 		p.install(b.data)
 		b.home = p.ok("workspaces", "create", "Home")
-		if err := errors.Join(os.Mkdir(filepath.Join(b.data, "sandbox"), 0o700), os.WriteFile(filepath.Join(b.data, "sandbox", "lock"), []byte("{}"), 0o600)); err != nil {
+		simulated := filepath.Join(b.data, "sandbox")
+		if err := errors.Join(os.Mkdir(simulated, 0o700), os.WriteFile(filepath.Join(simulated, "lock"), []byte("{}"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		p.ok("backup", b.with)

@@ -157,8 +157,8 @@ func (p *program) serve(args ...string) (ready, *exec.Cmd) {
 	return r, cmd
 }
 
-// until is testenv.Until for what a server or a command has to be asked for, which takes more of a processor than a look at a file:
-// not so often.
+// until is testenv.Until with longer intervals, for conditions that a server or a command answers: each answer costs processor
+// time.
 func (p *program) until(what string, ok func() bool) {
 	p.Helper()
 	testenv.Until(p, what, func() bool {

@@ -65,7 +65,10 @@ func ends(cmd *exec.Cmd) bool {
 // A second signal does not wait for what the first has left to do, and costs nothing but that. The end of a session is no wish.
 func TestASecondSignalEndsTheServerAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, signals := range map[string][]syscall.Signal{"SIGTERM": {syscall.SIGTERM, syscall.SIGTERM}, "SIGHUP": {syscall.SIGHUP, syscall.SIGHUP, syscall.SIGTERM}} {
+	for name, signals := range map[string][]syscall.Signal{
+		"SIGTERM": {syscall.SIGTERM, syscall.SIGTERM},
+		"SIGHUP":  {syscall.SIGHUP, syscall.SIGHUP, syscall.SIGTERM},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if signal.Ignored(signals[0]) {
@@ -78,13 +81,15 @@ func TestASecondSignalEndsTheServerAtOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				if i == 0 {
-					p.until("it stops", func() bool { return p.post(r, r.APIKey, "/health", "{}", nil) == http.StatusServiceUnavailable })
+					p.until("it stops", func() bool {
+						return p.post(r, r.APIKey, "/health", "{}", nil) == http.StatusServiceUnavailable
+					})
 				}
 			}
 			if !ends(cmd) {
 				t.Fatal("it goes on")
 			}
-			// Of signals that wait the one of the lower number comes first: a second SIGHUP would have ended it.
+			// Of pending signals the kernel delivers the lower number first: a second SIGHUP that counts would have ended it.
 			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
 				t.Errorf("it ends with %v", cmd.ProcessState)
 			}

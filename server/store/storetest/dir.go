@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Dir makes a folder beside the tests' cluster, in memory where that is, which other users can pass through. It is removed after
-// the last test of the process. As nothing can be executed there on some machines, programs do not belong in it.
+// Dir makes a folder which other users can enter, in memory where the tests' cluster is in memory. It is removed after the
+// last test of the process. Some machines execute nothing there, so programs do not belong in it.
 func Dir(t testing.TB) string {
 	t.Helper()
 	if clusterOnce == nil {
