@@ -18,8 +18,8 @@ func TestMain(m *testing.M) {
 	storetest.Main(m, store.Migrate, store.MigrationsVersion())
 }
 
-// short are the attacks that together have every one in them.
-const short = "megabytes of headers,all at once"
+// short are attacks of each sort: on connections, bodies, headers, JSON, answers, turns, and by clouds and endpoints.
+const short = "idle connections,bodies,megabytes of headers,deep,nobody reads,waits for one key,device clouds,webhook endpoints"
 
 // Memory is no timing: in each attack its limit holds however busy the machine is, and who is healthy is answered, and has
 // codes set. HOSTILE_ONLY chooses attacks by parts of their names; `make abuse` tries each of them alone, takes longer, and compares.
