@@ -12,6 +12,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // An account that takes long to open holds up neither another one nor what is done for all, and is opened once for all who ask.
@@ -56,7 +57,7 @@ func TestAccountThatTakesLongToOpenHoldsUpNoOther(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 				t.Error("another account waits for it")
 			}
 			close(goOn)
@@ -82,12 +83,7 @@ func TestWhoGivesUpOpeningAnAccountFailsNobodyElse(t *testing.T) {
 	impatient, giveUp := context.WithCancel(t.Context())
 	first, second := make(chan error, 1), make(chan error, 1)
 	go func() { _, err := d.get(impatient, account); first <- err }()
-	for len(begun) == 0 {
-		select {
-		case <-time.After(time.Millisecond):
-		case <-t.Context().Done():
-		}
-	}
+	testenv.Until(t, "it is being opened", func() bool { return len(begun) > 0 })
 	go func() { _, err := d.get(t.Context(), account); second <- err }()
 	giveUp()
 	if err := <-first; !errors.Is(err, context.Canceled) {

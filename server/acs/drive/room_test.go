@@ -24,6 +24,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
@@ -70,7 +71,7 @@ func newBedWith(t *testing.T, o access.Options) *bed {
 		b.must(err)
 		b.must(engine.Start(t.Context()))
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), testenv.Timeout(time.Minute))
 			defer cancel()
 			b.must(engine.Stop(ctx))
 		})
