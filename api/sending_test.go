@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // clientOf is a client of a real server, which net/http sends requests to in this way.
@@ -107,7 +109,9 @@ func TestRequestsThatWereNotSentAreKnownForIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			way := newTransport()
-			way.TLSHandshakeTimeout = 200 * time.Millisecond
+			if strings.HasPrefix(name, "a handshake") {
+				way.TLSHandshakeTimeout = 200 * time.Millisecond
+			}
 			if c.proxy != "" {
 				address, err := url.Parse(c.proxy)
 				if err != nil {
@@ -122,7 +126,7 @@ func TestRequestsThatWereNotSentAreKnownForIt(t *testing.T) {
 			if strings.HasPrefix(name, "a client") {
 				way.TLSClientConfig = c.server.Client().Transport.(*http.Transport).TLSClientConfig
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // it may be repeated
+			ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(testenv.WaitTimeout)) // it may be repeated
 			defer cancel()
 			err := write(ctx, clientOf(t, endpoint, way))
 			if err == nil || MayHaveHappened(err) || !IsNotConnected(err) || !strings.Contains(err.Error(), c.says) {

@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // Go's own limits on how long a connection or an answer may take are told by errors that say they are context.DeadlineExceeded.
@@ -32,8 +34,8 @@ func TestLimitsOfTheTransportAreNotTheEndOfTheContext(t *testing.T) {
 		badAnswer    bool
 		ended        bool
 	}{
-		"nobody is reached":     {way: unreachable, within: 2 * time.Second, notConnected: true},
-		"nobody answers":        {way: silent, within: 500 * time.Millisecond, badAnswer: true},
+		"nobody is reached":     {way: unreachable, within: testenv.Timeout(testenv.WaitTimeout), notConnected: true},
+		"nobody answers":        {way: silent, within: testenv.Timeout(testenv.WaitTimeout), badAnswer: true},
 		"the context has ended": {way: newTransport(), within: 50 * time.Millisecond, ended: true},
 	} {
 		t.Run(name, func(t *testing.T) {

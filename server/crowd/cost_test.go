@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // callers are whose turns are tried without a network.
@@ -111,7 +113,7 @@ func TestWhoWaitsIsToldApartOnceItIsKnownWhatCostsMuch(t *testing.T) {
 	taken := make(chan error)
 	go func() { taken <- second.take(t.Context()) }()
 	queued := func(of kind) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["one"].queues[of]) == 1 }
-	until(t, "it waits as if it cost little", func() bool { return queued(light) })
+	testenv.Until(t, "it waits as if it cost little", func() bool { return queued(light) })
 	first.sends(large + 1)
 	if !queued(heavy) || queued(light) {
 		t.Error("it still counts as what costs little, although the answer is long")
@@ -142,9 +144,9 @@ func TestWhatCostsMuchHasItsTurnToo(t *testing.T) {
 		}
 	}
 	go wait("small", small)
-	until(t, "the small one waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["d"].queues[light]) == 1 })
+	testenv.Until(t, "the small one waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["d"].queues[light]) == 1 })
 	go wait("large", large1)
-	until(t, "the large one waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["c"].queues[heavy]) == 1 })
+	testenv.Until(t, "the large one waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["c"].queues[heavy]) == 1 })
 	first.leave()
 	if got := <-given; got != "large" {
 		t.Errorf("the first turn goes to the %s one", got)
@@ -172,7 +174,7 @@ func TestOneCallerHasFewLargeBodiesReceivedAtOnce(t *testing.T) {
 	}
 	next := make(chan error)
 	go func() { next <- all[roomsOfOne].takeRoom(t.Context()) }()
-	until(t, "it waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["one"].roomless) == 1 })
+	testenv.Until(t, "it waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["one"].roomless) == 1 })
 	all[0].leave()
 	if err := <-next; err != nil {
 		t.Error(err)

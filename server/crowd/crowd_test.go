@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -57,19 +59,7 @@ func (b *bed) dial(from string) net.Conn {
 
 func (b *bed) until(what string, ok func() bool) {
 	b.Helper()
-	until(b, what, ok)
-}
-
-// until waits for a condition, and fails the test when it does not come about.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); !ok(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
+	testenv.Until(b.TB, what, ok)
 }
 
 // open counts the connections of an address that are there.
@@ -84,7 +74,7 @@ func (b *bed) open(from string) int {
 
 func asks(t testing.TB, c net.Conn) error {
 	t.Helper()
-	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	_ = c.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
 	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		return err
 	}
@@ -109,7 +99,7 @@ func TestWhoeverHasMostConnectionsGivesWayAndTheLongestIdleFirst(t *testing.T) {
 		b.until("the connection has been seen", func() bool { return b.open("127.0.0.9") > min(n, 14) || b.crowd.Shed() > 0 })
 	}
 	b.until("none is too many", func() bool { return b.open("127.0.0.9") <= 16 && b.crowd.Shed() >= 184 })
-	_ = first.SetDeadline(time.Now().Add(time.Minute))
+	_ = first.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
 	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && err == nil {
 		t.Error("the longest idle is still there")
 	}
@@ -162,13 +152,13 @@ func TestWhatIsWorkedOnStays(t *testing.T) {
 	}
 	working.Wait()
 	late := b.dial("127.0.0.9")
-	_ = late.SetDeadline(time.Now().Add(time.Minute))
+	_ = late.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
 	if _, err := late.Read(make([]byte, 1)); err == nil {
 		t.Error("one more than may be is taken")
 	}
 	close(hold)
 	for _, c := range all {
-		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		_ = c.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
 		if _, err := c.Read(make([]byte, 1)); err != nil {
 			t.Errorf("what was worked on has no answer: %v", err)
 		}
@@ -267,14 +257,14 @@ func TestTurnsGoToWhoeverHasFewest(t *testing.T) {
 		defer c.mu.Unlock()
 		return c.callers[who] != nil && len(c.callers[who].queues[light]) > 0
 	}
-	until(t, "the greedy one waits", func() bool { return queued("greedy") })
+	testenv.Until(t, "the greedy one waits", func() bool { return queued("greedy") })
 	one, two := comes("modest"), comes("modest")
 	if err := one.take(ctx); err != nil { // three quarters are the most of one
 		t.Fatal(err)
 	}
 	second := make(chan error)
 	go func() { second <- two.take(ctx) }()
-	until(t, "the modest one waits", func() bool { return queued("modest") })
+	testenv.Until(t, "the modest one waits", func() bool { return queued("modest") })
 	greedy[0].done()
 	if err := <-second; err != nil {
 		t.Errorf("the turn went to whoever had more: %v", err)
@@ -312,7 +302,7 @@ func TestConnectionsThatEndWhileOthersComeStopNobody(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 		t.Fatal("those who come and those who go wait for each other")
 	}
 	if c.mu.Lock(); len(c.conns)+len(c.places) > 0 {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -139,23 +140,11 @@ func with(codes []object, field string, value any) object {
 	return nil
 }
 
-// until waits for a condition.
-func until(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-		<-time.After(time.Millisecond)
-	}
-}
-
 // put puts a code on the lock and waits until it is there.
 func (b *box) put(t testing.TB, body object) string {
 	t.Helper()
 	id, _ := b.ok(t, http.MethodPost, b.codesPath(), body)["access_code_id"].(string)
-	until(t, "the code is on the lock", func() bool { return with(b.memory(t), "access_code_id", id) != nil })
+	testenv.Until(t, "the code is on the lock", func() bool { return with(b.memory(t), "access_code_id", id) != nil })
 	return id
 }
 
@@ -180,7 +169,7 @@ func (b *box) subscribe(t testing.TB, names ...string) *events {
 // next is the next push of the type.
 func (e *events) next(t testing.TB, name string) object {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(testenv.Timeout(testenv.WaitTimeout))
 	for {
 		select {
 		case event := <-e.got:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestACodeOpensInItsTimeFrameByTheLocksClock(t *testing.T) {
@@ -131,7 +132,7 @@ func TestAnOfflineLockKeepsItsKeypadAndTellsLater(t *testing.T) {
 			if told["event_type"] != want {
 				t.Errorf("told %v, want %s", told, want)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 			t.Fatalf("nothing is told, want %s", want)
 		}
 	}
@@ -140,16 +141,16 @@ func TestAnOfflineLockKeepsItsKeypadAndTellsLater(t *testing.T) {
 func TestAWriteWaitsForALockThatWentOffline(t *testing.T) {
 	t.Parallel()
 	b := open(t, sandbox.Options{Seed: 7}, "august", "yale")
-	b.faults(t, sandbox.Faults{LatencyMS: &sandbox.Range{Min: 500, Max: 500}})
+	b.faults(t, sandbox.Faults{LatencyMS: &sandbox.Range{Min: 3000, Max: 3000}})
 	id := b.ok(t, http.MethodPost, b.codesPath(), object{"name": "Guest", "code": "4821"})["access_code_id"]
 	b.ok(t, http.MethodPost, "/locks/"+b.lock()+"/actions", object{"action": "unlock"})
 	b.ok(t, http.MethodPost, b.controlPath("offline"), object{})
 
 	// When a later write of the same latency has reached another lock, the first one's time is over.
 	other := "/locks/" + b.account.Locks[1].ID
-	b.ok(t, http.MethodPut, "/sandbox"+other+"/faults", sandbox.Faults{LatencyMS: &sandbox.Range{Min: 500, Max: 500}})
+	b.ok(t, http.MethodPut, "/sandbox"+other+"/faults", sandbox.Faults{LatencyMS: &sandbox.Range{Min: 3000, Max: 3000}})
 	later := b.ok(t, http.MethodPost, other+"/access_codes", object{"name": "Guest", "code": "4821"})["access_code_id"]
-	until(t, "the later write has arrived", func() bool {
+	testenv.Until(t, "the later write has arrived", func() bool {
 		return with(objects(b.ok(t, http.MethodGet, "/sandbox"+other+"/memory", nil)["access_codes"]), "access_code_id", later) != nil
 	})
 	if with(b.memory(t), "access_code_id", id) != nil {
@@ -159,7 +160,7 @@ func TestAWriteWaitsForALockThatWentOffline(t *testing.T) {
 		t.Errorf("an offline lock was made %v", state)
 	}
 	b.ok(t, http.MethodPost, b.controlPath("online"), object{})
-	until(t, "the code is on the lock", func() bool { return with(b.memory(t), "access_code_id", id) != nil })
+	testenv.Until(t, "the code is on the lock", func() bool { return with(b.memory(t), "access_code_id", id) != nil })
 }
 
 func TestAKeypadCodeObeysTheLock(t *testing.T) {
@@ -329,7 +330,7 @@ func TestPushesAreLostLateDoubledAndRepeated(t *testing.T) {
 	}
 	b.faults(t, sandbox.Faults{})
 	b.ok(t, http.MethodDelete, "/access_codes/"+doubled, nil)
-	until(t, "a refused push is repeated", func() bool { return refused.Load() == 3 })
+	testenv.Until(t, "a refused push is repeated", func() bool { return refused.Load() == 3 })
 }
 
 func TestAWebhookIsOnePerURL(t *testing.T) {
@@ -386,7 +387,7 @@ func TestCloseEndsWhatIsOnItsWay(t *testing.T) {
 	go func() { b.Close(); close(closed) }()
 	select {
 	case <-closed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
 		t.Fatal("Close hangs")
 	}
 }

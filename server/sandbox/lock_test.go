@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestEveryProfileHasALockWithCodes(t *testing.T) {
@@ -138,7 +139,7 @@ func TestTheSameCustomIDIsTheSameCode(t *testing.T) {
 		t.Errorf("%d %v", status, again)
 	}
 	b.ok(t, http.MethodDelete, "/access_codes/"+id, nil)
-	until(t, "the code is off the lock", func() bool { return with(b.memory(t), "access_code_id", id) == nil })
+	testenv.Until(t, "the code is off the lock", func() bool { return with(b.memory(t), "access_code_id", id) == nil })
 	if next := b.put(t, body); next == id {
 		t.Error("a new code has the old identifier")
 	}
@@ -153,7 +154,7 @@ func TestAChangeLeavesAbsentFieldsAlone(t *testing.T) {
 			b := open(t, sandbox.Options{Seed: 7}, profile)
 			id := b.put(t, object{"name": "Guest", "code": "482135", "starts_at": starts, "ends_at": ends})
 			b.ok(t, http.MethodPatch, "/access_codes/"+id, object{"name": "Other"})
-			until(t, "the name is changed", func() bool {
+			testenv.Until(t, "the name is changed", func() bool {
 				return with(b.memory(t), "access_code_id", id)["name"] == "Other"
 			})
 			c := with(b.memory(t), "access_code_id", id)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // slow keeps writes on their way until the end of the test.
@@ -52,7 +53,7 @@ func TestAFailedChangeLeavesTheCodeAndSaysWhy(t *testing.T) {
 	b.ok(t, http.MethodPatch, "/access_codes/"+id, object{"code": "4822"})
 	b.faults(t, sandbox.Faults{})
 	var c object
-	until(t, "the change failed", func() bool {
+	testenv.Until(t, "the change failed", func() bool {
 		c = with(b.list(t), "access_code_id", id)
 		return c["status"] == "active" && c["error_code"] != nil
 	})
@@ -60,7 +61,7 @@ func TestAFailedChangeLeavesTheCodeAndSaysWhy(t *testing.T) {
 		t.Errorf("listed as %v", c)
 	}
 	b.ok(t, http.MethodPatch, "/access_codes/"+id, object{"code": "4823"})
-	until(t, "the next change succeeds", func() bool {
+	testenv.Until(t, "the next change succeeds", func() bool {
 		c = with(b.list(t), "access_code_id", id)
 		return c["code"] == "4823" && c["error_code"] == nil
 	})
@@ -68,7 +69,7 @@ func TestAFailedChangeLeavesTheCodeAndSaysWhy(t *testing.T) {
 
 func TestTheLockDecidesWhenTheWriteArrives(t *testing.T) {
 	t.Parallel()
-	delayed := sandbox.Faults{LatencyMS: &sandbox.Range{Min: 500, Max: 500}}
+	delayed := sandbox.Faults{LatencyMS: &sandbox.Range{Min: 3000, Max: 3000}}
 	full := delayed
 	full.SlotsTaken = 1000
 	for _, c := range []struct {
@@ -99,7 +100,7 @@ func TestTheLockDecidesWhenTheWriteArrives(t *testing.T) {
 			b.faults(t, delayed)
 			c.write(t, b, other)
 			c.happen(t, b, other)
-			for deadline := time.Now().Add(10 * time.Second); ; {
+			for deadline := time.Now().Add(testenv.Timeout(testenv.WaitTimeout)); ; {
 				var told object
 				select {
 				case told = <-e.got:

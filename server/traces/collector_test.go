@@ -16,6 +16,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 type written struct {
@@ -105,7 +106,7 @@ func TestCollectorThatHangsHoldsNothingUp(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(2 * time.Minute): // it takes five seconds
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)): // it takes five seconds
 		t.Fatal("the server does not stop")
 	}
 }
