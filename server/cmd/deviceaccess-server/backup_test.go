@@ -316,10 +316,14 @@ func TestAKilledRestoreIsStartedAgain(t *testing.T) {
 			}
 		}
 		restore := p.command("restore", "--data-dir", dir, at("b.tar.gz")) // over what the one before has left
+		var said bytes.Buffer
+		restore.Stderr = &said
 		if err := restore.Start(); err != nil {
 			t.Fatal(err)
 		}
-		p.killAt(restore, stage)
+		if killed := p.killAt(restore, stage); !killed && !restore.ProcessState.Success() {
+			t.Errorf("before %s it has failed: %s", stage[len(dir):], said.String())
+		}
 		_, err := os.Stat(filepath.Join(dir, "postgres"))
 		t.Logf("killed at %s: restored already: %t", stage[len(dir):], err == nil)
 		if err == nil {
@@ -333,8 +337,8 @@ func TestAKilledRestoreIsStartedAgain(t *testing.T) {
 	holds()
 }
 
-// killAt waits until a file of that pattern is there, or the program has ended, and kills it.
-func (p *program) killAt(cmd *exec.Cmd, pattern string) {
+// killAt waits until a file of that pattern is there, and kills the program unless it has ended before.
+func (p *program) killAt(cmd *exec.Cmd, pattern string) (killed bool) {
 	p.Helper()
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
@@ -346,10 +350,11 @@ func (p *program) killAt(cmd *exec.Cmd, pattern string) {
 		there = len(found) > 0
 		select {
 		case <-ended:
-			return
+			return false
 		case <-time.After(200 * time.Microsecond):
 		}
 	}
-	_ = cmd.Process.Kill()
+	killed = cmd.Process.Kill() == nil
 	<-ended
+	return killed && !cmd.ProcessState.Exited()
 }
