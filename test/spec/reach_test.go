@@ -278,7 +278,7 @@ func (r *reach) carriedOut(t *testing.T) {
 					if p.in != "" {
 						body[p.in] = p.shape(own[namedIn(o.path, p.name)])
 					}
-					status, out := r.told(t, c, method, o.path, body)
+					status, out := r.toldInTheEnd(t, c, method, o.path, body)
 					if want := wantOwn(who, o, p); fmt.Sprint(status) != want && fmt.Sprint(status, " ", kindIn(out)) != want {
 						t.Errorf("%s %s %v: %d, want %s: %s", method, o.path, body, status, want, out)
 					}
