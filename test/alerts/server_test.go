@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,6 +44,9 @@ type instance struct {
 // serve builds the server and starts it, with a private database.
 func serve(t *testing.T) *instance {
 	t.Helper()
+	if os.Getenv("DEVICEACCESS_TEST_WITHOUT_POSTGRES") == "1" {
+		t.Skip("DEVICEACCESS_TEST_WITHOUT_POSTGRES=1")
+	}
 	dir, err := os.MkdirTemp("", "deviceaccess-alerts-") // the private database may run as another user
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
@@ -102,7 +106,11 @@ func (s *instance) told() string {
 
 func (s *instance) until(what string, ok func() bool) {
 	s.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); {
+	scale, err := strconv.ParseFloat(os.Getenv("DEVICEACCESS_TEST_TIMEOUT_SCALE"), 64)
+	if err != nil || scale <= 0 {
+		scale = 1
+	}
+	for deadline := time.Now().Add(time.Duration(scale * float64(3*time.Minute))); !ok(); {
 		if time.Now().After(deadline) {
 			s.Fatalf("waited in vain: %s", what)
 		}
