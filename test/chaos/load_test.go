@@ -128,7 +128,7 @@ type owned struct {
 }
 
 // pace is how long guests and staff wait before each thing they do in the short form, so that the load is the same on any machine.
-const pace = 80 * time.Millisecond
+const pace = 150 * time.Millisecond
 
 // wait waits until d is over or ctx ends.
 func wait(ctx context.Context, d time.Duration) {

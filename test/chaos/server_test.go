@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
@@ -94,7 +95,14 @@ func (s *server) post(url, path string, in map[string]any, out any) error {
 	return json.NewDecoder(res.Body).Decode(out)
 }
 
+// until is testenv.Until that looks less often: most of what is waited for here takes seconds, and is asked of a database.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	testenv.Until(t, what, ok)
+	testenv.Until(t, what, func() bool {
+		if ok() {
+			return true
+		}
+		wait(t.Context(), 30*time.Millisecond)
+		return false
+	})
 }

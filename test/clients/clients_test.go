@@ -21,6 +21,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 func TestMain(m *testing.M) { apptest.Main(m) }
@@ -56,7 +57,7 @@ func walk(t *testing.T, generation string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(5*time.Minute))
 	defer cancel()
 	cmd := lab.Command(ctx, program)
 	cmd.Env = append(os.Environ(), "SEAM_PACKAGE="+filepath.Join(lab.Module("seam"), "index.js"), "SEAM_SETTING="+string(setting))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 const guide = "../../templates/guides/receive-webhooks.md"
@@ -38,7 +39,7 @@ func receiver(t *testing.T, secret string) (url string, queued *json.Decoder) {
 	if err := os.WriteFile(filepath.Join(dir, "receiver.mjs"), []byte(code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // after which nobody waits for what it queues any more
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(5*time.Minute)) // after which nobody waits for what it queues any more
 	cmd := exec.CommandContext(ctx, "node", "--import", "./around.mjs", "receiver.mjs")
 	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "WEBHOOK_SECRET="+secret), t.Output()
 	out, err := cmd.StdoutPipe()
