@@ -1,9 +1,12 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 )
 
 // Dir makes a folder which other users can enter, in memory where the tests' cluster is in memory. It is removed after the
@@ -14,8 +17,11 @@ func Dir(t testing.TB) string {
 		t.Fatal("storetest.Dir: the package's TestMain has to call storetest.Main")
 	}
 	c, err := clusterOnce()
+	if errors.Is(err, pglocal.ErrNoBinaries) {
+		Missing(t, "%v", err)
+	}
 	if err != nil {
-		Missing(t, "a database for the tests: %v", err)
+		t.Fatalf("start a database for the tests: %v", err)
 	}
 	dir, err := c.makeDir()
 	if err != nil {
