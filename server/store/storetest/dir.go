@@ -13,6 +13,7 @@ import (
 // last test of the process. Some machines execute nothing there, so programs do not belong in it.
 func Dir(t testing.TB) string {
 	t.Helper()
+	NeedPostgres(t)
 	if clusterOnce == nil {
 		t.Fatal("storetest.Dir: the package's TestMain has to call storetest.Main")
 	}
