@@ -68,8 +68,9 @@ func (p *program) copy(from, to string) {
 // backedUp are backups that were made by commands.
 func backedUp(t *testing.T) backups {
 	t.Helper()
+	dir := storetest.Dir(t) // which skips the test where there is no PostgreSQL
 	prepared.backing.Do(func() {
-		p := &program{T: t, dir: storetest.Dir(t)}
+		p := &program{T: t, dir: dir}
 		b := backups{
 			data: filepath.Join(p.dir, "data"),
 			with: filepath.Join(p.dir, "with.tar.gz"), withoutKey: filepath.Join(p.dir, "without.tar.gz"),
