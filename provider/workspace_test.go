@@ -64,7 +64,8 @@ func (w *workspace) expect(success bool, args ...string) {
 	from := w.seen.Len()
 	cmd := exec.CommandContext(w.t.Context(), "terraform", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = w.dir, &w.seen, &w.seen
-	cmd.Env = append(os.Environ(), "TF_LOG="+w.log, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1")
+	cmd.Env = append(os.Environ(), "TF_LOG="+w.log, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1",
+		"TF_CLI_ARGS_apply=-no-color", "TF_CLI_ARGS_plan=-no-color", "TF_CLI_ARGS_destroy=-no-color")
 	if err := cmd.Run(); (err == nil) != success {
 		w.t.Fatalf("terraform %q ends with %v and says\n%s", args, err, w.seen.String()[from:])
 	}

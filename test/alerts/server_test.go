@@ -44,8 +44,8 @@ type instance struct {
 // serve builds the server and starts it, with a private database.
 func serve(t *testing.T) *instance {
 	t.Helper()
-	if os.Getenv("DEVICEACCESS_TEST_WITHOUT_POSTGRES") == "1" {
-		t.Skip("DEVICEACCESS_TEST_WITHOUT_POSTGRES=1")
+	if testing.Short() {
+		t.Skip("it needs PostgreSQL, and -short is set")
 	}
 	dir, err := os.MkdirTemp("", "deviceaccess-alerts-") // the private database may run as another user
 	if err == nil {

@@ -104,16 +104,12 @@ func New(t testing.TB) (dsn string) {
 	return c.server.DSN(name)
 }
 
-// WithoutPostgres names the environment variable that, set to 1, leaves out every test that starts PostgreSQL or a server of
-// the product: what remains is quick.
-const WithoutPostgres = "DEVICEACCESS_TEST_WITHOUT_POSTGRES"
-
-// NeedPostgres skips the test where WithoutPostgres is set, whatever REQUIRE_ALL says. New does so. A test that starts
-// PostgreSQL in another way calls it first.
+// NeedPostgres skips the test with -short, whatever REQUIRE_ALL says. New does so. A test that starts PostgreSQL or a server of
+// the product in another way calls it first.
 func NeedPostgres(t testing.TB) {
 	t.Helper()
-	if os.Getenv(WithoutPostgres) == "1" {
-		t.Skip(WithoutPostgres + "=1")
+	if testing.Short() {
+		t.Skip("it needs PostgreSQL, and -short is set")
 	}
 }
 

@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -99,9 +100,18 @@ func TestMissingSkipsUnlessAllIsRequired(t *testing.T) { // not parallel: it cha
 	}
 }
 
-func TestWithoutPostgres_SkipsBeforeAServerStarts(t *testing.T) { // not parallel: it changes the environment
+func TestNew_IsSkippedWithShort(t *testing.T) { // not parallel: it changes the environment and a flag
 	t.Setenv("REQUIRE_ALL", "1")
-	t.Setenv(storetest.WithoutPostgres, "1")
+	short := flag.Lookup("test.short").Value
+	former := short.String()
+	if err := short.Set("true"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := short.Set(former); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("skipped", func(t *testing.T) {
 		defer func() {
 			if !t.Skipped() {
