@@ -238,7 +238,7 @@ func (f *fake) attemptJSON(id string) map[string]any {
 func (f *fake) getAttempt(w http.ResponseWriter, r *http.Request, body map[string]any) {
 	id, _ := body["action_attempt_id"].(string)
 	a := f.attempts[id]
-	if a == nil {
+	if a == nil || f.forgetsAttempts {
 		answerError(404, "action_attempt_not_found", "Could not find action attempt")(w, r)
 		return
 	}

@@ -40,6 +40,7 @@ type fake struct {
 	allTypes        []string // that list
 	secretOnce      bool     // tells a webhook's secret only at creation
 	noAttempts      bool     // answers without action_attempt
+	forgetsAttempts bool     // knows no attempt once it has answered with it
 	laterBy         int      // and takes effect only after so many more requests
 	noPagination    bool     // answers lists without pagination
 	noUnmanagedGet  bool     // does not have that operation

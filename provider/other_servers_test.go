@@ -26,7 +26,7 @@ var otherServers = map[string]struct {
 		odd:   func(f *fake) { f.noAttempts, f.noPagination = true, true },
 		asked: map[string]int{"/action_attempts/get": 0, converting: 1},
 	},
-	"that forgets attempts":          {odd: func(f *fake) { f.lacks = []string{"/action_attempts/get"}; f.nextAttempt = settlesAtOnce }, asked: map[string]int{converting: 1}},
+	"that forgets attempts":          {odd: func(f *fake) { f.forgetsAttempts, f.nextAttempt = true, settlesAtOnce }, asked: map[string]int{converting: 1}},
 	"that expands the wildcard":      {odd: func(f *fake) { f.expandsWildcard = true }, asked: map[string]int{"/webhooks/create": 1}},
 	"that tells a secret once":       {odd: func(f *fake) { f.secretOnce = true }, asked: map[string]int{"/webhooks/create": 1}},
 	"whose 404 has no reason":        {odd: func(f *fake) { f.plainNotFound = true }, asked: map[string]int{converting: 1}},

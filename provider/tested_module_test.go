@@ -35,6 +35,7 @@ func steps(t *testing.T, workflow string) map[string]string {
 func TestWorkflowOfTheExampleModuleRuns(t *testing.T) {
 	t.Parallel()
 	onceOnly(t)
+	needTerraform(t)
 	for _, program := range []string{"bash", "jq"} { // which GitHub's machines have
 		if _, err := exec.LookPath(program); err != nil {
 			storetest.Missing(t, "%s, for the workflow", program)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -31,6 +32,7 @@ const ballast = "create table ballast as select n, repeat('x', 80) as text from 
 // takes less than 30 s.
 func TestALoneServerGoesOnSoon(t *testing.T) {
 	t.Parallel()
+	storetest.NeedPostgres(t)
 	program, long := build(t), isLong("CHAOS_RESTARTS")
 	victims := []string{"the server and its database"}
 	if long {

@@ -87,6 +87,7 @@ func (b *brink) answer(from *bufio.Reader, to io.Writer) {
 // when its leases have run out and another server has done both. It sends neither, though nobody has told it yet.
 func TestWhoStoodStillBeforeItSentSomethingDoesNotSendIt(t *testing.T) {
 	t.Parallel()
+	storetest.NeedPostgres(t)
 	p := newPair(t)
 	first := p.server("the one that stands still", p.brink.dsn(p.dsn), "--ready-file", filepath.Join(p.data, "ready.json"))
 	first.ready = filepath.Join(p.data, "ready.json")

@@ -148,6 +148,7 @@ func (r *receiver) missing(events []uuid.UUID) (keys []string) {
 // endpoints, and what arrives twice must be the same.
 func TestNoEventIsLostWhenTheServerIsKilled(t *testing.T) {
 	t.Parallel()
+	storetest.NeedPostgres(t)
 	kills, seed := number(t, "CHAOS_KILLS", 2), number(t, "CHAOS_SEED", 1)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 	dsn := storetest.New(t)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -58,6 +59,7 @@ type shot struct {
 // the seed chooses.
 func TestKeyedRequestIsDoneOnceWhenItsServerIsKilled(t *testing.T) {
 	t.Parallel()
+	storetest.NeedPostgres(t)
 	k := newKeyed(t)
 	kinds := k.kinds(t)
 	k.undisturbed(t, kinds)

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
 // rolling is clients who ask each request once, and what became of it.
@@ -139,6 +141,7 @@ func (r *rolling) restart(s *storm, i *instance) {
 // In the long form (CHAOS_ROUNDS) the first round is an upgrade: the servers are of an older version until they have been restarted.
 func TestRollingRestartLosesNoRequest(t *testing.T) {
 	t.Parallel()
+	storetest.NeedPostgres(t)
 	rounds, program, long := number(t, "CHAOS_ROUNDS", 1), build(t), isLong("CHAOS_ROUNDS")
 	first := program
 	var from *upgrade

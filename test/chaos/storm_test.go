@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
 )
 
@@ -67,6 +68,7 @@ type storm struct {
 // The short form (without CHAOS_FAULTS) freezes no server, has less load, and cuts off the cloud and the endpoints until that is noticed.
 func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 	t.Parallel()
+	storetest.NeedPostgres(t)
 	faults, restarts := number(t, "CHAOS_FAULTS", 2), number(t, "CHAOS_RESTARTS", 1)
 	s := newStorm(t, build(t), isLong("CHAOS_FAULTS"))
 	random, cuts := rand.New(rand.NewPCG(s.seed, 2)), planCuts(faults, rand.New(rand.NewPCG(s.seed, 3)))

@@ -25,6 +25,7 @@ const short = "idle connections,bodies,megabytes of headers,deep,nobody reads,wa
 // codes set. HOSTILE_ONLY chooses attacks by parts of their names; `make abuse` tries each of them alone, takes longer, and compares.
 func TestAttacksTakeNeitherMemoryNorHealthyRequests(t *testing.T) {
 	t.Parallel()
+	storetest.NeedPostgres(t)
 	dir := t.TempDir()
 	program, err := hostile.Build(t.Context(), dir)
 	if err != nil {
