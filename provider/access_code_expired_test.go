@@ -63,21 +63,21 @@ var expiresAtOnce = func(a *fakeAttempt) {
 // What is wanted is told before the lock has it, so a code that is set may still have the former PIN.
 func TestExpiredChangeIsWaitedForUntilNothingOfItIsPending(t *testing.T) {
 	f := startFakeLocks(t)
-	config := func(pin string) string {
-		return f.config(accessCode("code = \"" + pin + "\"\n  timeouts {\n    update = \"1s\"\n  }"))
+	config := func(pin, within string) string {
+		return f.config(accessCode("code = \"" + pin + "\"\n  timeouts {\n    update = \"" + within + "\"\n  }"))
 	}
 	pending := func(c *fakeCode) {
 		c.status, c.mutations = "set", []map[string]any{{"mutation_code": "updating_code", "message": "On its way", "created_at": "2026-01-02T03:04:05Z"}}
 	}
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
-		{Config: config("904716590100")},
+		{Config: config("904716590100", "1s")},
 		{
 			PreConfig: func() {
 				f.do(func() {
 					f.nextAttempt = func(a *fakeAttempt) { expiresAtOnce(a); _, c := f.only(); pending(c) }
 				})
 			},
-			Config:      config("904716590111"),
+			Config:      config("904716590111", "1s"),
 			ExpectError: says("still on its way to the lock when the time was up", "which keeps trying", "raise `timeouts { update }`"),
 		},
 		{
@@ -88,7 +88,7 @@ func TestExpiredChangeIsWaitedForUntilNothingOfItIsPending(t *testing.T) {
 					f.nextAttempt = nil
 				})
 			},
-			Config:            config("904716590111"),
+			Config:            config("904716590111", "5m"),
 			ConfigStateChecks: []statecheck.StateCheck{has("status", isText("set")), has("code", isText("904716590111"))},
 		},
 	}})

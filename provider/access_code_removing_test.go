@@ -73,7 +73,10 @@ func TestCodeThatIsBeingDeletedIsReplacedOnceItIsGone(t *testing.T) {
 func TestAccessCodeSetMakesAnotherWhereItsCodeIsBeingDeleted(t *testing.T) {
 	f := startFakeLocks(t)
 	wrote := f.since(t)
-	config := f.config(codeSet("code = \"904716590100\"\n  timeouts {\n    update = \"1s\"\n  }", lockA, lockB))
+	within := func(update string) string {
+		return f.config(codeSet("code = \"904716590100\"\n  timeouts {\n    update = \""+update+"\"\n  }", lockA, lockB))
+	}
+	config := within("1s")
 	never := func(a *fakeAttempt) { a.looks = 1 << 30 }
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: config, ConfigStateChecks: allSet(lockA, lockB)},
@@ -90,13 +93,13 @@ func TestAccessCodeSetMakesAnotherWhereItsCodeIsBeingDeleted(t *testing.T) {
 				wrote("while the lock is offline", "delete "+lockB)
 				f.do(func() { f.nextAttempt = nil })
 			},
-			Config:            config,
+			Config:            within("5m"),
 			ConfigPlanChecks:  plans(plancheck.ResourceActionUpdate, nanny),
 			ConfigStateChecks: allSet(lockA, lockB),
 		},
 		{
 			PreConfig: func() { wrote("once it is online", "create "+lockB, "delete "+lockB) },
-			Config:    config, ConfigPlanChecks: plansNothing(),
+			Config:    within("5m"), ConfigPlanChecks: plansNothing(),
 		},
 	}})
 }

@@ -297,7 +297,8 @@ func TestAccessCodeThatStaysOnTheLockIsNotForgotten(t *testing.T) {
 	run(t, resource.TestCase{CheckDestroy: f.noneLeft, Steps: []resource.TestStep{
 		{Config: config},
 		{Config: config, Destroy: true, ExpectError: says("Error: Delete access code", "on the device "+fakeDevice, "(DELETE_ACCESS_CODE) was still pending", "The PIN may still open the door")},
-		{PreConfig: func() { f.do(func() { stuck = false }) }, Config: config, ConfigPlanChecks: plansNothing()},
+		{PreConfig: func() { f.do(func() { stuck = false }) }, Config: config, PlanOnly: true},
+		{Config: strings.Replace(config, "1s", "5m", 1), ConfigPlanChecks: plans(plancheck.ResourceActionUpdate, front)},
 	}})
 }
 

@@ -34,7 +34,7 @@ func TestServerAccessCodeSetOnLocksOfSeveralVendors(t *testing.T) {
 	offline := func(path string) func() {
 		return func() { srv.Lock(t, ttlock).Control(t, http.MethodPost, path, nil) }
 	}
-	play(t, resource.TestCase{
+	drive(t, resource.TestCase{
 		CheckDestroy: func(*terraform.State) error {
 			for _, lock := range []string{august, nuki, ttlock} {
 				for _, code := range srv.Lock(t, lock).Memory(t) {

@@ -110,12 +110,12 @@ func TestUpdateOfASetKeepsTheCodesThatItHasMadeWhateverElseFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startFakeLocks(t)
-			config := func(pin string, locks ...string) string {
-				return f.config(codeSet("code = \""+pin+"\"\n  timeouts {\n    update = \"2s\"\n  }", locks...))
+			config := func(pin, within string, locks ...string) string {
+				return f.config(codeSet("code = \""+pin+"\"\n  timeouts {\n    update = \""+within+"\"\n  }", locks...))
 			}
-			w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": config("905173846251", lockA, lockC)})
+			w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": config("905173846251", "2s", lockA, lockC)})
 			w.expect(true, "apply", "-auto-approve")
-			w.write("main.tf", config("715938426052", lockA, lockB))
+			w.write("main.tf", config("715938426052", "2s", lockA, lockB))
 			w.expect(true, "plan", "-out=plan")
 			f.do(func() { id, _ := f.on(lockC); delete(f.codes, id) })
 			breakIt(f)
@@ -126,6 +126,7 @@ func TestUpdateOfASetKeepsTheCodesThatItHasMadeWhateverElseFails(t *testing.T) {
 					f.settle(code)
 				}
 			})
+			w.write("main.tf", config("715938426052", "5m", lockA, lockB))
 			w.expect(true, "apply", "-auto-approve")
 			w.expect(true, "plan", "-detailed-exitcode")
 			if n := f.count("/access_codes/create"); n != 3 {

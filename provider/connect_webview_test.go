@@ -51,7 +51,7 @@ func TestServerConnectWebviewInvitesSomebodyToLogIn(t *testing.T) {
   custom_metadata     = { flat = "7" }
 `
 	config := onServer(srv, invite(settings))
-	play(t, resource.TestCase{
+	drive(t, resource.TestCase{
 		CheckDestroy: func(*terraform.State) error {
 			if left := invitations(t, srv); len(left) != 0 {
 				return fmt.Errorf("%d webviews are left", len(left))

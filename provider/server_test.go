@@ -272,7 +272,7 @@ func TestServerLockThatIsOffline(t *testing.T) {
 	srv := apptest.Shared(t, apptest.WithProfiles("august"))
 	device := srv.Device(t, "august")
 	lock := srv.Lock(t, device)
-	config := onServer(srv, accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"15s\"\n    delete = \"20s\"\n  }"))
+	config := onServer(srv, accessCodeOn(device, "code = \"2468\"\n  timeouts {\n    create = \"15s\"\n    delete = \"5m\"\n  }"))
 	drive(t, resource.TestCase{
 		CheckDestroy: func(*terraform.State) error {
 			if lock.Has(t, "2468") {

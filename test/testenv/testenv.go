@@ -40,7 +40,7 @@ func Timeout(d time.Duration) time.Duration { return time.Duration(float64(d) * 
 // fails takes that long.
 const WaitTimeout = 3 * time.Minute
 
-const pollInterval = 5 * time.Millisecond
+const pollInterval = 20 * time.Millisecond
 
 // Until waits until ok returns true, and fails the test after WaitTimeout. What names the condition in the failure.
 func Until(t testing.TB, what string, ok func() bool) {
