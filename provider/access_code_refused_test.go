@@ -44,7 +44,7 @@ func TestServerPINChangeThatTheLockRefusesIsToldOfAndMadeAgain(t *testing.T) {
 			w := newDirectory(t, map[string]string{"main.tf": config(c.first)})
 			w.expect(true, "apply", "-auto-approve")
 			refuses(t, lock, true)
-			w.write("main.tf", config(c.then))
+			w.rewrite(config(c.then))
 			waits := !strings.Contains(c.then, "wait_for_set")
 			w.expect(!waits, "apply", "-auto-approve", "-no-color")
 			if waits {

@@ -43,7 +43,7 @@ func TestServerCodeThatIsBeingDeletedIsReplaced(t *testing.T) {
 				t.Error("nothing is planned")
 			}
 			lock.Control(t, http.MethodPost, "/online", nil)
-			w.write("main.tf", required+onServer(srv, config(strings.Replace(soon, "8s", "1m", 1))))
+			w.rewrite(required + onServer(srv, config(strings.Replace(soon, "8s", "1m", 1))))
 			w.expect(true, "apply", "-auto-approve")
 			if codes := managedOn(t, srv, device); len(codes) != 1 || codes[0].Status != "set" || !lock.Has(t, has) {
 				t.Errorf("there are %d codes", len(codes))

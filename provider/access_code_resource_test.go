@@ -101,7 +101,7 @@ func TestPINThatAChangeHasReplacedIsWarnedOf(t *testing.T) {
 	f.do(func() {
 		f.nextAttempt = func(*fakeAttempt) { _, c := f.only(); c.code = "905173846251" }
 	})
-	w.write("main.tf", f.config(accessCode(`name = "Visitor"`)))
+	w.rewrite(f.config(accessCode(`name = "Visitor"`)))
 	said := w.plain("apply", "-auto-approve")
 	expectSaid(t, "the change", said, "another PIN than was planned", "terraform apply -refresh-only")
 	if strings.Contains(said, "905173846251") {

@@ -77,7 +77,7 @@ func TestAccessCodeSetSaysWhichCodeMayBeOfACreationWhosePINIsNotKnown(t *testing
 			})
 			args := []string{"destroy", "-auto-approve"}
 			if c.config != "" {
-				w.write("main.tf", f.config(codeSet(c.config, lockA, lockC)))
+				w.rewrite(f.config(codeSet(c.config, lockA, lockC)))
 				args[0] = "apply"
 			}
 			said := w.plain(args...)
@@ -113,7 +113,7 @@ func TestAccessCodeSetKeepsInMindThatThePINOfACreationWasWrittenOnly(t *testing.
 	var lost string
 	f.do(func() { lost, _ = f.on(lockC) })
 
-	w.write("main.tf", f.config(codeSet(`code = "715938426052"`, lockA, lockC)))
+	w.rewrite(f.config(codeSet(`code = "715938426052"`, lockA, lockC)))
 	f.then("/access_codes/list", away)
 	w.expect(false, "apply", "-auto-approve", "-refresh=false") // it cannot look, and keeps a PIN in the state from then on
 	expectSaid(t, "once it can look", w.plain("apply", "-auto-approve", "-refresh=false"), "An access code may be left on a lock", lost)

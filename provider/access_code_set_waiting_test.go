@@ -115,7 +115,7 @@ func TestUpdateOfASetKeepsTheCodesThatItHasMadeWhateverElseFails(t *testing.T) {
 			}
 			w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": config("905173846251", "2s", lockA, lockC)})
 			w.expect(true, "apply", "-auto-approve")
-			w.write("main.tf", config("715938426052", "2s", lockA, lockB))
+			w.rewrite(config("715938426052", "2s", lockA, lockB))
 			w.expect(true, "plan", "-out=plan")
 			f.do(func() { id, _ := f.on(lockC); delete(f.codes, id) })
 			breakIt(f)
@@ -126,7 +126,7 @@ func TestUpdateOfASetKeepsTheCodesThatItHasMadeWhateverElseFails(t *testing.T) {
 					f.settle(code)
 				}
 			})
-			w.write("main.tf", config("715938426052", "5m", lockA, lockB))
+			w.rewrite(config("715938426052", "5m", lockA, lockB))
 			w.expect(true, "apply", "-auto-approve")
 			w.expect(true, "plan", "-detailed-exitcode")
 			if n := f.count("/access_codes/create"); n != 3 {

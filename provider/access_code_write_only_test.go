@@ -215,12 +215,12 @@ func TestPlanWarnsOfAPINThatWasWrittenOnlyAndGetsIntoTheState(t *testing.T) {
 	config := func(more string) string { return required + f.config(accessCode(more)+codeSet(more, lockB)) }
 	w := newDirectory(t, map[string]string{"main.tf": config(writtenOnly(pin, 1))})
 	w.expect(true, "apply", "-auto-approve")
-	w.write("main.tf", config(""))
+	w.rewrite(config(""))
 	expectSaid(t, "without a PIN", w.plain("plan"), warning, "keeps its PIN", "reads it into the state", "leave `code_wo` and `code_wo_version` as they were")
 	if n := strings.Count(w.read("plan"), warning); n != 2 {
 		t.Errorf("%d warnings", n)
 	}
-	w.write("main.tf", config(`code = "`+pin+`"`))
+	w.rewrite(config(`code = "` + pin + `"`))
 	if said := w.plain("plan"); strings.Contains(said, warning) {
 		t.Errorf("a PIN that is written into the configuration is warned of: %s", said)
 	}

@@ -106,13 +106,13 @@ func TestADeviceTypeThatNothingHasIsWarnedOf(t *testing.T) {
 	const warning = "Warning: No device of this type"
 	expectSaid(t, "a mistyped type", w.plain("plan"), warning, `no device of the type "agust"`, "Check its spelling. There are devices of the types august_lock.")
 	for _, conditions := range []string{`device_type = "august_lock"`, "device_type = \"august_lock\"\nconnected_account_id = \"a2\"", `connected_account_id = "a2"`} {
-		w.write("main.tf", config(conditions))
+		w.rewrite(config(conditions))
 		if said := w.plain("plan"); strings.Contains(said, "Warning") {
 			t.Errorf("%s: %s", conditions, said)
 		}
 	}
 	f.do(func() { f.devices = nil })
-	w.write("main.tf", config(`device_type = "august_lock"`))
+	w.rewrite(config(`device_type = "august_lock"`))
 	expectSaid(t, "an empty workspace", w.plain("plan"), warning, "it has no devices")
 }
 

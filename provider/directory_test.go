@@ -25,7 +25,8 @@ func newDirectory(t *testing.T, files map[string]string) *directory {
 	return &directory{t: t, core: tfcore.New(t, "deviceaccess", NewServer("test")), files: maps.Clone(files)}
 }
 
-func (d *directory) write(name, content string) { d.files[name] = content }
+// rewrite replaces main.tf.
+func (d *directory) rewrite(content string) { d.files["main.tf"] = content }
 
 // expect runs a command, and fails the test when it does not end as expected.
 func (d *directory) expect(success bool, args ...string) {

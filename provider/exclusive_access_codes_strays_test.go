@@ -39,12 +39,12 @@ func TestExclusiveAccessCodesWarnsOfCodesThatAreNotOnTheLock(t *testing.T) {
 	expectSaid(t, "the creation", plan(), warning, "no codes on the lock "+lockA+": "+late+" ", "the code that was meant is deleted")
 	w.expect(true, "apply", "-auto-approve")
 	expectSaid(t, "a plan of nothing", plan(), warning, late, "No changes.")
-	w.write("main.tf", f.config(exclusive(lockA, all...)))
+	w.rewrite(f.config(exclusive(lockA, all...)))
 	if said := plan(); strings.Contains(said, warning) {
 		t.Errorf("codes on the lock are warned of: %s", said)
 	}
 	w.expect(true, "apply", "-auto-approve")
-	w.write("main.tf", f.config(exclusive(lockA, all[0], all[1], strings.Replace(all[2], "cccc", "dccc", 1))))
+	w.rewrite(f.config(exclusive(lockA, all[0], all[1], strings.Replace(all[2], "cccc", "dccc", 1))))
 	expectSaid(t, "a mistyped one", plan(), warning, "dccccccc-2222-4222-8222-222222222222", "0 to add, 1 to change")
 	w.expect(true, "apply", "-auto-approve") // which deletes nothing yet, for no plan has shown it
 	expectSaid(t, "the plan that deletes", plan(), "Warning: Access codes will be deleted", second+` "Guest" (managed)`, warning, "dccccccc-2222-4222-8222-222222222222")

@@ -113,7 +113,7 @@ func TestExclusiveAccessCodesSaysThatACodeTakenOutIsStillThere(t *testing.T) {
 	delete(f.codes, second)
 	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(exclusive(lockA, `"`+keeper+`"`, `"`+first+`"`))})
 	w.expect(true, "apply", "-auto-approve")
-	w.write("main.tf", f.config(exclusive(lockA, `"`+keeper+`"`)))
+	w.rewrite(f.config(exclusive(lockA, `"`+keeper+`"`)))
 	const warning = "Access codes stay on the lock until the next plan"
 	for _, command := range []string{"plan", "apply"} {
 		var args []string
@@ -192,7 +192,7 @@ func TestExclusiveAccessCodesMayFindMoreCodesWhenOnlyTheTimeoutsChange(t *testin
 	config := exclusive(lockA, `"`+keeper+`"`, `"`+first+`"`, `"`+second+`"`)
 	w := newDirectory(t, map[string]string{"versions.tf": required, "main.tf": f.config(config)})
 	w.expect(true, "apply", "-auto-approve")
-	w.write("main.tf", f.config(strings.Replace(config, "\n}\n", "\n  timeouts {\n    update = \"2m\"\n  }\n}\n", 1)))
+	w.rewrite(f.config(strings.Replace(config, "\n}\n", "\n  timeouts {\n    update = \"2m\"\n  }\n}\n", 1)))
 	w.expect(true, "plan", "-out=plan")
 	f.do(func() { f.codes[late].device = lockA })
 	w.expect(true, "apply", "plan")

@@ -104,13 +104,13 @@ func TestFirstKeepersAreOnlyRecordedAndTheirEndOnlyForgets(t *testing.T) {
 				if imported {
 					own, of := f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: true}), f.unmanaged(fakeCode{name: "Nanny", code: longPIN, managed: true})
 					f.codes[of].device = lockB
-					w.write("main.tf", config(keptFor+`"Ada" }`))
+					w.rewrite(config(keptFor + `"Ada" }`))
 					w.expect(true, "import", front, lockA+"/"+own)
 					w.expect(true, "import", nanny, lockB+"/"+of)
 					if hides != nil {
 						w.expect(true, "apply", "-auto-approve")
 						wrote = []string{"/access_codes/update"}
-						w.write("main.tf", config(""))
+						w.rewrite(config(""))
 						w.expect(true, "apply", "-auto-approve")
 					}
 				} else {
@@ -118,7 +118,7 @@ func TestFirstKeepersAreOnlyRecordedAndTheirEndOnlyForgets(t *testing.T) {
 					wrote = []string{"/access_codes/create", "/access_codes/create"}
 				}
 				for _, more := range []string{keptFor + `null }`, keptFor + `"Ada" }`, "", keptFor + `"Grace" }`} {
-					w.write("main.tf", config(more))
+					w.rewrite(config(more))
 					said := w.plain("plan")
 					expectSaid(t, more, said, "0 to add, 2 to change, 0 to destroy")
 					if strings.Contains(said, "known after apply") || strings.Contains(said, "Warning") {
@@ -128,7 +128,7 @@ func TestFirstKeepersAreOnlyRecordedAndTheirEndOnlyForgets(t *testing.T) {
 					w.expect(true, "plan", "-detailed-exitcode")
 				}
 				f.expectWrites(t, "in the end", wrote...)
-				w.write("main.tf", config(keptFor+`"Ada" }`))
+				w.rewrite(config(keptFor + `"Ada" }`))
 				expectSaid(t, "another keeper", w.plain("plan"), "2 to add, 0 to change, 2 to destroy", "forces replacement")
 			})
 		}

@@ -37,7 +37,7 @@ func TestPlanWarnsOfATimeFrameThatItTakesAway(t *testing.T) {
 			if n := strings.Count(w.read("plan"), opensForEver); n != 2 {
 				t.Errorf("%d warnings", n)
 			}
-			w.write("main.tf", required+f.config(accessCode(opensUntil(ends))+codeSet(opensUntil(ends), lockB)))
+			w.rewrite(required + f.config(accessCode(opensUntil(ends))+codeSet(opensUntil(ends), lockB)))
 			if said := w.plain("plan"); strings.Contains(said, opensForEver) {
 				t.Errorf("a time frame that stays is warned of: %s", said)
 			}
@@ -62,7 +62,7 @@ func TestPlanWarnsOfACreationWhoseTimeIsOver(t *testing.T) {
 	w := newDirectory(t, map[string]string{"main.tf": config(ended)})
 	expectSaid(t, "a creation", w.plain("plan"), isOver, "ends_at", "no server creates a code whose time is over", "Take it out of the configuration, or move its time frame")
 	warned(t, "a creation", w, 2)
-	w.write("main.tf", config(later))
+	w.rewrite(config(later))
 	warned(t, "a creation of the future", w, 0)
 	w.expect(true, "apply", "-auto-approve")
 
@@ -72,17 +72,17 @@ func TestPlanWarnsOfACreationWhoseTimeIsOver(t *testing.T) {
 			end(c)
 		}
 	})
-	w.write("main.tf", config(ended))
+	w.rewrite(config(ended))
 	w.expect(true, "apply", "-refresh-only", "-auto-approve")
 	warned(t, "what is there until the server deletes it", w, 0)
-	w.write("main.tf", required+f.config(strings.Replace(accessCode(ended), lockA, lockC, 1)+codeSet(pin+ended, lockB, lockC)))
+	w.rewrite(required + f.config(strings.Replace(accessCode(ended), lockA, lockC, 1)+codeSet(pin+ended, lockB, lockC)))
 	warned(t, "a replacement, and a lock that is added", w, 2)
 	f.do(func() {
 		for _, c := range f.codes {
 			c.status = "removing"
 		}
 	})
-	w.write("main.tf", config(ended))
+	w.rewrite(config(ended))
 	warned(t, "what is being deleted", w, 2)
 	f.do(func() { clear(f.codes) })
 	warned(t, "what was deleted", w, 2)

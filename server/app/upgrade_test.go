@@ -102,7 +102,7 @@ func (o *old) connect() (conn *pgx.Conn, end func()) {
 	o.Helper()
 	conn, err := pgx.Connect(o.Context(), o.dsn)
 	o.must(err)
-	return conn, func() { conn.Close(context.WithoutCancel(o.Context())) } //nolint:errcheck // nothing is lost
+	return conn, func() { conn.Close(context.WithoutCancel(o.Context())) }
 }
 
 func (o *old) rowsOn(conn *pgx.Conn) map[string][]map[string]any {

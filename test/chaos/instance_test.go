@@ -38,7 +38,7 @@ var programs struct {
 
 func removePrograms() {
 	if programs.dir != "" {
-		os.RemoveAll(programs.dir) //nolint:errcheck // nothing is lost
+		os.RemoveAll(programs.dir)
 	}
 }
 

@@ -171,7 +171,7 @@ func matching(o *tfprotov6.SchemaObject, prior, config, none cty.Value) cty.Valu
 	for _, p := range prior.AsValueSlice() {
 		same := !slices.ContainsFunc(o.Attributes, func(a *tfprotov6.SchemaAttribute) bool {
 			c := config.GetAttr(a.Name)
-			return !(a.Computed && c.IsNull()) && !c.RawEquals(p.GetAttr(a.Name))
+			return (!a.Computed || !c.IsNull()) && !c.RawEquals(p.GetAttr(a.Name))
 		})
 		if same {
 			return p

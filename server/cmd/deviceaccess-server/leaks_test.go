@@ -184,7 +184,7 @@ func withoutZeros(to *bytes.Buffer, from io.Reader) error {
 		if !bytes.Equal(block[:n], zeros[:n]) {
 			to.Write(block[:n])
 		}
-		if err == io.EOF || err == io.ErrUnexpectedEOF { //nolint:errorlint // what is damaged wraps them
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
 			return nil
 		}
 		if err != nil {
