@@ -69,7 +69,7 @@ type storm struct {
 func TestNothingIsLostOrDoubledInAStorm(t *testing.T) {
 	t.Parallel()
 	storetest.NeedPostgres(t)
-	faults, restarts := number(t, "CHAOS_FAULTS", 1), number(t, "CHAOS_RESTARTS", 1)
+	faults, restarts := number(t, "CHAOS_FAULTS", 2), number(t, "CHAOS_RESTARTS", 1)
 	s := newStorm(t, build(t), isLong("CHAOS_FAULTS"))
 	random, cuts := rand.New(rand.NewPCG(s.seed, 2)), planCuts(faults, rand.New(rand.NewPCG(s.seed, 3)))
 	loading, stop := context.WithCancel(t.Context())
