@@ -38,7 +38,10 @@ func TestMain(m *testing.M) {
 	}
 	defer os.RemoveAll(dir)
 	mirrorDir = dir
-	apptest.Main(m)
+	apptest.Main(m, // what the provider asks of one server right after another has answered
+		TestServerAccessCodeIsChangedReplacedAndRepaired, TestServerCodeThatIsBeingDeletedIsReplaced, TestServerCodesAreRefreshedByAListPerLock,
+		TestServerImportByBareIDConvertsAtOnce, TestServerImportByDeviceAndIDIsPreviewedAndConvertsOnce, TestServerListsAreReadToTheirEnd,
+		TestServerTerminatedApplyLosesNoCode, TestServerWebhookIsCreatedChangedReplacedAndDestroyed)
 }
 
 // run drives the provider through the plugin protocol, inside this process, in parallel with other tests.
