@@ -57,6 +57,7 @@ func TestServerAccessCodeSetOnLocksOfSeveralVendors(t *testing.T) {
 				PreConfig: func() {
 					offline("/online")()
 					apptest.Until(t, "the lock that was offline has the PIN", func() bool { return srv.Lock(t, ttlock).Has(t, "452613") })
+					apptest.Until(t, "the server knows", func() bool { return managedOn(t, srv, ttlock)[0].Status == "set" })
 				},
 				Config:            config(`code = "452613"`, august, nuki, ttlock),
 				ConfigStateChecks: append(allSet(august, nuki, ttlock), statecheck.ExpectKnownValue(nanny, tfjsonpath.New("code"), knownvalue.StringExact("452613"))),

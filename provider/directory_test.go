@@ -78,7 +78,7 @@ func (d *directory) command(args ...string) bool {
 		d.t.Fatalf("terraform %q needs the terraform command", args)
 	}
 	switch {
-	case slices.Contains(args, "-refresh-only"):
+	case slices.Contains(args, "-refresh-only") && args[0] == "apply":
 		return d.print(d.core.Refresh(d.source()))
 	case args[0] == "plan":
 		return d.plan(options) && (d.saved.IsEmpty() || !slices.Contains(args, "-detailed-exitcode"))
@@ -110,6 +110,7 @@ func (d *directory) command(args ...string) bool {
 
 func (d *directory) plan(o tfcore.Options) bool {
 	d.t.Helper()
+	d.saved = nil
 	plan, diags := d.core.Plan(d.source(), o)
 	if plan != nil {
 		d.saved = plan

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // running is a command of terraform that has been started.
@@ -77,7 +79,7 @@ func (r *running) send(to int, signal syscall.Signal) {
 
 func (r *running) noticed() {
 	r.t.Helper()
-	enough := time.After(time.Minute)
+	enough := time.After(testenv.Timeout(testenv.WaitTimeout))
 	for !strings.Contains(r.text(), "Interrupt received") {
 		select {
 		case <-r.more:

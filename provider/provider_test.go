@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"log"
 	"net/http"
@@ -21,7 +22,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/tfcore"
 )
 
@@ -76,14 +76,14 @@ func play(t *testing.T, test resource.TestCase) {
 	resource.Test(t, test)
 }
 
-// needTerraform skips a test with -short, and where the terraform command is missing.
+// needTerraform skips a test with -short. Without the terraform command, or the one that TF_ACC_TERRAFORM_PATH names, it fails.
 func needTerraform(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it runs the terraform command")
 	}
-	if _, err := exec.LookPath("terraform"); err != nil {
-		storetest.Missing(t, "the terraform command: %v", err)
+	if _, err := exec.LookPath(cmp.Or(os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform")); err != nil {
+		t.Fatalf("install terraform 1.11 or newer, or leave these tests out with -short: %v", err)
 	}
 }
 

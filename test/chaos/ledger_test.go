@@ -142,7 +142,7 @@ wrong                     %6d`, s.seed, faults, took.Round(time.Second), s.count
 	if faults >= 20 && s.takeovers == 0 { // fewer may have met servers that had nothing in hand
 		s.Errorf("nothing was taken over, so nothing is known of how soon")
 	}
-	if s.long && s.worst > testenv.Timeout(30*time.Second) {
+	if s.long && s.worst > 30*time.Second {
 		s.Errorf("work of a killed server was taken over after %s: %s", s.worst, s.slowest)
 	}
 	if !hasDone(did, deeds) {

@@ -234,7 +234,8 @@ func invalidPlan(attributes []*tfprotov6.SchemaAttribute, prior, config, planned
 		case a.WriteOnly && !p.IsNull():
 			return a.Name
 		case a.WriteOnly, a.NestedType != nil, a.Computed && c.IsNull(), !c.IsKnown() && !p.IsKnown():
-		case !c.RawEquals(p) && !attribute(prior, a.Name, config).RawEquals(p):
+		case c.RawEquals(p):
+		case c.IsNull() || p.IsNull() || !attribute(prior, a.Name, config).RawEquals(p):
 			return a.Name
 		}
 	}

@@ -87,6 +87,7 @@ func TestInvalidPlan(t *testing.T) {
 	}{
 		"as configured":              {instance("b", "1", "x", ""), ""},
 		"the prior value":            {instance("a", "1", "x", ""), ""},
+		"removed, and still planned": {instance("", "1", "x", ""), "name"},
 		"neither":                    {instance("c", "1", "x", ""), "name"},
 		"a write-only value is kept": {instance("b", "1", "x", "9"), "pin_wo"},
 	} {
