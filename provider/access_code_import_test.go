@@ -148,7 +148,8 @@ func TestImportOfACodeThatTerraformCreatedIsComplete(t *testing.T) {
 		}
 	}
 	inBlock := imported(true)
-	inBlock.ImportStateVerify, inBlock.ImportStateKind, inBlock.ImportStateVerifyIgnore = false, resource.ImportBlockWithID, nil
+	inBlock.ImportStateKind, inBlock.ImportStateVerify, inBlock.ImportStateVerifyIgnore = resource.ImportBlockWithID, false, nil
+	inBlock.ImportStateVerifyIdentifierAttribute = ""
 	run(t, resource.TestCase{Steps: []resource.TestStep{{Config: config}, imported(false), imported(true), inBlock}})
 	f.expectWrites(t, "in the end", "/access_codes/create", "/access_codes/delete")
 }

@@ -81,7 +81,7 @@ func (d *directory) command(args ...string) bool {
 	case slices.Contains(args, "-refresh-only") && args[0] == "apply":
 		return d.print(d.core.Refresh(d.source()))
 	case args[0] == "plan":
-		return d.plan(options) && (d.saved.IsEmpty() || !slices.Contains(args, "-detailed-exitcode"))
+		return d.plan(options) && (d.saved.ExitCode() == 0 || !slices.Contains(args, "-detailed-exitcode"))
 	case args[0] == "apply" && len(operands) > 0:
 		return d.print(d.core.Apply(d.source(), d.saved))
 	case args[0] == "apply" || args[0] == "destroy":

@@ -46,7 +46,7 @@ func TestServerDiesWithItsParent(t *testing.T) {
 func abandon(t *testing.T, c *pglocal.Cluster, dir string) {
 	t.Helper()
 	ok(t, c.DropLock())
-	testenv.Until(t, "nobody has the lock", func() bool {
+	testenv.Until(t, "the lock is free", func() bool {
 		held, err := pglocal.Held(filepath.Join(dir, "lock"))
 		return err == nil && !held
 	})

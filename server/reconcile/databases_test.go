@@ -11,8 +11,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
-// idle are the databases that no test uses. A test takes one, and empties it when the test ends: most of the processor time of
-// a test would else go into a new database, connections to it, and plans of all statements on each of these.
+// idle are the databases that no test uses. A test takes one, and empties it when the test ends: otherwise most of the
+// processor time of a test goes into a new database, connections to it, and plans of all statements on each of these.
 var idle struct {
 	sync.Mutex
 	databases []*store.DB

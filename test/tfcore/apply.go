@@ -53,6 +53,10 @@ func (m *command) destroys(p *Plan) {
 		for _, other := range going {
 			if slices.Contains(m.core.state[other.address].dependsOn, c.address) {
 				destroy(other)
+				if m.failed[other.address] { // Terraform keeps what a resource depends on that is still there
+					m.failed[c.address] = true
+					return
+				}
 			}
 		}
 		m.destroy(c)

@@ -197,7 +197,7 @@ func (p *Plan) String() string {
 
 // Summary is the plan in words, as the terraform command ends it.
 func (p *Plan) Summary() string {
-	if p.IsEmpty() {
+	if !p.hasChanges() {
 		return "No changes.\n\n"
 	}
 	words := map[Action]string{Create: "will be created", Read: "will be read during apply", Update: "will be updated in-place",

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,8 +68,8 @@ func (r *runner) finish(test resource.TestCase) {
 
 func (r *runner) step(s resource.TestStep) error {
 	r.t.Helper()
-	if s.ConfigVariables != nil || s.ConfigFile != nil || s.ConfigDirectory != nil || s.Taint != nil || s.Query {
-		r.t.Fatal(unsupportedError{"this kind of step"})
+	if field := unknownField(s); field != "" {
+		r.t.Fatal(unsupportedError{"the field " + field + " of a step"})
 	}
 	switch {
 	case s.ImportState:
@@ -95,6 +97,30 @@ func (r *runner) step(s resource.TestStep) error {
 		return fmt.Errorf("the plan with refresh is not as expected (empty: %t):\n%v", !s.ExpectNonEmptyPlan, plan)
 	}
 	return nil
+}
+
+// unknownField is a field of a step that is set and would have no effect here; "" if there is none.
+func unknownField(s resource.TestStep) string {
+	known := []string{
+		"Config", "PreConfig", "ExpectError", "Destroy", "PlanOnly", "ExpectNonEmptyPlan", "PreventPostDestroyRefresh", "Check", "ConfigPlanChecks",
+		"ConfigStateChecks", "RefreshState", "RefreshPlanChecks", "ResourceName", "ImportState", "ImportStateKind", "ImportStateId", "ImportStateIdFunc",
+		"ImportStatePersist",
+	}
+	if s.ImportStateKind == resource.ImportBlockWithID {
+		known = append(known, "ImportPlanChecks")
+	} else {
+		known = append(known, "ImportStateCheck", "ImportStateVerify", "ImportStateVerifyIgnore", "ImportStateVerifyIdentifierAttribute")
+	}
+	if s.ImportStateKind == resource.ImportBlockWithResourceIdentity {
+		return "ImportStateKind"
+	}
+	fields := reflect.ValueOf(s)
+	for i := range fields.NumField() {
+		if name := fields.Type().Field(i).Name; !fields.Field(i).IsZero() && !slices.Contains(known, name) {
+			return name
+		}
+	}
+	return ""
 }
 
 func (r *runner) plans(o Options, checks []plancheck.PlanCheck) (*Plan, error) {

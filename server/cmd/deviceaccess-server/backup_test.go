@@ -307,7 +307,7 @@ func TestAKilledRestoreIsStartedAgain(t *testing.T) {
 		}
 		p.stop(cmd)
 	}
-	staged := filepath.Join(dir, "restoring", "postgres", "*", "data")
+	kills, staged := 0, filepath.Join(dir, "restoring", "postgres", "*", "data")
 	for _, stage := range []string{filepath.Join(dir, "restore.lock"), filepath.Join(staged, "base", "*", "*"), filepath.Join(staged, "pg_wal", "0*"),
 		filepath.Join(staged, "postmaster.pid"), filepath.Join(staged, "backup_label.old"), filepath.Join(dir, "restoring", "placing"), filepath.Join(dir, "sandbox")} {
 		if left, _ := filepath.Glob(stage); len(left) > 0 { // the one before was killed later than it was to be
@@ -321,7 +321,10 @@ func TestAKilledRestoreIsStartedAgain(t *testing.T) {
 		if err := restore.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if killed := p.killAt(restore, stage); !killed && !restore.ProcessState.Success() {
+		killed := p.killAt(restore, stage)
+		if killed {
+			kills++
+		} else if !restore.ProcessState.Success() {
 			t.Errorf("before %s it has failed: %s", stage[len(dir):], said.String())
 		}
 		_, err := os.Stat(filepath.Join(dir, "postgres"))
@@ -332,6 +335,9 @@ func TestAKilledRestoreIsStartedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+	if kills == 0 {
+		t.Error("every restore ended before it could be killed")
 	}
 	p.ok("restore", "--data-dir", dir, at("b.tar.gz")) // which looks whether it has recovered
 	holds()
