@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -147,7 +147,7 @@ func (b *auditBed) space(ctx context.Context) (figure, error) {
 	return figure{what: "the table with its indexes", floor: fmt.Sprintf("%.0f MB", without), ours: fmt.Sprintf("%.0f MB", with), ratios: []float64{with / without}}, err
 }
 
-func newNode(ctx context.Context, dsn string, keys *seal.Keys) (n node, err error) {
+func newNode(ctx context.Context, dsn string, keys *encryption.Keys) (n node, err error) {
 	if n.db, err = store.Open(ctx, dsn, 2); err == nil {
 		n.access = access.New(n.db, keys, nil, access.Options{})
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -38,7 +38,7 @@ func (b *auditBed) fill(ctx context.Context, rows int) (err error) {
 	if err := store.Migrate(ctx, dsn); err != nil {
 		return err
 	}
-	keys, err := seal.New(seal.NewMaster())
+	keys, err := encryption.New(encryption.NewMaster())
 	if err != nil {
 		return err
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 const (
@@ -33,10 +33,10 @@ var payload = []byte(`{"connected_account_id":"0190a4a2-5f3e-7c39-8d1c-3b5f1f6f0
 type deliveryBed struct {
 	cluster   *cluster
 	db        *store.DB
-	waker     *work.Waker
+	waker     *worker.Waker
 	access    *access.Service
-	deliverer *webhooks.Deliverer
-	engine    *work.Engine
+	deliverer *webhook.Deliverer
+	engine    *worker.Engine
 	workspace uuid.UUID
 	prompt    uuid.UUID // the webhook of the endpoint that answers
 	receiver  *receiver
@@ -65,10 +65,10 @@ func newDeliveryBed(ctx context.Context) (_ *deliveryBed, err error) {
 		create table bench_log (event_id uuid primary key references bench_events, status integer, latency_us bigint, at timestamptz default now())`); err != nil {
 		return nil, err
 	}
-	if b.waker, err = work.NewWaker(b.db); err != nil {
+	if b.waker, err = worker.NewWaker(b.db); err != nil {
 		return nil, err
 	}
-	keys, err := seal.New(seal.NewMaster())
+	keys, err := encryption.New(encryption.NewMaster())
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,8 @@ func newDeliveryBed(ctx context.Context) (_ *deliveryBed, err error) {
 		return nil, err
 	}
 	b.prompt = prompt.ID
-	b.deliverer = webhooks.New(b.access, webhooks.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	if b.engine, err = work.NewEngine(b.waker, work.Options{Workers: 2000}, b.deliverer.Lanes()...); err != nil {
+	b.deliverer = webhook.New(b.access, webhook.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	if b.engine, err = worker.NewEngine(b.waker, worker.Options{Workers: 2000}, b.deliverer.Lanes()...); err != nil {
 		return nil, err
 	}
 	return b, b.engine.Start(ctx)

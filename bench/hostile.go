@@ -9,10 +9,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/hostile"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/abuse"
 )
 
-func init() { hostile.Main() } //nolint:gochecknoinits // this program may have been started as one of the attackers
+func init() { abuse.Main() } //nolint:gochecknoinits // this program may have been started as one of the attackers
 
 // measureHostile attacks the server, and compares what its healthy clients notice with the calm before each attack.
 func measureHostile(ctx context.Context, o options) (_ []figure, err error) {
@@ -25,7 +25,7 @@ func measureHostile(ctx context.Context, o options) (_ []figure, err error) {
 	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // nothing of it is secret but the master key, which is made 0600
 		return nil, err
 	}
-	program, err := hostile.Build(ctx, dir)
+	program, err := abuse.Build(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -38,8 +38,8 @@ func measureHostile(ctx context.Context, o options) (_ []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Printf("each attack for %s, after the calm and the same attack on another server; the attackers have the lowest priority\n\n%s\n", o.length, hostile.Header)
-	rows, err := hostile.Run(ctx, hostile.Options{Program: program, DSN: c.DSN("postgres"), Neighbor: neighbor, Dir: dir, Window: o.length, Compare: true, Endpoints: 200,
+	fmt.Printf("each attack for %s, after the calm and the same attack on another server; the attackers have the lowest priority\n\n%s\n", o.length, abuse.Header)
+	rows, err := abuse.Run(ctx, abuse.Options{Program: program, DSN: c.DSN("postgres"), Neighbor: neighbor, Dir: dir, Window: o.length, Compare: true, Endpoints: 200,
 		Only: o.only, Log: log, Out: os.Stdout})
 	if err != nil {
 		return nil, err

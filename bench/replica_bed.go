@@ -12,10 +12,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 const (
@@ -39,7 +39,7 @@ type replicaBed struct {
 	places           []place
 	replicaCluster   *cluster
 	primary, replica node
-	keys             *seal.Keys
+	keys             *encryption.Keys
 }
 
 func newReplicaBed(ctx context.Context, size float64) (_ *replicaBed, err error) {
@@ -64,11 +64,11 @@ func newReplicaBed(ctx context.Context, size float64) (_ *replicaBed, err error)
 	if b.app = nil; stopped != nil {
 		return nil, fmt.Errorf("stop the server: %w", stopped)
 	}
-	master, err := seal.File(filepath.Join(b.config.DataDir, "master.key"))
+	master, err := encryption.File(filepath.Join(b.config.DataDir, "master.key"))
 	if err != nil {
 		return nil, err
 	}
-	if b.keys, err = seal.New(master...); err != nil {
+	if b.keys, err = encryption.New(master...); err != nil {
 		return nil, err
 	}
 	if b.primary, err = b.open(ctx, b.cluster); err != nil {
@@ -87,7 +87,7 @@ func (b *replicaBed) open(ctx context.Context, c *cluster) (n node, err error) {
 	if n.db, err = store.Open(ctx, c.DSN("postgres"), replicaConnections); err != nil {
 		return n, err
 	}
-	waker, err := work.NewWaker(n.db)
+	waker, err := worker.NewWaker(n.db)
 	if err != nil {
 		return n, err
 	}

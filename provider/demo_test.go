@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
 // The fullest log of Terraform and of the server, and what the database keeps, tell no secret of it.
 func TestDemoPlaysFromImportToDestroy(t *testing.T) {
 	t.Parallel()
 	const guestPIN = "246813"
-	var run leaks.Run
+	var run secretscan.Run
 	srv := apptest.Start(t, apptest.WithProfiles("august"), run.Configure(t))
 	device := srv.Device(t, "august")
 	codes := srv.UnmanagedCodes(t, device)

@@ -13,9 +13,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zigbee"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
 // gatewayLock is a lock behind a real gateway, and what is done at it by hand.
@@ -68,7 +68,7 @@ func tellStory(t *testing.T, lock gatewayLock) {
 		replaced = "81428142"
 		meddling = "11223344"
 	)
-	var run leaks.Run
+	var run secretscan.Run
 	srv := apptest.Start(t, apptest.WithProfiles("august"), run.Configure(t))
 	if lock.password != "" && !run.Learn("password", lock.password) {
 		t.Fatal("the gateway's password is none to look for")

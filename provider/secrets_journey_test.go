@@ -15,14 +15,14 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
 // journey is all that can be done with all that the provider has, on a real server, with the fullest log.
 type journey struct {
 	*workspace
-	run     leaks.Run
-	written leaks.Ledger // what is written only, which must be in no state and in no plan either
+	run     secretscan.Run
+	written secretscan.Ledger // what is written only, which must be in no state and in no plan either
 	srv     *apptest.Server
 	system  *apptest.AccessSystem
 	locks   [3]string // the third is the one that others' codes are taken off

@@ -26,7 +26,7 @@ phase() {
 		-timeout "$timeout" -p 3 -parallel 8 -ldflags '-s -w' "$@" "${flags[@]}"
 }
 
-instances() { INSTANCES=3 phase instances ./test/spec ./server/app ./server/rest ./server/connect ./provider; }
+instances() { INSTANCES=3 phase instances ./test/spec ./server/app ./server/rest ./server/connectpage ./provider; }
 
 case ${1:-} in
 short) phase short -short ./... || failed=1 ;;

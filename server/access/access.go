@@ -19,9 +19,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // The kinds of keys that changes wake.
@@ -67,8 +67,8 @@ type Options struct {
 // Service carries the operations.
 type Service struct {
 	db    *store.DB
-	keys  *seal.Keys
-	waker *work.Waker
+	keys  *encryption.Keys
+	waker *worker.Waker
 	opt   Options
 
 	waiting   waiting
@@ -82,7 +82,7 @@ type Service struct {
 }
 
 // New makes a Service on db, which must be migrated.
-func New(db *store.DB, keys *seal.Keys, waker *work.Waker, opt Options) *Service {
+func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) *Service {
 	if opt.AttemptPatience == 0 {
 		opt.AttemptPatience = 10 * time.Minute
 	}
@@ -177,7 +177,7 @@ func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	if key, ok := s.serverKeys.Load(name); ok {
 		return key.([]byte), nil
 	}
-	key, err := serverKey(ctx, s.db.Beside, s.keys, name, seal.NewMaster) // it is kept whatever becomes of the request
+	key, err := serverKey(ctx, s.db.Beside, s.keys, name, encryption.NewMaster) // it is kept whatever becomes of the request
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (s *Service) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	return key, nil
 }
 
-func serverKey(ctx context.Context, db *store.Queries, keys *seal.Keys, name string, fresh func() []byte) ([]byte, error) {
+func serverKey(ctx context.Context, db *store.Queries, keys *encryption.Keys, name string, fresh func() []byte) ([]byte, error) {
 	sealed, err := db.GetServerKey(ctx, name)
 	if store.IsNoRows(err) {
 		if err := db.InsertServerKey(ctx, store.InsertServerKeyParams{Name: name, Sealed: keys.Seal(serverKeyPlace(name), fresh())}); err != nil {
@@ -201,7 +201,7 @@ func serverKey(ctx context.Context, db *store.Queries, keys *seal.Keys, name str
 
 func serverKeyPlace(name string) string { return "server_keys.sealed/" + name }
 
-func openServerKey(keys *seal.Keys, name string, sealed []byte) ([]byte, error) {
+func openServerKey(keys *encryption.Keys, name string, sealed []byte) ([]byte, error) {
 	key, err := keys.Open(serverKeyPlace(name), sealed)
 	if err != nil {
 		return nil, fmt.Errorf("open the key %s: %w; is the master key the one this database was made with?", name, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // Resync says that anything about an account and its devices may have changed.
@@ -109,16 +109,16 @@ func (s *Service) AccountDue(ctx context.Context, account uuid.UUID) (bool, erro
 }
 
 // DueAccounts lists accounts that it is time to look at and nobody looks at.
-func (s *Service) DueAccounts(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+func (s *Service) DueAccounts(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
 	return s.db.DueAccounts(ctx, store.DueAccountsParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers})
 }
 
 // AccountOwners are the workspaces of accounts, and who has made these.
-func (s *Service) AccountOwners(ctx context.Context, accounts []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+func (s *Service) AccountOwners(ctx context.Context, accounts []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	rows, err := s.db.AccountOwners(ctx, accounts)
-	owners := map[uuid.UUID]work.Owners{}
+	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.ConnectedAccountID] = work.Owners{Wide: r.WorkspaceID, Maker: r.MadeBy}
+		owners[r.ConnectedAccountID] = worker.Owners{Wide: r.WorkspaceID, Maker: r.MadeBy}
 	}
 	return owners, err
 }

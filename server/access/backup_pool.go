@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -203,7 +203,7 @@ func (t *deviceTx) poolWanted(p BackupPool) int {
 // inTheWay says whether another code is to have the PIN of one of the pool.
 func (t *deviceTx) inTheWay(c *store.AccessCode) bool {
 	return slices.ContainsFunc(t.codes, func(other *store.AccessCode) bool {
-		return other != c && !other.InPool && other.IsManaged && other.RemovingSince == nil && c.PinMac != nil && seal.Equal(other.PinMac, c.PinMac)
+		return other != c && !other.InPool && other.IsManaged && other.RemovingSince == nil && c.PinMac != nil && encryption.Equal(other.PinMac, c.PinMac)
 	})
 }
 

@@ -3,10 +3,10 @@ package access
 import (
 	"testing"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // withWorkspace is a service on a database of its own, with a sandbox workspace.
@@ -17,11 +17,11 @@ func withWorkspace(t *testing.T, name string, options ...store.Option) (*Service
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	keys, err := seal.New(seal.NewMaster())
+	keys, err := encryption.New(encryption.NewMaster())
 	if err != nil {
 		t.Fatal(err)
 	}
-	waker, err := work.NewWaker(db)
+	waker, err := worker.NewWaker(db)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -71,7 +71,7 @@ func (s *Service) setPIN(r *store.AccessCode, pin string) {
 		r.PinSealed = s.keys.Seal(pinPlace(r.AccessCodeID), []byte(pin))
 		r.PinMac = s.keys.MAC(pinScope(r.DeviceID), []byte(pin))
 	}
-	if was != nil && !seal.Equal(was, r.PinMac) {
+	if was != nil && !encryption.Equal(was, r.PinMac) {
 		r.CommonCodeKey = nil
 	}
 }

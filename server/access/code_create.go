@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -209,7 +209,7 @@ func defaultNameFor(caps Capabilities) string {
 func (s *Service) checkFree(device uuid.UUID, taken []store.TakenOnDeviceRow, self uuid.UUID, pin string) error {
 	mac := s.keys.MAC(pinScope(device), []byte(pin))
 	i := slices.IndexFunc(taken, func(c store.TakenOnDeviceRow) bool {
-		return c.AccessCodeID != self && !c.Leaving && !c.InPool && seal.Equal(c.PinMac, mac)
+		return c.AccessCodeID != self && !c.Leaving && !c.InPool && encryption.Equal(c.PinMac, mac)
 	})
 	if i < 0 {
 		return nil

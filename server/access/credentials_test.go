@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
@@ -79,7 +79,7 @@ func newKeyring(t testing.TB) *keyring {
 	db, err := store.Open(t.Context(), storetest.New(t), 4)
 	must(err)
 	t.Cleanup(db.Close)
-	keys, err := seal.New(seal.NewMaster())
+	keys, err := encryption.New(encryption.NewMaster())
 	must(err)
 	k := &keyring{db: db, heard: &overheard{DBTX: db.Pool}, good: map[string]string{}, revoked: map[string]string{}}
 	db.Queries = store.New(k.heard)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // The kinds of keys that events wake: a workspace whose events are to be handed to its webhooks, and a webhook
@@ -90,16 +90,16 @@ func (s *Service) OutboxDue(ctx context.Context, workspace uuid.UUID) (bool, err
 }
 
 // DueOutboxes lists workspaces with such events that nobody works on.
-func (s *Service) DueOutboxes(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+func (s *Service) DueOutboxes(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
 	return s.db.DueOutboxes(ctx, store.DueOutboxesParams{MaxRows: limit, ButMakers: but.Makers})
 }
 
 // OutboxOwners are those who have made workspaces.
-func (s *Service) OutboxOwners(ctx context.Context, workspaces []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+func (s *Service) OutboxOwners(ctx context.Context, workspaces []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	rows, err := s.db.WorkspaceMakers(ctx, workspaces)
-	owners := map[uuid.UUID]work.Owners{}
+	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.WorkspaceID] = work.Owners{Maker: r.MadeBy}
+		owners[r.WorkspaceID] = worker.Owners{Maker: r.MadeBy}
 	}
 	return owners, err
 }
@@ -221,7 +221,7 @@ func (s *Service) WebhookDue(ctx context.Context, webhook uuid.UUID) (bool, erro
 type PromptWebhooks map[uuid.UUID]bool
 
 // DueWebhooks lists webhooks that it is time to look at and nobody looks at.
-func (s *Service) DueWebhooks(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, PromptWebhooks, error) {
+func (s *Service) DueWebhooks(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, PromptWebhooks, error) {
 	rows, err := s.db.DueWebhooks(ctx, store.DueWebhooksParams{MaxRows: limit, ButWorkspaces: but.Wide, ButMakers: but.Makers,
 		ButDoubted: but.Doubted, ButDoubtedWorkspaces: but.DoubtedWide, ButDoubtedMakers: but.DoubtedMakers})
 	ids, prompt := make([]uuid.UUID, len(rows)), PromptWebhooks{}
@@ -232,11 +232,11 @@ func (s *Service) DueWebhooks(ctx context.Context, limit int32, but work.Crowds)
 }
 
 // WebhookOwners are the workspaces of webhooks, and who has made these.
-func (s *Service) WebhookOwners(ctx context.Context, webhooks []uuid.UUID) (map[uuid.UUID]work.Owners, PromptWebhooks, error) {
+func (s *Service) WebhookOwners(ctx context.Context, webhooks []uuid.UUID) (map[uuid.UUID]worker.Owners, PromptWebhooks, error) {
 	rows, err := s.db.WebhookOwners(ctx, webhooks)
-	owners, prompt := map[uuid.UUID]work.Owners{}, PromptWebhooks{}
+	owners, prompt := map[uuid.UUID]worker.Owners{}, PromptWebhooks{}
 	for _, r := range rows {
-		owners[r.WebhookID], prompt[r.WebhookID] = work.Owners{Wide: r.WorkspaceID, Maker: r.MadeBy}, r.IsPrompt
+		owners[r.WebhookID], prompt[r.WebhookID] = worker.Owners{Wide: r.WorkspaceID, Maker: r.MadeBy}, r.IsPrompt
 	}
 	return owners, prompt, err
 }

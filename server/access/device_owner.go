@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -28,7 +28,7 @@ func (r *reading) owner(f Found) *store.AccessCode {
 		// Its reference was never recorded: the vendor has kept ours, or the PIN tells, the wanted one or that which was sent, or the
 		// place it was to have.
 		placed := f.PIN == "" && !changed(*c, f) && f.Ref != "" && text(c.WriteRef) == f.Ref
-		written := placed || seal.Equal(c.PinMac, mac) || seal.Equal(c.WritePinMac, mac)
+		written := placed || encryption.Equal(c.PinMac, mac) || encryption.Equal(c.WritePinMac, mac)
 		if keyed && key == c.AccessCodeID || f.Key == "" && c.WriteGen > 0 && written {
 			return c
 		}
@@ -67,7 +67,7 @@ func (r *reading) mac(pin string) []byte {
 
 // same says whether a code on the device is as it should be, as far as the device shows.
 func (r *reading) same(c *store.AccessCode, f Found) bool {
-	if f.PIN != "" && !seal.Equal(c.PinMac, r.mac(f.PIN)) || changed(*c, f) || f.Disabled {
+	if f.PIN != "" && !encryption.Equal(c.PinMac, r.mac(f.PIN)) || changed(*c, f) || f.Disabled {
 		return false
 	}
 	if !nativeSchedule(*c, r.caps) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -221,7 +221,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 
 // saw notes the PIN that the device shows of a code that is not as it should be: others may wait for that one.
 func (r *reading) saw(c *store.AccessCode, f Found) {
-	if mac := r.mac(f.PIN); c.AppliedGen == 0 && f.Confirmed && mac != nil && !seal.Equal(c.WritePinMac, mac) {
+	if mac := r.mac(f.PIN); c.AppliedGen == 0 && f.Confirmed && mac != nil && !encryption.Equal(c.WritePinMac, mac) {
 		c.WritePinMac = mac
 	}
 }
@@ -268,7 +268,7 @@ func (r *reading) refresh(c *store.AccessCode, f Found) {
 	if c.RemovingSince == nil {
 		c.Status = string(StatusSet)
 	}
-	if !seal.Equal(c.PinMac, r.mac(f.PIN)) && (c.PinMac != nil || f.PIN != "") {
+	if !encryption.Equal(c.PinMac, r.mac(f.PIN)) && (c.PinMac != nil || f.PIN != "") {
 		r.s.setPIN(c, f.PIN)
 		r.changed = true
 	}

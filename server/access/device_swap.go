@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -90,7 +90,7 @@ func (t *deviceTx) unseen(c *store.AccessCode, conflict string) bool {
 		return false
 	}
 	for _, other := range t.codes {
-		if other != c && other.VendorRef != nil && (other.PinMac == nil || seal.Equal(t.macOnDevice(other), c.PinMac)) {
+		if other != c && other.VendorRef != nil && (other.PinMac == nil || encryption.Equal(t.macOnDevice(other), c.PinMac)) {
 			return false
 		}
 	}

@@ -7,14 +7,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
 // Each code of a ring was looked for in all of it, and each PIN opened each time: a ring of 200 took 12 s.
 func TestOfALargeRingOneCodeStepsAside(t *testing.T) {
 	t.Parallel()
-	keys, err := seal.New(seal.NewMaster())
+	keys, err := encryption.New(encryption.NewMaster())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -278,7 +278,7 @@ func (t *deviceTx) hasPIN(c *store.AccessCode, f Failure) bool {
 		return false
 	}
 	next := c.AppliedGen > 0 && c.DesiredGen == c.AppliedGen+1
-	return (t.caps.ListCodes || next) && !seal.Equal(t.macOnDevice(c), c.PinMac)
+	return (t.caps.ListCodes || next) && !encryption.Equal(t.macOnDevice(c), c.PinMac)
 }
 
 func (t *deviceTx) codeByRef(ref string) uuid.UUID {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // RecordPutStarted notes, before a code is sent to its device, that this is about to happen: after a crash
@@ -40,7 +40,7 @@ func (t *deviceTx) anotherPIN(c *store.AccessCode) bool {
 	if t.caps.PINVisible || t.caps.ProviderPIN || c.VendorRef != nil || c.WriteGen == 0 || c.WriteRef != nil {
 		return false
 	}
-	return len(c.WritePinMac) > 0 && !seal.Equal(c.WritePinMac, c.PinMac)
+	return len(c.WritePinMac) > 0 && !encryption.Equal(c.WritePinMac, c.PinMac)
 }
 
 // StartAt is the start that a device is sent at now. Where it takes none that is past that is now: the code opens at once all the
@@ -331,16 +331,16 @@ func (s *Service) DeviceDue(ctx context.Context, device uuid.UUID) (bool, error)
 }
 
 // DueDevices lists devices on which there is something to do and nobody is doing it.
-func (s *Service) DueDevices(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+func (s *Service) DueDevices(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
 	return s.db.DueDevices(ctx, store.DueDevicesParams{MaxRows: limit, ButAccounts: but.Narrow, ButWorkspaces: but.Wide, ButMakers: but.Makers})
 }
 
 // DeviceOwners are the accounts and the workspaces of devices, and who has made these.
-func (s *Service) DeviceOwners(ctx context.Context, devices []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+func (s *Service) DeviceOwners(ctx context.Context, devices []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	rows, err := s.db.DeviceOwners(ctx, devices)
-	owners := map[uuid.UUID]work.Owners{}
+	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.DeviceID] = work.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.MadeBy}
+		owners[r.DeviceID] = worker.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.MadeBy}
 	}
 	return owners, err
 }

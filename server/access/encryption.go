@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -16,8 +16,8 @@ const hashKeyName = "hashes"
 
 // FollowKeys has the keys be those of a database: its data keys, and its key for hashes. Every instance does so before
 // it does anything else. One that may begin makes a data key where there is none.
-func FollowKeys(ctx context.Context, db *store.DB, keys *seal.Keys, begin bool) error {
-	if err := keys.Follow(ctx, func(ctx context.Context) ([]seal.DataKey, error) { return dataKeys(ctx, db.Beside) }); err != nil {
+func FollowKeys(ctx context.Context, db *store.DB, keys *encryption.Keys, begin bool) error {
+	if err := keys.Follow(ctx, func(ctx context.Context) ([]encryption.DataKey, error) { return dataKeys(ctx, db.Beside) }); err != nil {
 		return err
 	}
 	if begin {
@@ -35,11 +35,11 @@ func FollowKeys(ctx context.Context, db *store.DB, keys *seal.Keys, begin bool) 
 
 // firstDataKey makes a data key where there is none. The master key only wraps from then on: were it to seal, an instance that has
 // been given a newer one would seal what the others cannot open. Of several instances at once one makes it.
-func firstDataKey(ctx context.Context, db *store.Queries, keys *seal.Keys) error {
+func firstDataKey(ctx context.Context, db *store.Queries, keys *encryption.Keys) error {
 	if there, err := db.ListDataKeys(ctx); err != nil || len(there) > 0 {
 		return err
 	}
-	var fresh seal.DataKey
+	var fresh encryption.DataKey
 	sealed, err := db.GetOldestServerKey(ctx)
 	switch {
 	case store.IsNoRows(err): // nothing is sealed yet
@@ -57,12 +57,12 @@ func firstDataKey(ctx context.Context, db *store.Queries, keys *seal.Keys) error
 }
 
 // CheckKeys fails when the keys are not those of a database, whose schema may be an older one.
-func CheckKeys(ctx context.Context, kept store.KeptKeys, keys *seal.Keys) error {
-	data := make([]seal.DataKey, len(kept.Data))
+func CheckKeys(ctx context.Context, kept store.KeptKeys, keys *encryption.Keys) error {
+	data := make([]encryption.DataKey, len(kept.Data))
 	for i, d := range kept.Data {
-		data[i] = seal.DataKey{ID: byte(d.KeyID), Wrapped: d.Wrapped, Current: d.IsCurrent}
+		data[i] = encryption.DataKey{ID: byte(d.KeyID), Wrapped: d.Wrapped, Current: d.IsCurrent}
 	}
-	if err := keys.Follow(ctx, func(context.Context) ([]seal.DataKey, error) { return data, nil }); err != nil {
+	if err := keys.Follow(ctx, func(context.Context) ([]encryption.DataKey, error) { return data, nil }); err != nil {
 		return err
 	}
 	for name, sealed := range kept.Server {
@@ -73,11 +73,11 @@ func CheckKeys(ctx context.Context, kept store.KeptKeys, keys *seal.Keys) error 
 	return nil
 }
 
-func dataKeys(ctx context.Context, db *store.Queries) ([]seal.DataKey, error) {
+func dataKeys(ctx context.Context, db *store.Queries) ([]encryption.DataKey, error) {
 	rows, err := db.ListDataKeys(ctx)
-	out := make([]seal.DataKey, len(rows))
+	out := make([]encryption.DataKey, len(rows))
 	for i, r := range rows {
-		out[i] = seal.DataKey{ID: byte(r.KeyID), Wrapped: r.Wrapped, Current: r.IsCurrent}
+		out[i] = encryption.DataKey{ID: byte(r.KeyID), Wrapped: r.Wrapped, Current: r.IsCurrent}
 	}
 	return out, err
 }
@@ -138,7 +138,7 @@ func (s *Service) rotate(ctx context.Context, tell func(Rotation)) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(seal.Refresh + s.opt.RotationPause):
+	case <-time.After(encryption.Refresh + s.opt.RotationPause):
 	}
 	// What somebody has read before it was sealed anew he may write back.
 	for left := int64(1); left > 0; {
@@ -207,7 +207,7 @@ func (s *Service) startRotation(ctx context.Context) (current byte, resumed bool
 		}
 		var taken []byte
 		for _, r := range rows {
-			d := seal.DataKey{ID: byte(r.KeyID), Wrapped: r.Wrapped}
+			d := encryption.DataKey{ID: byte(r.KeyID), Wrapped: r.Wrapped}
 			taken = append(taken, d.ID)
 			wrapped, changed, err := s.keys.Wrap(d)
 			if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -241,7 +241,7 @@ func (t *deviceTx) claimIssued(ctx context.Context, c *store.AccessCode, o PutOu
 		if other == c || text(other.VendorRef) != o.Ref {
 			continue
 		}
-		shows := other.PinMac == nil || seal.Equal(other.PinMac, t.s.keys.MAC(pinScope(t.d.DeviceID), []byte(o.PIN)))
+		shows := other.PinMac == nil || encryption.Equal(other.PinMac, t.s.keys.MAC(pinScope(t.d.DeviceID), []byte(o.PIN)))
 		if other.IsManaged || !shows {
 			return &Failure{Class: FailedUnsupported, Message: "The vendor has answered with the reference of another code of this device, as one does that makes a single code for the same hours. " +
 				"Use that one, or create an access code of other hours."}, nil

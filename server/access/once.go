@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -133,7 +133,7 @@ func (o *once) claim(ctx context.Context) (known *store.IdempotencyKey, err erro
 		return nil, keyInUse()
 	case err != nil:
 		return nil, err
-	case len(r.RequestMac) < len(o.asked) || !seal.Equal(r.RequestMac[:len(o.asked)], o.asked):
+	case len(r.RequestMac) < len(o.asked) || !encryption.Equal(r.RequestMac[:len(o.asked)], o.asked):
 		return nil, &Error{Kind: Contradiction, Type: KeyReused,
 			Message: "Another request with other parameters came with this Idempotency-Key before. Send a new key with each new request, and the same key only with the same parameters."}
 	case !reachedStill(r.RequestMac[len(o.asked):], o.row.RequestMac[len(o.asked):]):
@@ -165,7 +165,7 @@ func (s *Service) reachMAC(p Principal) (all []byte) {
 func reachedStill(then, now []byte) bool {
 	reached := slices.Collect(slices.Chunk(now, reachMACSize))
 	for one := range slices.Chunk(then, reachMACSize) {
-		if !slices.ContainsFunc(reached, func(r []byte) bool { return seal.Equal(r, one) }) {
+		if !slices.ContainsFunc(reached, func(r []byte) bool { return encryption.Equal(r, one) }) {
 			return false
 		}
 	}

@@ -3,7 +3,7 @@
 // the way errors and pages are told, but no rule of access codes. Each operation is one transaction and says which
 // errors it returns; besides those, any may fail because the database does.
 //
-// What should be on a system is decided here; how to get it there is the business of package acs/drive, which reports
+// What should be on a system is decided here; how to get it there is the business of package acs/reconcile, which reports
 // back what it has found and done. The package knows neither HTTP nor any vendor.
 package acs
 
@@ -17,7 +17,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // SystemLane is the kind of keys that changes of users wake: the systems they are on.
@@ -27,12 +27,12 @@ const SystemLane = "acs_system"
 type Service struct {
 	db     *store.DB
 	access *access.Service
-	waker  *work.Waker
+	waker  *worker.Waker
 	strays strays
 }
 
 // New makes a Service on the database that a is on.
-func New(db *store.DB, a *access.Service, waker *work.Waker) *Service {
+func New(db *store.DB, a *access.Service, waker *worker.Waker) *Service {
 	return &Service{db: db, access: a, waker: waker}
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // deletedExternally is the error of a user that somebody has taken from the system there.
@@ -304,16 +304,16 @@ func (s *Service) SystemDue(ctx context.Context, id uuid.UUID) (bool, error) {
 }
 
 // DueSystems lists systems that it is time to look at and nobody looks at.
-func (s *Service) DueSystems(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+func (s *Service) DueSystems(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
 	return s.db.DueAcsSystems(ctx, store.DueAcsSystemsParams{MaxRows: limit, ButAccounts: but.Narrow, ButWorkspaces: but.Wide, ButMakers: but.Makers})
 }
 
 // SystemOwners are the accounts and the workspaces of systems, and who has made these.
-func (s *Service) SystemOwners(ctx context.Context, systems []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+func (s *Service) SystemOwners(ctx context.Context, systems []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	rows, err := s.db.AcsSystemOwners(ctx, systems)
-	owners := map[uuid.UUID]work.Owners{}
+	owners := map[uuid.UUID]worker.Owners{}
 	for _, r := range rows {
-		owners[r.AcsSystemID] = work.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.MadeBy}
+		owners[r.AcsSystemID] = worker.Owners{Narrow: r.ConnectedAccountID, Wide: r.WorkspaceID, Maker: r.MadeBy}
 	}
 	return owners, err
 }

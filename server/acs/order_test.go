@@ -9,10 +9,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m, store.Migrate, store.MigrationsVersion()) }
@@ -39,9 +39,9 @@ func systemsOf(t *testing.T, o access.Options) (*store.DB, *acs.Service, access.
 	db, err := store.Open(t.Context(), storetest.New(t), 20)
 	must(err)
 	t.Cleanup(db.Close)
-	keys, err := seal.New(seal.NewMaster())
+	keys, err := encryption.New(encryption.NewMaster())
 	must(err)
-	waker, err := work.NewWaker(db)
+	waker, err := worker.NewWaker(db)
 	must(err)
 	a := access.New(db, keys, waker, o)
 	s := acs.New(db, a, waker)

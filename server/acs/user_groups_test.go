@@ -8,10 +8,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // The groups of a new user are read together, each once: the system is locked meanwhile.
@@ -23,11 +23,11 @@ func TestManyGroupsOfAUserTakeOneRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	keys, err := seal.New(seal.NewMaster())
+	keys, err := encryption.New(encryption.NewMaster())
 	if err != nil {
 		t.Fatal(err)
 	}
-	waker, err := work.NewWaker(db)
+	waker, err := worker.NewWaker(db)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,14 +14,14 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs/drive"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connect"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
+	acsreconcile "github.com/deviceaccess/terraform-provider-deviceaccess/server/acs/reconcile"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // Config says how the server runs.
@@ -40,9 +40,9 @@ type Config struct {
 	Connecting Connecting
 	Access     access.Options
 	Reconcile  reconcile.Options
-	Drive      drive.Options
-	Webhooks   webhooks.Options
-	Work       work.Options
+	Drive      acsreconcile.Options
+	Webhooks   webhook.Options
+	Work       worker.Options
 	Wrap       func(http.Handler) http.Handler // around everything; nil: nothing
 	Log        *slog.Logger
 
@@ -64,12 +64,12 @@ type App struct {
 	MetricsURL string // where metrics are, if anywhere
 
 	db       *openDatabase
-	engine   *work.Engine
+	engine   *worker.Engine
 	delivery *delivery
 	metering *metering
 	vendors  *vendors
 	adapters *reconcile.Adapters
-	driver   *drive.Driver
+	driver   *acsreconcile.Driver
 	http     *http.Server
 	served   chan error
 	health   *health
@@ -141,10 +141,10 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	a.adapters = reconcile.NewAdapters(a.Access, a.vendors.openers(), c.Log)
 	a.vendors.adapters = a.adapters
 	c.Drive.Log = c.Log
-	a.driver = drive.New(a.Access, a.ACS, a.vendors.accessOpeners(), c.Drive)
+	a.driver = acsreconcile.New(a.Access, a.ACS, a.vendors.accessOpeners(), c.Drive)
 	c.Reconcile.Elsewhere = a.driver
 	r := reconcile.New(a.Access, a.adapters, c.Reconcile)
-	if a.engine, err = work.NewEngine(a.db.waker, c.Work, append(r.Lanes(), a.driver.Lane())...); err != nil {
+	if a.engine, err = worker.NewEngine(a.db.waker, c.Work, append(r.Lanes(), a.driver.Lane())...); err != nil {
 		return nil, err
 	}
 	if a.delivery, err = newDelivery(a.db.waker, a.Access, c); err != nil {
@@ -159,16 +159,16 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	connections, files := crowd.Fitting(c.Connections)
+	connections, files := admission.Fitting(c.Connections)
 	if files > 0 {
 		c.Log.Warn("the limit of open files leaves clients fewer connections than --client-connections says: raise it (LimitNOFILE= of systemd, --ulimit nofile= of a container, ulimit -n)",
 			"limit", files, "connections", connections)
 	}
-	clients := crowd.New(crowd.Limits{Connections: connections, Proxied: c.TrustProxy, Address: func(r *http.Request) string { return rest.AddressOf(r, c.TrustProxy) }})
+	clients := admission.New(admission.Limits{Connections: connections, Proxied: c.TrustProxy, Address: func(r *http.Request) string { return rest.AddressOf(r, c.TrustProxy) }})
 	mux := http.NewServeMux()
-	mux.Handle(vendorsPath, crowd.InTurn(a.vendors, http.HandlerFunc(tryLater)))
+	mux.Handle(vendorsPath, admission.InTurn(a.vendors, http.HandlerFunc(tryLater)))
 	mux.Handle(sandboxPath, http.StripPrefix(sandboxPath[:len(sandboxPath)-1], a.Sandbox.Handler()))
-	mux.Handle(rest.ConnectPath, connect.New(connect.Options{Access: a.Access, Vendors: newLogins(a.Sandbox, a.URL, c.Connecting), PublicURL: c.PublicURL,
+	mux.Handle(rest.ConnectPath, connectpage.New(connectpage.Options{Access: a.Access, Vendors: newLogins(a.Sandbox, a.URL, c.Connecting), PublicURL: c.PublicURL,
 		Guess: func(r *http.Request) (time.Duration, func(bool)) {
 			return callers.Guess(rest.AddressOf(r, c.TrustProxy))
 		},
@@ -188,7 +188,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 	if err := a.delivery.start(ctx); err != nil {
 		return nil, err
 	}
-	a.health.engines.Store(&[]*work.Engine{a.engine, a.delivery.engine})
+	a.health.engines.Store(&[]*worker.Engine{a.engine, a.delivery.engine})
 	if a.metering != nil {
 		a.metering.start()
 	}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
 // CloudConfig says how a simulated cloud runs by itself, for several servers on one database.
@@ -65,7 +65,7 @@ func StartCloud(ctx context.Context, c CloudConfig) (_ *Cloud, err error) {
 	}
 	cloud.http = newHTTP(c.Log)
 	go func() {
-		cloud.served <- serveLimited(cloud.http, handler, crowd.Limits{Connections: c.Connections}, listener)
+		cloud.served <- serveLimited(cloud.http, handler, admission.Limits{Connections: c.Connections}, listener)
 	}()
 	return cloud, nil
 }

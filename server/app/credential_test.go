@@ -10,7 +10,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zigbee"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
 // The credentials of a gateway's account are changed through one instance; the other, which nobody tells, leaves the

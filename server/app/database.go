@@ -15,10 +15,10 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // Database says where the data is.
@@ -54,9 +54,9 @@ func DefaultDataDir() string {
 // openDatabase is a connection to the data, with the cluster behind it where that is private.
 type openDatabase struct {
 	store *store.DB
-	keys  *seal.Keys
+	keys  *encryption.Keys
 	stale func() // ends what keeps the keys fresh; nil: nothing does
-	waker *work.Waker
+	waker *worker.Waker
 	own   *pglocal.Cluster // run by this process for as long as it lives
 	lent  *pglocal.Handle  // for a command
 }
@@ -129,7 +129,7 @@ func openDB(ctx context.Context, c Database, serve bool, may right, log *slog.Lo
 		return nil, err
 	}
 	db.stale = beside(db.keys.KeepFresh)
-	if db.waker, err = work.NewWaker(db.store); err != nil {
+	if db.waker, err = worker.NewWaker(db.store); err != nil {
 		return nil, err
 	}
 	return db, nil

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // endpointWorkers is how many endpoints are sent to at once: three quarters may be of one workspace, seven eighths of all that one
@@ -16,16 +16,16 @@ const endpointWorkers = 600
 // delivery is the sending of events. It has an engine of its own, so that endpoints which hang keep no
 // worker from a device.
 type delivery struct {
-	deliverer *webhooks.Deliverer
-	engine    *work.Engine
+	deliverer *webhook.Deliverer
+	engine    *worker.Engine
 	started   bool
 }
 
-func newDelivery(w *work.Waker, a *access.Service, c Config) (*delivery, error) {
-	d := &delivery{deliverer: webhooks.New(a, c.Webhooks)}
+func newDelivery(w *worker.Waker, a *access.Service, c Config) (*delivery, error) {
+	d := &delivery{deliverer: webhook.New(a, c.Webhooks)}
 	c.Work.Workers, c.Work.Undivided = endpointWorkers, true
 	var err error
-	d.engine, err = work.NewEngine(w, c.Work, d.deliverer.Lanes()...)
+	d.engine, err = worker.NewEngine(w, c.Work, d.deliverer.Lanes()...)
 	return d, err
 }
 

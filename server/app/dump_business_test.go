@@ -13,14 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // business is clients at work on a server, each on a lock, who remember what they were answered.
 type business struct {
 	*old
-	secrets    leaks.Ledger
+	secrets    secretscan.Ledger
 	endpoint   *endpoint
 	receiver   string
 	url, cloud string

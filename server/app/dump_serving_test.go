@@ -17,10 +17,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // A dump that is made while clients write and deliveries are in the air holds all that was acknowledged before it began, tells no
@@ -70,8 +70,8 @@ func (b *business) serveAgain() {
 	a, err := app.Start(b.Context(), app.Config{
 		Database: app.Database{DatabaseURL: b.dsn, DataDir: b.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(b.master), MaxConns: 10},
 		Listen:   "127.0.0.1:0", Sandboxing: app.Sandboxing{URL: b.cloud, Speed: 50},
-		Work: work.Options{Workers: 20, Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second}, Access: access.Options{ConfirmTimeout: 5 * time.Second, ListLag: time.Second},
-		Webhooks: webhooks.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		Work: worker.Options{Workers: 20, Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second}, Access: access.Options{ConfirmTimeout: 5 * time.Second, ListLag: time.Second},
+		Webhooks: webhook.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		Log:      slog.New(slog.DiscardHandler),
 	})
 	b.must(err)
@@ -152,7 +152,7 @@ func newBusiness(t *testing.T) *business {
 		}
 		inner := c.Wrap
 		c.Wrap = func(next http.Handler) http.Handler { return b.secrets.Watch(inner(next)) }
-		key, err := seal.File(filepath.Join(c.DataDir, "master.key")) // which the server takes
+		key, err := encryption.File(filepath.Join(c.DataDir, "master.key")) // which the server takes
 		b.must(err)
 		b.master = key[0]
 	})

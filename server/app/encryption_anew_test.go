@@ -9,7 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
@@ -95,7 +95,7 @@ func TestTheFirstRotationMakesANewKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			master := seal.NewMaster()
+			master := encryption.NewMaster()
 			s := newSafe(t, master)
 			s.serve(master)
 			_, first := otherSealers(t, s.db)
@@ -112,7 +112,7 @@ func TestTheFirstRotationMakesANewKey(t *testing.T) {
 // Whoever has the earlier master key and a dump of the time has the key of a rotation that was stopped.
 func TestARotationStoppedBeforeTheMasterKeyChangedIsBegunAnew(t *testing.T) {
 	t.Parallel()
-	older := seal.NewMaster()
+	older := encryption.NewMaster()
 	newer := another(older)
 	s := newSafe(t, older)
 	s.serve(older)

@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
@@ -25,9 +25,9 @@ func TestKeysAreReadWhileAllConnectionsAreHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	master := seal.NewMaster()
-	here, elsewhere := must(seal.New(master))(t), must(seal.New(master))(t)
-	for _, k := range []*seal.Keys{here, elsewhere} {
+	master := encryption.NewMaster()
+	here, elsewhere := must(encryption.New(master))(t), must(encryption.New(master))(t)
+	for _, k := range []*encryption.Keys{here, elsewhere} {
 		if err := access.FollowKeys(t.Context(), db, k, false); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestKeysAreReadWhileAllConnectionsAreHeld(t *testing.T) {
 		if plain, err := here.Open("p", sealed); err != nil || string(plain) != "x" {
 			t.Errorf("with a key that is not known yet: %q, %v", plain, err)
 		}
-		if by := seal.SealedBy(here.Seal("p", []byte("y"))); by != fresh.ID {
+		if by := encryption.SealedBy(here.Seal("p", []byte("y"))); by != fresh.ID {
 			t.Errorf("sealed by %d, want %d", by, fresh.ID)
 		}
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
@@ -170,7 +170,7 @@ func TestOneRotationAtATime(t *testing.T) {
 // What a newer version seals, this one does not know of.
 func TestEncryptionOfANewerSchemaIsNotRotated(t *testing.T) {
 	t.Parallel()
-	s := newSafe(t, seal.NewMaster())
+	s := newSafe(t, encryption.NewMaster())
 	if _, err := s.db.Pool.Exec(t.Context(), "insert into goose_db_version (version_id, is_applied) values ($1, true)", store.NewestSchema()+1); err != nil {
 		t.Fatal(err)
 	}
@@ -196,8 +196,8 @@ func TestRotationMayTakeLong(t *testing.T) {
 // another is a master key that may stand beside than: one in 256 has its identifier.
 func another(than []byte) []byte {
 	for {
-		m := seal.NewMaster()
-		if _, err := seal.New(than, m); err == nil {
+		m := encryption.NewMaster()
+		if _, err := encryption.New(than, m); err == nil {
 			return m
 		}
 	}
@@ -207,7 +207,7 @@ func another(than []byte) []byte {
 func TestMasterKeyCanBeChanged(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.New(t)
-	first := seal.NewMaster()
+	first := encryption.NewMaster()
 	latest := another(first)
 	older, newer := base64.StdEncoding.EncodeToString(first), base64.StdEncoding.EncodeToString(latest)
 	with := func(masters string, f func(*access.Service)) error {
@@ -256,7 +256,7 @@ func TestMasterKeyIsChangedOneServerAfterTheOther(t *testing.T) {
 	for name, first := range map[string]func(context.Context, app.Database, *slog.Logger) (*app.Admin, error){"sealed by a data key": app.BeginAdmin, "sealed by the master key": app.OpenAdmin} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			old := seal.NewMaster()
+			old := encryption.NewMaster()
 			older, newer := base64.StdEncoding.EncodeToString(old), base64.StdEncoding.EncodeToString(another(old))
 			c := app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 2}
 			start := func(how func(context.Context, app.Database, *slog.Logger) (*app.Admin, error), masters string) *access.Service {
@@ -310,7 +310,7 @@ func TestMasterKeyIsChangedOneServerAfterTheOther(t *testing.T) {
 // Servers that begin at once make one data key.
 func TestTheFirstDataKeyIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	c := app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(seal.NewMaster()), MaxConns: 2}
+	c := app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(encryption.NewMaster()), MaxConns: 2}
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {

@@ -11,7 +11,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // HealthOptions say what /health goes by. The zero value is for production.
@@ -31,7 +31,7 @@ const (
 type health struct {
 	opt      HealthOptions
 	access   *access.Service
-	engines  atomic.Pointer[[]*work.Engine] // nil: they do not run yet
+	engines  atomic.Pointer[[]*worker.Engine] // nil: they do not run yet
 	stopping atomic.Bool
 	log      *slog.Logger
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
 func TestThePageTellsTheLimits(t *testing.T) {
@@ -17,12 +17,12 @@ func TestThePageTellsTheLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		fmt.Sprintf("| connections | %d | `--client-connections` |", crowd.Connections),
+		fmt.Sprintf("| connections | %d | `--client-connections` |", admission.Connections),
 		fmt.Sprintf("| a header | %d kB, within %.0f s |", maxHeader>>10, headerWithin.Seconds()),
 		fmt.Sprintf("| a request | within %.0f s |", requestWithin.Seconds()),
-		fmt.Sprintf("| bytes being received or not yet read | %d MiB |", crowd.Held>>20),
-		fmt.Sprintf("| an answer | the next 64 kB within %.0f s |", crowd.StalledAfter.Seconds()),
-		fmt.Sprintf("| requests worked on at once | %d |", crowd.Turns),
+		fmt.Sprintf("| bytes being received or not yet read | %d MiB |", admission.Held>>20),
+		fmt.Sprintf("| an answer | the next 64 kB within %.0f s |", admission.StalledAfter.Seconds()),
+		fmt.Sprintf("| requests worked on at once | %d |", admission.Turns),
 		fmt.Sprintf("| idle connections | %.0f min |", idleFor.Minutes()),
 		fmt.Sprintf("| an answer's header | %d kB |", adapter.AnswerHeader>>10),
 		fmt.Sprintf("| lists in an answer | %d elements", adapter.MostListed),

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
 // What a client may take: see docs/design/limits.md, and package crowd for how many there may be.
@@ -25,8 +25,8 @@ func newHTTP(log *slog.Logger) *http.Server {
 }
 
 // serveLimited has s serve on l until it is stopped, within limits.
-func serveLimited(s *http.Server, h http.Handler, limits crowd.Limits, l net.Listener) error {
-	clients := crowd.New(limits)
+func serveLimited(s *http.Server, h http.Handler, limits admission.Limits, l net.Listener) error {
+	clients := admission.New(limits)
 	s.Handler = clients.Limit(h)
 	return clients.Serve(s, l)
 }

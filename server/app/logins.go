@@ -18,10 +18,10 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connect"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 // Connecting says what people can connect on the pages of webviews, besides simulated vendors.
@@ -37,7 +37,7 @@ func (c Connecting) guard(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return err
 	}
-	if (webhooks.Options{AllowPrefixes: c.AllowPrefixes}).Refuses(at.Addr()) {
+	if (webhook.Options{AllowPrefixes: c.AllowPrefixes}).Refuses(at.Addr()) {
 		return errNotAllowed
 	}
 	return nil
@@ -78,18 +78,18 @@ func (c Connecting) providers(w access.Workspace) (out []access.Provider) {
 }
 
 // Vendor says what to enter for a vendor.
-func (l *logins) Vendor(name string) (connect.Vendor, bool) {
+func (l *logins) Vendor(name string) (connectpage.Vendor, bool) {
 	display, _ := rest.Provider(name)
-	v := connect.Vendor{Name: name, DisplayName: display}
+	v := connectpage.Vendor{Name: name, DisplayName: display}
 	switch {
 	case name == "zwave_js":
-		v.Fields = []connect.Field{
+		v.Fields = []connectpage.Field{
 			{Name: "url", Label: "Address of the zwave-js-server", Kind: "url", Placeholder: "wss://gateway.example.com", Help: "As Z-Wave JS UI and Home Assistant run it. It begins with ws:// or wss://."},
 			{Name: "username", Label: "User at the proxy in front of it", Kind: "text", Autocomplete: "username", Optional: true},
 			{Name: "password", Label: "Password", Kind: "password", Autocomplete: "current-password", Optional: true},
 		}
 	case name == "zigbee2mqtt":
-		v.Fields = []connect.Field{
+		v.Fields = []connectpage.Field{
 			{Name: "broker", Label: "Address of the MQTT broker", Kind: "url", Placeholder: "mqtts://broker.example.com:8883", Help: "It begins with mqtts://, mqtt://, wss:// or ws://. The broker must speak MQTT 5."},
 			{Name: "topic", Label: "Topic of Zigbee2MQTT", Kind: "text", Value: zigbee2mqtt.DefaultTopic, Help: "base_topic in its configuration."},
 			{Name: "username", Label: "User at the broker", Kind: "text", Autocomplete: "username", Optional: true},
@@ -97,11 +97,11 @@ func (l *logins) Vendor(name string) (connect.Vendor, bool) {
 		}
 	case name == sandbox.Everything || name == sandbox.AccessSystems || slices.Contains(sandbox.Profiles(), name):
 		v.AccessSystems = name == sandbox.AccessSystems
-		v.Fields = []connect.Field{
+		v.Fields = []connectpage.Field{
 			{Name: "email", Label: "Email address", Kind: "email", Autocomplete: "username"},
 			{Name: "password", Label: "Password", Kind: "password", Autocomplete: "current-password"},
 		}
-		v.Samples = []connect.Sample{{Label: "Email address", Value: sandbox.People[0]}, {Label: "Password", Value: sandbox.Password}}
+		v.Samples = []connectpage.Sample{{Label: "Email address", Value: sandbox.People[0]}, {Label: "Password", Value: sandbox.Password}}
 	default:
 		return v, false
 	}
@@ -116,7 +116,7 @@ func (l *logins) LogIn(ctx context.Context, in access.Workspace, vendor string, 
 	case !l.Gateways:
 		return access.NewAccount{}, fmt.Errorf("nobody can log in to %s here", vendor)
 	case vendor == "zwave_js" && entered["username"] == "" && entered["password"] != "":
-		return access.NewAccount{}, &connect.Refusal{Field: "username", Message: "Enter the user as well: the password is sent with it only."}
+		return access.NewAccount{}, &connectpage.Refusal{Field: "username", Message: "Enter the user as well: the password is sent with it only."}
 	case vendor == "zwave_js":
 		c := &ZWaveJS{Config: zwavejs.Config{URL: withUser(entered["url"], entered["username"], entered["password"]), Control: l.guard}, guarded: byWebview}
 		var stranger Connection
@@ -164,7 +164,7 @@ func (l *logins) logInToSandbox(ctx context.Context, in access.Workspace, vendor
 	case err != nil:
 		return n, fmt.Errorf("read the answer of the simulated cloud: %w", err)
 	case out.Code == "LOGIN_REFUSED":
-		return n, &connect.Refusal{Field: "password", Message: out.Message}
+		return n, &connectpage.Refusal{Field: "password", Message: out.Message}
 	case res.StatusCode != http.StatusOK:
 		return n, fmt.Errorf("the simulated cloud answers %s: %s", res.Status, out.Message)
 	}
@@ -204,11 +204,11 @@ func (l *logins) logInToGateway(ctx context.Context, in access.Workspace, field 
 	switch {
 	case err == nil:
 	case e != nil && e.Class == adapter.AuthRevoked:
-		return n, &connect.Refusal{Field: "password", Message: "The gateway refuses this user and password."}
+		return n, &connectpage.Refusal{Field: "password", Message: "The gateway refuses this user and password."}
 	case e != nil && e.Class == adapter.Invalid:
-		return n, &connect.Refusal{Field: field, Message: sentence(e.Message)}
+		return n, &connectpage.Refusal{Field: field, Message: sentence(e.Message)}
 	default: // more would tell what else is there
-		return n, &connect.Refusal{Field: field, Message: "The gateway cannot be reached at this address, or what answers there is none. See to the address, and whether it is reachable from outside."}
+		return n, &connectpage.Refusal{Field: field, Message: "The gateway cannot be reached at this address, or what answers there is none. See to the address, and whether it is reachable from outside."}
 	}
 	config, err := json.Marshal(c)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connect"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -114,7 +114,7 @@ func TestAPasswordWantsItsUser(t *testing.T) {
 	t.Parallel()
 	l := &logins{Connecting: Connecting{Gateways: true}}
 	_, err := l.LogIn(t.Context(), access.Workspace{}, "zwave_js", map[string]string{"url": "ws://127.0.0.1:1", "password": "secret"})
-	if refused, ok := errors.AsType[*connect.Refusal](err); !ok || refused.Field != "username" {
+	if refused, ok := errors.AsType[*connectpage.Refusal](err); !ok || refused.Field != "username" {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,37 +8,37 @@ import (
 	"path/filepath"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
 // readKeys reads the master key. It fails with fs.ErrNotExist when that is to be in a file and there is none.
-func (c Database) readKeys() (*seal.Keys, error) {
-	return c.keysFrom(seal.ReadFile)
+func (c Database) readKeys() (*encryption.Keys, error) {
+	return c.keysFrom(encryption.ReadFile)
 }
 
 // makeKeys reads the master key, which it makes when there is none.
-func (c Database) makeKeys() (*seal.Keys, error) {
-	return c.keysFrom(seal.File)
+func (c Database) makeKeys() (*encryption.Keys, error) {
+	return c.keysFrom(encryption.File)
 }
 
-func (c Database) keysFrom(file func(path string) ([][]byte, error)) (*seal.Keys, error) {
+func (c Database) keysFrom(file func(path string) ([][]byte, error)) (*encryption.Keys, error) {
 	var masters [][]byte
 	var err error
 	if c.MasterKey != "" {
-		masters, err = seal.Parse(c.MasterKey)
+		masters, err = encryption.Parse(c.MasterKey)
 	} else {
 		masters, err = file(filepath.Join(c.DataDir, keyName))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return seal.New(masters...)
+	return encryption.New(masters...)
 }
 
 // keysOf reads the master key and fails when it is not the one that a database of whatever schema was made with, in which it
 // changes nothing. While nothing is sealed there may be no key, which is nil then.
-func (c Database) keysOf(ctx context.Context, dsn string) (*seal.Keys, error) {
+func (c Database) keysOf(ctx context.Context, dsn string) (*encryption.Keys, error) {
 	keys, err := c.readKeys()
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !missing {
@@ -58,7 +58,7 @@ func (c Database) keysOf(ctx context.Context, dsn string) (*seal.Keys, error) {
 }
 
 // migrated brings the schema of a database up to this program, unless that has another master key. The first one makes a key.
-func (c Database) migrated(ctx context.Context, dsn string) (*seal.Keys, error) {
+func (c Database) migrated(ctx context.Context, dsn string) (*encryption.Keys, error) {
 	keys, err := c.keysOf(ctx, dsn)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (c Database) migrated(ctx context.Context, dsn string) (*seal.Keys, error) 
 }
 
 // prepare reads the master key, and sees to it that a database has a schema for this program.
-func (c Database) prepare(ctx context.Context, dsn string, may right) (*seal.Keys, error) {
+func (c Database) prepare(ctx context.Context, dsn string, may right) (*encryption.Keys, error) {
 	if may == mayMigrate {
 		return c.migrated(ctx, dsn)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
@@ -25,7 +25,7 @@ import (
 // if that schema has any.
 func sealedAt(t *testing.T, version int64) *old {
 	t.Helper()
-	o := &old{T: t, dsn: storetest.New(t), master: seal.NewMaster()}
+	o := &old{T: t, dsn: storetest.New(t), master: encryption.NewMaster()}
 	o.exec("drop schema public cascade; create schema public")
 	db, err := sql.Open("pgx", o.dsn)
 	o.must(err)
@@ -34,7 +34,7 @@ func sealedAt(t *testing.T, version int64) *old {
 	o.must(err)
 	_, err = steps.UpTo(t.Context(), version)
 	o.must(err)
-	keys, err := seal.New(o.master)
+	keys, err := encryption.New(o.master)
 	o.must(err)
 	if version >= 20 {
 		fresh, err := keys.NewDataKey(nil)
@@ -43,7 +43,7 @@ func sealedAt(t *testing.T, version int64) *old {
 		o.must(err)
 		return o
 	}
-	_, err = db.ExecContext(t.Context(), "insert into server_keys (name, sealed) values ('page_cursors', $1)", keys.Seal("server_keys.sealed/page_cursors", seal.NewMaster()))
+	_, err = db.ExecContext(t.Context(), "insert into server_keys (name, sealed) values ('page_cursors', $1)", keys.Seal("server_keys.sealed/page_cursors", encryption.NewMaster()))
 	o.must(err)
 	return o
 }
@@ -112,7 +112,7 @@ func TestNothingIsMigratedWithAnotherMasterKey(t *testing.T) {
 func TestCommandsMigrateNothing(t *testing.T) {
 	t.Parallel()
 	o := &old{T: t, dsn: storetest.New(t)}
-	c := app.Database{DatabaseURL: o.dsn, DataDir: t.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(seal.NewMaster())}
+	c := app.Database{DatabaseURL: o.dsn, DataDir: t.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(encryption.NewMaster())}
 	o.exec("delete from river_migration where version = (select max(version) from river_migration)")
 	if err := openedBy(t, app.OpenAdmin, c); !errors.Is(err, store.ErrOlderSchema) {
 		t.Errorf("with an older job queue: %v", err)
@@ -143,7 +143,7 @@ func TestTheFirstStartMakesAKey(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, err := seal.File(filepath.Join(c.DataDir, "master.key")); err != nil {
+	if _, err := encryption.File(filepath.Join(c.DataDir, "master.key")); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/metrics"
 )
 
@@ -51,7 +51,7 @@ func (a *App) newMetering(listener net.Listener, log *slog.Logger) *metering {
 
 func (m *metering) start() {
 	go func() {
-		_ = serveLimited(m.http, crowd.InTurn(m.Handler(), http.HandlerFunc(busyScraping)), crowd.Limits{Connections: scrapers, Turns: 2}, m.listener)
+		_ = serveLimited(m.http, admission.InTurn(m.Handler(), http.HandlerFunc(busyScraping)), admission.Limits{Connections: scrapers, Turns: 2}, m.listener)
 	}() // ends with stop; without metrics the server goes on
 }
 

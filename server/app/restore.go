@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/backup"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -279,7 +279,7 @@ func (r *restore) prove(ctx context.Context, m backup.Manifest) (err error) {
 		return fmt.Errorf("%w (the schema has version %d, and its manifest says %d)", backup.ErrDamaged, schema, m.Schema)
 	}
 	err = checkKey(ctx, key, own.DSN("postgres"))
-	if errors.Is(err, seal.ErrOpen) {
+	if errors.Is(err, encryption.ErrOpen) {
 		err = fmt.Errorf("%w If it was changed after the backup, the one of before is needed", err)
 	}
 	if err != nil || !m.KeyIncluded || r.MasterKey == "" {

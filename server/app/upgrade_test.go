@@ -30,11 +30,11 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -50,10 +50,10 @@ type old struct {
 
 func newOld(t *testing.T, hook string) *old {
 	t.Helper()
-	o := &old{T: t, dsn: storetest.New(t), master: seal.NewMaster(), token: "seam_testUpgrade1_Q7tHc2ZfVx9LrKpN3wYbDm5sGj", secret: seal.NewMaster()}
-	keys, err := seal.New(o.master)
+	o := &old{T: t, dsn: storetest.New(t), master: encryption.NewMaster(), token: "seam_testUpgrade1_Q7tHc2ZfVx9LrKpN3wYbDm5sGj", secret: encryption.NewMaster()}
+	keys, err := encryption.New(o.master)
 	o.must(err)
-	seed := seal.NewMaster()
+	seed := encryption.NewMaster()
 	cloud := sandbox.New(sandbox.Options{Seed: binary.BigEndian.Uint64(seed)})
 	defer cloud.Close()
 	account, err := cloud.EnsureAccount(sandbox.AccountSpec{Key: "of old", Profiles: []string{"august"}})
@@ -248,8 +248,8 @@ func (o *old) serve(dsn string) *app.App {
 	a, err := app.Start(o.Context(), app.Config{
 		Database: app.Database{DatabaseURL: dsn, DataDir: o.TempDir(), MasterKey: base64.StdEncoding.EncodeToString(o.master), MaxConns: 10},
 		Listen:   "127.0.0.1:0", Sandboxing: app.Sandboxing{Speed: 50, Dir: "memory"},
-		Work:     work.Options{Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second},
-		Webhooks: webhooks.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		Work:     worker.Options{Sweep: 200 * time.Millisecond, LeaseTTL: 5 * time.Second},
+		Webhooks: webhook.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		Log:      slog.New(slog.DiscardHandler),
 	})
 	o.must(err)

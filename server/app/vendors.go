@@ -18,7 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/acs/drive"
+	acsreconcile "github.com/deviceaccess/terraform-provider-deviceaccess/server/acs/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/accesscloud"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
@@ -63,8 +63,8 @@ func (v *vendors) openers() map[string]reconcile.Opener {
 }
 
 // accessOpeners are for the vendors of access systems.
-func (v *vendors) accessOpeners() map[string]drive.Opener {
-	return map[string]drive.Opener{access.SandboxAccessAdapter: v.openSandboxAccess, "accesscloud": v.openAccessCloud}
+func (v *vendors) accessOpeners() map[string]acsreconcile.Opener {
+	return map[string]acsreconcile.Opener{access.SandboxAccessAdapter: v.openSandboxAccess, "accesscloud": v.openAccessCloud}
 }
 
 func (v *vendors) openAccessCloud(_ context.Context, account access.Account) (adapter.AccessSystems, error) {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // drainAccount lists the devices of an account.
-func (r *Reconciler) drainAccount(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
+func (r *Reconciler) drainAccount(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
 	account, err := r.access.GetAccount(ctx, id)
 	if err != nil {
 		return 0, err

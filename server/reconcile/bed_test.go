@@ -17,12 +17,12 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/devicecloud"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -35,8 +35,8 @@ type bed struct {
 	access     *access.Service
 	rec        *reconcile.Reconciler
 	db         *store.DB
-	waker      *work.Waker
-	keys       *seal.Keys
+	waker      *worker.Waker
+	keys       *encryption.Keys
 	cloud      *httptest.Server
 	token      string
 	lock       string // the cloud's identifier
@@ -44,7 +44,7 @@ type bed struct {
 	device     string
 	account    uuid.UUID
 	stopEngine func()
-	watch      func(work.Lane) work.Lane // stands between the engine and each lane; nil: nothing
+	watch      func(worker.Lane) worker.Lane // stands between the engine and each lane; nil: nothing
 	log        io.Writer
 }
 
@@ -87,7 +87,7 @@ func prepare(t *testing.T, o options) *bed {
 		b.db = database(t)
 	}
 	var err error
-	b.keys, err = seal.New(seal.NewMaster())
+	b.keys, err = encryption.New(encryption.NewMaster())
 	b.must(err)
 	box := sandbox.New(sandbox.Options{Seed: 7, Speed: cmp.Or(o.speed, 50)})
 	t.Cleanup(box.Close)
@@ -100,7 +100,7 @@ func prepare(t *testing.T, o options) *bed {
 		}
 	}))
 	t.Cleanup(b.cloud.Close)
-	b.waker, err = work.NewWaker(b.db)
+	b.waker, err = worker.NewWaker(b.db)
 	b.must(err)
 	b.access = access.New(b.db, b.keys, b.waker, o.access)
 	w, err := b.access.CreateWorkspace(ctx, "w", "c", true)
@@ -132,7 +132,7 @@ func (b *bed) startEngine() {
 			lanes[n] = b.watch(lanes[n])
 		}
 	}
-	engine, err := work.NewEngine(b.waker, work.Options{Sweep: 100 * time.Millisecond, LeaseTTL: 2 * time.Second, Workers: 20, Log: slog.New(slog.DiscardHandler)}, lanes...)
+	engine, err := worker.NewEngine(b.waker, worker.Options{Sweep: 100 * time.Millisecond, LeaseTTL: 2 * time.Second, Workers: 20, Log: slog.New(slog.DiscardHandler)}, lanes...)
 	b.must(err)
 	b.must(engine.Start(b.Context()))
 	stopped := false

@@ -12,13 +12,13 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // pass is one look at one device by the holder of its lease.
 type pass struct {
 	*Reconciler
-	lease   *work.Lease
+	lease   *worker.Lease
 	adapter adapter.Adapter
 	device  access.Device
 	ref     adapter.DeviceRef
@@ -28,7 +28,7 @@ type pass struct {
 }
 
 // drainDevice brings a device as far as it can be brought now, and says when to look again.
-func (r *Reconciler) drainDevice(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
+func (r *Reconciler) drainDevice(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
 	w, err := r.access.LookAtDevice(ctx, lease, id)
 	if err != nil {
 		return 0, err

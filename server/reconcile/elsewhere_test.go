@@ -11,18 +11,18 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
 // looked is a lane of devices that tells after each drain whether there is something to do: that is all that an instance goes by
 // when another one has woken the device meanwhile.
 type looked struct {
-	work.Lane
+	worker.Lane
 	tell func(due bool)
 }
 
-func (l looked) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
+func (l looked) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
 	again, err := l.Lane.Drain(ctx, lease, id)
 	if due, problem := l.Due(ctx, id); problem == nil {
 		l.tell(due)
@@ -46,7 +46,7 @@ func TestDeviceThatIsWokenElsewhereWhileItIsReadIsReadAgain(t *testing.T) {
 		return false
 	}})
 	b.stopEngine()
-	b.watch = func(l work.Lane) work.Lane {
+	b.watch = func(l worker.Lane) worker.Lane {
 		if l.Name() != access.DeviceLane {
 			return l
 		}
@@ -59,7 +59,7 @@ func TestDeviceThatIsWokenElsewhereWhileItIsReadIsReadAgain(t *testing.T) {
 		}}
 	}
 	b.startEngine()
-	waker, err := work.NewWaker(b.db)
+	waker, err := worker.NewWaker(b.db)
 	b.must(err)
 	other := access.New(b.db, b.keys, waker, access.Options{})
 	f := func() {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // holding is a lease that is always held.
@@ -38,11 +38,11 @@ func TestDeviceOfAnErasedAccountMayLeave(t *testing.T) {
 
 // looks tells what has come of each look at a device.
 type looks struct {
-	work.Lane
+	worker.Lane
 	ended chan error
 }
 
-func (l looks) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
+func (l looks) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
 	again, err := l.Lane.Drain(ctx, lease, id)
 	select {
 	case l.ended <- err:
@@ -60,7 +60,7 @@ func TestDeviceOfAnAccountThatEndsMeanwhileIsLeftAlone(t *testing.T) {
 	_, err := b.db.Pool.Exec(t.Context(), "update connected_accounts set deleted_at = now()") // as if the device had been looked at before that
 	b.must(err)
 	ended := make(chan error, 1)
-	b.watch = func(l work.Lane) work.Lane {
+	b.watch = func(l worker.Lane) worker.Lane {
 		if l.Name() == access.DeviceLane {
 			return looks{l, ended}
 		}

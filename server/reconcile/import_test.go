@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // A lock that nobody has read yet may have many codes; each is one, whatever its vendor says of it twice.
@@ -60,7 +60,7 @@ func TestLocksOfALargeAccountAreAllAdded(t *testing.T) {
 	if added, connected := len(b.told("device.added"))-1, len(b.told("device.connected"))-1; added != many || connected != many-1 {
 		t.Errorf("%d were told of as added, %d as connected", added, connected)
 	}
-	due, err := b.access.DueDevices(t.Context(), 2*many, work.Crowds{Narrow: []uuid.UUID{}, Wide: []uuid.UUID{}, Makers: []uuid.UUID{}})
+	due, err := b.access.DueDevices(t.Context(), 2*many, worker.Crowds{Narrow: []uuid.UUID{}, Wide: []uuid.UUID{}, Makers: []uuid.UUID{}})
 	b.must(err)
 	if len(due) < many {
 		t.Errorf("%d are to be read", len(due))

@@ -10,10 +10,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -61,11 +61,11 @@ func TestKeysOfAServerAreReadByThoseWhoHoldAllConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	keys, err := seal.New(seal.NewMaster())
+	keys, err := encryption.New(encryption.NewMaster())
 	if err != nil {
 		t.Fatal(err)
 	}
-	waker, err := work.NewWaker(db)
+	waker, err := worker.NewWaker(db)
 	if err != nil {
 		t.Fatal(err)
 	}

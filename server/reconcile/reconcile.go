@@ -15,7 +15,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // Options of a Reconciler. The zero value is for production.
@@ -34,7 +34,7 @@ type Elsewhere interface {
 	// Drives says whether it looks after accounts of that adapter.
 	Drives(adapter string) bool
 	// DrainAccount does for an account what there is to do, as a lane's Drain. The end of an account it is told of, too.
-	DrainAccount(ctx context.Context, lease *work.Lease, account access.Account) (time.Duration, error)
+	DrainAccount(ctx context.Context, lease *worker.Lease, account access.Account) (time.Duration, error)
 	// Disconnect has a simulated vendor refuse the credentials of an account.
 	Disconnect(ctx context.Context, account uuid.UUID) error
 }
@@ -72,7 +72,7 @@ func New(a *access.Service, adapters *Adapters, opt Options) *Reconciler {
 }
 
 // Lanes are the kinds of work that an engine has to be given.
-func (r *Reconciler) Lanes() []work.Lane { return []work.Lane{deviceLane{r}, accountLane{r}} }
+func (r *Reconciler) Lanes() []worker.Lane { return []worker.Lane{deviceLane{r}, accountLane{r}} }
 
 type deviceLane struct{ *Reconciler }
 
@@ -82,16 +82,16 @@ func (l deviceLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return l.access.DeviceDue(ctx, id)
 }
 
-func (l deviceLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+func (l deviceLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
 	return l.access.DueDevices(ctx, limit, but)
 }
 
 // Owners implements work.Owned.
-func (l deviceLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+func (l deviceLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	return l.access.DeviceOwners(ctx, ids)
 }
 
-func (l deviceLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
+func (l deviceLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
 	return l.drainDevice(adapter.While(ctx, lease.Held), lease, id)
 }
 
@@ -103,16 +103,16 @@ func (l accountLane) Due(ctx context.Context, id uuid.UUID) (bool, error) {
 	return l.access.AccountDue(ctx, id)
 }
 
-func (l accountLane) Sweep(ctx context.Context, limit int32, but work.Crowds) ([]uuid.UUID, error) {
+func (l accountLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
 	return l.access.DueAccounts(ctx, limit, but)
 }
 
 // Owners implements work.Owned.
-func (l accountLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]work.Owners, error) {
+func (l accountLane) Owners(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
 	return l.access.AccountOwners(ctx, ids)
 }
 
-func (l accountLane) Drain(ctx context.Context, lease *work.Lease, id uuid.UUID) (time.Duration, error) {
+func (l accountLane) Drain(ctx context.Context, lease *worker.Lease, id uuid.UUID) (time.Duration, error) {
 	return l.drainAccount(adapter.While(ctx, lease.Held), lease, id)
 }
 

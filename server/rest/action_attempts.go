@@ -8,7 +8,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
 func (h *handlers) GetActionAttempt(ctx context.Context, r GetActionAttemptRequestObject) (GetActionAttemptResponseObject, error) {
@@ -59,7 +59,7 @@ func (h *handlers) settled(ctx context.Context, attempt access.Attempt) (access.
 		return attempt, nil
 	}
 	defer h.waits.leave(who)
-	crowd.Rest(ctx)
+	admission.Rest(ctx)
 	return h.access.AwaitAttempt(ctx, principal(ctx), attempt, syncWithin)
 }
 

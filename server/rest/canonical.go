@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
 // maxBody is how many bytes the body of a request may have.
@@ -103,7 +103,7 @@ func readBody(x *exchange, r *http.Request) (map[string]any, error) {
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 			return nil, tooLarge
 		}
-		if errors.Is(err, crowd.ErrBusy) {
+		if errors.Is(err, admission.ErrBusy) {
 			return nil, tooBusy()
 		}
 		return nil, invalidJSON("Could not read the body to its end")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
 // Types of errors that the edge itself answers with.
@@ -62,7 +62,7 @@ func failureOf(err error) *failure {
 		return known
 	case errors.As(err, &domain) && statuses[domain.Kind] != 0:
 		return failureOfDomain(domain)
-	case errors.Is(err, crowd.ErrBusy):
+	case errors.Is(err, admission.ErrBusy):
 		return tooBusy()
 	case errors.As(err, &tooLarge):
 		message := fmt.Sprintf("The body is over %d bytes", tooLarge.Limit)

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
 // Limits bound what callers may ask of one instance. A zero field is no limit.
@@ -233,7 +233,7 @@ func tooBusy() *failure {
 
 // inTurn works on requests in turn.
 func (e *edge) inTurn(next http.Handler) http.Handler {
-	return crowd.InTurn(next, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.fail(w, r, tooBusy()) }))
+	return admission.InTurn(next, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.fail(w, r, tooBusy()) }))
 }
 
 // AddressOf is where a request comes from: the network of 64 bits where that is how addresses are given out. Behind a

@@ -9,7 +9,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
 // The headers of requests that have their effect once (draft-ietf-httpapi-idempotency-key-header).
@@ -54,7 +54,7 @@ func (h *handlers) once(next StrictHandlerFunc, _ string) StrictHandlerFunc {
 		if err != nil {
 			return nil, fmt.Errorf("write the parameters: %w", err)
 		}
-		keyed := access.KeyedRequest{Operation: x.operation.path, Key: x.key, Content: content, Aside: crowd.Aside}
+		keyed := access.KeyedRequest{Operation: x.operation.path, Key: x.key, Content: content, Aside: admission.Aside}
 		answer, replayed, err := h.access.Once(ctx, x.principal, keyed, func(ctx context.Context) ([]byte, error) {
 			response, err := next(ctx, w, r, request)
 			if err != nil {

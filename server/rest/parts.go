@@ -13,7 +13,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
 const (
@@ -88,7 +88,7 @@ func (r rows) rest(w io.Writer) (last part, err error) {
 		text := bytes.NewBufferString(",")
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), answerWithin) // of this part: whoever reads slowly is served
 		var next part
-		err := crowd.Again(ctx, func() (err error) {
+		err := admission.Again(ctx, func() (err error) {
 			if err := r.still(ctx); err != nil {
 				return err
 			}

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 )
 
@@ -35,7 +35,7 @@ func TestSimulationsThatWaitHaveNoTurn(t *testing.T) {
 	})
 	device := s.Device(t, "august")
 	gate := s.Gate(t, "before update", "connected_accounts", "true")
-	const most = crowd.Turns * 3 / 4 // of one address
+	const most = admission.Turns * 3 / 4 // of one address
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer gate.Open()

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
 // How many requests with sync, and simulations, wait at once: each asks the database now and then.
@@ -54,7 +54,7 @@ func (h *handlers) simulated(ctx context.Context, do, named func(access.Principa
 	began := principal(ctx)
 	if h.waits.enter(began.CredentialID) {
 		defer h.waits.leave(began.CredentialID)
-		crowd.Rest(ctx)
+		admission.Rest(ctx)
 	}
 	done := do(began)
 	now, err := h.access.StandsNow(ctx, began)

@@ -20,7 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
 
 // brink is a cable by which a server learns that what it has noted is committed, that a write is about to be sent, only once it goes on.
@@ -260,7 +260,7 @@ func loses(t testing.TB, i *instance, key string) bool {
 	}
 	_, id, _ := strings.Cut(key, ":")
 	for line := range strings.Lines(string(log)) {
-		if strings.Contains(line, id) && strings.Contains(line, work.ErrLost.Error()) {
+		if strings.Contains(line, id) && strings.Contains(line, worker.ErrLost.Error()) {
 			return true
 		}
 	}

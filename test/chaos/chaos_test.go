@@ -21,7 +21,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -260,7 +260,7 @@ func callAPI(ctx context.Context, s *server, url *atomic.Value) {
 
 // writeEvents writes events as an instance that does no deliveries would.
 func writeEvents(ctx context.Context, t *testing.T, db *store.DB, workspace uuid.UUID) {
-	waker, err := work.NewWaker(db)
+	waker, err := worker.NewWaker(db)
 	if err != nil {
 		t.Error(err)
 		return

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
 // logLevels are of each server: one tells all it can, the others what users read.
@@ -38,7 +38,7 @@ func (s *storm) tellsNoSecret() {
 			s.Errorf("%d of kind %s were learned, expected %d", n, kind, least)
 		}
 	}
-	places := map[string][]byte{"a dump of the database": leaks.Dump(s, s.database.dsn())}
+	places := map[string][]byte{"a dump of the database": secretscan.Dump(s, s.database.dsn())}
 	for _, i := range s.programs {
 		log, err := os.ReadFile(i.log.Name())
 		if err != nil {

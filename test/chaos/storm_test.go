@@ -20,7 +20,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
 // frozen is longer than a lease lasts, so that others take over what the frozen server has in hand.
@@ -58,7 +58,7 @@ type storm struct {
 	slowest        string            // what that was, and after which faults
 	found          map[string][]slot // what was on each lock before, by device
 	programs       []*instance       // all, also the cloud
-	secrets        leaks.Ledger
+	secrets        secretscan.Ledger
 	seed           uint64
 }
 
@@ -155,7 +155,7 @@ func (s *storm) finish() {
 func newStorm(t testing.TB, program string, long bool) *storm {
 	t.Helper()
 	s := &storm{TB: t, long: long, program: program, data: t.TempDir(), database: newDatabase(t), witness: &witness{}, webhooks: map[string]string{}, counts: map[string]int{},
-		cuts: map[string][]cutOff{}, offline: map[string]int{}, secrets: leaks.Ledger{Random: true}, seed: uint64(number(t, "CHAOS_SEED", 1))}
+		cuts: map[string][]cutOff{}, offline: map[string]int{}, secrets: secretscan.Ledger{Random: true}, seed: uint64(number(t, "CHAOS_SEED", 1))}
 	dsn := s.database.dsn()
 	common := []string{"--data-dir", s.data, "--database-url", dsn}
 	out, err := exec.CommandContext(t.Context(), s.program, append([]string{"migrate"}, common...)...).CombinedOutput()

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zigbee"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
 // A process that is stopped keeps its connections: nothing but its silence tells.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/eclipse/paho.golang/paho"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zigbee"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
 // request tells Zigbee2MQTT something about itself, as its user would.

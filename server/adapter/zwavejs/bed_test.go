@@ -14,7 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/adaptertest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
-	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
+	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 

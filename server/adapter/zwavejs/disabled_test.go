@@ -3,7 +3,7 @@ package zwavejs_test
 import (
 	"testing"
 
-	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
+	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
 )
 
 // TestDisabledCodeIsToldAndEnabled: a code that a lock keeps without opening shows as such, until it is put again.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
+	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
 )
 
 // TestExcludedLockHasLeft: another lock of the same model that is included under the identifier of an excluded one is

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
+	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
 )
 
 // TestGatewayKilledInMidWrite: kill -9 before or after the lock has the code loses nothing and doubles nothing, also

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
-	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
+	lab "github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
 )
 
 // give has somebody give a user a card at the lock. Where the lock tells of it, so it has when give returns.

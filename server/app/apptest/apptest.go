@@ -27,9 +27,9 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/sandbox"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/work"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/referee"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/conformance"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 
@@ -49,7 +49,7 @@ type Server struct {
 	requests []Request
 	devices  map[string]string // profile → device_id
 
-	judge      *referee.Referee
+	judge      *conformance.Referee
 	complaints map[string]bool
 }
 
@@ -85,7 +85,7 @@ func WithAccess(change func(*access.Options)) Option {
 }
 
 // WithWebhooks delivers events by other rules; loopback addresses stay allowed.
-func WithWebhooks(o webhooks.Options) Option {
+func WithWebhooks(o webhook.Options) Option {
 	return func(c *app.Config) {
 		o.AllowPrefixes = append(o.AllowPrefixes, c.Webhooks.AllowPrefixes...)
 		c.Webhooks = o
@@ -102,9 +102,9 @@ func Start(t testing.TB, opts ...Option) *Server {
 	c := app.Config{
 		Database: app.Database{DatabaseURL: storetest.New(t), DataDir: t.TempDir(), MaxConns: 10 + app.BesidePool},
 		Listen:   "127.0.0.1:0", Sandbox: true, Sandboxing: app.Sandboxing{Speed: 50, Dir: "memory"},
-		Work: work.Options{Workers: 20, Sweep: 500 * time.Millisecond, LeaseTTL: 5 * time.Second}, Wrap: s.record,
+		Work: worker.Options{Workers: 20, Sweep: 500 * time.Millisecond, LeaseTTL: 5 * time.Second}, Wrap: s.record,
 		Access:   access.Options{OfflineDebounce: 50 * time.Millisecond, OperationLag: 300 * time.Millisecond},
-		Webhooks: webhooks.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		Webhooks: webhook.Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		Log:      slog.New(slog.DiscardHandler),
 	}
 	if path := os.Getenv("APPTEST_LOG"); path != "" {

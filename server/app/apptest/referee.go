@@ -7,16 +7,16 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/referee"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/conformance"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
 )
 
 // judge is the referee of all servers of the test process, nil where there is none: the published description is
 // fetched only when REQUIRE_ALL=1 says that everything has to be there, and by the referee's own tests.
-var judge = sync.OnceValues(func() (*referee.Referee, error) {
+var judge = sync.OnceValues(func() (*conformance.Referee, error) {
 	required := os.Getenv("REQUIRE_ALL") == "1"
-	r, err := referee.Open(context.Background(), required)
-	if errors.Is(err, labs.ErrMissing) && !required {
+	r, err := conformance.Open(context.Background(), required)
+	if errors.Is(err, gateways.ErrMissing) && !required {
 		return nil, nil
 	}
 	return r, err

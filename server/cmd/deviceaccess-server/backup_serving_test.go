@@ -22,14 +22,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
 // shop is a server at work: a client makes codes and webhooks, and deliveries wait at an endpoint until it is opened.
 type shop struct {
 	*program
 	ready
-	secrets leaks.Ledger
+	secrets secretscan.Ledger
 	opened  chan struct{}
 	device  string
 

@@ -21,15 +21,15 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/backup"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/pglocal"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces/tracestest"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/leaks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
 )
 
 // overheard is a running server with real locks, all of which is kept that it and its commands say, at their most
 // talkative. It learns what is secret from the requests, and is told the secrets that commands are given.
 type overheard struct {
 	*program
-	leaks.Ledger              // what must be nowhere
-	addressed    leaks.Ledger // what must be nowhere but in the database, as a part of a webhook's URL
+	secretscan.Ledger                   // what must be nowhere
+	addressed         secretscan.Ledger // what must be nowhere but in the database, as a part of a webhook's URL
 	ready
 	collector *tracestest.Receiver
 	said      map[string][]byte // by what has said it
@@ -132,12 +132,12 @@ func (o *overheard) ends() {
 	if metrics == nil {
 		o.Fatal("the log does not say where the metrics are")
 	}
-	places["the metrics"] = leaks.Get(o, string(metrics[1]))
+	places["the metrics"] = secretscan.Get(o, string(metrics[1]))
 	database, err := pglocal.Open(o.Context(), pglocal.Options{Dir: filepath.Join(o.dir, "data", "postgres")})
 	if err != nil {
 		o.Fatal(err)
 	}
-	dump := leaks.Dump(o, database.DSN("postgres"))
+	dump := secretscan.Dump(o, database.DSN("postgres"))
 	o.finish()
 	places["the log"], places["the traces"], places["the traces in words"] = written(), o.collector.Raw(), o.collector.Readable()
 	if refusals := o.Refusals(); len(refusals) > 0 {

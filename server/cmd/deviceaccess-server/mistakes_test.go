@@ -11,7 +11,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -129,7 +129,7 @@ func TestWithoutAHomeTheDataDirectoryIsAskedFor(t *testing.T) {
 	p := newEmpty(t)
 	p.env = []string{"DEVICEACCESS_DATA_DIR=", "HOME=", "XDG_STATE_HOME="}
 	elsewhere := []string{"--database-url", "postgres://127.0.0.1:1/none"}
-	key := []string{"--master-key", base64.StdEncoding.EncodeToString(seal.NewMaster())}
+	key := []string{"--master-key", base64.StdEncoding.EncodeToString(encryption.NewMaster())}
 	for _, c := range []struct {
 		arguments []string
 		asked     bool

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 )
 
 // A master key that was changed after a backup is of no use to it: one that holds its key brings that back, and one without its key says
@@ -37,15 +37,15 @@ func TestABackupOfBeforeTheMasterKeyWasChangedNeedsTheEarlierOne(t *testing.T) {
 		}
 	}
 	earlier := b.key
-	old, err := seal.Parse(earlier)
+	old, err := encryption.Parse(earlier)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var newer string
 	for err := errors.New("none yet"); err != nil; { // one in 256 has the identifier of the earlier one
-		another := seal.NewMaster()
+		another := encryption.NewMaster()
 		newer = base64.StdEncoding.EncodeToString(another)
-		_, err = seal.New(old[0], another)
+		_, err = encryption.New(old[0], another)
 	}
 	put("data", newer+"\n"+earlier)
 	p.ok("keys", "rotate-encryption")

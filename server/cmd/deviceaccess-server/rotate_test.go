@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/seal"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -37,7 +37,7 @@ type vault struct {
 	*program
 	server ready
 	db     *store.DB
-	keys   *seal.Keys
+	keys   *encryption.Keys
 	all    []kept
 	asked  int
 }
@@ -47,9 +47,9 @@ func newVault(t *testing.T) *vault {
 	t.Helper()
 	v := &vault{program: newProgram(t)}
 	v.server, _ = v.serve("--sandbox-speed", "100")
-	masters, err := seal.File(filepath.Join(v.dir, "data", "master.key"))
+	masters, err := encryption.File(filepath.Join(v.dir, "data", "master.key"))
 	if err == nil {
-		v.keys, err = seal.New(masters...)
+		v.keys, err = encryption.New(masters...)
 	}
 	if err == nil {
 		v.db, err = store.Open(t.Context(), v.database, 2)

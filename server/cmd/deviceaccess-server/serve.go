@@ -17,11 +17,11 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/crowd"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 func serveCommand() *cli.Command {
@@ -43,7 +43,7 @@ func serveCommand() *cli.Command {
 				Usage: "`NUMBER` of requests from one address for pages to log in on that are answered, ten times as many at once; 0: all"},
 			&cli.IntFlag{Name: "workspaces-per-minute", Sources: env("DEVICEACCESS_WORKSPACES_PER_MINUTE"), Value: rest.WorkspacesPerMinute, Category: "Server", Validator: notNegative[int],
 				Usage: "`NUMBER` of workspaces that one credential makes or resets in a minute, as many at once; 0: any"},
-			&cli.IntFlag{Name: "client-connections", Sources: env("DEVICEACCESS_CLIENT_CONNECTIONS"), Value: crowd.Connections, Category: "Server", Validator: atLeast(16),
+			&cli.IntFlag{Name: "client-connections", Sources: env("DEVICEACCESS_CLIENT_CONNECTIONS"), Value: admission.Connections, Category: "Server", Validator: atLeast(16),
 				Usage: "`NUMBER` of connections that clients hold at once, half of the limit of open files at most; whoever has most gives way to others, those first that have been idle longest"},
 			&cli.StringFlag{Name: "ready-file", Sources: env("DEVICEACCESS_READY_FILE"), Category: "Server", Validator: inADirectory,
 				Usage: "once requests are answered, write {\"url\",\"api_key\",\"workspace_id\"} to `FILE`, readable by its owner only"},
@@ -156,7 +156,7 @@ func serve(ctx context.Context, c *cli.Command) error {
 		Database: withConnections(database(c), c.Int("max-connections")), Listen: c.String("listen"), PublicURL: c.String("public-url"), TrustProxy: c.Bool("trust-proxy"),
 		Sandbox: c.Bool("sandbox"), Sandboxing: app.Sandboxing{LocksPerProfile: c.Int("sandbox-locks"), Speed: c.Float("sandbox-speed"), URL: c.String("sandbox-url")},
 		Access:      access.Options{AttemptPatience: c.Duration("attempt-timeout"), OfflineDebounce: max(c.Duration("offline-debounce"), 1)},
-		Webhooks:    webhooks.Options{AllowPrefixes: allow, Retention: c.Duration("delivery-retention"), AuditRetention: c.Duration("audit-retention")},
+		Webhooks:    webhook.Options{AllowPrefixes: allow, Retention: c.Duration("delivery-retention"), AuditRetention: c.Duration("audit-retention")},
 		Connecting:  app.Connecting{Gateways: c.Bool("connect-gateways"), AllowPrefixes: gateways},
 		Connections: c.Int("client-connections"),
 		Limits: rest.Limits{FailuresPerMinute: c.Int("auth-failures-per-minute"), RequestsPerSecond: c.Int("requests-per-second"), PagesPerSecond: c.Int("connect-pages-per-second"),

@@ -13,7 +13,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
-	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhooks"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
 func webhooksCommand() *cli.Command {
@@ -41,7 +41,7 @@ func webhooksCommand() *cli.Command {
 				Action: onDeliveries(replay),
 			},
 			{
-				Name: "test", Usage: "send a signed event of type " + webhooks.TestEvent + " to one webhook now, from this machine, and tell what comes of it", ArgsUsage: "WEBHOOK_ID",
+				Name: "test", Usage: "send a signed event of type " + webhook.TestEvent + " to one webhook now, from this machine, and tell what comes of it", ArgsUsage: "WEBHOOK_ID",
 				Flags:  append([]cli.Flag{allowFlag()}, databaseFlags()...),
 				Action: onWebhook(try),
 			},
@@ -176,9 +176,9 @@ func try(ctx context.Context, c *cli.Command, a *app.Admin, e access.Endpoint) e
 	if err != nil {
 		return err
 	}
-	got := webhooks.New(a.Access, webhooks.Options{AllowPrefixes: allow}).Try(ctx, e)
+	got := webhook.New(a.Access, webhook.Options{AllowPrefixes: allow}).Try(ctx, e)
 	if got.Sent {
-		fmt.Printf("Sent     %s %s to %s\nLatency  %s\n", webhooks.TestEvent, got.EventID, withoutQuery(e.URL), got.Latency.Round(time.Millisecond))
+		fmt.Printf("Sent     %s %s to %s\nLatency  %s\n", webhook.TestEvent, got.EventID, withoutQuery(e.URL), got.Latency.Round(time.Millisecond))
 	} else {
 		fmt.Printf("Nothing was sent to %s.\n", withoutQuery(e.URL))
 	}

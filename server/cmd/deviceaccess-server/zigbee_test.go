@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zigbee"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zigbee"
 )
 
 // A Zigbee2MQTT is connected by command; its lock, the codes on it and its own absence show in the API.

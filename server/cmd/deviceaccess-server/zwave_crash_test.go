@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
 )
 
 // A server that is killed while it writes knows afterwards what it has written, also on a lock that hides its PINs.

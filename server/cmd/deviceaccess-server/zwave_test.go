@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/deviceaccess/terraform-provider-deviceaccess/test/labs/zwave"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
 )
 

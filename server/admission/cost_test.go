@@ -1,0 +1,207 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
+)
+
+// callers are whose turns are tried without a network.
+func callers(l Limits) (*Crowd, func(from, path string) *visit) {
+	l.Address = func(r *http.Request) string { return r.Header.Get("From") }
+	c := New(l)
+	return c, func(from, path string) *visit {
+		return c.visit(&http.Request{URL: &url.URL{Path: path}, Header: http.Header{"From": {from}}})
+	}
+}
+
+// ended is a context in which nothing is waited for.
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func TestWhatCostsMuchLeavesTheProcessorsToOthers(t *testing.T) {
+	t.Parallel()
+	_, comes := callers(Limits{Turns: 8})
+	turns := func() (n int) {
+		var all []*visit
+		for i := range 8 {
+			v := comes(fmt.Sprint("greedy", i), "/")
+			all = append(all, v)
+			v.received(large + 1)
+			if v.take(ended()) == nil {
+				n++
+			}
+		}
+		for _, v := range all {
+			v.leave()
+		}
+		return n
+	}
+	if n := turns(); n != 4 {
+		t.Errorf("of eight turns %d go to large bodies when nobody else is there", n)
+	}
+	modest := comes("modest", "/")
+	if err := modest.take(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	modest.leave()
+	if n, most := turns(), max(1, min(4, processors()/2)); n != most {
+		t.Errorf("of eight turns %d go to large bodies when somebody else is there, want %d", n, most)
+	}
+}
+
+// One's own small requests do not slow down one's own large ones.
+func TestWhatCostsMuchGoesOnWhileItsOwnCallerAsksForLittle(t *testing.T) {
+	t.Parallel()
+	_, comes := callers(Limits{Turns: 8})
+	small := comes("one", "/")
+	if err := small.take(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		v := comes("one", "/")
+		v.received(large + 1)
+		if err := v.take(ended()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestWhatWasAnsweredAtLengthCostsMuchTheNextTime(t *testing.T) {
+	t.Parallel()
+	c, comes := callers(Limits{})
+	h := c.Limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Write(make([]byte, map[string]int{"/long": large + 1, "/short": large}[r.URL.Path]))
+	}))
+	asks := func(path string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		r.Header.Set("From", "one")
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	asks("/long")
+	asks("/short")
+	for _, test := range []struct {
+		from, path string
+		want       kind
+	}{{"one", "/long", heavy}, {"one", "/short", light}, {"another", "/long", light}} {
+		v := comes(test.from, test.path)
+		if v.kind != test.want {
+			t.Errorf("%s of %s is of kind %d, want %d", test.path, test.from, v.kind, test.want)
+		}
+		v.leave()
+	}
+}
+
+// Those who wait already, too.
+func TestWhoWaitsIsToldApartOnceItIsKnownWhatCostsMuch(t *testing.T) {
+	t.Parallel()
+	c, comes := callers(Limits{Turns: 1})
+	first, second := comes("one", "/long"), comes("one", "/long")
+	if err := first.take(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	taken := make(chan error)
+	go func() { taken <- second.take(t.Context()) }()
+	queued := func(of kind) bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["one"].queues[of]) == 1 }
+	testenv.Until(t, "it waits as if it cost little", func() bool { return queued(light) })
+	first.sends(large + 1)
+	if !queued(heavy) || queued(light) {
+		t.Error("it still counts as what costs little, although the answer is long")
+	}
+	first.leave()
+	if err := <-taken; err != nil {
+		t.Error(err)
+	}
+	second.leave()
+}
+
+// What costs much is not kept from its turn for ever by what costs little.
+func TestWhatCostsMuchHasItsTurnToo(t *testing.T) {
+	t.Parallel()
+	c, comes := callers(Limits{Turns: 2})
+	first, second := comes("a", "/"), comes("b", "/")
+	for _, v := range []*visit{first, second} {
+		if err := v.take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	large1, small := comes("c", "/"), comes("d", "/")
+	large1.received(large + 1)
+	given := make(chan string, 2)
+	wait := func(what string, v *visit) {
+		if v.take(t.Context()) == nil {
+			given <- what
+		}
+	}
+	go wait("small", small)
+	testenv.Until(t, "the small one waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["d"].queues[light]) == 1 })
+	go wait("large", large1)
+	testenv.Until(t, "the large one waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["c"].queues[heavy]) == 1 })
+	first.leave()
+	if got := <-given; got != "large" {
+		t.Errorf("the first turn goes to the %s one", got)
+	}
+	second.leave()
+	<-given
+}
+
+func TestOneCallerHasFewLargeBodiesReceivedAtOnce(t *testing.T) {
+	t.Parallel()
+	c, comes := callers(Limits{})
+	var all []*visit
+	for n := range roomsOfOne + 1 {
+		v := comes("one", "/")
+		all = append(all, v)
+		v.received(large + 1)
+		if err := v.takeRoom(ended()); (err != nil) != (n == roomsOfOne) {
+			t.Errorf("body %d: %v", n, err)
+		}
+	}
+	other := comes("another", "/")
+	other.received(large + 1)
+	if err := other.takeRoom(ended()); err != nil {
+		t.Errorf("another's: %v", err)
+	}
+	next := make(chan error)
+	go func() { next <- all[roomsOfOne].takeRoom(t.Context()) }()
+	testenv.Until(t, "it waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.callers["one"].roomless) == 1 })
+	all[0].leave()
+	if err := <-next; err != nil {
+		t.Error(err)
+	}
+}
+
+// Whoever had to give way would otherwise be at it again at once, and keep the server busy with what comes to nothing.
+func TestWhoHadToGiveWayWaits(t *testing.T) {
+	t.Parallel()
+	b := serve(t, Limits{Held: 1 << 20}, func(_ http.ResponseWriter, r *http.Request) { io.ReadAll(r.Body) })
+	for n := range 40 {
+		c := b.dial(fmt.Sprintf("127.0.0.%d", 9+n%20))
+		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n%s", strings.Repeat("a", 100_000))
+	}
+	b.until("some have given way", func() bool { return b.crowd.Shed() >= 20 })
+	b.crowd.mu.Lock()
+	defer b.crowd.mu.Unlock()
+	taken, open := 0, 0
+	for _, k := range b.crowd.callers {
+		taken += k.rooms
+	}
+	for v := range b.crowd.visits {
+		if v.room {
+			open++
+		}
+	}
+	if taken <= open {
+		t.Errorf("of %d rooms %d are taken by bodies that are being received: those who gave way are at it again", taken, open)
+	}
+}

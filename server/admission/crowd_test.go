@@ -1,0 +1,312 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bed is a server whose clients are limited.
+type bed struct {
+	testing.TB
+	crowd *Crowd
+	addr  string
+}
+
+func serve(t *testing.T, l Limits, h http.HandlerFunc) *bed {
+	t.Helper()
+	c := New(l)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: c.Limit(h), ReadHeaderTimeout: time.Minute}
+	done := make(chan error, 1)
+	go func() { done <- c.Serve(s, listener) }()
+	t.Cleanup(func() {
+		s.Close()
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return &bed{t, c, listener.Addr().String()}
+}
+
+// dial connects from one of the addresses that the loopback has.
+func (b *bed) dial(from string) net.Conn {
+	b.Helper()
+	c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", b.addr)
+	if err != nil {
+		b.Skipf("there is no address %s here: %v", from, err)
+	}
+	b.Cleanup(func() { c.Close() })
+	return c
+}
+
+func (b *bed) until(what string, ok func() bool) {
+	b.Helper()
+	testenv.Until(b.TB, what, ok)
+}
+
+// open counts the connections of an address that are there.
+func (b *bed) open(from string) int {
+	b.crowd.mu.Lock()
+	defer b.crowd.mu.Unlock()
+	if p := b.crowd.places[from]; p != nil {
+		return len(p.conns)
+	}
+	return 0
+}
+
+func asks(t testing.TB, c net.Conn) error {
+	t.Helper()
+	_ = c.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
+	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		return err
+	}
+	answer := make([]byte, 15)
+	_, err := io.ReadFull(c, answer)
+	return err
+}
+
+func TestWhoeverHasMostConnectionsGivesWayAndTheLongestIdleFirst(t *testing.T) {
+	t.Parallel()
+	b := serve(t, Limits{Connections: 32}, func(http.ResponseWriter, *http.Request) {})
+	healthy := b.dial("127.0.0.1")
+	if err := asks(t, healthy); err != nil {
+		t.Fatal(err)
+	}
+	var first net.Conn
+	for n := range 200 {
+		c := b.dial("127.0.0.9")
+		if n == 0 {
+			first = c
+		}
+		b.until("the connection has been seen", func() bool { return b.open("127.0.0.9") > min(n, 14) || b.crowd.Shed() > 0 })
+	}
+	b.until("none is too many", func() bool { return b.open("127.0.0.9") <= 16 && b.crowd.Shed() >= 184 })
+	_ = first.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
+	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && err == nil {
+		t.Error("the longest idle is still there")
+	}
+	if err := asks(t, healthy); err != nil {
+		t.Errorf("the other client is gone: %v", err)
+	}
+	if err := asks(t, b.dial("127.0.0.2")); err != nil {
+		t.Errorf("a newcomer: %v", err)
+	}
+}
+
+func TestManyAddressesDoNotKeepOthersOut(t *testing.T) {
+	t.Parallel()
+	b := serve(t, Limits{Connections: 32}, func(http.ResponseWriter, *http.Request) {})
+	for n := range 200 {
+		b.dial(fmt.Sprintf("127.0.2.%d", 1+n%8))
+	}
+	b.until("the connections have been seen", func() bool { return b.crowd.Shed() >= 168 })
+	healthy := b.dial("127.0.0.1")
+	for range 3 {
+		if err := asks(t, healthy); err != nil {
+			t.Fatalf("a newcomer: %v", err)
+		}
+	}
+}
+
+func TestProxiesHaveAsManyConnectionsAsTheyLike(t *testing.T) {
+	t.Parallel()
+	b := serve(t, Limits{Connections: 32, Proxied: true}, func(http.ResponseWriter, *http.Request) {})
+	for range 30 {
+		b.dial("127.0.0.1")
+	}
+	b.until("all are there", func() bool { return b.open("127.0.0.1") == 30 })
+	if b.crowd.Shed() > 0 {
+		t.Errorf("%d had to go", b.crowd.Shed())
+	}
+}
+
+func TestWhatIsWorkedOnStays(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	var working sync.WaitGroup
+	working.Add(16)
+	b := serve(t, Limits{Connections: 32}, func(http.ResponseWriter, *http.Request) { working.Done(); <-hold })
+	var all []net.Conn
+	for range 16 {
+		c := b.dial("127.0.0.9")
+		all = append(all, c)
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	}
+	working.Wait()
+	late := b.dial("127.0.0.9")
+	_ = late.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
+	if _, err := late.Read(make([]byte, 1)); err == nil {
+		t.Error("one more than may be is taken")
+	}
+	close(hold)
+	for _, c := range all {
+		_ = c.SetDeadline(time.Now().Add(testenv.Timeout(testenv.WaitTimeout)))
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Errorf("what was worked on has no answer: %v", err)
+		}
+	}
+}
+
+func TestBodiesThatDoNotEndGiveWay(t *testing.T) {
+	t.Parallel()
+	b := serve(t, Limits{Held: 1 << 20}, func(w http.ResponseWriter, r *http.Request) {
+		io.ReadAll(r.Body)
+		io.WriteString(w, "done")
+	})
+	half := strings.Repeat("a", 100_000)
+	for n := range 30 {
+		c := b.dial(fmt.Sprintf("127.0.0.%d", 9+n/2))
+		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n%s", half)
+	}
+	b.until("some have given way", func() bool { return b.crowd.Shed() >= 15 })
+	b.until("no more than may be is held", func() bool {
+		b.crowd.mu.Lock()
+		defer b.crowd.mu.Unlock()
+		return b.crowd.held <= 1<<20
+	})
+	res, err := http.Post("http://"+b.addr, "text/plain", strings.NewReader(half)) // from another address
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	if got, err := io.ReadAll(res.Body); err != nil || string(got) != "done" {
+		t.Errorf("a body that ends: %q %v", got, err)
+	}
+}
+
+func TestHeadersThatDoNotEndGiveWay(t *testing.T) {
+	t.Parallel()
+	b := serve(t, Limits{Held: 1 << 20}, func(http.ResponseWriter, *http.Request) {})
+	most := "GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 60_000)
+	for range 60 {
+		io.WriteString(b.dial("127.0.0.9"), most)
+	}
+	b.until("some have given way", func() bool { return b.crowd.Shed() >= 30 })
+	if err := asks(t, b.dial("127.0.0.1")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnswersThatNobodyReadsGiveWayAndKeepTheCallerFromMore(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 1<<20)
+	inTurn := InTurn(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, long) }), http.NotFoundHandler())
+	b := serve(t, Limits{Held: 8 << 20}, inTurn.ServeHTTP)
+	for range 20 {
+		c := b.dial("127.0.0.9")
+		_ = c.(*net.TCPConn).SetReadBuffer(4096)
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	}
+	b.until("its turn does not come", func() bool {
+		b.crowd.mu.Lock()
+		defer b.crowd.mu.Unlock()
+		k := b.crowd.callers["127.0.0.9"]
+		return k != nil && len(k.queues[light])+len(k.queues[heavy]) > 0 && k.unread > 1<<20
+	})
+	res, err := http.Get("http://" + b.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	if got, err := io.ReadAll(res.Body); err != nil || len(got) != len(long) {
+		t.Errorf("who reads gets %d bytes: %v", len(got), err)
+	}
+}
+
+func TestTurnsGoToWhoeverHasFewest(t *testing.T) {
+	t.Parallel()
+	c := New(Limits{Turns: 4, Address: func(r *http.Request) string { return r.Header.Get("From") }})
+	comes := func(from string) *visit {
+		return c.visit(&http.Request{URL: &url.URL{Path: "/"}, Header: http.Header{"From": {from}}})
+	}
+	var greedy []*visit
+	for range 3 {
+		v := comes("greedy")
+		if err := v.take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		greedy = append(greedy, v)
+	}
+	var waits sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	for range 10 {
+		waits.Go(func() { v := comes("greedy"); _ = v.take(ctx); v.leave() })
+	}
+	queued := func(who string) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.callers[who] != nil && len(c.callers[who].queues[light]) > 0
+	}
+	testenv.Until(t, "the greedy one waits", func() bool { return queued("greedy") })
+	one, two := comes("modest"), comes("modest")
+	if err := one.take(ctx); err != nil { // three quarters are the most of one
+		t.Fatal(err)
+	}
+	second := make(chan error)
+	go func() { second <- two.take(ctx) }()
+	testenv.Until(t, "the modest one waits", func() bool { return queued("modest") })
+	greedy[0].done()
+	if err := <-second; err != nil {
+		t.Errorf("the turn went to whoever had more: %v", err)
+	}
+	cancel()
+	waits.Wait()
+	for _, v := range append(greedy, one, two) {
+		v.leave()
+	}
+	if c.free != 4 || len(c.callers) > 0 || c.held != 0 {
+		t.Errorf("afterwards %d turns are free, %d callers are known, %d bytes held", c.free, len(c.callers), c.held)
+	}
+}
+
+// Connections end while others make room for new ones: neither waits for the other.
+func TestConnectionsThatEndWhileOthersComeStopNobody(t *testing.T) {
+	t.Parallel()
+	c := New(Limits{Connections: 16, Proxied: true})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var all sync.WaitGroup
+		for range 32 {
+			all.Go(func() {
+				for range 3000 {
+					inner, far := net.Pipe()
+					if n := c.enter(inner); n != nil {
+						n.Close()
+					}
+					far.Close()
+				}
+			})
+		}
+		all.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
+		t.Fatal("those who come and those who go wait for each other")
+	}
+	if c.mu.Lock(); len(c.conns)+len(c.places) > 0 {
+		t.Errorf("%d connections of %d places are left", len(c.conns), len(c.places))
+	}
+	c.mu.Unlock()
+}

@@ -1,0 +1,348 @@
+package connectpage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/a-h/templ"
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
+)
+
+// loginWithin is how long a vendor may take to answer.
+const loginWithin = 30 * time.Second
+
+// visit is a request for the page of a webview.
+type visit struct {
+	w         http.ResponseWriter
+	r         *http.Request
+	webview   access.Webview
+	workspace access.Workspace
+	vendors   []Vendor // that can be chosen
+}
+
+// inviter is who asks the person to log in.
+func (v *visit) inviter() string {
+	partner := ""
+	if v.workspace.ConnectPartnerName != nil {
+		partner = *v.workspace.ConnectPartnerName
+	}
+	return cmp.Or(partner, v.workspace.CompanyName, v.workspace.Name)
+}
+
+// token is how links lead to the page from below it.
+func (v *visit) token() string { return v.r.PathValue("token") }
+
+// upFrom leads from the path of a request to /connect/. All links are relative: a proxy may have us below a path.
+func upFrom(r *http.Request) string {
+	return strings.Repeat("../", max(0, strings.Count(r.URL.Path, "/")-2))
+}
+
+// onWebview finds the webview of the URL.
+func (h *handler) onWebview(show func(*visit)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		up := upFrom(r)
+		webview, workspace, err := h.Access.OpenWebview(r.Context(), r.PathValue("token"))
+		if e, ok := errors.AsType[*access.Error](err); ok && e.Kind == access.NotFound {
+			h.render(w, r, http.StatusNotFound, gonePage(up))
+			return
+		}
+		if err != nil {
+			h.broken(w, r, up, err)
+			return
+		}
+		if seen, ok := w.(*answer); ok {
+			seen.webview = webview.ID.String()
+			seen.span = h.Traces.Request(r.Context(), nil, seen.begun, r.Method, "/connect/{token}")
+			seen.span.Set(traces.Webview(webview.ID), traces.Workspace(workspace.ID))
+			r = r.WithContext(seen.span.In(r.Context()))
+		}
+		allowRedirects(w.Header(), webview)
+		v := &visit{w: w, r: r, webview: webview, workspace: workspace}
+		for _, name := range h.Access.Offered(webview, workspace) {
+			if vendor, known := h.Vendors.Vendor(name); known {
+				v.vendors = append(v.vendors, vendor)
+			}
+		}
+		show(v)
+	}
+}
+
+// choose shows the vendors, or what has become of the login.
+func (h *handler) choose(v *visit) {
+	switch {
+	case v.webview.Status == access.WebviewAuthorized:
+		h.render(v.w, v.r, http.StatusOK, donePage(v, h.target(v.webview)))
+	case v.webview.Status == access.WebviewPending && v.webview.AccountID != nil:
+		h.send(v, v.token()+"/waiting")
+	case v.webview.Exhausted:
+		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage(v, ""))
+	case len(v.vendors) == 1:
+		h.send(v, v.token()+"/"+v.vendors[0].Name)
+	default:
+		h.render(v.w, v.r, http.StatusOK, choicePage(v))
+	}
+}
+
+// vendor is the one that the path names.
+func (v *visit) vendor() (Vendor, bool) {
+	i := slices.IndexFunc(v.vendors, func(one Vendor) bool { return one.Name == v.r.PathValue("vendor") })
+	if i < 0 {
+		return Vendor{}, false
+	}
+	return v.vendors[i], true
+}
+
+// ask shows what to enter.
+func (h *handler) ask(v *visit) {
+	vendor, known := v.vendor()
+	switch {
+	case v.webview.Status == access.WebviewAuthorized:
+		h.send(v, "../"+v.token())
+	case !known:
+		h.render(v.w, v.r, http.StatusNotFound, gonePage("../"))
+	case v.webview.Exhausted:
+		h.exhausted(v)
+	default:
+		h.render(v.w, v.r, http.StatusOK, loginPage(v, vendor, nil, nil))
+	}
+}
+
+// exhausted is for a page on which no login is tried any more. Whoever has logged in on it waits for the devices.
+func (h *handler) exhausted(v *visit) {
+	waits, err := h.waits(v)
+	switch {
+	case err != nil:
+		h.broken(v.w, v.r, "../", err)
+	case waits:
+		h.send(v, "../"+v.token()+"/waiting")
+	case v.r.Method == http.MethodPost && failed(v.webview) != "":
+		h.send(v, failed(v.webview))
+	default:
+		h.render(v.w, v.r, http.StatusTooManyRequests, exhaustedPage(v, "../"))
+	}
+}
+
+// waits says whether somebody has logged in on a page, to an account that nothing is wrong with, and its devices are looked for.
+func (h *handler) waits(v *visit) (bool, error) {
+	if v.webview.Status != access.WebviewPending || v.webview.AccountID == nil {
+		return false, nil
+	}
+	problem, err := h.Access.AccountProblem(v.r.Context(), *v.webview.AccountID)
+	return problem == "", err
+}
+
+// logIn tries what was entered.
+func (h *handler) logIn(v *visit) {
+	vendor, known := v.vendor()
+	switch {
+	case v.webview.Status == access.WebviewAuthorized:
+		h.send(v, "../"+v.token())
+		return
+	case !known:
+		h.render(v.w, v.r, http.StatusNotFound, gonePage("../"))
+		return
+	}
+	entered, err := read(v.r, vendor)
+	if err != nil {
+		h.render(v.w, v.r, http.StatusBadRequest, loginPage(v, vendor, nil, &Refusal{Message: "What was sent could not be read. Enter it again."}))
+		return
+	}
+	if refused := amiss(vendor, entered); refused != nil {
+		h.render(v.w, v.r, http.StatusUnprocessableEntity, loginPage(v, vendor, entered, refused))
+		return
+	}
+	after, told := h.guess(v.r)
+	if after > 0 {
+		v.w.Header().Set("Retry-After", strconv.Itoa(seconds(after)))
+		h.render(v.w, v.r, http.StatusTooManyRequests, loginPage(v, vendor, entered, tooSoon(after)))
+		return
+	}
+	guessed := false
+	defer func() { told(guessed) }()
+	webview, err := h.try(v.r.Context(), v, vendor, entered)
+	guessed = isGuess(err)
+	refused, _ := errors.AsType[*Refusal](err)
+	e, _ := errors.AsType[*access.Error](err)
+	switch {
+	case err == nil && webview.Status == access.WebviewAuthorized:
+		h.send(v, cmp.Or(h.target(webview), "../"+v.token()))
+	case err == nil:
+		h.send(v, "../"+v.token()+"/waiting")
+	case access.IsTooManyLogins(err):
+		h.exhausted(v)
+	case refused != nil:
+		h.render(v.w, v.r, http.StatusUnprocessableEntity, loginPage(v, vendor, entered, refused))
+	case e != nil && e.Kind == access.Conflict:
+		h.render(v.w, v.r, http.StatusConflict, loginPage(v, vendor, entered, &Refusal{Message: e.Message}))
+	case e != nil && e.Kind == access.NotFound: // it has come to its end meanwhile
+		h.send(v, "../"+v.token())
+	default:
+		h.broken(v.w, v.r, "../", err)
+	}
+}
+
+// try is logIn after what was entered has been read. Each try counts, and each that is refused is told.
+func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[string]string) (access.Webview, error) {
+	if err := h.Access.BeginLogin(ctx, v.webview.ID); err != nil {
+		return v.webview, err
+	}
+	admission.Rest(ctx) // it is the vendor who is waited for
+	limited, cancel := context.WithTimeout(ctx, loginWithin)
+	defer cancel()
+	account, err := h.Vendors.LogIn(limited, v.workspace, vendor.Name, entered)
+	var webview access.Webview
+	if err == nil {
+		var request uuid.UUID
+		if seen, ok := v.w.(*answer); ok {
+			request = seen.request
+		}
+		webview, err = h.Access.LogIn(access.ActingOnPage(ctx, v.webview, request, "/connect"), v.webview.ID, vendor.Name, account)
+	}
+	if err == nil {
+		return webview, nil
+	}
+	e, _ := errors.AsType[*access.Error](err)
+	left := ctx.Err() != nil // whoever has closed the page has not been refused
+	if !left && (e == nil || e.Kind != access.NotFound) {
+		err = errors.Join(err, h.Access.FailLogin(context.WithoutCancel(ctx), v.webview.ID, vendor.Name))
+	}
+	return v.webview, err
+}
+
+// wait shows that the devices are being looked for, until they are there.
+func (h *handler) wait(v *visit) {
+	switch {
+	case v.webview.Status == access.WebviewAuthorized:
+		h.send(v, cmp.Or(h.target(v.webview), "../"+v.token()))
+		return
+	case v.webview.AccountID == nil || v.webview.Status == access.WebviewFailed:
+		h.send(v, "../"+v.token())
+		return
+	}
+	problem, err := h.Access.AccountProblem(v.r.Context(), *v.webview.AccountID)
+	if err != nil {
+		h.broken(v.w, v.r, "../", err)
+		return
+	}
+	h.render(v.w, v.r, http.StatusOK, waitingPage(v, v.selected(), problem))
+}
+
+// giveUp is for a person who does not want to, or cannot, log in: not for one who has, on the page as it is open elsewhere.
+func (h *handler) giveUp(v *visit) {
+	if v.webview.Status == access.WebviewAuthorized {
+		h.send(v, cmp.Or(h.target(v.webview), "../"+v.token()))
+		return
+	}
+	h.send(v, cmp.Or(failure(v.webview), "../"+v.token()))
+}
+
+// read is what was entered in the vendor's fields. What stands in the query is not: it would be in logs.
+func read(r *http.Request, vendor Vendor) (map[string]string, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, err
+	}
+	entered := map[string]string{}
+	for _, f := range vendor.Fields {
+		entered[f.Name] = r.PostForm.Get(f.Name)
+		if f.Kind != "password" {
+			entered[f.Name] = strings.TrimSpace(entered[f.Name])
+		}
+	}
+	return entered, nil
+}
+
+// longest is how many characters can be entered in a field.
+const longest = 512
+
+// amiss is what is wrong with what was entered, as far as anybody can tell without the vendor. What no keyboard enters is
+// no try.
+func amiss(vendor Vendor, entered map[string]string) *Refusal {
+	for _, f := range vendor.Fields {
+		text := entered[f.Name]
+		switch {
+		case text == "" && !f.Optional:
+			return &Refusal{Field: f.Name, Message: "Enter: " + f.Label + "."}
+		case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+			return &Refusal{Field: f.Name, Message: "There is a character in it that cannot be read. Enter again: " + f.Label + "."}
+		case utf8.RuneCountInString(text) > longest:
+			return &Refusal{Field: f.Name, Message: "It is too long. Enter again: " + f.Label + "."}
+		}
+	}
+	return nil
+}
+
+// target is where the person is sent after a login; empty: nowhere.
+func (h *handler) target(w access.Webview) string {
+	if w.RedirectURL == "" || w.AccountID == nil {
+		return ""
+	}
+	return withQuery(w.RedirectURL, "connect_webview_id", w.ID.String(), "connected_account_id", w.AccountID.String())
+}
+
+// failure is where a person is sent who gives up; empty: nowhere.
+func failure(w access.Webview) string { return without(cmp.Or(w.FailureURL, w.RedirectURL), w) }
+
+// failed is where a person is sent whose logins have all failed; empty: nowhere. It is never where those go who have logged in.
+func failed(w access.Webview) string { return without(w.FailureURL, w) }
+
+// without leads to a place without an account.
+func without(to string, w access.Webview) string {
+	if to == "" {
+		return ""
+	}
+	return withQuery(to, "connect_webview_id", w.ID.String())
+}
+
+func withQuery(text string, pairs ...string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "" // it was checked when the webview was made
+	}
+	q := u.Query()
+	for i := 0; i < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// send leads the browser elsewhere.
+func (h *handler) send(v *visit, to string) {
+	if v.r.Header.Get("HX-Request") != "" {
+		v.w.Header().Set("HX-Redirect", to)
+		v.w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	v.w.Header().Set("Location", to)
+	v.w.WriteHeader(http.StatusSeeOther)
+}
+
+func (h *handler) render(w http.ResponseWriter, r *http.Request, status int, page templ.Component) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	if r.Method == http.MethodHead {
+		return
+	}
+	if err := page.Render(r.Context(), w); err != nil {
+		h.Log.DebugContext(r.Context(), "a page could not be sent", "error", err)
+	}
+}
+
+// broken is for what is no fault of the person.
+func (h *handler) broken(w http.ResponseWriter, r *http.Request, up string, err error) {
+	h.Log.ErrorContext(r.Context(), "a page for logging in has failed", "error", err)
+	h.render(w, r, http.StatusInternalServerError, brokenPage(up))
+}

@@ -1,0 +1,138 @@
+package connectpage_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/go-chi/chi/v5/middleware"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+)
+
+const here, there = "192.0.2.1", "192.0.2.2"
+
+// pathOf is where a page is on any of the servers.
+func pathOf(t *testing.T, page string) string {
+	t.Helper()
+	u, err := url.Parse(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Path
+}
+
+// seen is how a server answers somebody who asks for a page.
+func seen(t *testing.T, s *apptest.Server, from, path string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.App.URL+path, nil) // of one server, should there be more
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Forwarded-For", from)
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	return res
+}
+
+// One address has so many pages a second, whichever they are. What all pages share does not count.
+func TestPagesOfOneAddressHaveTheirPace(t *testing.T) {
+	t.Parallel()
+	const perSecond = 1
+	s := apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
+		c.Limits, c.TrustProxy = rest.Limits{PagesPerSecond: perSecond}, true
+	})
+	page := pathOf(t, webview(t, s, nil).URL)
+	began := time.Now()
+	n := 0
+	res := seen(t, s, here, page)
+	for ; res.StatusCode != http.StatusTooManyRequests; res = seen(t, s, here, []string{page, page + "/august", "/connect/nobodys"}[n%3]) {
+		n++
+		if most := 10*perSecond + perSecond*time.Since(began).Seconds(); float64(n) > most+1 {
+			t.Fatalf("%d pages of one address, and none too many", n)
+		}
+	}
+	if after, refresh := res.Header.Get("Retry-After"), res.Header.Get("Refresh"); n < 10*perSecond || after != "1" || refresh != "1" {
+		t.Errorf("page %d is too many; Retry-After is %q, Refresh %q", n+1, after, refresh)
+	}
+	for _, other := range []struct{ from, path string }{{there, page + "/august"}, {here, "/connect/assets/page.css"}} {
+		if res := seen(t, s, other.from, other.path); res.StatusCode != http.StatusOK {
+			t.Errorf("%s from %s: %s", other.path, other.from, res.Status)
+		}
+	}
+}
+
+// crowdedServer takes all browsers for people at one address. While crowded is set, others there ask for pages, too, just before each request
+// of a script; it counts those that it sends away.
+func crowdedServer(t *testing.T) (s *apptest.Server, crowded *atomic.Bool, sentAway *atomic.Int32) {
+	t.Helper()
+	crowded, sentAway = new(atomic.Bool), new(atomic.Int32)
+	s = apptest.Start(t, apptest.WithProfiles("august"), func(c *app.Config) {
+		c.Limits, c.TrustProxy = rest.Limits{PagesPerSecond: 1}, true
+		around := c.Wrap
+		c.Wrap = func(next http.Handler) http.Handler {
+			next = around(next)
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				r.Header.Set("X-Forwarded-For", here)
+				script := r.Header.Get("HX-Request") != ""
+				for full := false; script && crowded.Load() && !full; {
+					another := httptest.NewRequestWithContext(r.Context(), http.MethodGet, "/connect/nobodys", nil)
+					another.Header.Set("X-Forwarded-For", here)
+					answer := httptest.NewRecorder()
+					next.ServeHTTP(answer, another)
+					full = answer.Code == http.StatusTooManyRequests
+				}
+				told := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+				next.ServeHTTP(told, r)
+				if script && told.Status() == http.StatusTooManyRequests {
+					sentAway.Add(1)
+				}
+			})
+		}
+	})
+	return s, crowded, sentAway
+}
+
+// A page that waits for its devices while others of its address ask for too many goes on to wait.
+func TestPageThatWaitsGoesOnBesideOthersOfItsAddress(t *testing.T) {
+	t.Parallel()
+	s, crowded, sentAway := crowdedServer(t)
+	w := webview(t, s, map[string]any{"accepted_providers": []string{"nuki"}, "wait_for_device_creation": true})
+	gate := s.Gate(t, "before insert", "devices", "true")
+	b := open(t)
+	b.do(chromedp.Navigate(w.URL), enter("jane@example.com", "1234"), shows("p", "This takes a moment"))
+	crowded.Store(true)
+	apptest.Until(t, "the page is sent away twice", func() bool { return sentAway.Load() > 1 })
+	if title := ask(b, chromedp.Title()); title != "Looking for your locks" {
+		t.Errorf("the page is called %q", title)
+	}
+	crowded.Store(false)
+	gate.Open()
+	b.do(shows("h1", "Connected"))
+	b.content()
+}
+
+// A login that is sent away, because others of its address ask for too many pages, leaves what was entered.
+func TestLoginThatIsSentAwayKeepsWhatWasEntered(t *testing.T) {
+	t.Parallel()
+	s, crowded, _ := crowdedServer(t)
+	w := webview(t, s, map[string]any{"accepted_providers": []string{"nuki"}})
+	b := open(t)
+	b.do(chromedp.Navigate(w.URL), shows("h1", "Log in to Nuki"))
+	crowded.Store(true)
+	b.do(enter("jane@example.com", "1234"), shows(`*[@role="alert"]`, "asked for more often"))
+	email, password, title := ask(b, chromedp.Value(chromedp.CSS("#email"))), ask(b, chromedp.Value(chromedp.CSS("#password"))), ask(b, chromedp.Title())
+	if email != "jane@example.com" || password != "1234" || title != "Log in to Nuki" {
+		t.Errorf("the page is called %q, and there stands %q, %q", title, email, password)
+	}
+	b.content()
+}

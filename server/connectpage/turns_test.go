@@ -1,0 +1,52 @@
+package connectpage_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+)
+
+// One address has as few of its requests for pages worked on at once as of others.
+func TestPagesAreShownInTurn(t *testing.T) {
+	t.Parallel()
+	s := apptest.Start(t, apptest.WithProfiles("august"))
+	page, err := url.Parse(webview(t, s, map[string]any{}).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch := s.Gate(t, "before update", "connect_webviews", "false")
+	open := s.Shut(t, "connect_webviews")
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	var answered atomic.Int32
+	const most = admission.Turns * 3 / 4
+	for range 2 * most {
+		all.Go(func() {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.App.URL+page.Path, nil) // of one server, should there be more
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if res, err := http.DefaultClient.Do(req); err == nil {
+				res.Body.Close()
+			}
+			answered.Add(1)
+		})
+	}
+	const shown = "OpenConnectWebview" // others may look whether somebody waits for an account
+	watch.Await(most, shown)
+	for answered.Load() == 0 { // until the first has waited for too long
+		if n := watch.Waiting(shown); n > most {
+			t.Fatalf("%d of one address are worked on at once", n)
+		}
+	}
+	open()
+}

@@ -1,0 +1,133 @@
+// Package seal keeps secrets of columns: it encrypts them for the one place they belong to, and makes keyed
+// hashes by which equal secrets are found without being read. It knows neither tables nor what a PIN is.
+//
+// Columns are sealed with data keys, which are kept beside them, wrapped by a master key that is not (data_keys.go).
+// Where there is no data key yet the master key itself seals.
+package encryption
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// KeySize is the length of a key in bytes.
+const KeySize = 32
+
+// ErrOpen says that sealed bytes were made with another key, for another place, or were changed.
+var ErrOpen = errors.New("sealed with another key or for another place")
+
+// Keys seal with one key and open what that or an earlier one has sealed.
+type Keys struct {
+	master  key // the first; it wraps data keys
+	masters map[byte]key
+	ring    atomic.Pointer[ring]
+
+	source  Source // nil: there are no data keys
+	trouble atomic.Pointer[error]
+	reading sync.Mutex
+	mac     []byte
+}
+
+type key struct {
+	id   byte
+	aead cipher.AEAD
+	mac  []byte
+}
+
+// New derives keys from master keys of KeySize bytes: the first seals, all of them open. Keyed hashes are made with the
+// first alone, unless HashWith says otherwise.
+func New(masters ...[]byte) (*Keys, error) {
+	if len(masters) == 0 {
+		return nil, errors.New("no master key")
+	}
+	k := &Keys{masters: map[byte]key{}}
+	for i, m := range masters {
+		one, err := derive(m)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := k.masters[one.id]; ok {
+			return nil, errors.New("two master keys have the same identifier; make another one")
+		}
+		k.masters[one.id] = one
+		if i == 0 {
+			k.master, k.mac = one, one.mac
+		}
+	}
+	k.ring.Store(&ring{current: k.master, all: k.masters})
+	return k, nil
+}
+
+func derive(secret []byte) (key, error) {
+	if len(secret) != KeySize {
+		return key{}, fmt.Errorf("a key has %d bytes, this one has %d", KeySize, len(secret))
+	}
+	part := func(info string, n int) ([]byte, error) {
+		return hkdf.Key(sha256.New, secret, nil, "deviceaccess "+info, n)
+	}
+	enc, err := part("seal", 32)
+	if err != nil {
+		return key{}, err
+	}
+	mac, err := part("mac", 32)
+	if err != nil {
+		return key{}, err
+	}
+	id, err := part("id", 1)
+	if err != nil {
+		return key{}, err
+	}
+	block, err := aes.NewCipher(enc)
+	if err != nil {
+		return key{}, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return key{}, err
+	}
+	return key{id: id[0], aead: aead, mac: mac}, nil
+}
+
+func (k key) seal(place string, plain []byte) []byte {
+	return k.aead.Seal([]byte{k.id}, nil, plain, []byte(place))
+}
+
+// Seal encrypts plain for place, a name such as "webhooks.secret/<id>": what is sealed for one row cannot
+// be passed off as another's. The result is one byte of key identifier, the nonce, the text and its tag.
+func (k *Keys) Seal(place string, plain []byte) []byte {
+	return k.ring.Load().current.seal(place, plain)
+}
+
+// Open decrypts what Seal made for place, and fails with ErrOpen.
+func (k *Keys) Open(place string, sealed []byte) ([]byte, error) {
+	if len(sealed) == 0 {
+		return nil, ErrOpen
+	}
+	r := k.ring.Load()
+	if _, known := r.all[sealed[0]]; !known { // another instance may have a new one
+		r = k.reread(context.Background(), r)
+	}
+	return r.open(place, sealed)
+}
+
+// MAC is a keyed hash of 16 bytes: equal for equal secrets in one scope, and telling nothing without the key.
+func (k *Keys) MAC(scope string, plain []byte) []byte {
+	h := hmac.New(sha256.New, k.mac)
+	h.Write([]byte(scope))
+	h.Write([]byte{0})
+	h.Write(plain)
+	return h.Sum(nil)[:16]
+}
+
+// Equal compares two MACs in constant time; a missing one equals nothing.
+func Equal(a, b []byte) bool {
+	return len(a) > 0 && hmac.Equal(a, b)
+}

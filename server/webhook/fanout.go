@@ -1,0 +1,61 @@
+package webhook
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
+)
+
+const fanOutBatch = 500 // events handed to webhooks in one transaction
+
+// outboxLane hands the events of a workspace to its webhooks.
+type outboxLane struct{ *Deliverer }
+
+func (outboxLane) Name() string { return access.OutboxLane }
+
+func (l outboxLane) Due(ctx context.Context, workspace uuid.UUID) (bool, error) {
+	if l.stopping.Load() {
+		return false, nil
+	}
+	due, err := l.access.OutboxDue(ctx, workspace)
+	if !due {
+		l.turns.Delete(workspace)
+	}
+	return due, err
+}
+
+func (l outboxLane) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
+	return l.access.DueOutboxes(ctx, limit, but)
+}
+
+// Owners implements work.Owned.
+func (l outboxLane) Owners(ctx context.Context, workspaces []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
+	return l.access.OutboxOwners(ctx, workspaces)
+}
+
+// Drain does one batch; what is left is due.
+func (l outboxLane) Drain(ctx context.Context, lease *worker.Lease, workspace uuid.UUID) (time.Duration, error) {
+	after, _ := l.turns.Load(workspace)
+	account, _ := after.(uuid.UUID)
+	woken, last, err := l.access.FanOut(ctx, lease, workspace, account, fanOutBatch)
+	if err == nil {
+		l.turns.Store(workspace, last)
+	}
+	for _, id := range woken {
+		if news, ok := l.news.Load(id); ok {
+			tell(news.(chan struct{}))
+		}
+	}
+	return 0, err
+}
+
+func tell(news chan struct{}) {
+	select {
+	case news <- struct{}{}:
+	default: // there is some already
+	}
+}

@@ -1,0 +1,286 @@
+package webhook
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"code.dny.dev/ssrf"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
+)
+
+func TestOnlyPublicAddressesAreDialled(t *testing.T) {
+	t.Parallel()
+	allow := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd12::/16")}
+	guard := newGuard(allow)
+	for address, public := range map[string]bool{
+		"127.0.0.1": false, "127.8.8.8": false, "::1": false, "::ffff:127.0.0.1": false, "::ffff:10.1.0.1": false, "0.0.0.0": false, "::": false,
+		"10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false, "fd00:ec2::254": false,
+		"100.64.0.1": false, "100.100.100.200": false, "64:ff9b::7f00:1": false, "64:ff9b:1::1": false, "fe80::1": false, "fe80::1%eth0": false,
+		"192.0.2.1": false, "198.51.100.1": false, "203.0.113.1": false, "2001:db8::1": false, "198.18.0.1": false,
+		"224.0.0.1": false, "ff02::1": false, "255.255.255.255": false, "240.0.0.1": false, "2002:7f00:1::": false, "2001::1": false,
+		"64:ff9b::a9fe:a9fe": false, "::ffff:0:7f00:1": false, "::127.0.0.1": false, "fec0::1": false, "100::1": false, "3fff::1": false, "5f00::1": false,
+		"0.1.2.3": false, "192.0.0.1": false, "192.88.99.1": false,
+		"8.8.8.8": true, "2606:4700:4700::1111": true, "10.1.2.3": true, "fd12::1": true,
+	} {
+		if told := !(Options{AllowPrefixes: allow}).Refuses(netip.MustParseAddr(address)); told != public && address != "::ffff:10.1.0.1" { // dialled as 10.1.0.1
+			t.Errorf("%s: before it is dialled it is told to pass: %v", address, told)
+		}
+		network := "tcp4"
+		if strings.Contains(address, ":") {
+			network, address = "tcp6", "["+address+"]"
+		}
+		if err := guard.Safe(network, address+":8080", nil); (err == nil) != public {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if guard.Safe("udp4", "8.8.8.8:80", nil) == nil {
+		t.Error("something else than TCP passes")
+	}
+}
+
+// The server listens at the addresses that the names stand for: it is the guard that keeps the request away.
+func TestNameOfAPrivateAddressIsNotDialled(t *testing.T) {
+	t.Parallel()
+	reached := 0
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
+	defer s.Close()
+	port := s.URL[strings.LastIndex(s.URL, ":"):]
+	for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "127.1"} {
+		res, err := newClient(nil, nil).Get("http://" + host + port)
+		if err == nil {
+			t.Errorf("%s answers %s", host, res.Status)
+			continue
+		}
+		if numeric := strings.HasPrefix(host, "2") || strings.HasPrefix(host, "0x") || host == "127.1"; !numeric && !errors.Is(err, ssrf.ErrProhibitedIP) {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	if reached > 0 {
+		t.Errorf("reached %d times", reached)
+	}
+	if res, err := newClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil).Get(s.URL); err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("an address that is allowed: %v", err)
+	}
+}
+
+// resolver answers every name with the next of addresses, the last one again and again, as a name does that is
+// made to point elsewhere after it was looked at.
+func resolver(t *testing.T, addresses ...string) *net.Resolver {
+	t.Helper()
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	go func() {
+		query := make([]byte, 1500)
+		for asked := 0; ; {
+			n, from, err := server.ReadFrom(query)
+			if err != nil {
+				return
+			}
+			end := 12 // of the header; the name follows, and its type and class
+			for query[end] != 0 {
+				end += int(query[end]) + 1
+			}
+			kind := binary.BigEndian.Uint16(query[end+1:])
+			answer := append([]byte{query[0], query[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, query[12:min(end+5, n)]...)
+			if kind == 1 { // an IPv4 address
+				ip := netip.MustParseAddr(addresses[min(asked, len(addresses)-1)]).As4()
+				asked++
+				answer[7] = 1
+				answer = append(append(answer, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4), ip[:]...)
+			}
+			server.WriteTo(answer, from)
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", server.LocalAddr().String())
+	}}
+}
+
+// 127.0.0.2 stands for a public address.
+func TestNameThatPointsElsewhereAfterItWasLookedAtIsNotDialled(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) })) // at 127.0.0.1
+	defer s.Close()
+	port := s.URL[strings.LastIndex(s.URL, ":"):]
+	public := netip.MustParsePrefix("127.0.0.2/32")
+	listener, err := net.Listen("tcp", "127.0.0.2"+port)
+	if err != nil {
+		storetest.Missing(t, "a second loopback address: %v", err)
+	}
+	var proper atomic.Int32
+	other := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		proper.Add(1)
+		w.Header().Set("Connection", "close") // the next request looks the name up again
+	})}
+	go other.Serve(listener)
+	defer other.Close()
+	client := newClient([]netip.Prefix{public}, resolver(t, "127.0.0.2", "127.0.0.1"))
+	res, err := client.Get("http://hooks.example.test" + port)
+	if err != nil || res.StatusCode != http.StatusOK || proper.Load() != 1 {
+		t.Fatalf("at first: %v", err)
+	}
+	res.Body.Close()
+	if _, err = client.Get("http://hooks.example.test" + port); !errors.Is(err, ssrf.ErrProhibitedIP) || reached.Load() > 0 {
+		t.Errorf("after the name was changed: %v, reached %d times", err, reached.Load())
+	}
+}
+
+// The variables are read once in a process, and never for this machine's own names: so it is another process that
+// asks for another name.
+func TestProxyIsIgnored(t *testing.T) {
+	if os.Getenv("DEVICEACCESS_TEST_PROXIED") == "" {
+		t.Parallel()
+		var proxied atomic.Int32
+		proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { proxied.Add(1) }))
+		defer proxy.Close()
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestProxyIsIgnored$", "-test.v")
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "DEVICEACCESS_TEST_PROXIED"} {
+			cmd.Env = append(cmd.Env, name+"="+proxy.URL)
+		}
+		if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: TestProxyIsIgnored")) {
+			t.Errorf("%v\n%s", err, out)
+		}
+		if proxied.Load() != 1 {
+			t.Errorf("the proxy was reached %d times, and not once by the client that heeds it", proxied.Load())
+		}
+		return
+	}
+	if _, err := http.Get("http://hooks.example.test/"); err != nil {
+		t.Errorf("a client that heeds the variables: %v", err)
+	}
+	client := newClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, resolver(t, "127.0.0.1"))
+	if res, err := client.Get("http://hooks.example.test:1/"); err == nil { // where nobody listens
+		t.Errorf("the proxy answers %s", res.Status)
+	}
+}
+
+// An endpoint can answer what it likes: it costs little memory and no more time than any other.
+func TestHostileAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	within := func(d time.Duration) *Deliverer {
+		return New(nil, Options{AllowPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Timeout: d})
+	}
+	const little = 2 * time.Second // also on a machine that is busy
+	long := testenv.Timeout(testenv.WaitTimeout)
+	impatient, patient := within(little), within(long)
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	io.CopyN(z, zeros{}, 64<<20)
+	z.Close()
+	for name, c := range map[string]struct {
+		answer func(w http.ResponseWriter, r *http.Request)
+		ok     bool
+		says   string // in the problem
+		begins string // the excerpt, not longer than it may be
+		hangs  bool   // until its time is up
+	}{
+		"endless body": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			for {
+				if _, err := io.WriteString(w, strings.Repeat("x", 4096)); err != nil {
+					return
+				}
+			}
+		}, ok: true, begins: strings.Repeat("x", excerptSize)},
+		"slow body": {answer: func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "begun")
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, ok: true, begins: "begun", hangs: true},
+		"no answer": {answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, says: "within 2s", hangs: true},
+		"header bomb": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			for i := range 200 {
+				w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 1000))
+			}
+		}, says: "headers exceeded"},
+		"endless hints": {answer: func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				w.WriteHeader(http.StatusEarlyHints)
+			}
+		}, says: "headers exceeded"},
+		"gzip bomb": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(bomb.Bytes())
+		}, ok: true, begins: "\x1f"},
+		"another protocol": {answer: func(w http.ResponseWriter, r *http.Request) { // after which net/http leaves the connection to its caller
+			c, _, _ := http.NewResponseController(w).Hijack()
+			io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chess\r\n\r\n")
+			io.Copy(io.Discard, c)
+		}, says: "101"},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body) // only then is the end of the request noticed
+			c.answer(w, r)
+		}))
+		d := patient
+		if c.hangs {
+			d = impatient
+		}
+		a := d.send(t.Context(), access.Endpoint{Webhook: access.Webhook{URL: s.URL, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}, access.Event{Type: "device.connected"})
+		if a.ok() != c.ok || !strings.Contains(a.problem, c.says) || a.latency >= long {
+			t.Errorf("%s: %q after %s", name, a.problem, a.latency)
+		}
+		if len(a.excerpt) > excerptSize || !strings.HasPrefix(a.excerpt, c.begins) {
+			t.Errorf("%s: an excerpt of %d bytes, %.10q", name, len(a.excerpt), a.excerpt)
+		}
+		s.CloseClientConnections()
+		s.Close()
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// What a certificate is for comes into the problem, and from there to a terminal.
+func TestProblemHasNoControlCharacters(t *testing.T) {
+	t.Parallel()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"\x1b[2Jwiped"}, NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, shape, shape, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	d := New(nil, Options{})
+	d.client = newClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, resolver(t, "127.0.0.1"))
+	a := d.send(t.Context(), access.Endpoint{Webhook: access.Webhook{URL: strings.Replace(s.URL, "127.0.0.1", "hooks.example.test", 1), Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}, access.Event{Type: "device.connected"})
+	if !strings.Contains(a.problem, "?[2Jwiped") {
+		t.Errorf("%q", a.problem)
+	}
+}

@@ -1,0 +1,386 @@
+package webhook_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
+)
+
+func TestEndpointThatHangsDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	b := start(t, webhook.Options{AllowPrefixes: loopback})
+	released, release := gate(t)
+	var hanging []*sink
+	for range 20 {
+		s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-released })
+		hanging = append(hanging, s)
+		b.hook(s.URL)
+	}
+	defer release()
+	prompt := newSink(t, nil)
+	w := b.hook(prompt.URL)
+	for range 60 {
+		b.emit(b.p, "device.connected", "")
+	}
+	b.until("the prompt one has everything", b.is(w, 60, access.DeliveryDelivered))
+	for _, s := range hanging {
+		b.until("the hanging one was tried too", s.got(1))
+		if n := len(s.messages()); n > 32 {
+			t.Errorf("%d requests at once", n)
+		}
+	}
+	late := b.emit(b.p, "device.connected", "")
+	b.until("and what comes later", func() bool { return slices.Contains(ids(prompt.messages()), late) })
+}
+
+// So many endpoints of one workspace hang that they would hold all workers. Those of another are served.
+func TestEndpointsOfAWorkspaceThatHangLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	b := start(t, webhook.Options{AllowPrefixes: loopback})
+	b.stop(patience)
+	passed, open := gate(t)
+	defer open()
+	hanging := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-passed })
+	for n := range 40 {
+		b.hook(fmt.Sprintf("%s/%d", hanging.URL, n), "device.connected")
+	}
+	b.engineOf(16, webhook.Options{AllowPrefixes: loopback, Timeout: time.Hour})
+	b.emit(b.p, "device.connected", "")
+	b.until("eight hang", hanging.got(8))
+	b.p = b.workspace("others")
+	good := newSink(t, nil)
+	b.hook(good.URL, "device.connected")
+	b.emit(b.p, "device.connected", "")
+	b.until("the other is told", good.got(1))
+}
+
+func TestRequestThatHangsDelaysNoOtherOfTheSameEndpoint(t *testing.T) {
+	t.Parallel()
+	b := start(t, webhook.Options{AllowPrefixes: loopback})
+	released, release := gate(t)
+	s := newSink(t, func(_ http.ResponseWriter, _ *http.Request, n int) {
+		if n == 1 {
+			<-released
+		}
+	})
+	defer release()
+	b.hook(s.URL)
+	b.emit(b.p, "device.connected", "")
+	b.until("the first hangs", s.got(1))
+	b.emit(b.p, "device.connected", "")
+	b.until("the second arrives", s.got(2))
+}
+
+func TestGoneDisablesAndKeepsEvents(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	var repaired atomic.Bool
+	s := newSink(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+		if !repaired.Load() {
+			w.WriteHeader(http.StatusGone)
+		}
+	})
+	told := newSink(t, nil)
+	w := b.hook(s.URL, "device.connected")
+	b.hook(told.URL, access.WebhookDisabled)
+	first := b.emit(b.p, "device.connected", "")
+	b.until("the event tells of it", told.got(1))
+	if got := told.messages()[0]; got.eventType(t) != "webhook.disabled" {
+		t.Errorf("told %s", got.body)
+	}
+	second := b.emit(b.p, "device.connected", "")
+	b.until("both are held", b.is(w, 2, access.DeliveryHeld))
+	if n := len(s.messages()); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+	repaired.Store(true)
+	if _, err := b.access.ReplayDeliveries(t.Context(), b.p, w.ID, access.DeliveryFilter{}, uuid.Nil); err == nil || !strings.Contains(err.Error(), "410 Gone") {
+		t.Errorf("replayed to a disabled webhook: %v", err)
+	}
+	if was, err := b.access.EnableWebhook(t.Context(), b.p, w.ID); !was || err != nil {
+		t.Fatalf("it was disabled: %v, %v", was, err)
+	}
+	if was, err := b.access.EnableWebhook(t.Context(), b.p, w.ID); was || err != nil {
+		t.Errorf("it is enabled: %v, %v", !was, err)
+	}
+	if n := b.replay(w, access.DeliveryFilter{}, uuid.Nil); n != 2 {
+		t.Fatalf("replayed %d", n)
+	}
+	b.until("both are delivered", b.is(w, 2, access.DeliveryDelivered))
+	if got := ids(s.messages()); !slices.Contains(got, first) || !slices.Contains(got, second) {
+		t.Errorf("%v", got)
+	}
+	b.emit(b.p, "device.connected", "")
+	b.until("it is enabled again", b.is(w, 3, access.DeliveryDelivered))
+}
+
+// That a webhook is disabled travels by the others: to itself the event is neither sent nor kept.
+func TestADisabledWebhookIsNotToldOfItself(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	gone, told := newSink(t, status(http.StatusGone)), newSink(t, nil)
+	w := b.hook(gone.URL)
+	all := b.hook(told.URL)
+	id := b.emit(b.p, "device.connected", "")
+	b.until("both have come to the other", b.is(all, 2, access.DeliveryDelivered))
+	if own := b.deliveries(w); len(own) != 1 || own[0].EventID != id {
+		t.Errorf("it is told of itself: %+v", own)
+	}
+}
+
+// failing is a webhook whose first event has failed twice, and is tried again in an hour.
+func failing(t *testing.T) (*bed, access.Webhook) {
+	t.Helper()
+	o := quick()
+	o.Schedule = []time.Duration{time.Millisecond, time.Hour}
+	b := start(t, o)
+	w := b.hook(newSink(t, status(http.StatusInternalServerError)).URL)
+	id := b.emit(b.p, "device.connected", "")
+	b.until("it has failed twice", func() bool { return len(b.attempts(w, id)) == 2 })
+	return b, w
+}
+
+func TestNothingButFailureForFiveDaysDisables(t *testing.T) {
+	t.Parallel()
+	b, w := failing(t)
+	if !b.is(w, 1, access.DeliveryPending)() {
+		t.Error("disabled at once")
+	}
+	if _, err := b.db.Pool.Exec(t.Context(), "update webhooks set failing_since = now() - interval '5 days 1 second'"); err != nil {
+		t.Fatal(err)
+	}
+	b.emit(b.p, "device.connected", "")
+	b.until("both are held", b.is(w, 2, access.DeliveryHeld))
+}
+
+func TestSuccessEndsTheTimeOfFailure(t *testing.T) {
+	t.Parallel()
+	o := quick()
+	o.DisableAfter = time.Hour
+	b := start(t, o)
+	s := newSink(t, func(w http.ResponseWriter, _ *http.Request, n int) {
+		if n != 2 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	w := b.hook(s.URL)
+	b.emit(b.p, "device.connected", "")
+	b.until("it is delivered", b.is(w, 1, access.DeliveryDelivered))
+	id := b.emit(b.p, "device.connected", "")
+	b.until("it is given up, the webhook being enabled", func() bool { return len(b.attempts(w, id)) == 8 })
+	e, err := b.access.GetEndpoint(t.Context(), w.ID)
+	if err != nil || e.Disabled || e.Failures != 8 || e.FailingFor <= 0 {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// What is in the air when an endpoint's turn ends is waited for, and not sent a second time.
+func TestEndpointThatIsBusyAllTheTimeReceivesEachEventOnce(t *testing.T) {
+	t.Parallel()
+	o := quick()
+	o.Turn = time.Millisecond
+	b := start(t, o)
+	s := newSink(t, nil)
+	w := b.hook(s.URL)
+	for range 200 {
+		b.emit(b.p, "device.connected", "")
+	}
+	b.until("all are delivered", b.is(w, 200, access.DeliveryDelivered))
+	if n := len(s.messages()); n != 200 {
+		t.Errorf("%d messages", n)
+	}
+}
+
+func TestEndpointThatDoesNotAnswerHoldsFewRequests(t *testing.T) {
+	t.Parallel()
+	b := start(t, webhook.Options{AllowPrefixes: loopback, Timeout: time.Minute})
+	released, release := gate(t)
+	s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-released })
+	prompt := newSink(t, nil)
+	w := b.hook(s.URL)
+	wPrompt := b.hook(prompt.URL)
+	for range 40 {
+		b.emit(b.p, "device.connected", "")
+	}
+	b.until("another has everything", b.is(wPrompt, 40, access.DeliveryDelivered))
+	b.until("it is tried", s.got(2))
+	if n := len(s.messages()); n != 2 {
+		t.Errorf("%d requests at once", n)
+	}
+	release()
+	b.until("once it answers it has everything", b.is(w, 40, access.DeliveryDelivered))
+}
+
+// Endpoints that have earned many requests at once and then hang hold few together, and others of theirs are served.
+func TestManyEndpointsThatBecomeSlowHoldFewRequestsTogether(t *testing.T) {
+	t.Parallel()
+	const endpoints, prompt, all, most = 12, 60, 120, 12*2 + 256
+	const enough = endpoints * (2 + 14) // each has sixteen more when none takes those of another
+	b := start(t, webhook.Options{AllowPrefixes: loopback, Timeout: time.Minute})
+	begun, begin := gate(t)
+	released, release := gate(t)
+	var hangs atomic.Int64
+	var hooks []access.Webhook
+	for range endpoints {
+		s := newSink(t, func(_ http.ResponseWriter, _ *http.Request, n int) {
+			<-begun
+			if n > prompt {
+				hangs.Add(1)
+				<-released
+			}
+		})
+		hooks = append(hooks, b.hook(s.URL))
+	}
+	b.emitAll(all, "device.connected")
+	b.until("all are due", func() bool { return b.count("deliveries") == endpoints*all })
+	begin()
+	b.until("they hang", func() bool { return hangs.Load() >= enough })
+	var came atomic.Int64
+	three, reached := gate(t)
+	other := newSink(t, func(_ http.ResponseWriter, _ *http.Request, n int) {
+		if n <= 2 {
+			return
+		}
+		if came.Add(1) == 3 {
+			reached()
+		}
+		<-three
+	})
+	w := b.hook(other.URL)
+	b.emitAll(20, "device.disconnected") // one by one the work on it might end in between, and what it has earned with it
+	b.until("another is sent three at once", b.is(w, 20, access.DeliveryDelivered))
+	if n := hangs.Load(); n > most {
+		t.Errorf("%d requests at once to %d endpoints", n, endpoints)
+	}
+	release()
+	for _, h := range hooks {
+		b.until("once they answer they have everything", b.is(h, all+20, access.DeliveryDelivered))
+	}
+}
+
+// Somebody is long about a webhook, which therefore is locked.
+func TestWebhookThatDoesNotAskForAnEventDoesNotDelayIt(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	s := newSink(t, nil)
+	w := b.hook(s.URL, "device.connected")
+	busy := b.hook(s.URL, "device.added")
+	b.must(b.db.InTx(t.Context(), func(tx store.Tx) error {
+		if _, err := tx.LockWebhook(t.Context(), busy.ID); err != nil {
+			return err
+		}
+		b.emit(b.p, "device.connected", "")
+		b.until("it is delivered meanwhile", b.is(w, 1, access.DeliveryDelivered))
+		return nil
+	}))
+}
+
+// lines is a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Whoever runs the server finds in its log which webhook is disabled, why, and what becomes of its events.
+func TestLogTellsOfADisabledWebhookWithoutItsSecrets(t *testing.T) {
+	t.Parallel()
+	const pin, token = "73519284", "hush-in-the-url"
+	for why, c := range map[string]struct {
+		status int
+		says   string
+	}{
+		"gone": {http.StatusGone, "410 Gone"}, "five days of nothing but failure": {http.StatusInternalServerError, "Every attempt failed for"},
+	} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			log := &lines{}
+			o := quick()
+			o.DisableAfter, o.Log = time.Nanosecond, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			b := start(t, o)
+			s := newSink(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+				w.WriteHeader(c.status)
+				fmt.Fprint(w, pin, r.Header.Get("webhook-signature"))
+			})
+			w := b.hook(s.URL+"?token="+token, "access_code.set_on_device")
+			id := b.emit(b.p, "access_code.set_on_device", pin)
+			b.until("it is disabled", b.is(w, 1, access.DeliveryHeld))
+			b.stop(patience)
+			told := 0
+			for line := range strings.Lines(log.String()) {
+				var entry struct{ Level, Msg, Webhook, Reason string }
+				b.must(json.Unmarshal([]byte(line), &entry))
+				if entry.Level != "ERROR" {
+					continue
+				}
+				told++
+				if entry.Webhook != w.ID.String() || !strings.Contains(entry.Reason, c.says) || !strings.Contains(entry.Msg, "disabled") || !strings.Contains(entry.Msg, "replayed") {
+					t.Errorf("it says %s", line)
+				}
+			}
+			if told != 1 {
+				t.Errorf("it is told %d times:\n%s", told, log)
+			}
+			secrets := []string{"whsec_", strings.TrimPrefix(w.Secret, "whsec_"), pin, token}
+			for _, m := range s.messages() {
+				secrets = append(secrets, strings.TrimPrefix(m.signatures()[0], "v1,"))
+			}
+			for _, secret := range secrets {
+				if strings.Contains(log.String(), secret) {
+					t.Errorf("the log has a secret in it")
+				}
+			}
+			if n := len(b.attempts(w, id)); n == 0 {
+				t.Error("no attempt is recorded")
+			}
+		})
+	}
+}
+
+// What an endpoint asks for goes before the schedule, and no further than an hour.
+func TestEndpointIsLeftAloneForAsLongAsItAsks(t *testing.T) {
+	t.Parallel()
+	for asked, least := range map[string]time.Duration{"1800": 29 * time.Minute, "86400": 59 * time.Minute} {
+		b := start(t, quick())
+		s := newSink(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+			w.Header().Set("Retry-After", asked)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+		w := b.hook(s.URL)
+		id := b.emit(b.p, "device.connected", "")
+		b.until("it is tried", func() bool { return len(b.attempts(w, id)) == 1 })
+		next := b.deliveries(w)[0].Next
+		if next == nil || time.Until(*next) < least || time.Until(*next) > least+2*time.Minute {
+			t.Errorf("%s s are asked for, and it is tried again at %v", asked, next)
+		}
+		later := b.emit(b.p, "device.connected", "") // waits too
+		b.until("it is handed to the webhook", b.is(w, 2, access.DeliveryPending))
+		if n := len(b.attempts(w, later)); n != 0 || len(s.messages()) != 1 {
+			t.Errorf("it was asked %d times", len(s.messages()))
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package webhook
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
+)
+
+// partitionPause is between two looks of an instance at the partitions of events. The next one is made days ahead.
+const partitionPause = 10 * time.Minute
+
+// partitionLane looks after the partitions of events. Its key is one for all, uuid.Nil: one instance at a time is at it.
+type partitionLane struct {
+	*Deliverer
+	looked atomic.Int64 // when this instance has looked last, in nanoseconds; 0: never
+}
+
+func (*partitionLane) Name() string { return "partitions" }
+
+func (l *partitionLane) Due(context.Context, uuid.UUID) (bool, error) {
+	return !l.stopping.Load() && time.Since(time.Unix(0, l.looked.Load())) > l.pause(), nil
+}
+
+// pause is shorter where the retention is.
+func (l *partitionLane) pause() time.Duration {
+	if l.opt.Retention > 0 {
+		return min(partitionPause, l.opt.Retention)
+	}
+	return partitionPause
+}
+
+func (l *partitionLane) Sweep(ctx context.Context, _ int32, _ worker.Crowds) ([]uuid.UUID, error) {
+	if due, err := l.Due(ctx, uuid.Nil); err != nil || !due {
+		return nil, err
+	}
+	return []uuid.UUID{uuid.Nil}, nil
+}
+
+func (l *partitionLane) Drain(ctx context.Context, _ *worker.Lease, _ uuid.UUID) (time.Duration, error) {
+	kept, err := l.access.KeepPartitions(ctx, l.opt.Retention)
+	if len(kept.Made)+len(kept.Dropped) > 0 {
+		l.opt.Log.Info("partitions of events", "made", kept.Made, "dropped", kept.Dropped, "owed", kept.Left)
+	}
+	if err == nil {
+		l.looked.Store(time.Now().UnixNano())
+	}
+	return 0, err
+}

@@ -1,0 +1,111 @@
+package webhook_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
+)
+
+func (b *bed) suspend(p access.Principal, suspended bool) {
+	b.Helper()
+	b.must(b.access.UpdateWorkspace(b.Context(), p, access.WorkspaceChange{Suspended: &suspended}))
+}
+
+// rests says whether nobody is to look at a webhook.
+func (b *bed) rests(w access.Webhook) func() bool {
+	return func() bool {
+		b.Helper()
+		var rests bool
+		b.must(b.db.Pool.QueryRow(b.Context(), "select due_at is null from webhooks where webhook_id = $1", w.ID).Scan(&rests))
+		return rests
+	}
+}
+
+// What happens in a workspace that is suspended is told once it no longer is, and makes nobody late meanwhile.
+func TestWhatHappensInASuspendedWorkspaceIsToldWhenItIsNoLonger(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	s, at := newSink(t, nil), newSink(t, nil)
+	w := b.hook(s.URL, "device.connected")
+	mine := b.p
+	b.suspend(mine, true)
+	b.emit(mine, "device.connected", "")
+	b.p = b.workspace("others")
+	b.hook(at.URL, "device.connected")
+	b.emit(b.p, "device.connected", "")
+	b.until("that of another workspace arrives", at.got(1))
+	b.p = mine
+	b.until("it waits", func() bool { return b.is(w, 1, access.DeliveryPending)() && b.rests(w)() })
+	_, err := b.db.Pool.Exec(t.Context(), "update deliveries set next_attempt_at = now() - interval '10 min'")
+	b.must(err)
+	late, err := b.access.Lateness(t.Context())
+	b.must(err)
+	if late.Deliveries != 0 || !s.got(0)() {
+		t.Errorf("late for %s; %d have arrived", late.Deliveries, len(s.messages()))
+	}
+	b.suspend(mine, false)
+	b.until("it arrives", b.is(w, 1, access.DeliveryDelivered))
+	if n := len(s.messages()); n != 1 {
+		t.Errorf("%d have arrived", n)
+	}
+}
+
+// An endpoint that is at work when its workspace is suspended is sent no more than what is on its way.
+func TestWhatWaitsForABusyEndpointIsHeldOnceItsWorkspaceIsSuspended(t *testing.T) {
+	t.Parallel()
+	b := start(t, webhook.Options{AllowPrefixes: loopback, Timeout: time.Hour, Glance: time.Millisecond})
+	passed, open := gate(t)
+	defer open()
+	s := newSink(t, func(http.ResponseWriter, *http.Request, int) { <-passed })
+	w := b.hook(s.URL, "device.connected")
+	const all = 20
+	b.emitAll(all, "device.connected")
+	b.until("two are on their way", s.got(2))
+	b.suspend(b.p, true)
+	open()
+	b.until("nobody looks at it any more", b.rests(w))
+	if n := len(s.messages()); n != 2 {
+		t.Errorf("%d were sent", n)
+	}
+	b.suspend(b.p, false)
+	b.until("all arrive", b.is(w, all, access.DeliveryDelivered))
+}
+
+// What waits for the end of a suspension is kept for as long as events are: it may never end.
+func TestWhatWaitsInASuspendedWorkspaceGoesWhenItsTimeHasCome(t *testing.T) {
+	t.Parallel()
+	o := quick()
+	o.Retention = 30 * 24 * time.Hour
+	b := start(t, o)
+	b.look() // the next look is when it is asked for
+	w := b.hook(newSink(t, nil).URL)
+	old, within := b.emitAt(time.Now().Add(-31*24*time.Hour), "device.connected"), b.emitAt(time.Now().Add(-29*24*time.Hour), "device.connected")
+	b.suspend(b.p, true)
+	b.until("nobody is at work on it any more", func() bool { return b.count("leases where key like 'endpoint:%' and held_until > now()") == 0 })
+	_, err := b.db.Pool.Exec(t.Context(), "update deliveries set state = 'pending', next_attempt_at = e.created_at, finished_at = null from events e where e.event_id = deliveries.event_id")
+	b.must(err)
+	b.look()
+	if gone, kept := b.count("events where event_id = $1", old), b.count("deliveries where event_id = $1 and state = 'pending'", within); gone != 0 || kept != 1 {
+		t.Errorf("of what is old %d are left, of what is not %d", gone, kept)
+	}
+	b.suspend(b.p, false)
+	b.until("what is left arrives", b.is(w, 1, access.DeliveryDelivered))
+}
+
+// An event of a suspended workspace has nobody look at its webhooks, also not for an attempt that is due later.
+func TestNobodyLooksAtWebhooksOfASuspendedWorkspace(t *testing.T) {
+	t.Parallel()
+	b, w := failing(t)
+	b.suspend(b.p, true)
+	b.until("nobody is to look at it", b.rests(w))
+	for range 3 {
+		b.emit(b.p, "device.connected", "")
+	}
+	b.until("they are handed out", func() bool { return len(b.deliveries(w)) == 4 })
+	if !b.rests(w)() {
+		t.Error("it is to be looked at")
+	}
+}

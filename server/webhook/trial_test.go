@@ -1,0 +1,89 @@
+package webhook_test
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
+)
+
+func TestTrialTellsWhatToMend(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	tls := httptest.NewUnstartedServer(http.NotFoundHandler())
+	tls.Config.ErrorLog = log.New(io.Discard, "", 0)
+	tls.StartTLS()
+	defer tls.Close()
+	plain := newSink(t, nil)
+	answering := func(code int) string { return newSink(t, status(code)).URL }
+	hanging := newSink(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
+	for name, c := range map[string]struct{ url, problem, advice string }{
+		"works":            {plain.URL, "", ""},
+		"redirect":         {answering(http.StatusPermanentRedirect), "308", "Redirects are not followed"},
+		"forbidden":        {answering(http.StatusForbidden), "403", "signatures"},
+		"wrong path":       {answering(http.StatusNotFound), "404", "POST at this path"},
+		"gone":             {answering(http.StatusGone), "410", "disables the webhook"},
+		"too many":         {answering(http.StatusTooManyRequests), "429", "Retry-After"},
+		"broken":           {answering(http.StatusBadGateway), "502", "its own log"},
+		"teapot":           {answering(http.StatusTeapot), "418", "2xx"},
+		"slow":             {hanging.URL, "within 2s", "afterwards"},
+		"nobody there":     {"http://127.0.0.1:1/", "refused", "Nothing listens"},
+		"unknown name":     {"http://nowhere.invalid/", "nowhere.invalid", "name"},
+		"wrong authority":  {tls.URL, "certificate", "SSL_CERT_FILE"},
+		"no TLS":           {strings.Replace(plain.URL, "http://", "https://", 1), "HTTPS", "no TLS"},
+		"private":          {"http://10.255.255.1/", "not public", "--allow-webhook-prefix 10.255.255.1/32"},
+		"with its own key": {plain.URL + "?token=hush", "", ""},
+	} {
+		w := b.hook(c.url, "device.added")
+		e, err := b.access.GetEndpoint(t.Context(), w.ID)
+		b.must(err)
+		d := webhook.New(b.access, webhook.Options{AllowPrefixes: loopback, Timeout: 2 * time.Second})
+		if name != "slow" {
+			d = webhook.New(b.access, webhook.Options{AllowPrefixes: loopback, Timeout: time.Minute}) // some resolvers take their time over a name that is none
+		}
+		got := d.Try(t.Context(), e)
+		if !strings.Contains(got.Problem, c.problem) || !strings.Contains(got.Advice, c.advice) || (got.Problem == "") != (c.problem == "") || got.Latency <= 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if unsent := map[string]bool{"nobody there": true, "unknown name": true, "wrong authority": true, "no TLS": true, "private": true}[name]; got.Sent == unsent {
+			t.Errorf("%s: sent: %t", name, got.Sent)
+		}
+		if n := len(b.deliveries(access.Webhook{ID: w.ID})); n != 0 {
+			t.Errorf("%s: %d deliveries are recorded", name, n)
+		}
+	}
+	m := plain.messages()[0]
+	if m.eventType(t) != webhook.TestEvent || !strings.Contains(string(m.body), m.id()) {
+		t.Errorf("received %s", m.body)
+	}
+	all, err := b.access.ListWebhooks(t.Context(), b.p)
+	b.must(err)
+	var verified bool
+	for _, w := range all {
+		verified = verified || m.verifies(w.Secret)
+	}
+	if !verified {
+		t.Error("the test event is not signed with the webhook's secret")
+	}
+}
+
+// Who does not hold the lease of an endpoint any more sends nothing there.
+func TestNothingIsSentByWhoHasLostTheEndpoint(t *testing.T) {
+	t.Parallel()
+	b := start(t, quick())
+	sink := newSink(t, nil)
+	w := b.hook(sink.URL, "device.added")
+	e, err := b.access.GetEndpoint(t.Context(), w.ID)
+	b.must(err)
+	d := webhook.New(b.access, webhook.Options{AllowPrefixes: loopback})
+	if got := d.Try(worker.Under(t.Context(), &worker.Lease{}), e); !strings.Contains(got.Problem, "another server") || len(sink.messages()) != 0 {
+		t.Errorf("%+v, and %d messages have come", got, len(sink.messages()))
+	}
+}

@@ -1,0 +1,48 @@
+package worker
+
+import (
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+)
+
+// parts are those of the database's connections that the owners of keys have, whatever lanes these are of.
+type parts struct {
+	make func(eighths int) store.Part
+	mu   sync.Mutex
+	of   map[uuid.UUID]*part
+}
+
+type part struct {
+	store.Part
+	takers int
+}
+
+func newParts(of func(eighths int) store.Part) *parts {
+	return &parts{make: of, of: map[uuid.UUID]*part{}}
+}
+
+// take is the part of an owner, until it is left as often.
+func (p *parts) take(owner uuid.UUID, eighths int) store.Part {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := p.of[owner]
+	if one == nil {
+		one = &part{Part: p.make(eighths)}
+		p.of[owner] = one
+	}
+	one.takers++
+	return one.Part
+}
+
+func (p *parts) leave(owner uuid.UUID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.of[owner]; one.takers > 1 {
+		one.takers--
+	} else {
+		delete(p.of, owner)
+	}
+}

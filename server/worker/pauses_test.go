@@ -1,0 +1,39 @@
+package worker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+func TestPausesGrowFromTheFirstToTheLongestAndEndWithSuccess(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	p := newPauses(2*time.Second, func() time.Time { return now })
+	w := wakeUp{"lane", uuid.New()}
+	for i, seconds := range []int{2, 4, 8, 16, 32, 60, 60, 60} {
+		mean := time.Duration(seconds) * time.Second
+		d := p.failed(w)
+		if d < mean/2 || d > mean*3/2 {
+			t.Errorf("pause %d is %v, want about %v", i, d, mean)
+		}
+		if now = now.Add(d - 1); !p.rests(w) {
+			t.Errorf("pause %d ends early", i)
+		}
+		if now = now.Add(1); p.rests(w) {
+			t.Errorf("pause %d does not end", i)
+		}
+	}
+	if p.count("lane") != 1 || p.count("other") != 0 {
+		t.Error("the failing keys are counted wrongly")
+	}
+	p.done(w)
+	if d := p.failed(w); d > 3*time.Second {
+		t.Errorf("after a success the first pause is %v", d)
+	}
+	p.end("lane")
+	if p.rests(w) || p.count("lane") != 0 {
+		t.Error("the pauses of the lane are not ended")
+	}
+}

@@ -1,0 +1,489 @@
+package worker_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
+)
+
+// owned is a counter whose keys are somebody's, and whose sweep finds a few of the longest due at a time.
+type owned struct {
+	*counter
+	owners map[uuid.UUID]worker.Owners
+	keys   []uuid.UUID // the longest due first
+	found  int         // by one sweep
+
+	first map[uuid.UUID]int // how many times the sweep had looked when it found each of them
+
+	doubted sync.Map      // keys
+	hanging sync.Map      // keys that are at work and hang
+	hang    chan struct{} // until it is closed
+}
+
+func newOwned() *owned {
+	return &owned{counter: newCounter(), owners: map[uuid.UUID]worker.Owners{}, first: map[uuid.UUID]int{}, hang: make(chan struct{})}
+}
+
+// of says whether a key is an owner's, for those that are not added meanwhile.
+func (o *owned) of(owner uuid.UUID) func(id uuid.UUID) bool {
+	return func(id uuid.UUID) bool {
+		own := o.owners[id]
+		return slices.Contains([]uuid.UUID{own.Narrow, own.Wide, own.Maker}, owner)
+	}
+}
+
+// add makes a key that is due.
+func (o *owned) add(of worker.Owners) uuid.UUID {
+	id := uuid.New()
+	o.owners[id] = of
+	o.keys = append(o.keys, id)
+	o.want(id)
+	return id
+}
+
+// hangs has some keys hang.
+func (o *owned) hangs(which func(id uuid.UUID) bool) {
+	o.during = func(ctx context.Context, _ *worker.Lease, id uuid.UUID) error {
+		if !which(id) {
+			return nil
+		}
+		o.hanging.Store(id, true)
+		select {
+		case <-o.hang:
+		case <-ctx.Done():
+		}
+		return nil
+	}
+}
+
+func (o *owned) atWork() (n int) {
+	o.hanging.Range(func(any, any) bool { n++; return true })
+	return n
+}
+
+func (o *owned) Owners(_ context.Context, keys []uuid.UUID) (map[uuid.UUID]worker.Owners, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	owners := map[uuid.UUID]worker.Owners{}
+	for _, key := range keys {
+		owners[key] = o.owners[key]
+	}
+	return owners, nil
+}
+
+// Doubts implements work.Doubting.
+func (o *owned) Doubts(id uuid.UUID) bool {
+	_, doubted := o.doubted.Load(id)
+	return doubted
+}
+
+func (o *owned) Sweep(ctx context.Context, limit int32, but worker.Crowds) ([]uuid.UUID, error) {
+	if but.Narrow == nil || but.Wide == nil || but.Makers == nil || but.DoubtedWide == nil || but.DoubtedMakers == nil {
+		panic("a list of owners is nil")
+	}
+	ids, err := o.counter.Sweep(ctx, limit, but)
+	due := map[uuid.UUID]bool{}
+	for _, id := range ids {
+		due[id] = true
+	}
+	ids = nil
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, id := range o.keys {
+		own := o.owners[id]
+		if len(ids) < min(o.found, int(limit)) && due[id] && !slices.Contains(but.Narrow, own.Narrow) && !slices.Contains(but.Wide, own.Wide) && !slices.Contains(but.Makers, own.Maker) && (!o.Doubts(id) || !but.Doubted && !slices.Contains(but.DoubtedWide, own.Wide) && !slices.Contains(but.DoubtedMakers, own.Maker)) {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range ids {
+		if o.first[id] == 0 {
+			o.first[id] = int(o.sweeps.Load())
+		}
+	}
+	return ids, err
+}
+
+// foundIn is how many times the sweep has looked until it found a key.
+func (o *owned) foundIn(id uuid.UUID) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.first[id]
+}
+
+func (o *owned) isDone(id uuid.UUID) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.done[id] > 0
+}
+
+// madeBy is of a customer who has nothing else, one of the many that somebody has made.
+func madeBy(maker uuid.UUID) worker.Owners {
+	return worker.Owners{Narrow: uuid.New(), Wide: uuid.New(), Maker: maker}
+}
+
+// The locks of an account, or the accounts of a customer, that hang hold no more workers than their share, and nobody
+// else's wait for them.
+func TestKeysOfOneOwnerLeaveRoomForThoseOfOthers(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		of    func(owner uuid.UUID) worker.Owners
+		share int
+	}{
+		"narrow": {func(owner uuid.UUID) worker.Owners { return worker.Owners{Narrow: owner, Wide: uuid.New()} }, 8},
+		"wide":   {func(owner uuid.UUID) worker.Owners { return worker.Owners{Narrow: uuid.New(), Wide: owner} }, 30},
+		"maker":  {madeBy, 35},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			c, hog := newOwned(), uuid.New()
+			c.hangs(c.of(hog))
+			var hogs []uuid.UUID
+			for range 60 {
+				hogs = append(hogs, c.add(test.of(hog)))
+			}
+			other, nobodys := c.add(test.of(uuid.New())), c.add(worker.Owners{})
+			w := start(t, db, worker.Options{Sweep: never, Workers: 40}, c)
+			wake(t, db, w, hogs...)
+			testenv.Until(t, "the share is taken", func() bool { return c.atWork() == test.share })
+			wake(t, db, w, other)
+			wake(t, db, w, nobodys)
+			testenv.Until(t, "the others are done", func() bool { return c.isDone(other) && c.isDone(nobodys) })
+			if n := c.atWork(); n != test.share {
+				t.Errorf("%d are at work", n)
+			}
+			close(c.hang)
+			testenv.Until(t, "all are done", c.finished)
+		})
+	}
+}
+
+// What is written down of an account's many locks, or of a customer's many accounts, takes no more of the database's
+// connections than their part, and nobody else's work waits for it.
+func TestKeysOfOneOwnerLeaveConnectionsToThoseOfOthers(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		of   func(owner uuid.UUID) worker.Owners
+		part int // of five
+	}{
+		"narrow":   {func(owner uuid.UUID) worker.Owners { return worker.Owners{Narrow: owner, Wide: uuid.New()} }, 2},
+		"wide":     {func(owner uuid.UUID) worker.Owners { return worker.Owners{Narrow: uuid.New(), Wide: owner} }, 3},
+		"accounts": {func(owner uuid.UUID) worker.Owners { return worker.Owners{Wide: owner} }, 3},
+		"maker":    {madeBy, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			c, hog := newOwned(), uuid.New()
+			c.hangs(c.of(hog))
+			hang := c.during
+			c.during = func(ctx context.Context, lease *worker.Lease, id uuid.UUID) error {
+				return db.InTx(ctx, func(tx store.Tx) error {
+					if err := lease.Check(ctx, tx); err != nil {
+						return err
+					}
+					return hang(ctx, lease, id)
+				})
+			}
+			var hogs []uuid.UUID
+			for range 8 {
+				hogs = append(hogs, c.add(test.of(hog)))
+			}
+			other := c.add(test.of(uuid.New()))
+			w := start(t, db, worker.Options{Sweep: never, Workers: 40}, c)
+			wake(t, db, w, hogs...)
+			testenv.Until(t, "the part is taken", func() bool { return c.atWork() == test.part })
+			wake(t, db, w, other)
+			testenv.Until(t, "the other is done", func() bool { return c.isDone(other) })
+			if n := c.atWork(); n != test.part {
+				t.Errorf("%d are at work", n)
+			}
+			close(c.hang)
+			testenv.Until(t, "all are done", c.finished)
+		})
+	}
+}
+
+// So many keys of one owner are due that the sweep would find no others, and those that were woken have no room to wait.
+func TestSweepLooksPastAnOwnerOfWhomTooManyAreInHand(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c, hog := newOwned(), uuid.New()
+	c.found = 100
+	c.hangs(c.of(hog))
+	var hogs []uuid.UUID
+	for range 600 {
+		hogs = append(hogs, c.add(worker.Owners{Narrow: hog}))
+	}
+	other := c.add(worker.Owners{Narrow: uuid.New()})
+	w := start(t, db, worker.Options{Sweep: 20 * time.Millisecond}, c)
+	wake(t, db, w, hogs...)
+	testenv.Until(t, "the sweep finds the other", func() bool { return c.isDone(other) })
+	close(c.hang)
+	testenv.Until(t, "all are done", c.finished)
+}
+
+// So many keys of one owner are due that they fill sweep after sweep, though each is done at once.
+func TestSweepLooksPastAnOwnerWhoseKeysAreQuick(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newOwned()
+	c.found = 3000
+	hog := uuid.New()
+	for range 3000 {
+		c.add(worker.Owners{Narrow: hog})
+	}
+	other := c.add(worker.Owners{Narrow: uuid.New()})
+	start(t, db, worker.Options{Sweep: 20 * time.Millisecond}, c)
+	testenv.Until(t, "the other is done", func() bool { return c.isDone(other) })
+	if n := c.foundIn(other); n > 2 {
+		t.Errorf("the sweep has found it when it looked for the %d. time", n)
+	}
+	testenv.Until(t, "all are done", c.finished)
+}
+
+// Those that the sweep has found, and that hang, leave room for one for which somebody waits.
+func TestKeysThatAreWokenDoNotWaitForAllThatAreFound(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c, account := newOwned(), uuid.New()
+	c.found = 300
+	urgent := uuid.New()
+	c.hangs(func(id uuid.UUID) bool { return id != urgent })
+	for range 60 {
+		c.add(worker.Owners{Narrow: account})
+	}
+	w := start(t, db, worker.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
+	testenv.Until(t, "those that were found have their part", func() bool { return c.atWork() == 6 })
+	c.mu.Lock()
+	c.owners[urgent] = worker.Owners{Narrow: account}
+	c.mu.Unlock()
+	c.want(urgent)
+	wake(t, db, w, urgent)
+	testenv.Until(t, "the urgent one is done", func() bool { return c.isDone(urgent) })
+	close(c.hang)
+	testenv.Until(t, "all are done", c.finished)
+}
+
+// What there was no room for is found as soon as there is, and not with the next sweep.
+func TestWhatThereWasNoRoomForIsFoundOnceThereIs(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c, account := newOwned(), uuid.New()
+	c.found = 1000
+	c.hangs(c.of(account))
+	var ids []uuid.UUID
+	for range 300 {
+		ids = append(ids, c.add(worker.Owners{Narrow: account}))
+	}
+	w := start(t, db, worker.Options{Sweep: never, Workers: 40}, c)
+	wake(t, db, w, ids...)
+	testenv.Until(t, "the share is taken", func() bool { return c.atWork() == 8 })
+	close(c.hang)
+	testenv.Until(t, "all are done", c.finished)
+}
+
+// Somebody has made so many customers that these would have all that is in hand, with little each.
+func TestManyOwnersWithLittleEachThatOneHasMadeLeaveRoom(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c, maker := newOwned(), uuid.New()
+	c.found = 10_000
+	c.hangs(c.of(maker))
+	for range 4200 {
+		c.add(madeBy(maker))
+	}
+	other, found := c.add(madeBy(uuid.New())), c.add(madeBy(uuid.New()))
+	w := start(t, db, worker.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
+	wake(t, db, w, slices.DeleteFunc(slices.Collect(maps.Keys(c.owners)), func(id uuid.UUID) bool { return id == other || id == found })...)
+	testenv.Until(t, "the share is taken", func() bool { return c.atWork() == 35 })
+	wake(t, db, w, other)
+	testenv.Until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
+	if n := c.atWork(); n != 35 {
+		t.Errorf("%d are at work", n)
+	}
+	close(c.hang)
+	testenv.Until(t, "all are done", c.finished)
+}
+
+// Keys hang, of many owners, as when what they all depend on is down, or of one. Those that do not are done all the same, also of that one, whether they are
+// woken or found, and one that is no longer doubted is one of them.
+func TestKeysThatAreDoubtedLeaveRoomToThoseThatAreNot(t *testing.T) {
+	t.Parallel()
+	one := uuid.New()
+	for name, test := range map[string]struct {
+		of    func() worker.Owners
+		share int
+	}{
+		"of many":            {func() worker.Owners { return madeBy(uuid.New()) }, 35},
+		"of what one made":   {func() worker.Owners { return madeBy(one) }, 30},
+		"of one wide owner":  {func() worker.Owners { return worker.Owners{Wide: one} }, 25},
+		"of nobody's at all": {func() worker.Owners { return worker.Owners{} }, 35},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			c := newOwned()
+			c.found = 10_000
+			for range 2000 { // more than one look finds
+				c.doubted.Store(c.add(test.of()), true)
+			}
+			c.hangs(c.Doubts)
+			found, mended, other := c.add(test.of()), c.add(test.of()), uuid.New()
+			c.doubted.Store(mended, true)
+			c.owners[other] = test.of() // no sweep finds it
+			w := start(t, db, worker.Options{Sweep: 20 * time.Millisecond, Workers: 40}, c)
+			wake(t, db, w, slices.DeleteFunc(slices.Collect(maps.Keys(c.owners)), func(id uuid.UUID) bool { return id == other || id == found || id == mended })...)
+			testenv.Until(t, "the share is taken", func() bool { return c.atWork() == test.share })
+			c.want(other)
+			wake(t, db, w, other)
+			testenv.Until(t, "the other and the one that is found are done", func() bool { return c.isDone(other) && c.isDone(found) })
+			if c.isDone(mended) {
+				t.Error("one that is doubted is done")
+			}
+			c.doubted.Delete(mended)
+			testenv.Until(t, "one that is mended is done", func() bool { return c.isDone(mended) })
+			if n := c.atWork(); n != test.share {
+				t.Errorf("%d are at work", n)
+			}
+			close(c.hang)
+			testenv.Until(t, "all are done", c.finished)
+		})
+	}
+}
+
+// A key that turns out to be one of those that hang is no longer one of the others, while it is due.
+func TestAKeyThatIsDoubtedMeanwhileWaitsForItsTurnWithThose(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newOwned()
+	c.hangs(c.Doubts)
+	hang := c.during
+	c.during = func(ctx context.Context, lease *worker.Lease, id uuid.UUID) error {
+		if c.of(uuid.Nil)(id) && !c.Doubts(id) {
+			c.doubted.Store(id, true)
+			c.want(id)
+			return nil
+		}
+		return hang(ctx, lease, id)
+	}
+	var ids []uuid.UUID
+	for range 60 {
+		ids = append(ids, c.add(worker.Owners{Wide: uuid.New()})) // that nobody has made
+	}
+	other := c.add(madeBy(uuid.New()))
+	w := start(t, db, worker.Options{Sweep: never, Workers: 40}, c)
+	wake(t, db, w, ids...)
+	testenv.Until(t, "those that hang have their share", func() bool { return c.atWork() == 35 })
+	wake(t, db, w, other)
+	testenv.Until(t, "the other is done", func() bool { return c.isDone(other) })
+	if n := c.atWork(); n != 35 {
+		t.Errorf("%d are at work", n)
+	}
+	close(c.hang)
+	testenv.Until(t, "all are done", c.finished)
+}
+
+// A key that is doubted waits for those that hang; once it no longer is, it does not.
+func TestAKeyThatWaitsIsClaimedAnewWhenMoreIsKnownOfIt(t *testing.T) {
+	t.Parallel()
+	for name, sweep := range map[string]time.Duration{"as it is woken": never, "as it is found": 20 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			c := newOwned()
+			c.found = 10_000
+			c.hangs(c.Doubts)
+			for range 60 {
+				c.doubted.Store(c.add(madeBy(uuid.New())), true)
+			}
+			w := start(t, db, worker.Options{Sweep: sweep, Workers: 40}, c)
+			wake(t, db, w, slices.Collect(maps.Keys(c.owners))...)
+			testenv.Until(t, "those that hang have their share", func() bool { return c.atWork() == 35 })
+			var waits uuid.UUID
+			for id := range c.owners {
+				if _, hangs := c.hanging.Load(id); !hangs {
+					waits = id
+				}
+			}
+			c.doubted.Delete(waits)
+			if sweep == never {
+				wake(t, db, w, waits)
+			}
+			testenv.Until(t, "it is done", func() bool { return c.isDone(waits) })
+			close(c.hang)
+			testenv.Until(t, "all are done", c.finished)
+		})
+	}
+}
+
+// One that finds out in its turn that it is doubted goes on with that while there is room among those, and leaves its place to others when it
+// no longer is.
+func TestAKeyHasItsTurnAsItTurnsOut(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	c := newOwned()
+	type turn struct{ ended, trusted bool }
+	turns := make(chan turn, 100)
+	goOn := make(chan struct{})
+	c.during = func(ctx context.Context, _ *worker.Lease, id uuid.UUID) error {
+		c.doubted.Store(id, true)
+		if !worker.Doubt(ctx) {
+			c.want(id) // it is due still
+			turns <- turn{ended: true}
+			return nil
+		}
+		turns <- turn{}
+		select {
+		case <-goOn:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		c.doubted.Delete(id)
+		turns <- turn{trusted: true} // before another has its place
+		worker.Trust(ctx)
+		select {
+		case <-c.hang:
+		case <-ctx.Done():
+		}
+		return nil
+	}
+	var ids []uuid.UUID
+	for range 18 { // one more than seven eighths of the workers
+		ids = append(ids, c.add(madeBy(uuid.New())))
+	}
+	w := start(t, db, worker.Options{Sweep: never, Workers: 20}, c)
+	count := func(n int, want turn) {
+		t.Helper()
+		for range n {
+			select {
+			case got := <-turns:
+				if got != want {
+					t.Errorf("%+v, want %+v", got, want)
+				}
+			case <-time.After(testenv.Timeout(testenv.WaitTimeout)):
+				t.Fatalf("waited in vain for %+v", want)
+			}
+		}
+	}
+	wake(t, db, w, ids[1:]...)
+	count(17, turn{})
+	wake(t, db, w, ids[0])
+	count(1, turn{ended: true}) // it waits for its turn
+	goOn <- struct{}{}
+	count(1, turn{trusted: true})
+	count(1, turn{})
+	close(goOn)
+	count(17, turn{trusted: true})
+	close(c.hang)
+	testenv.Until(t, "all are done", c.finished)
+}

@@ -1,0 +1,330 @@
+package abuse
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zigbee2mqtt"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter/zwavejs"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+)
+
+// bed is the server, who attacks it and who must not notice.
+type bed struct {
+	Options
+	server     *server
+	healthy    *healthy
+	attacker   *attackers
+	target     Target // the attackers'
+	mu         sync.Mutex
+	accounts   []string      // connected_account_id of what is hostile
+	clouds     bool          // they are connected
+	subscribed bool          // the endpoints are there
+	usual      time.Duration // how long a healthy request takes
+	stop       func()
+	neighbor   *bed // who is attacked in its place, to see what the attackers take of the machine; nil: nobody
+}
+
+func open(ctx context.Context, o Options) (_ *bed, err error) {
+	b, err := settle(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Neighbor != "" {
+		o.DSN, o.Dir = o.Neighbor, filepath.Join(o.Dir, "neighbor")
+		if err = os.Mkdir(o.Dir, 0o755); err == nil { //nolint:gosec // nothing of it is secret but the master key, which is made 0600
+			b.neighbor, err = settle(ctx, o)
+		}
+		if err != nil {
+			b.close()
+			return nil, err
+		}
+	}
+	b.stop = b.healthy.begin(ctx)
+	if b.Compare {
+		b.pause(ctx, 2*time.Second) // until all is warm
+	}
+	b.healthy.figures()
+	return b, nil
+}
+
+// settle starts a server, and those who know it. Nobody works yet.
+func settle(ctx context.Context, o Options) (_ *bed, err error) {
+	b := &bed{Options: o}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	if b.Log == nil {
+		b.Log = new(bytes.Buffer)
+	}
+	if b.attacker, err = startAttackers(ctx, b.Compare); err != nil {
+		return nil, err
+	}
+	if b.server, err = startServer(ctx, b.Options); err != nil {
+		return nil, err
+	}
+	r := b.server.ready
+	if err := b.fill(ctx); err != nil {
+		return nil, err
+	}
+	if b.healthy, err = newHealthy(ctx, r.URL, r.APIKey, b.Compare); err != nil {
+		return nil, err
+	}
+	b.target = Target{URL: r.URL, Key: r.APIKey, Device: b.healthy.device}
+	if err := b.attacker.aim(b.target); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *bed) close() {
+	if b.neighbor != nil {
+		b.neighbor.close()
+	}
+	if b.stop != nil {
+		b.stop()
+	}
+	if b.healthy != nil {
+		b.healthy.endpoint.Close() //nolint:errcheck // nothing is lost
+		b.healthy.client.CloseIdleConnections()
+	}
+	if b.attacker != nil {
+		b.attacker.end()
+	}
+	if b.server != nil {
+		b.server.kill()
+	}
+}
+
+// fill makes lists that are worth asking for.
+func (b *bed) fill(ctx context.Context) error {
+	db, err := pgx.Connect(ctx, b.DSN)
+	if err != nil {
+		return err
+	}
+	defer db.Close(ctx) //nolint:errcheck // read only from here
+	_, err = db.Exec(ctx, `insert into events (event_id, workspace_id, event_type, payload, fanned_out_at, created_at)
+		select gen_random_uuid(), $1, 'device.connected', jsonb_build_object('device_id', gen_random_uuid(), 'note', repeat('x', 4000)), now(), now() - n * interval '1 second'
+		from generate_series(1, 1000) n`, b.server.ready.Workspace)
+	if err != nil {
+		return fmt.Errorf("fill the list of events: %w", err)
+	}
+	return nil
+}
+
+func (b *bed) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// try measures the calm before, the attack on another server where there is one, and the attack.
+func (b *bed) try(ctx context.Context, s scenario) (row Row, err error) {
+	row.Name = s.name
+	if err := b.prepare(ctx, s); err != nil {
+		return row, err
+	}
+	if err := b.calm(ctx, &row); err != nil {
+		return row, err
+	}
+	if b.neighbor != nil {
+		if row.Elsewhere, err = b.elsewhere(ctx, s); err != nil {
+			return row, fmt.Errorf("elsewhere: %w", err)
+		}
+		b.quiet(ctx)
+		b.healthy.figures()
+	}
+	b.server.forgetPeak()
+	if row.Note, err = b.begin(ctx, s); err != nil {
+		return row, err
+	}
+	before, worked := b.healthy.figures() // while they begin
+	begin, used := time.Now(), b.server.processor()
+	row.Under, row.Worked = b.healthy.window(ctx, s.lasts(b.Window))
+	if err := b.connected(ctx); err != nil {
+		return row, err
+	}
+	row.Processor = (b.server.processor() - used).Seconds() / time.Since(begin).Seconds()
+	row.Worked += worked
+	row.Under.OK += before.OK
+	row.Under.Failed += before.Failed
+	row.Under.Failures = append(row.Under.Failures, before.Failures...)
+	if row.Reach, err = b.attacker.cease(); err != nil {
+		return row, err
+	}
+	if row.Peak, err = b.server.peak(); err != nil {
+		return row, errors.Join(err, b.server.alive())
+	}
+	return row, errors.Join(ctx.Err(), b.server.alive())
+}
+
+// calm measures how long healthy requests take when nobody attacks, once what came before is over.
+func (b *bed) calm(ctx context.Context, row *Row) error {
+	if !b.Compare {
+		return nil
+	}
+	b.quiet(ctx)
+	row.Calm, _ = b.healthy.window(ctx, b.Window)
+	if b.usual == 0 {
+		b.usual = row.Calm.P50
+	}
+	return ctx.Err()
+}
+
+func (b *bed) admin(ctx context.Context) (*app.Admin, error) {
+	return app.OpenAdmin(ctx, app.Database{DatabaseURL: b.DSN, DataDir: filepath.Join(b.Dir, "data")}, slog.New(slog.DiscardHandler))
+}
+
+// roam gives the attackers a personal access token that nobody has used.
+func (b *bed) roam(ctx context.Context) error {
+	admin, err := b.admin(ctx)
+	if err != nil {
+		return err
+	}
+	defer admin.Close(ctx) //nolint:errcheck // what was done is done
+	if b.target.Roamer, err = b.token(ctx, admin); err != nil {
+		return err
+	}
+	return b.attacker.aim(b.target)
+}
+
+// token is a personal access token for the attackers.
+func (b *bed) token(ctx context.Context, admin *app.Admin) (string, error) {
+	token, _, err := admin.Access.IssueCredential(ctx, access.NewCredential{Kind: access.PAT, WorkspaceIDs: []uuid.UUID{uuid.MustParse(b.server.ready.Workspace)}})
+	if err != nil {
+		return "", fmt.Errorf("give the attackers a token: %w", err)
+	}
+	return token, nil
+}
+
+// connect makes accounts at the hostile clouds and gateways, which behave until they are told otherwise.
+func (b *bed) connect(ctx context.Context) error {
+	if b.clouds {
+		return nil
+	}
+	b.clouds = true
+	admin, err := b.admin(ctx)
+	if err != nil {
+		return err
+	}
+	defer admin.Close(ctx) //nolint:errcheck // what was done is done
+	workspace := uuid.MustParse(b.server.ready.Workspace)
+	at := b.attacker.at
+	var all []app.Connection
+	for _, how := range misbehaviours {
+		all = append(all, app.DeviceCloud{BaseURL: at.Cloud + "/locks-of/" + how.name, Token: "t"}, app.AccessCloud{BaseURL: at.Cloud + "/doors-of/" + how.name, Token: "t"})
+	}
+	for _, how := range floods {
+		all = append(all, app.ZWaveJS{Config: zwavejs.Config{URL: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/gateway/" + how}})
+		all = append(all, app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: "mqtt://" + at.Broker, Topic: how}})
+		all = append(all, app.Zigbee2MQTT{Config: zigbee2mqtt.Config{Broker: strings.Replace(at.Cloud, "http:", "ws:", 1) + "/mqtt/" + how, Topic: how}})
+	}
+	return abreast(len(all), func(n int) error {
+		id, err := admin.Connect(ctx, workspace, "hostile", all[n])
+		if err != nil {
+			return fmt.Errorf("connect %s: %w", all[n].Address(), err)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.accounts = append(b.accounts, id.String())
+		return nil
+	})
+}
+
+// subscribe makes the hostile endpoints, which behave until they are told otherwise: what so many cost that are no worse
+// than others is part of the calm.
+func (b *bed) subscribe(ctx context.Context) error {
+	if b.subscribed {
+		return nil
+	}
+	b.subscribed = true
+	err := abreast(b.Endpoints, func(n int) error {
+		url := fmt.Sprintf("%s/endpoint/%s/%d", b.attacker.at.Cloud, misbehaviours[n%len(misbehaviours)].name, n)
+		return post(ctx, b.healthy.client, b.server.ready.URL+"/webhooks/create", b.server.ready.APIKey, map[string]any{"url": url}, nil)
+	})
+	if b.Compare {
+		b.pause(ctx, 2*time.Second) // until all is warm
+	}
+	b.usual = 0
+	return err
+}
+
+// met waits until the server has spoken to many of those who misbehave, or made as many workspaces as it makes at once.
+func (b *bed) met(ctx context.Context, name string) error {
+	if name == "endpoints" && b.stop == nil {
+		return nil // nothing happens that they would be told of
+	}
+	wanted := map[string]int{"device-clouds": len(misbehaviours), "access-clouds": len(misbehaviours), "gateways": 2 * len(floods), "endpoints": b.Endpoints, "houses": b.Endpoints, "workspaces": rest.WorkspacesPerMinute}[name]
+	return until(ctx, "the server speaks to "+name, func() (bool, error) {
+		hits, err := b.attacker.hits()
+		return hits >= wanted, err
+	})
+}
+
+// connected waits until the attackers have made the connections that they want, as far as there is room for these.
+func (b *bed) connected(ctx context.Context) error {
+	return until(ctx, "the attackers connect", func() (bool, error) {
+		r, err := b.attacker.reach()
+		return 10*r.Made >= 9*r.Wanted || r.Room < r.Wanted, err
+	})
+}
+
+// abreast does n things, some at once, and fails as the first of them that fails.
+func abreast(n int, one func(int) error) error {
+	const atOnce = 8
+	var all sync.WaitGroup
+	failed := make(chan error, atOnce)
+	for worker := range atOnce {
+		all.Go(func() {
+			for i := worker; i < n; i += atOnce {
+				if err := one(i); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(failed)
+	return <-failed
+}
+
+// provoke has the server speak to what is hostile at once, which it would do by and by.
+func (b *bed) provoke(ctx context.Context, name string) error {
+	switch name {
+	case "device-clouds", "gateways", "access-clouds":
+		db, err := pgx.Connect(ctx, b.DSN)
+		if err != nil {
+			return err
+		}
+		defer db.Close(ctx) //nolint:errcheck // what was done is done
+		_, err = db.Exec(ctx, "update connected_accounts set wake_seq = wake_seq + 1, due_at = now() where connected_account_id = any($1)", b.accounts)
+		return err
+	}
+	return nil
+}
+
+// Main makes a process that was started as one of attackers be that, and never returns then. Programs and tests that
+// call Run call it first.
+func Main() {
+	if os.Getenv(attackerVariable) != "" {
+		attack()
+		os.Exit(0)
+	}
+}

@@ -1,0 +1,167 @@
+// Package referee judges our API by the description that the API we are compatible with publishes, the OpenAPI document
+// in npm's @seamapi/types: what our contract promises, and what the server answers. What differs on purpose is listed,
+// with the reason, in differences.md; nothing else may differ, and nothing is listed that does not.
+package conformance
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
+)
+
+//go:embed package.json package-lock.json extract.cjs differences.md
+var files embed.FS
+
+// Referee knows both descriptions. It may be asked by several goroutines at once.
+type Referee struct {
+	published, ours *openapi3.T
+	differences     []Difference
+
+	seed maphash.Seed
+	mu   sync.Mutex
+	seen map[uint64]bool // answers that were judged and found good
+}
+
+// Open reads the descriptions. The published one is fetched if it never was before and fetch is set; it fails with
+// labs.ErrMissing where it is not there.
+func Open(ctx context.Context, fetch bool) (*Referee, error) {
+	at, err := document(ctx, fetch)
+	if err != nil {
+		return nil, err
+	}
+	r := &Referee{seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
+	if r.published, err = openapi3.NewLoader().LoadFromFile(at); err != nil {
+		return nil, fmt.Errorf("read the published description: %w", err)
+	}
+	if r.ours, err = rest.Document(); err != nil {
+		return nil, err
+	}
+	text, err := files.ReadFile("differences.md")
+	if err != nil {
+		return nil, err
+	}
+	if r.differences, err = parseDifferences(string(text)); err != nil {
+		return nil, fmt.Errorf("read differences.md: %w", err)
+	}
+	return r, nil
+}
+
+// document is the file of the published description, made from the package once for all processes.
+func document(ctx context.Context, fetch bool) (string, error) {
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find a folder for the published description: %w", err)
+	}
+	version, err := gateways.Hash(files, "package-lock.json", "extract.cjs")
+	if err != nil {
+		return "", err
+	}
+	place := filepath.Join(user, "deviceaccess", "labs", "published-"+version)
+	at := filepath.Join(place, "openapi.json")
+	if _, err := os.Stat(at); err == nil {
+		return at, nil
+	}
+	if !fetch {
+		return "", fmt.Errorf("%w: the published description", gateways.ErrMissing)
+	}
+	lab, err := gateways.Install(ctx, "referee", files, 18)
+	if err != nil {
+		return "", err
+	}
+	err = gateways.Once(ctx, place, func(dir string) error {
+		text, err := lab.Command(ctx, filepath.Join(lab.Scripts(), "extract.cjs"), lab.Module("@seamapi/types/lib/seam/connect/openapi.js")).Output()
+		if err != nil {
+			return fmt.Errorf("extract the published description: %w", err)
+		}
+		return os.WriteFile(filepath.Join(dir, "openapi.json"), text, 0o600)
+	})
+	return at, err
+}
+
+// Answer judges what the server has answered with status 200, by the published description and by ours, and returns
+// what neither expects nor differences.md excuses.
+func (r *Referee) Answer(path string, body []byte) (complaints []string) {
+	promised := r.ours.Paths.Value(path)
+	if promised == nil {
+		return nil // not a part of the contract
+	}
+	var h maphash.Hash
+	h.SetSeed(r.seed)
+	_, _ = h.WriteString(path)
+	_, _ = h.Write(body)
+	sum := h.Sum64()
+	r.mu.Lock()
+	good := r.seen[sum]
+	r.mu.Unlock()
+	if good {
+		return nil
+	}
+	var answer any
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return []string{fmt.Sprintf("%s answers what is no JSON: %v", path, err)}
+	}
+	for _, c := range judge(answerOf(promised), answer) {
+		complaints = append(complaints, fmt.Sprintf("%s answers what our contract does not promise: %s", path, c))
+	}
+	if published := r.published.Paths.Value(path); published != nil {
+		for _, c := range judge(answerOf(published), answer) {
+			if !slices.ContainsFunc(r.differences, func(d Difference) bool { return d.excuses(path, c) }) {
+				complaints = append(complaints, fmt.Sprintf("%s answers what the published description does not allow: %s", path, c))
+			}
+		}
+	}
+	if len(complaints) == 0 {
+		r.mu.Lock()
+		r.seen[sum] = true
+		r.mu.Unlock()
+	}
+	return complaints
+}
+
+func answerOf(item *openapi3.PathItem) *openapi3.Schema {
+	return item.Post.Responses.Status(200).Value.Content.Get("application/json").Schema.Value
+}
+
+// Difference is a row of differences.md.
+type Difference struct {
+	Path string // * stands for all
+	What string // as the referee says it
+}
+
+func (d Difference) excuses(path, complaint string) bool {
+	return (d.Path == "*" || d.Path == path) && d.What == complaint
+}
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// parseDifferences reads the rows of all tables: | `path` | `what`, `what` | reason |.
+func parseDifferences(text string) (list []Difference, err error) {
+	for line := range strings.Lines(text) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) < 2 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
+			continue
+		}
+		if len(cells) != 5 || strings.TrimSpace(cells[3]) == "" {
+			return nil, fmt.Errorf("a row has a path, differences and a reason: %s", line)
+		}
+		for _, path := range quoted.FindAllStringSubmatch(cells[1], -1) {
+			for _, what := range quoted.FindAllStringSubmatch(cells[2], -1) {
+				list = append(list, Difference{Path: path[1], What: what[1]})
+			}
+		}
+	}
+	return list, nil
+}

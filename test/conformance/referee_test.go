@@ -1,0 +1,40 @@
+package conformance_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/conformance"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
+)
+
+func open(t *testing.T) *conformance.Referee {
+	t.Helper()
+	r, err := conformance.Open(t.Context(), true)
+	if errors.Is(err, gateways.ErrMissing) {
+		storetest.Missing(t, "%v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestContractIsAsPublished(t *testing.T) {
+	t.Parallel()
+	unlisted, stale := open(t).Contract()
+	for _, what := range unlisted {
+		t.Errorf("differs, and differences.md does not say why: %s", what)
+	}
+	for _, what := range stale {
+		t.Errorf("differences.md lists what does not differ any more: %s", what)
+	}
+}
+
+func TestListedAnswersAreStillForbidden(t *testing.T) {
+	t.Parallel()
+	for _, what := range open(t).StaleAnswers() {
+		t.Errorf("differences.md lists what the published description allows: %s", what)
+	}
+}

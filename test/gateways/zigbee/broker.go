@@ -1,0 +1,227 @@
+package zigbee
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha512"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
+)
+
+// broker is a Mosquitto with users, and a second listener that speaks TLS.
+type broker struct {
+	dir     string
+	program string
+	plain   string // host:port
+	tls     string // host:port
+	web     string // host:port of the listener for WebSocket
+	webTLS  string // host:port of the one for WebSocket that speaks TLS
+	strict  string // host:port of the one that speaks TLS and asks for a certificate
+	ca      string // PEM
+	cert    string // PEM, of a client
+	key     string // PEM
+	cmd     *exec.Cmd
+	ended   chan struct{}
+
+	mu    sync.Mutex
+	users map[string]string // lines of the password file
+}
+
+// startBroker starts one with these users, by their passwords.
+func startBroker(dir string, users map[string]string) (*broker, error) {
+	program, err := findMosquitto()
+	if err != nil {
+		return nil, err
+	}
+	b := &broker{dir: dir, program: program, users: map[string]string{}}
+	for _, to := range []*string{&b.plain, &b.tls, &b.web, &b.webTLS, &b.strict} {
+		if *to, err = freePort(); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.certify(); err != nil {
+		return nil, err
+	}
+	config := "persistence false\nallow_anonymous false\npassword_file " + b.file("passwords") + "\nacl_file " + b.file("acl") +
+		"\nlistener " + port(b.plain) + " 127.0.0.1\nlistener " + port(b.web) + " 127.0.0.1\nprotocol websockets\n"
+	for _, l := range []struct{ address, more string }{{b.tls, ""}, {b.webTLS, "protocol websockets\n"}, {b.strict, "cafile " + b.file("cert.pem") + "\nrequire_certificate true\n"}} {
+		config += "listener " + port(l.address) + " 127.0.0.1\ncertfile " + b.file("cert.pem") + "\nkeyfile " + b.file("key.pem") + "\n" + l.more
+	}
+	if os.Geteuid() == 0 { // it would drop to a user that cannot read these
+		config = "user root\n" + config
+	}
+	// Everybody may do everything, but the stranger, who sees nothing and may write nothing, and the modest user.
+	acl := "pattern readwrite #\nuser " + Stranger + "\ntopic deny #\nuser " + Modest + "\ntopic deny " + Topic + "/bridge/request/#\n"
+	for name, content := range map[string]string{"mosquitto.conf": config, "acl": acl} {
+		if err := os.WriteFile(b.file(name), []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	for user, password := range users {
+		if b.users[user], err = line(user, password); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.write(); err != nil {
+		return nil, err
+	}
+	return b, b.start()
+}
+
+func (b *broker) file(name string) string { return filepath.Join(b.dir, name) }
+
+func findMosquitto() (string, error) {
+	for _, name := range []string{"mosquitto", "/usr/sbin/mosquitto", "/usr/local/sbin/mosquitto", "/opt/homebrew/sbin/mosquitto"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%w: mosquitto, on the PATH or in /usr/sbin", gateways.ErrMissing)
+}
+
+// start starts Mosquitto and waits until it listens.
+func (b *broker) start() error {
+	b.cmd = exec.Command(b.program, "-c", b.file("mosquitto.conf")) //nolint:noctx // it outlives the test that starts it
+	b.cmd.SysProcAttr = diesWithUs()
+	log, err := os.OpenFile(b.file("mosquitto.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	b.cmd.Stdout, b.cmd.Stderr = log, log
+	if err := b.cmd.Start(); err != nil {
+		return fmt.Errorf("start mosquitto: %w", err)
+	}
+	cmd, ended := b.cmd, make(chan struct{})
+	b.ended = ended
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	for deadline := time.Now().Add(startWithin); ; {
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", b.plain)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-ended:
+			text, _ := os.ReadFile(b.file("mosquitto.log"))
+			return fmt.Errorf("mosquitto ended: %s", text)
+		case <-time.After(10 * time.Millisecond):
+			if time.Now().After(deadline) {
+				return fmt.Errorf("mosquitto does not listen: %w", err)
+			}
+		}
+	}
+}
+
+func (b *broker) kill() {
+	_ = b.cmd.Process.Kill()
+	<-b.ended
+}
+
+// forbid takes a user away, soon.
+func (b *broker) forbid(user string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.users, user)
+	if err := b.write(); err != nil {
+		return err
+	}
+	return b.cmd.Process.Signal(syscall.SIGHUP)
+}
+
+// write writes the password file.
+func (b *broker) write() error {
+	var lines strings.Builder
+	for _, line := range b.users {
+		lines.WriteString(line + "\n")
+	}
+	return os.WriteFile(b.file("passwords"), []byte(lines.String()), 0o600)
+}
+
+// line is a user in Mosquitto's password file.
+func line(user, password string) (string, error) {
+	salt := make([]byte, 12)
+	if _, err := rand.Read(salt); err != nil {
+		return "", err
+	}
+	hash, err := pbkdf2.Key(sha512.New, password, salt, 101, sha512.Size)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s:$7$101$%s$%s", user, base64.StdEncoding.EncodeToString(salt), base64.StdEncoding.EncodeToString(hash)), nil
+}
+
+// certify makes a certificate for 127.0.0.1 that is its own CA.
+func (b *broker) certify() error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "lab"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	b.ca = string(cert)
+	if b.cert, b.key, err = clientOf(template, key); err != nil {
+		return err
+	}
+	if err := os.WriteFile(b.file("cert.pem"), cert, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(b.file("key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600)
+}
+
+// clientOf makes a client's certificate that the CA signs.
+func clientOf(ca *x509.Certificate, by *ecdsa.PrivateKey) (cert, secret string, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", "", err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "client"}, NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, template, ca, &key.PublicKey, by)
+	if err != nil {
+		return "", "", err
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return "", "", err
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})), nil
+}
+
+func freePort() (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+func port(address string) string { return address[strings.LastIndex(address, ":")+1:] }

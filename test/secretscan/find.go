@@ -1,0 +1,113 @@
+package secretscan
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Find looks for all secrets, as they are and encoded, and says which kinds were found where, without telling them. It goes
+// through the text once, however many secrets there are.
+func (l *Ledger) Find(in []byte) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := map[string][]needle{}
+	begins, lengths := map[[shortest]byte]bool{}, map[int]bool{}
+	for secret := range l.secrets {
+		for rank, f := range forms(secret, l.Random) {
+			all[f.text] = append(all[f.text], needle{f, secret, rank})
+			begins[[shortest]byte([]byte(f.text))], lengths[len(f.text)] = true, true
+		}
+	}
+	sorted, best := slices.Sorted(maps.Keys(lengths)), map[string]hit{}
+	for at := 0; at+shortest <= len(in); at++ {
+		if !begins[[shortest]byte(in[at:])] {
+			continue
+		}
+		for _, length := range sorted {
+			if at+length > len(in) {
+				break
+			}
+			for _, n := range all[string(in[at:at+length])] {
+				if n.number && (continues(in, at-1) || continues(in, at+length)) {
+					continue
+				}
+				if h, there := best[n.secret]; !there || n.rank < h.rank {
+					best[n.secret] = hit{n, at}
+				}
+			}
+		}
+	}
+	var told []string // the longest first, as one may be a part of another
+	for secret, h := range best {
+		told = append(told, secret, h.text)
+	}
+	slices.SortFunc(told, func(a, b string) int { return len(b) - len(a) })
+	for secret, h := range best {
+		what := l.secrets[secret]
+		end := h.at + len(h.text)
+		before, behind := in[max(0, h.at-2*around):h.at], in[end:min(len(in), end+2*around)]
+		for _, other := range told { // whoever reads of one is told no other that stands beside it
+			before, behind = bytes.ReplaceAll(before, []byte(other), hidden), bytes.ReplaceAll(behind, []byte(other), hidden)
+		}
+		before, behind = before[max(0, len(before)-around):], behind[:min(len(behind), around)]
+		found = append(found, fmt.Sprintf("a %s of %d characters, %s: …%s<the %s>%s…", what, len(secret), h.name, before, what, behind))
+	}
+	slices.Sort(found)
+	return found
+}
+
+// around is how many bytes before and behind a secret are told.
+const around = 80
+
+var hidden = []byte("<another>")
+
+// needle is a secret in one of its forms, of which those that are told best are the first.
+type needle struct {
+	form
+	secret string
+	rank   int
+}
+
+// hit is where a needle was found first.
+type hit struct {
+	needle
+	at int
+}
+
+// form is how a secret may be written.
+type form struct {
+	name, text string
+	number     bool // digits only: part of a longer number is something else
+}
+
+func forms(secret string, random bool) []form {
+	digits := strings.Trim(secret, "0123456789") == ""
+	hexadecimal := hex.EncodeToString([]byte(secret))
+	if digits && (len(secret) < 6 || random && secret[0] != '0') { // as a value of its own only
+		short := []form{{"in quotes", `"` + secret + `"`, false}, {"in quotes", `'` + secret + `'`, false}, {"in escaped quotes", `\"` + secret + `\"`, false}, {"as bytes", `'\x` + hexadecimal + `'`, false}}
+		for _, name := range []string{"code", "Code", "pin", "PIN"} {
+			for _, between := range []string{"=", ":", ": ", " "} {
+				short = append(short, form{"behind its name", name + between + secret, true})
+			}
+		}
+		return short
+	}
+	return []form{
+		{"as it is", secret, digits}, {"in hexadecimal", hexadecimal, false},
+		{"in base64", base64.RawStdEncoding.EncodeToString([]byte(secret)), false}, {"in base64", base64.RawURLEncoding.EncodeToString([]byte(secret)), false},
+	}
+}
+
+// continues says whether the byte there makes a number a part of something longer: of an identifier, a time, a duration.
+func continues(text []byte, at int) bool {
+	if at < 0 || at >= len(text) {
+		return false
+	}
+	c := text[at]
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '.' || c == '-' || c >= 0x80
+}

@@ -1,0 +1,45 @@
+package secretscan
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+)
+
+// Hear learns from the requests of a client and from what it is granted, as Watch does at the server: for servers that are
+// programs of their own.
+func (l *Ledger) Hear(next http.RoundTripper) http.RoundTripper { return &hearing{l, next} }
+
+type hearing struct {
+	ledger *Ledger
+	next   http.RoundTripper
+}
+
+func (h *hearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil && r.GetBody != nil { // which leaves the one that is sent alone
+		copied, err := r.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		defer copied.Close() // it is in memory
+		if body, err = io.ReadAll(copied); err != nil {
+			return nil, err
+		}
+	}
+	h.ledger.asked(r, body)
+	res, err := h.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := io.ReadAll(res.Body)
+	_ = res.Body.Close() // it was read to its end, or will be no more
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode < http.StatusBadRequest {
+		h.ledger.read(answer)
+	}
+	res.Body = io.NopCloser(bytes.NewReader(answer))
+	return res, nil
+}
