@@ -17,7 +17,7 @@ type figure struct {
 }
 
 // aim is what a ratio is to be at least, and at most; zero is nothing in particular. Known is the worst that it was where
-// docs/design/performance.md says that it falls short.
+// server/docs/performance.md says that it falls short.
 type aim struct{ atLeast, atMost, known float64 }
 
 // What a ratio may be of its aim, or of what is known of it, before the command fails: machines differ, most in what is

@@ -66,7 +66,7 @@ var steps = []struct {
 	name  string
 	args  []string
 	most  float64 // times the floor
-	known float64 // the most that it was, by docs/design/performance.md
+	known float64 // the most that it was, by server/docs/performance.md
 }{
 	{"apply", []string{"apply", "-auto-approve"}, 1.5, 2.63},
 	{"plan", []string{"plan"}, 1.5, 3.67},

@@ -12,7 +12,7 @@ import (
 
 func TestThePageTellsTheLimits(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/design/limits.md")
+	page, err := os.ReadFile("../../server/docs/limits.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestThePageTellsTheLimits(t *testing.T) {
 		fmt.Sprintf("until the runtime holds %d MiB", memory>>20),
 	} {
 		if !strings.Contains(string(page), line) {
-			t.Errorf("docs/design/limits.md does not say %q", line)
+			t.Errorf("server/docs/limits.md does not say %q", line)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 )
 
-// What a client may take: see docs/design/limits.md, and package crowd for how many there may be.
+// What a client may take: see server/docs/limits.md, and package crowd for how many there may be.
 const (
 	headerWithin  = 10 * time.Second // from the first byte
 	requestWithin = 60 * time.Second // header and body

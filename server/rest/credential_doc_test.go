@@ -36,14 +36,14 @@ func TestDesignNoteHasTheKindsOfEveryOperation(t *testing.T) {
 		}
 		table.WriteString(" |\n")
 	}
-	note, err := os.ReadFile("../../docs/design/credentials.md")
+	note, err := os.ReadFile("../../server/docs/credentials.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, after, _ := strings.Cut(string(note), "<!-- kinds -->\n")
 	has, _, _ := strings.Cut(after, "<!-- /kinds -->")
 	if strings.TrimSpace(has) != strings.TrimSpace(table.String()) {
-		t.Errorf("docs/design/credentials.md has another table than the contract; put this between its marks:\n%s", &table)
+		t.Errorf("server/docs/credentials.md has another table than the contract; put this between its marks:\n%s", &table)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/design/limits.md")
+	page, err := os.ReadFile("../../server/docs/limits.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestThePageTellsTheLimitsOfRequests(t *testing.T) {
 		fmt.Sprintf("| workspaces of a credential that makes them | %d |", access.MostWorkspaces),
 	} {
 		if !strings.Contains(string(page), line) {
-			t.Errorf("docs/design/limits.md does not say %q", line)
+			t.Errorf("server/docs/limits.md does not say %q", line)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func hasDefault(statement string) bool {
 	return true
 }
 
-// A migration runs while servers of the version before go on: docs/design/schema.md.
+// A migration runs while servers of the version before go on: server/docs/schema.md.
 func TestMigrationsLetTheVersionBeforeGoOn(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("migrations/*.sql")
@@ -92,7 +92,7 @@ func TestMigrationsLetTheVersionBeforeGoOn(t *testing.T) {
 			t.Errorf("%s waits for locks for a second or without an end; begin it with: set local lock_timeout = '200ms';", file)
 		}
 		for _, fault := range breaks(string(text)) {
-			t.Errorf("%s %s; see docs/design/schema.md for what to do instead", file, fault)
+			t.Errorf("%s %s; see server/docs/schema.md for what to do instead", file, fault)
 		}
 	}
 }

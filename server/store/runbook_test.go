@@ -11,7 +11,7 @@ import (
 // What the runbook has somebody ask the database can be asked.
 func TestTheRunbookAsksWhatTheDatabaseKnows(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/guides/runbook.md")
+	text, err := os.ReadFile("../../server/docs/runbook.md")
 	if err != nil {
 		t.Fatal(err)
 	}

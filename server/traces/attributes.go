@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// Attribute is something that may be told of a span. There are no others than those made here, and docs/guides/traces.md
+// Attribute is something that may be told of a span. There are no others than those made here, and server/docs/traces.md
 // has each of them. Identifiers may be told; what people have entered, what opens a door, and what proves who somebody is
 // may not.
 type Attribute struct{ kv attribute.KeyValue }

@@ -14,7 +14,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces/tracestest"
 )
 
-const page = "../../docs/guides/traces.md"
+const page = "../../server/docs/traces.md"
 
 // documented are the attributes of the guide, and what each is of.
 func documented(t *testing.T) map[string][]string {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	runbook = "../../docs/guides/runbook.md"
+	runbook = "../../server/docs/runbook.md"
 	// every is how often Prometheus scrapes and evaluates unless it is told otherwise.
 	every = time.Minute
 )

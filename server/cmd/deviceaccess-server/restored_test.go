@@ -109,7 +109,7 @@ func TestWhatARestoreBringsBack(t *testing.T) {
 // The guide says nothing of what a restore brings back that is not tried, and all that is tried is in it.
 func TestEveryLineOfWhatARestoreBringsBackIsTried(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../templates/guides/backup-and-upgrade.md")
+	text, err := os.ReadFile("../../../server/docs/backup-and-upgrade.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/urfave/cli/v3"
 )
 
-const runbook = "../../../docs/guides/runbook.md"
+const runbook = "../../../server/docs/runbook.md"
 
 func runbookText(t *testing.T) string {
 	t.Helper()

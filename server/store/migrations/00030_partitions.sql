@@ -2,7 +2,7 @@
 -- contract: tables of the same names with the same columns are in the place of the old ones, and no version has been released.
 
 -- What grows for ever is kept in partitions of some days each, so that what was kept for long enough goes as whole files:
--- docs/design/scale.md. The key is the event's identifier: it begins with the time it was made at (RFC 9562, version 7), all
+-- server/docs/scale.md. The key is the event's identifier: it begins with the time it was made at (RFC 9562, version 7), all
 -- three tables have it, and a single event is looked for in one partition only.
 --
 -- The tables of before become the first partitions where there is anything in them: no row is moved.

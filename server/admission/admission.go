@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The limits unless a Crowd is told otherwise. docs/design/limits.md explains them.
+// The limits unless a Crowd is told otherwise. server/docs/limits.md explains them.
 const (
 	Connections = 1024     // of all clients together
 	Held        = 16 << 20 // bytes of bodies that are being received and of answers that are not read yet
