@@ -73,11 +73,12 @@ type Service struct {
 
 	waiting   waiting
 	underWay  underWay
-	unclaimed allowances // of client sessions
-	webhooks  allowances
+	unclaimed Headroom // of client sessions
+	webhooks  Headroom
 	news      *news
 
 	serverKeys   sync.Map // name → []byte; they never change
+	onEmit       func(ctx context.Context, tx store.Tx, account uuid.UUID, events int)
 	endOfAccount []EndOfAccount
 }
 
@@ -146,7 +147,10 @@ func New(db *store.DB, keys *encryption.Keys, waker *worker.Waker, opt Options) 
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{db: db, keys: keys, waker: waker, opt: opt, news: newNews(opt.NewsPerSecond, opt.NewsAtOnce)}
+	s := &Service{db: db, keys: keys, waker: waker, opt: opt, news: newNews(opt.NewsPerSecond, opt.NewsAtOnce)}
+	s.onEmit = s.count
+	s.AtEndOfAccount(s.removeAll)
+	return s
 }
 
 // Now is the time by the clock that the rules go by.
@@ -223,21 +227,21 @@ type Page struct {
 }
 
 // rows is how many to ask the database for: one more than the page holds says whether another follows.
-func (p Page) rows() int32 { return int32(min(max(p.Limit, 1), 1<<30) + 1) }
+func (p Page) Rows() int32 { return int32(min(max(p.Limit, 1), 1<<30) + 1) }
 
 // cut is the page's part of rows, and whether more follow.
-func cut[T any](p Page, rows []T) ([]T, bool) {
+func Cut[T any](p Page, rows []T) ([]T, bool) {
 	if len(rows) > p.Limit {
 		return rows[:p.Limit], true
 	}
 	return rows, false
 }
 
-func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
+func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
-// parseIDs reads identifiers; what is no UUID names nothing and is left out. A nil list stays nil (no
+// ParseIDs reads identifiers; what is no UUID names nothing and is left out. A nil list stays nil (no
 // condition), an empty one stays empty (nothing matches).
-func parseIDs(texts *[]string) []uuid.UUID {
+func ParseIDs(texts *[]string) []uuid.UUID {
 	if texts == nil {
 		return nil
 	}
@@ -251,12 +255,12 @@ func parseIDs(texts *[]string) []uuid.UUID {
 }
 
 // names says whether a text, in whichever case, is the identifier.
-func names(text string, id uuid.UUID) bool {
+func IsID(text string, id uuid.UUID) bool {
 	parsed, err := uuid.Parse(text)
 	return err == nil && parsed == id
 }
 
-func list[T any](p *[]T) []T {
+func ListOf[T any](p *[]T) []T {
 	if p == nil {
 		return nil
 	}
@@ -266,7 +270,7 @@ func list[T any](p *[]T) []T {
 	return *p
 }
 
-func nonEmpty(s string) *string {
+func NonEmpty(s string) *string {
 	if s == "" {
 		return nil
 	}
@@ -277,15 +281,15 @@ func nonEmpty(s string) *string {
 const mostText = 1000
 
 // storable is a vendor's text without what Postgres takes in no text, and without what is beyond any name.
-func storable(s string) string {
+func Storable(s string) string {
 	s = s[:min(len(s), mostText)]
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
 // keepable says whether a vendor's reference can be kept, and found again.
-func keepable(ref string) bool { return ref != "" && ref == storable(ref) }
+func ValidRef(ref string) bool { return ref != "" && ref == Storable(ref) }
 
-func mustJSON(v any) []byte {
+func MustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // of our own types only
@@ -293,5 +297,5 @@ func mustJSON(v any) []byte {
 	return b
 }
 
-// asError finds the *Error that a transaction was ended with.
-func asError(err error) (*Error, bool) { return errors.AsType[*Error](err) }
+// AsError finds the *Error that a transaction was ended with.
+func AsError(err error) (*Error, bool) { return errors.AsType[*Error](err) }

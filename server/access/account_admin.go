@@ -28,7 +28,7 @@ func (s *Service) ListAllAccounts(ctx context.Context) ([]AccountSummary, error)
 	}
 	out := make([]AccountSummary, len(rows))
 	for i, r := range rows {
-		out[i] = AccountSummary{Devices: int(r.Devices), Problem: text(r.ConnectedAccount.ErrorMessage)}
+		out[i] = AccountSummary{Devices: int(r.Devices), Problem: TextOf(r.ConnectedAccount.ErrorMessage)}
 		if out[i].Account, err = s.toAccount(r.ConnectedAccount); err != nil {
 			return nil, err
 		}
@@ -53,7 +53,7 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChan
 			return err
 		}
 		if c.DisplayName != a.DisplayName { // what is there stays good, such as the name of a long address
-			if err := checkLabel("display_name", c.DisplayName); err != nil {
+			if err := CheckLabel("display_name", c.DisplayName); err != nil {
 				return err
 			}
 		}
@@ -61,7 +61,7 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChan
 		if c.Address != "" {
 			user.APIURL = c.Address
 		}
-		n, err := tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: c.DisplayName, UserIdentifier: mustJSON(user),
+		n, err := tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: c.DisplayName, UserIdentifier: MustJSON(user),
 			ConfigSealed: s.keys.Seal(accountPlace(id), c.Config), AddressMac: s.addressMAC(a.Adapter, c.Address), GatewayMac: s.gatewayMAC(a.Adapter, c.Gateway)})
 		if err != nil || n == 0 {
 			return err
@@ -80,7 +80,7 @@ func (s *Service) ChangeAccount(ctx context.Context, id uuid.UUID, c AccountChan
 
 // RenameAccount gives an account another name, and leaves how it is reached as it is. It fails with NotFound, and with Invalid.
 func (s *Service) RenameAccount(ctx context.Context, id uuid.UUID, name string) error {
-	if err := checkLabel("display_name", name); err != nil {
+	if err := CheckLabel("display_name", name); err != nil {
 		return err
 	}
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
@@ -107,9 +107,6 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		if err := s.removeAll(ctx, tx, a); err != nil {
-			return err
-		}
 		for _, end := range s.endOfAccount {
 			if err := end(ctx, tx, a.WorkspaceID, id); err != nil {
 				return err
@@ -124,7 +121,7 @@ func (s *Service) DisconnectAccount(ctx context.Context, id uuid.UUID) error {
 		if err := s.failWaiting(ctx, tx, id); err != nil {
 			return err
 		}
-		if err := s.emit(ctx, tx, "connected_account.deleted", about{workspace: a.WorkspaceID, account: id}); err != nil {
+		if err := s.Emit(ctx, tx, "connected_account.deleted", About{Workspace: a.WorkspaceID, Account: id}); err != nil {
 			return err
 		}
 		return s.waker.Wake(ctx, tx, AccountLane, id)

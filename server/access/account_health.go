@@ -20,7 +20,7 @@ func (s *Service) accountWorks(ctx context.Context, tx store.Tx, a store.Connect
 	if err := tx.SetAccountErrorOfDevices(ctx, store.SetAccountErrorOfDevicesParams{ConnectedAccountID: a.ConnectedAccountID}); err != nil {
 		return err
 	}
-	return s.emit(ctx, tx, "connected_account.connected", about{workspace: a.WorkspaceID, account: a.ConnectedAccountID})
+	return s.Emit(ctx, tx, "connected_account.connected", About{Workspace: a.WorkspaceID, Account: a.ConnectedAccountID})
 }
 
 // accountSynced tells that the devices of an account are there: those of one that was just connected, or that
@@ -43,24 +43,24 @@ func (s *Service) accountSynced(ctx context.Context, tx store.Tx, a store.Connec
 	default:
 		event = "connected_account.completed_first_sync_after_reconnection"
 	}
-	return s.emit(ctx, tx, event, about{workspace: a.WorkspaceID, account: a.ConnectedAccountID})
+	return s.Emit(ctx, tx, event, About{Workspace: a.WorkspaceID, Account: a.ConnectedAccountID})
 }
 
 // accountDisconnected is the error of an account whose credentials are refused.
 const accountDisconnected = "account_disconnected"
 
 // RecordAccountRefused notes that an account's credentials are no longer accepted.
-func (s *Service) RecordAccountRefused(ctx context.Context, h Holder, account uuid.UUID, message string) error {
+func (s *Service) RecordAccountRefused(ctx context.Context, h Fence, account uuid.UUID, message string) error {
 	return s.recordAccountError(ctx, h, account, accountDisconnected, message)
 }
 
 // RecordAccountUnreachable notes that an account's gateway cannot be reached.
-func (s *Service) RecordAccountUnreachable(ctx context.Context, h Holder, account uuid.UUID, message string) error {
+func (s *Service) RecordAccountUnreachable(ctx context.Context, h Fence, account uuid.UUID, message string) error {
 	return s.recordAccountError(ctx, h, account, "bridge_disconnected", message)
 }
 
-func (s *Service) recordAccountError(ctx context.Context, h Holder, account uuid.UUID, code, message string) error {
-	message = storable(message)
+func (s *Service) recordAccountError(ctx context.Context, h Fence, account uuid.UUID, code, message string) error {
+	message = Storable(message)
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (s *Service) recordAccountError(ctx context.Context, h Holder, account uuid
 		if err != nil {
 			return err
 		}
-		return s.emit(ctx, tx, "connected_account.disconnected", about{workspace: a.WorkspaceID, account: account}.withAccountTrouble(a))
+		return s.Emit(ctx, tx, "connected_account.disconnected", withAccountTrouble(About{Workspace: a.WorkspaceID, Account: account}, a))
 	})
 	if err != nil {
 		return fmt.Errorf("record that account %s does not work: %w", account, err)

@@ -76,7 +76,7 @@ func (s *Service) Hint(ctx context.Context, account uuid.UUID, ref string) error
 // HintDevices says that something about devices of an account may have changed. It tells whether there are others among
 // them than those that are looked after: of these the account's list tells.
 func (s *Service) HintDevices(ctx context.Context, account uuid.UUID, refs []string) (others bool, err error) {
-	possible := slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return ref != storable(ref) })
+	possible := slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return ref != Storable(ref) })
 	known, err := s.db.DevicesToHint(ctx, store.DevicesToHintParams{ConnectedAccountID: account, VendorRefs: possible})
 	if err == nil && len(known) > 0 {
 		err = s.db.InTx(ctx, func(tx store.Tx) error {

@@ -50,10 +50,10 @@ type NewAccount struct {
 // ConnectAccount adds an account; its devices appear by themselves. It fails with Invalid, and with Conflict when the address is
 // connected.
 func (s *Service) ConnectAccount(ctx context.Context, n NewAccount) (uuid.UUID, error) {
-	if err := checkText("display_name", n.DisplayName); err != nil {
+	if err := CheckText("display_name", n.DisplayName); err != nil {
 		return uuid.Nil, err
 	}
-	id := newID()
+	id := NewID()
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if _, err := tx.HoldWorkspace(ctx, n.WorkspaceID); err != nil {
 			return err
@@ -93,7 +93,7 @@ func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, 
 	}
 	err := tx.InsertAccount(ctx, store.InsertAccountParams{ConnectedAccountID: id, WorkspaceID: n.WorkspaceID, Adapter: n.Adapter,
 		DisplayName: n.DisplayName, ConfigSealed: s.keys.Seal(accountPlace(id), n.Config), AddressMac: s.addressMAC(n.Adapter, n.Address), GatewayMac: s.gatewayMAC(n.Adapter, n.Gateway),
-		UserIdentifier: mustJSON(n.user()), ManageNewDevices: !n.SeeOnly, AcceptedCapabilities: n.Takes})
+		UserIdentifier: MustJSON(n.user()), ManageNewDevices: !n.SeeOnly, AcceptedCapabilities: n.Takes})
 	if err != nil {
 		return err
 	}
@@ -103,18 +103,18 @@ func (s *Service) insertAccount(ctx context.Context, tx store.Tx, id uuid.UUID, 
 // tellConnected tells of a new account, and of the webview on which it was logged in to; nil: it was on none, which the
 // nil identifier says.
 func (s *Service) tellConnected(ctx context.Context, tx store.Tx, workspace, id uuid.UUID, webview *uuid.UUID) error {
-	created := about{workspace: workspace, account: id}
+	created := About{Workspace: workspace, Account: id}
 	connected := created
 	if webview != nil {
-		connected = connected.with("connect_webview_id", *webview)
+		connected = connected.With("connect_webview_id", *webview)
 		created = connected
 	} else {
-		created = created.with("connect_webview_id", uuid.Nil)
+		created = created.With("connect_webview_id", uuid.Nil)
 	}
-	if err := s.emit(ctx, tx, "connected_account.created", created); err != nil {
+	if err := s.Emit(ctx, tx, "connected_account.created", created); err != nil {
 		return err
 	}
-	return s.emit(ctx, tx, "connected_account.connected", connected)
+	return s.Emit(ctx, tx, "connected_account.connected", connected)
 }
 
 // GetAccount reads an account with its credentials; one that was erased is a deleted one. For the adapters only.

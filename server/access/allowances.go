@@ -15,18 +15,18 @@ const (
 )
 
 // allowances are how many more of something may be made in each workspace, as far as this instance knows.
-type allowances struct {
+type Headroom struct {
 	mu   sync.Mutex
-	room map[uuid.UUID]allowance
+	room map[uuid.UUID]headroom
 }
 
-type allowance struct {
+type headroom struct {
 	left  int
 	until time.Time
 }
 
 // take takes one of those that there may be; where known is false they have to be counted.
-func (a *allowances) take(workspace uuid.UUID, now time.Time) (taken, known bool) {
+func (a *Headroom) Take(workspace uuid.UUID, now time.Time) (taken, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r, known := a.room[workspace]
@@ -34,7 +34,7 @@ func (a *allowances) take(workspace uuid.UUID, now time.Time) (taken, known bool
 	case !known || now.After(r.until):
 		return false, false
 	case r.left > 1:
-		a.room[workspace] = allowance{r.left - 1, r.until}
+		a.room[workspace] = headroom{r.left - 1, r.until}
 		return true, true
 	case r.left == 1: // the next one counts
 		delete(a.room, workspace)
@@ -44,17 +44,17 @@ func (a *allowances) take(workspace uuid.UUID, now time.Time) (taken, known bool
 }
 
 // counted notes how many more there may be, of which the one who has counted takes one.
-func (a *allowances) counted(workspace uuid.UUID, left int, now time.Time) {
+func (a *Headroom) SetCount(workspace uuid.UUID, left int, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.room == nil {
-		a.room = map[uuid.UUID]allowance{}
+		a.room = map[uuid.UUID]headroom{}
 	}
 	if len(a.room) >= allowancesKept {
-		maps.DeleteFunc(a.room, func(_ uuid.UUID, r allowance) bool { return now.After(r.until) })
+		maps.DeleteFunc(a.room, func(_ uuid.UUID, r headroom) bool { return now.After(r.until) })
 	}
 	delete(a.room, workspace)
 	if atOnce := left / allowancePart; left == 0 || atOnce > 1 {
-		a.room[workspace] = allowance{max(atOnce-1, 0), now.Add(allowanceFor)}
+		a.room[workspace] = headroom{max(atOnce-1, 0), now.Add(allowanceFor)}
 	}
 }

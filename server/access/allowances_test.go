@@ -11,14 +11,14 @@ import (
 func TestWhatIsLimitedIsCountedSeldom(t *testing.T) {
 	t.Parallel()
 	const most = 10_000
-	var u allowances
+	var u Headroom
 	now, workspace := time.Unix(0, 0), uuid.New()
 	made, counts := 0, 0
 	ask := func() {
-		taken, known := u.take(workspace, now)
+		taken, known := u.Take(workspace, now)
 		if !known {
 			counts++
-			u.counted(workspace, most-made, now)
+			u.SetCount(workspace, most-made, now)
 			taken = made < most
 		}
 		if taken {
@@ -42,7 +42,7 @@ func TestWhatIsLimitedIsCountedSeldom(t *testing.T) {
 	}
 	for range 2 * allowancesKept {
 		now = now.Add(time.Second)
-		u.counted(uuid.New(), 0, now)
+		u.SetCount(uuid.New(), 0, now)
 	}
 	if len(u.room) > allowancesKept {
 		t.Errorf("%d workspaces are remembered", len(u.room))

@@ -58,7 +58,7 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 	if a.Status != Pending {
 		return a, nil
 	}
-	if err := s.Checkpoint(ctx, a); err != nil {
+	if err := s.Checkpoint(ctx, a.ID); err != nil {
 		return a, err
 	}
 	ended, leave := s.waiting.enter(a.ID)
@@ -75,7 +75,7 @@ func (s *Service) AwaitAttempt(ctx context.Context, p Principal, a Attempt, with
 			}
 		}
 		got, err := s.GetAttempt(ctx, p, a.ID.String()) // it may have ended before anybody waited
-		if e, ok := asError(err); ok && e.Kind == NotFound {
+		if e, ok := AsError(err); ok && e.Kind == NotFound {
 			err = a.absent()
 		}
 		if err != nil || got.Status != Pending || last {

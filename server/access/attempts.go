@@ -54,8 +54,8 @@ type attemptOptions struct {
 }
 
 func toAttempt(r store.ActionAttempt) Attempt {
-	return Attempt{ID: r.ActionAttemptID, Type: r.ActionType, Status: AttemptStatus(r.Status), DeviceID: idOf(r.DeviceID), CodeID: idOf(r.AccessCodeID),
-		ErrorType: text(r.ErrorType), Message: text(r.ErrorMessage), CreatedAt: r.CreatedAt}
+	return Attempt{ID: r.ActionAttemptID, Type: r.ActionType, Status: AttemptStatus(r.Status), DeviceID: IDOf(r.DeviceID), CodeID: IDOf(r.AccessCodeID),
+		ErrorType: TextOf(r.ErrorType), Message: TextOf(r.ErrorMessage), CreatedAt: r.CreatedAt}
 }
 
 // mostWaiting is how many attempts may wait for the same to be done to one code: each look at its device goes through them.
@@ -95,14 +95,14 @@ func (s *Service) insertAttempt(ctx context.Context, tx store.Tx, c store.Access
 
 // attemptOf is the row of an attempt that is about a code.
 func (s *Service) attemptOf(c store.AccessCode, actionType string, status AttemptStatus, opt attemptOptions) store.InsertActionAttemptParams {
-	return store.InsertActionAttemptParams{ActionAttemptID: newID(), WorkspaceID: c.WorkspaceID, DeviceID: &c.DeviceID, AccessCodeID: &c.AccessCodeID,
-		ActionType: actionType, Gen: c.DesiredGen, Options: mustJSON(opt), Status: string(status), Patience: s.opt.AttemptPatience}
+	return store.InsertActionAttemptParams{ActionAttemptID: NewID(), WorkspaceID: c.WorkspaceID, DeviceID: &c.DeviceID, AccessCodeID: &c.AccessCodeID,
+		ActionType: actionType, Gen: c.DesiredGen, Options: MustJSON(opt), Status: string(status), Patience: s.opt.AttemptPatience}
 }
 
 // finish ends an attempt and says whether it had not ended before.
 func (s *Service) finish(ctx context.Context, tx store.Tx, r store.ActionAttempt, status AttemptStatus, errorType, message string) (ended bool, err error) {
 	n, err := tx.FinishActionAttempt(ctx, store.FinishActionAttemptParams{ActionAttemptID: r.ActionAttemptID, Status: string(status),
-		ErrorType: nonEmpty(errorType), ErrorMessage: nonEmpty(storable(message))})
+		ErrorType: NonEmpty(errorType), ErrorMessage: NonEmpty(Storable(message))})
 	if err != nil {
 		return false, fmt.Errorf("finish the action attempt %s: %w", r.ActionAttemptID, err)
 	}
@@ -139,7 +139,7 @@ func (s *Service) GetAttempt(ctx context.Context, p Principal, id string) (Attem
 // of the identifiers names one.
 func (s *Service) ListAttempts(ctx context.Context, p Principal, ids *[]string, deviceID string, page Page) ([]Attempt, bool, error) {
 	if ids == nil && deviceID == "" {
-		return nil, false, invalid("", "Must specify at least one of action_attempt_ids or device_id")
+		return nil, false, Invalidf("", "Must specify at least one of action_attempt_ids or device_id")
 	}
 	var device *uuid.UUID
 	if deviceID != "" {
@@ -153,10 +153,10 @@ func (s *Service) ListAttempts(ctx context.Context, p Principal, ids *[]string, 
 	var err error
 	if ids != nil {
 		rows, err = s.db.ListActionAttempts(ctx, store.ListActionAttemptsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
-			ActionAttemptIds: parseIDs(ids), DeviceID: device, MaxRows: page.rows()})
+			ActionAttemptIds: ParseIDs(ids), DeviceID: device, MaxRows: page.Rows()})
 	} else {
 		rows, err = s.db.ListActionAttemptsOfDevice(ctx, store.ListActionAttemptsOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: *device,
-			AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows()})
+			AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows()})
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("list the action attempts: %w", err)
@@ -164,7 +164,7 @@ func (s *Service) ListAttempts(ctx context.Context, p Principal, ids *[]string, 
 	if len(rows) == 0 && ids != nil && len(*ids) > 0 && page.After.At.IsZero() {
 		return nil, false, &Error{Kind: NotFound, Type: "action_attempts_not_found", Message: "Could not find any of these action attempts."}
 	}
-	rows, more := cut(page, rows)
+	rows, more := Cut(page, rows)
 	out := make([]Attempt, len(rows))
 	for i, r := range rows {
 		out[i] = toAttempt(r)

@@ -41,8 +41,8 @@ func Acting(ctx context.Context, a Act) context.Context {
 }
 
 // ActingOnPage is the context for what a person does who logs in on a webview.
-func ActingOnPage(ctx context.Context, w Webview, request uuid.UUID, operation string) context.Context {
-	return store.Acting(ctx, &store.Act{ActorKind: ByPage, ActorID: w.ID, RequestID: request, Operation: operation, WorkspaceID: w.WorkspaceID})
+func ActingOnPage(ctx context.Context, workspace, webview, request uuid.UUID, operation string) context.Context {
+	return store.Acting(ctx, &store.Act{ActorKind: ByPage, ActorID: webview, RequestID: request, Operation: operation, WorkspaceID: workspace})
 }
 
 // ActingByCommand is the context for what a command does that a user of this machine has given.
@@ -90,17 +90,17 @@ const auditPage = 500
 
 // Ends of all times, for conditions that are none.
 var (
-	longAgo = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
-	never   = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	LongAgo = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
+	Never   = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
 // Audit walks through the audit log, a page at a time. It fails with Invalid. For administration only.
 func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry, error] {
 	if f.Since.IsZero() {
-		f.Since = longAgo
+		f.Since = LongAgo
 	}
 	if f.Until.IsZero() {
-		f.Until = never
+		f.Until = Never
 	}
 	at := Position{At: f.Until}
 	if f.OldestFirst {
@@ -108,7 +108,7 @@ func (s *Service) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry
 		at.ID = uuid.Max
 	}
 	return func(yield func(AuditEntry, error) bool) {
-		if err := all(checkText("actor", f.Actor), checkText("operation", f.Operation)); err != nil {
+		if err := All(CheckText("actor", f.Actor), CheckText("operation", f.Operation)); err != nil {
 			yield(AuditEntry{}, err)
 			return
 		}
@@ -141,12 +141,12 @@ func (s *Service) actors(ctx context.Context, f AuditFilter) ([]string, error) {
 	if f.Actor == "" {
 		return nil, nil
 	}
-	ids := parseIDs(&[]string{f.Actor})
+	ids := ParseIDs(&[]string{f.Actor})
 	if len(ids) == 0 {
 		return []string{f.Actor}, nil
 	}
 	id := ids[0]
-	actors, known, at := []string{id.String()}, map[uuid.UUID]bool{}, Position{At: longAgo}
+	actors, known, at := []string{id.String()}, map[uuid.UUID]bool{}, Position{At: LongAgo}
 	for {
 		rows, err := s.auditPage(ctx, AuditFilter{Until: f.Until, Operation: "/client_sessions/", OldestFirst: true}, nil, at)
 		if err != nil {

@@ -36,7 +36,7 @@ func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	if err != nil {
 		return b, fmt.Errorf("find the oldest event: %w", err)
 	}
-	b.Outbox, b.OldestOutbox = outbox, seconds(waits)
+	b.Outbox, b.OldestOutbox = outbox, Seconds(waits)
 	pending, err := s.db.CountPending(ctx, BacklogCap)
 	if err != nil {
 		return b, fmt.Errorf("count the deliveries: %w", err)
@@ -45,9 +45,9 @@ func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	if err != nil {
 		return b, fmt.Errorf("find the oldest deliveries: %w", err)
 	}
-	b.Failing = EndpointBacklog{Pending: pending.Failing, OldestDue: seconds(oldest.Failing)}
-	b.Healthy = EndpointBacklog{Pending: pending.Healthy, OldestDue: seconds(oldest.Healthy)}
-	b.Slow = seconds(oldest.Slow)
+	b.Failing = EndpointBacklog{Pending: pending.Failing, OldestDue: Seconds(oldest.Failing)}
+	b.Healthy = EndpointBacklog{Pending: pending.Healthy, OldestDue: Seconds(oldest.Healthy)}
+	b.Slow = Seconds(oldest.Slow)
 	if b.Disabled, err = s.db.CountDisabledWebhooks(ctx); err != nil {
 		return b, fmt.Errorf("count the disabled webhooks: %w", err)
 	}
@@ -55,4 +55,4 @@ func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	return b, err
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

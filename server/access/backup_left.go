@@ -61,7 +61,7 @@ func (t *deviceTx) lookForPool(ctx context.Context) (w DeviceWork, err error) {
 }
 
 // RecordThere notes that a device that is not managed is still in its account; seq is that of the work it was asked for.
-func (s *Service) RecordThere(ctx context.Context, h Holder, device uuid.UUID, seq int64) error {
+func (s *Service) RecordThere(ctx context.Context, h Fence, device uuid.UUID, seq int64) error {
 	err := s.onDevice(ctx, h, device, "record that it is there", func(t *deviceTx) error {
 		if t.d.IsManaged || t.d.RemovedAt != nil { // meanwhile
 			return nil

@@ -45,10 +45,10 @@ func toPool(kept []byte) BackupPool {
 
 func savePool(ctx context.Context, tx store.Tx, d *store.Device, p BackupPool) error {
 	was := readPool(*d)
-	if bytes.Equal(mustJSON(was), mustJSON(p)) {
+	if bytes.Equal(MustJSON(was), MustJSON(p)) {
 		return nil
 	}
-	d.BackupPool = mustJSON(p)
+	d.BackupPool = MustJSON(p)
 	if err := tx.SetBackupPool(ctx, store.SetBackupPoolParams{DeviceID: d.DeviceID, BackupPool: d.BackupPool}); err != nil {
 		return fmt.Errorf("write how the backup pool stands: %w", err)
 	}
@@ -88,7 +88,7 @@ func checkPool(asked, timeBound bool) error {
 	if !asked || timeBound {
 		return nil
 	}
-	return invalid("use_backup_access_code_pool", "Cannot use the backup pool for ongoing codes; give starts_at and ends_at")
+	return Invalidf("use_backup_access_code_pool", "Cannot use the backup pool for ongoing codes; give starts_at and ends_at")
 }
 
 // enablePool notes that a code of the device asks for the pool.
@@ -209,7 +209,7 @@ func (t *deviceTx) inTheWay(c *store.AccessCode) bool {
 
 // addToPool writes down one more code. It adds none where no PIN is free.
 func (t *deviceTx) addToPool(ctx context.Context) (added bool, err error) {
-	row := store.AccessCode{AccessCodeID: newID(), DeviceID: t.d.DeviceID}
+	row := store.AccessCode{AccessCodeID: NewID(), DeviceID: t.d.DeviceID}
 	if free, err := t.inventPIN(&row); err != nil || !free {
 		return false, err
 	}
@@ -238,7 +238,7 @@ func (t *deviceTx) inventPIN(c *store.AccessCode) (bool, error) {
 		taken[i] = store.TakenOnDeviceRow{PinMac: c.PinMac}
 	}
 	pin, err := t.s.generatePIN(t.d.DeviceID, t.caps, taken, 0)
-	if _, refused := asError(err); refused {
+	if _, refused := AsError(err); refused {
 		return false, nil
 	}
 	if err != nil {
@@ -251,7 +251,7 @@ func (t *deviceTx) inventPIN(c *store.AccessCode) (bool, error) {
 // tryAnotherPIN has a code of the pool have another PIN where its device refuses the one it has: for one that it hides,
 // or by a rule that its vendor does not tell.
 func (t *deviceTx) tryAnotherPIN(c *store.AccessCode) error {
-	refused := text(c.ErrorCode) == errDuplicate || text(c.ErrorCode) == errConstraints
+	refused := TextOf(c.ErrorCode) == errDuplicate || TextOf(c.ErrorCode) == errConstraints
 	if c.AppliedGen > 0 || c.BlockedGen < c.DesiredGen || !refused || t.caps.ProviderPIN {
 		return nil
 	}

@@ -29,7 +29,7 @@ func (s *Service) PullBackupCode(ctx context.Context, p Principal, id string) (C
 			return a, noBackup("The access code does not use the backup pool. Create codes with use_backup_access_code_pool true.")
 		}
 		if b, err := s.pulledFor(ctx, tx, c); err != nil || b != nil {
-			pulled = idOf(c.PulledBackupCodeID)
+			pulled = IDOf(c.PulledBackupCodeID)
 			return a, err
 		}
 		if err := checkPullTime(c, s.opt.Now()); err != nil {
@@ -54,7 +54,7 @@ func (s *Service) PullBackupCode(ctx context.Context, p Principal, id string) (C
 				return a, err
 			}
 		}
-		if err := s.emit(ctx, tx, "access_code.backup_access_code_pulled", aboutCode(d, c).with("backup_access_code_id", pulled)); err != nil {
+		if err := s.Emit(ctx, tx, "access_code.backup_access_code_pulled", AboutCode(d, c).With("backup_access_code_id", pulled)); err != nil {
 			return a, err
 		}
 		return a, s.wakeDevice(ctx, tx, d.DeviceID, false)

@@ -20,22 +20,22 @@ func (s *Service) AtEndOfAccount(f EndOfAccount) { s.endOfAccount = append(s.end
 
 // Emit writes an event in the transaction of what it reports. Its type must be one of EmittedEvents, and fields what
 // that must carry beside the account.
-func (s *Service) Emit(ctx context.Context, tx store.Tx, eventType string, workspace, account uuid.UUID, fields map[string]any) error {
-	return s.emit(ctx, tx, eventType, about{workspace: workspace, account: account, fields: fields})
+func (s *Service) EmitFields(ctx context.Context, tx store.Tx, eventType string, workspace, account uuid.UUID, fields map[string]any) error {
+	return s.Emit(ctx, tx, eventType, About{Workspace: workspace, Account: account, Fields: fields})
 }
 
 // EmitEach is Emit for n events of a type, each with its own fields.
 func (s *Service) EmitEach(ctx context.Context, tx store.Tx, eventType string, workspace, account uuid.UUID, n int, fields func(int) map[string]any) error {
-	all := make([]happening, n)
+	all := make([]Occurrence, n)
 	for i := range all {
-		all[i] = happening{eventType, about{workspace: workspace, account: account, fields: fields(i)}}
+		all[i] = Occurrence{eventType, About{Workspace: workspace, Account: account, Fields: fields(i)}}
 	}
-	return s.emitAll(ctx, tx, all)
+	return s.EmitAll(ctx, tx, all)
 }
 
 // OnAnswer records what an account has answered: that it works, and, by record, what it has told. For a disconnected
 // account nothing is recorded.
-func (s *Service) OnAnswer(ctx context.Context, h Holder, account uuid.UUID, record func(tx store.Tx, a store.ConnectedAccount) error) error {
+func (s *Service) OnAnswer(ctx context.Context, h Fence, account uuid.UUID, record func(tx store.Tx, a store.ConnectedAccount) error) error {
 	return s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
@@ -57,27 +57,6 @@ func (s *Service) OnAnswer(ctx context.Context, h Holder, account uuid.UUID, rec
 	})
 }
 
-// NewID makes an identifier that sorts by when it was made.
-func NewID() uuid.UUID { return newID() }
-
-// Invalidf is an error about one parameter; field may be empty.
-func Invalidf(field, format string, args ...any) *Error { return invalid(field, format, args...) }
-
-// All is every violation that a request is refused for; what is no violation of a parameter is reported alone.
-func All(errs ...error) error { return all(errs...) }
-
-// Rows is how many rows to ask the database for: one more than the page holds.
-func (p Page) Rows() int32 { return p.rows() }
-
-// Cut is the page's part of rows, and whether more follow.
-func Cut[T any](p Page, rows []T) ([]T, bool) { return cut(p, rows) }
-
-// ParseTime reads a time as the API writes it. It fails with Invalid, about field.
-func ParseTime(field, value string) (time.Time, error) { return parseTime(field, value) }
-
-// Storable is a vendor's text without what Postgres takes in no text.
-func Storable(s string) string { return storable(s) }
-
 // EmptyDoubt is how long a vendor's list that is empty all of a sudden is not believed.
 func (s *Service) EmptyDoubt() time.Duration { return s.opt.EmptyDoubt }
 
@@ -96,6 +75,3 @@ func (s *Service) DoubtedSince(since *time.Time, now time.Time) *time.Time {
 
 // ConfirmTimeout is when a write that has not shown counts as come to nothing.
 func (s *Service) ConfirmTimeout() time.Duration { return s.opt.ConfirmTimeout }
-
-// OnCalendar is a vendor's time within the years that the API can write, 1 to 9999: what lies beyond is their end.
-func OnCalendar(t *time.Time) *time.Time { return onCalendar(t) }

@@ -60,7 +60,7 @@ func (s *Service) MoveBolt(ctx context.Context, p Principal, deviceID string, lo
 		a = toAttempt(r)
 		return s.wakeDevice(ctx, tx, d.DeviceID, false)
 	})
-	if _, ok := asError(err); err != nil && !ok {
+	if _, ok := AsError(err); err != nil && !ok {
 		err = fmt.Errorf("move the bolt of device %s: %w", id, err)
 	}
 	return a, err
@@ -120,8 +120,8 @@ func (s *Service) newDeviceAttempt(ctx context.Context, tx store.Tx, d store.Dev
 }
 
 func (s *Service) newDeviceAttemptWith(ctx context.Context, tx store.Tx, d store.Device, action string, patience time.Duration, opt attemptOptions) (store.ActionAttempt, error) {
-	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: newID(), WorkspaceID: d.WorkspaceID, DeviceID: &d.DeviceID,
-		ActionType: action, Options: mustJSON(opt), Status: string(Pending), Patience: patience})
+	r, err := tx.InsertActionAttempt(ctx, store.InsertActionAttemptParams{ActionAttemptID: NewID(), WorkspaceID: d.WorkspaceID, DeviceID: &d.DeviceID,
+		ActionType: action, Options: MustJSON(opt), Status: string(Pending), Patience: patience})
 	if err != nil {
 		return r, fmt.Errorf("write the action attempt: %w", err)
 	}
@@ -140,8 +140,8 @@ func (s *Service) finishTold(ctx context.Context, tx store.Tx, d store.Device, r
 	if status == Failed {
 		outcome = ".failed"
 	}
-	a := aboutDevice(d).with("action_attempt_id", r.ActionAttemptID).with("action_type", r.ActionType).with("status", string(status))
-	return s.emit(ctx, tx, prefix+outcome, a)
+	a := AboutDevice(d).With("action_attempt_id", r.ActionAttemptID).With("action_type", r.ActionType).With("status", string(status))
+	return s.Emit(ctx, tx, prefix+outcome, a)
 }
 
 func movesBolt(a store.ActionAttempt) bool {
@@ -177,7 +177,7 @@ func (s *Service) Interrupted(ctx context.Context, device uuid.UUID) (Interrupti
 
 // RecordBoltStarted notes, before a command to the bolt or about the automatic is sent, that this is about to happen:
 // after a crash nobody sends it again. It says whether it still is to be sent.
-func (s *Service) RecordBoltStarted(ctx context.Context, h Holder, device uuid.UUID, w BoltWork) (still bool, err error) {
+func (s *Service) RecordBoltStarted(ctx context.Context, h Fence, device uuid.UUID, w BoltWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of an action", func(t *deviceTx) error {
 		still = false
 		for _, a := range t.pending {
@@ -192,14 +192,14 @@ func (s *Service) RecordBoltStarted(ctx context.Context, h Holder, device uuid.U
 }
 
 // RecordBoltNotStarted notes that the command did not get through after all: it may be sent again.
-func (s *Service) RecordBoltNotStarted(ctx context.Context, h Holder, device uuid.UUID, w BoltWork) error {
+func (s *Service) RecordBoltNotStarted(ctx context.Context, h Fence, device uuid.UUID, w BoltWork) error {
 	return s.onDevice(ctx, h, device, "record that an action did not start", func(t *deviceTx) error {
 		return t.tx.StartActionAttempt(ctx, store.StartActionAttemptParams{ActionAttemptID: w.Attempt})
 	})
 }
 
 // RecordBoltMoved notes that the device has confirmed.
-func (s *Service) RecordBoltMoved(ctx context.Context, h Holder, device uuid.UUID, w BoltWork) error {
+func (s *Service) RecordBoltMoved(ctx context.Context, h Fence, device uuid.UUID, w BoltWork) error {
 	return s.onDevice(ctx, h, device, "record a moved bolt", func(t *deviceTx) error {
 		for _, a := range t.pending {
 			if a.ActionAttemptID == w.Attempt {
@@ -211,7 +211,7 @@ func (s *Service) RecordBoltMoved(ctx context.Context, h Holder, device uuid.UUI
 }
 
 // RecordBoltFailed notes that the bolt was not moved, and why.
-func (s *Service) RecordBoltFailed(ctx context.Context, h Holder, device uuid.UUID, w BoltWork, errorType, message string) error {
+func (s *Service) RecordBoltFailed(ctx context.Context, h Fence, device uuid.UUID, w BoltWork, errorType, message string) error {
 	return s.onDevice(ctx, h, device, "record a failed action", func(t *deviceTx) error {
 		return t.end(ctx, func(a store.ActionAttempt) bool { return a.ActionAttemptID == w.Attempt }, Failed, errorType, message)
 	})
@@ -222,14 +222,14 @@ func (t *deviceTx) moved(ctx context.Context, a store.ActionAttempt, at *time.Ti
 	if err := t.end(ctx, is(a), Succeeded, "", ""); err != nil {
 		return err
 	}
-	told := aboutDevice(t.d).with("method", "remote").with("action_attempt_id", a.ActionAttemptID)
-	told.at = at
+	told := AboutDevice(t.d).With("method", "remote").With("action_attempt_id", a.ActionAttemptID)
+	told.At = at
 	return t.tellBolt(ctx, a.ActionType == LockDoor, told)
 }
 
 // tellBolt notes where the bolt is, unless it has been moved since, and tells it.
-func (t *deviceTx) tellBolt(ctx context.Context, locked bool, a about) error {
-	if t.inOrder(a.at) {
+func (t *deviceTx) tellBolt(ctx context.Context, locked bool, a About) error {
+	if t.inOrder(a.At) {
 		if t.d.Locked == nil || *t.d.Locked != locked {
 			t.d.Locked, t.d.LockedChangedAt = &locked, t.now
 			if err := t.tx.SetDeviceLocked(ctx, store.SetDeviceLockedParams{DeviceID: t.d.DeviceID, Locked: &locked, LockedChangedAt: t.now}); err != nil {
@@ -245,7 +245,7 @@ func (t *deviceTx) tellBolt(ctx context.Context, locked bool, a about) error {
 	if locked {
 		event = "lock.locked"
 	}
-	return t.s.emit(ctx, t.tx, event, a)
+	return t.s.Emit(ctx, t.tx, event, a)
 }
 
 // inOrder notes when the bolt was moved, by its vendor's clock, and says whether that is not before the last time that was told: pushes are

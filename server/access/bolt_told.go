@@ -39,7 +39,7 @@ const (
 // RecordOperation notes what a vendor tells of a bolt of the account's device of that reference, once. It says whether
 // there is such a device: of one that there is not the account's list tells.
 func (s *Service) RecordOperation(ctx context.Context, account uuid.UUID, ref string, o Operation) (known bool, err error) {
-	if !keepable(ref) {
+	if !ValidRef(ref) {
 		return false, nil
 	}
 	d, err := s.db.GetDeviceByRef(ctx, store.GetDeviceByRefParams{ConnectedAccountID: account, VendorRef: ref})
@@ -74,7 +74,7 @@ func (t *deviceTx) knows(ctx context.Context, o Operation) (bool, error) {
 	if o.ID == "" {
 		arg.Operation, arg.Within = fmt.Sprintf("%s %t %s %s", o.Kind, o.Locked, o.Method, o.CodeRef), sameOperation
 	}
-	if !keepable(arg.Operation) {
+	if !ValidRef(arg.Operation) {
 		arg.Operation = fmt.Sprintf("%x", sha256.Sum256([]byte(arg.Operation)))
 	}
 	if err := t.tx.ForgetLockOperations(ctx, store.ForgetLockOperationsParams{DeviceID: t.d.DeviceID, OlderThan: keepOperation}); err != nil {
@@ -85,14 +85,14 @@ func (t *deviceTx) knows(ctx context.Context, o Operation) (bool, error) {
 }
 
 func (t *deviceTx) operated(ctx context.Context, o Operation) error {
-	o.At = *onCalendar(&o.At)
-	a := aboutDevice(t.d)
+	o.At = *OnCalendar(&o.At)
+	a := AboutDevice(t.d)
 	if !o.At.IsZero() {
-		a.at = &o.At
+		a.At = &o.At
 	}
 	switch o.Kind {
 	case AccessDenied:
-		return t.s.emit(ctx, t.tx, "lock.access_denied", t.aboutCodeUsed(a, o.CodeRef))
+		return t.s.Emit(ctx, t.tx, "lock.access_denied", t.aboutCodeUsed(a, o.CodeRef))
 	case BoltJammed:
 		return t.jammed(ctx, o)
 	}
@@ -107,14 +107,14 @@ func (t *deviceTx) operated(ctx context.Context, o Operation) error {
 			return err
 		}
 	}
-	a = t.aboutCodeUsed(a.with("method", o.Method), o.CodeRef)
+	a = t.aboutCodeUsed(a.With("method", o.Method), o.CodeRef)
 	if c := t.codeUsed(o.CodeRef); c != nil {
 		pin, err := t.s.pinOf(*c)
 		if err != nil {
 			return err
 		}
 		if pin != "" {
-			a = a.hiding("code", pin)
+			a = a.WithSecret("code", pin)
 		}
 	}
 	return t.tellBolt(ctx, o.Locked, a)
@@ -183,14 +183,14 @@ func (t *deviceTx) codeUsed(ref string) *store.AccessCode {
 }
 
 // aboutCodeUsed names the code that was used at the keypad, where it is known.
-func (t *deviceTx) aboutCodeUsed(a about, ref string) about {
+func (t *deviceTx) aboutCodeUsed(a About, ref string) About {
 	c := t.codeUsed(ref)
 	if c == nil {
 		return a
 	}
-	a.code = &c.AccessCodeID
-	if managed := c.IsManaged; a.fields["method"] != nil {
-		a = a.with("access_code_is_managed", managed)
+	a.Code = &c.AccessCodeID
+	if managed := c.IsManaged; a.Fields["method"] != nil {
+		a = a.With("access_code_is_managed", managed)
 	}
 	return a
 }

@@ -66,7 +66,7 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 	expires := now.Add(clientSessionLifetime)
 	if n.ExpiresAt != nil {
 		if expires = *n.ExpiresAt; !expires.After(now) {
-			return c, invalid("expires_at", "The end of a client session lies in the future")
+			return c, Invalidf("expires_at", "The end of a client session lies in the future")
 		}
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
@@ -101,10 +101,10 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 				return err
 			}
 		}
-		id, token := newID(), SessionPrefix+"1"+base58(8)+"_"+base58(24)
+		id, token := NewID(), SessionPrefix+"1"+base58(8)+"_"+base58(24)
 		hash := sha256.Sum256([]byte(token))
 		if err := tx.InsertClientSession(ctx, store.InsertClientSessionParams{ClientSessionID: id, WorkspaceID: p.WorkspaceID, TokenHash: hash[:],
-			TokenSealed: s.keys.Seal(sessionPlace(id), []byte(token)), UserIdentifierKey: nonEmpty(n.UserIdentifierKey), CustomerKey: nonEmpty(n.CustomerKey),
+			TokenSealed: s.keys.Seal(sessionPlace(id), []byte(token)), UserIdentifierKey: NonEmpty(n.UserIdentifierKey), CustomerKey: NonEmpty(n.CustomerKey),
 			ExpiresAt: expires, IsUnclaimed: p.Kind == PublishableKey}); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (s *Service) CreateClientSession(ctx context.Context, p Principal, n NewCli
 		c, err = s.granted(ctx, tx, r, n.Reach)
 		return err
 	})
-	return c, named(err, "create a client session")
+	return c, Wrap(err, "create a client session")
 }
 
 // sessionOfIdentity is the session that a person has who is known by a user identity alone, where that will do.
@@ -150,7 +150,7 @@ func (s *Service) sessionOfIdentity(ctx context.Context, tx store.Tx, p Principa
 func checkEmpty(n NewClientSession) error {
 	switch {
 	case n.UserIdentifierKey == "":
-		return invalid("user_identifier_key", "Required")
+		return Invalidf("user_identifier_key", "Required")
 	case !n.empty() || n.CustomerKey != "" || n.ExpiresAt != nil:
 		return &Error{Kind: Forbidden, Type: "publishable_keys_must_create_empty_client_sessions",
 			Message: "With a publishable key a client session is given nothing but its user_identifier_key. Grant it access with /client_sessions/grant_access and an API key."}
@@ -172,17 +172,17 @@ func (s *Service) GetClientSession(ctx context.Context, p Principal, id, key str
 		c, err = s.readSession(ctx, tx, r)
 		return err
 	})
-	return c, named(err, "read a client session")
+	return c, Wrap(err, "read a client session")
 }
 
 // findSession reads a session by its identifier or, if that is empty, the one of an end user that is good.
 func findSession(ctx context.Context, tx store.Tx, p Principal, id, key string) (r store.ClientSession, err error) {
 	if (id == "") == (key == "") {
-		return r, invalid("", "Must specify either client_session_id or user_identifier_key")
+		return r, Invalidf("", "Must specify either client_session_id or user_identifier_key")
 	}
-	missing := sessionNotFound("user_identifier_key", key)
+	missing := SessionNotFound("user_identifier_key", key)
 	if id != "" {
-		missing = sessionNotFound("client_session_id", id)
+		missing = SessionNotFound("client_session_id", id)
 		parsed, bad := uuid.Parse(id)
 		if bad != nil {
 			return r, missing
@@ -197,7 +197,7 @@ func findSession(ctx context.Context, tx store.Tx, p Principal, id, key string) 
 	return r, err
 }
 
-func sessionNotFound(what, value string) *Error {
+func SessionNotFound(what, value string) *Error {
 	return &Error{Kind: NotFound, Type: "client_session_not_found", Message: "Could not find a client session with this " + what + ".", Data: map[string]any{what: value}}
 }
 
@@ -210,8 +210,8 @@ type SessionFilter struct {
 
 // ListClientSessions lists the sessions that are good, oldest first, and says whether more follow the page.
 func (s *Service) ListClientSessions(ctx context.Context, p Principal, f SessionFilter, page Page) (out []ClientSession, more bool, err error) {
-	arg := store.ListClientSessionsParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: nonEmpty(f.UserIdentifierKey), WithoutKey: f.WithoutKey,
-		AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows()}
+	arg := store.ListClientSessionsParams{WorkspaceID: p.WorkspaceID, UserIdentifierKey: NonEmpty(f.UserIdentifierKey), WithoutKey: f.WithoutKey,
+		AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows()}
 	for _, one := range []struct {
 		text string
 		to   **uuid.UUID
@@ -227,10 +227,10 @@ func (s *Service) ListClientSessions(ctx context.Context, p Principal, f Session
 	}
 	rows, err := s.db.PlannedAnew.ListClientSessions(ctx, arg)
 	if err == nil {
-		rows, more = cut(page, rows)
+		rows, more = Cut(page, rows)
 		out, err = s.readSessions(ctx, s.db.Queries, p.WorkspaceID, rows)
 	}
-	return out, more, named(err, "list the client sessions")
+	return out, more, Wrap(err, "list the client sessions")
 }
 
 func (s *Service) readSession(ctx context.Context, tx store.Tx, r store.ClientSession) (ClientSession, error) {
@@ -270,8 +270,8 @@ func (s *Service) readSessions(ctx context.Context, db *store.Queries, workspace
 }
 
 // named says what was being done when something inside has failed; what the caller is told stays as it is.
-func named(err error, doing string) error {
-	if _, ok := asError(err); err != nil && !ok {
+func Wrap(err error, doing string) error {
+	if _, ok := AsError(err); err != nil && !ok {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return err

@@ -94,15 +94,15 @@ func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
 		return Code{}, err
 	}
 	caps := toCapabilities(d.Capabilities, d.ReportedCodeLengths)
-	c := Code{ID: r.AccessCodeID, WorkspaceID: r.WorkspaceID, DeviceID: r.DeviceID, Managed: r.IsManaged, Name: r.Name, PIN: nonEmpty(pin),
+	c := Code{ID: r.AccessCodeID, WorkspaceID: r.WorkspaceID, DeviceID: r.DeviceID, Managed: r.IsManaged, Name: r.Name, PIN: NonEmpty(pin),
 		StartsAt: r.StartsAt, EndsAt: r.EndsAt, Status: Status(r.Status), ExternalModificationAllowed: r.ExternalModificationAllowed,
-		CommonCodeKey: r.CommonCodeKey, OnDevice: r.AppliedGen > 0 && !offline(r), WaitingForPIN: r.IsManaged && (caps.ProviderPIN || offline(r)) && pin == "", OfflineKind: OfflineKind(text(r.OfflineKind)), CreatedAt: r.CreatedAt}
+		CommonCodeKey: r.CommonCodeKey, OnDevice: r.AppliedGen > 0 && !offline(r), WaitingForPIN: r.IsManaged && (caps.ProviderPIN || offline(r)) && pin == "", OfflineKind: OfflineKind(TextOf(r.OfflineKind)), CreatedAt: r.CreatedAt}
 	if !r.IsManaged {
 		c.CannotBeManaged, c.CannotBeDeleted = !caps.Convertible, !caps.DeleteUnmanaged
 	}
-	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, idOf(r.PulledBackupCodeID), backupAvailable(r, d.BackupPool, s.opt.Now())
+	c.Backup, c.PulledBackup, c.BackupAvailable = r.IsBackup, IDOf(r.PulledBackupCodeID), backupAvailable(r, d.BackupPool, s.opt.Now())
 	if r.ErrorCode != nil {
-		c.Errors = append(c.Errors, Problem{Code: *r.ErrorCode, Message: text(r.ErrorMessage), Scope: OfCode, At: at(r.ErrorAt), Other: idOf(r.ErrorCodeID), Change: changeAt(r, r.ErrorCode)})
+		c.Errors = append(c.Errors, Problem{Code: *r.ErrorCode, Message: TextOf(r.ErrorMessage), Scope: OfCode, At: TimeOf(r.ErrorAt), Other: IDOf(r.ErrorCodeID), Change: changeAt(r, r.ErrorCode)})
 	}
 	if r.IsManaged {
 		device := standing(d)
@@ -125,7 +125,7 @@ func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
 	}
 	c.Warnings = append(c.Warnings, unframed...)
 	if r.WarningCode != nil && unframed == nil { // which is that of the delay, and says less
-		c.Warnings = append(c.Warnings, Problem{Code: *r.WarningCode, Message: text(r.WarningMessage), Scope: OfCode, At: at(r.WarningAt), Change: changeAt(r, r.WarningCode)})
+		c.Warnings = append(c.Warnings, Problem{Code: *r.WarningCode, Message: TextOf(r.WarningMessage), Scope: OfCode, At: TimeOf(r.WarningAt), Change: changeAt(r, r.WarningCode)})
 	}
 	if r.PulledBackupCodeID != nil {
 		c.Warnings = append(c.Warnings, Problem{Code: "using_backup_access_code", Message: "A backup access code was pulled, and is used in place of this one.", Scope: OfCode, At: r.WantedAt})
@@ -138,10 +138,10 @@ func (s *Service) toCode(r store.AccessCode, d store.CodeDevice) (Code, error) {
 
 // changeAt is what was done to a code at its device, for the error and the warning that are about that.
 func changeAt(r store.AccessCode, problem *string) string {
-	if p := text(problem); p != errExternal && p != warnExternal {
+	if p := TextOf(problem); p != errExternal && p != warnExternal {
 		return ""
 	}
-	return text(r.ExternalChange)
+	return TextOf(r.ExternalChange)
 }
 
 // mutations are the changes of a managed code that its device has not confirmed.
@@ -209,21 +209,21 @@ func nativeSchedule(r store.AccessCode, caps Capabilities) bool {
 	return caps.NativeSchedule && r.PreferNativeScheduling && (!caps.PutAnew || !r.IsBackup)
 }
 
-func text(p *string) string {
+func TextOf(p *string) string {
 	if p == nil {
 		return ""
 	}
 	return *p
 }
 
-func at(p *time.Time) time.Time {
+func TimeOf(p *time.Time) time.Time {
 	if p == nil {
 		return time.Time{}
 	}
 	return *p
 }
 
-func idOf(p *uuid.UUID) uuid.UUID {
+func IDOf(p *uuid.UUID) uuid.UUID {
 	if p == nil {
 		return uuid.Nil
 	}
@@ -243,7 +243,7 @@ func codeNotFound(id string) *Error {
 // there but of the other kind.
 func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, deviceID, pin string) (Code, error) {
 	if (id != "") == (pin != "") || (id == "" && deviceID == "") {
-		return Code{}, invalid("", "Must specify either access_code_id or both device_id and code")
+		return Code{}, Invalidf("", "Must specify either access_code_id or both device_id and code")
 	}
 	if id != "" {
 		parsed, err := uuid.Parse(id)
@@ -251,7 +251,7 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 			return Code{}, codeNotFound(id)
 		}
 		r, err := s.db.GetAccessCode(ctx, store.GetAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: parsed, IsManaged: managed})
-		if store.IsNoRows(err) || (err == nil && (!p.reaches(r.CodeDevice.ConnectedAccountID) || deviceID != "" && !names(deviceID, r.AccessCode.DeviceID))) {
+		if store.IsNoRows(err) || (err == nil && (!p.CanSee(r.CodeDevice.ConnectedAccountID) || deviceID != "" && !IsID(deviceID, r.AccessCode.DeviceID))) {
 			return Code{}, codeNotFound(id)
 		}
 		if err != nil {
@@ -265,7 +265,7 @@ func (s *Service) GetCode(ctx context.Context, p Principal, managed bool, id, de
 	}
 	r, err := s.db.GetAccessCodeByPIN(ctx, store.GetAccessCodeByPINParams{WorkspaceID: p.WorkspaceID, DeviceID: device, IsManaged: managed,
 		PinMac: s.keys.MAC(pinScope(device), []byte(pin))})
-	if store.IsNoRows(err) || (err == nil && !p.reaches(r.CodeDevice.ConnectedAccountID)) {
+	if store.IsNoRows(err) || (err == nil && !p.CanSee(r.CodeDevice.ConnectedAccountID)) {
 		return Code{}, codeNotFound("")
 	}
 	if err != nil {
@@ -291,13 +291,13 @@ func (s *Service) ListCodes(ctx context.Context, p Principal, f CodeFilter, page
 		return nil, false, nil
 	}
 	pairs, err := s.findCodes(ctx, p, f, page)
-	if e, ok := asError(err); ok {
+	if e, ok := AsError(err); ok {
 		return nil, false, e
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("list the access codes: %w", err)
 	}
-	pairs, more := cut(page, pairs)
+	pairs, more := Cut(page, pairs)
 	out, err := s.allShown(ctx, pairs)
 	return out, more, err
 }
@@ -316,23 +316,23 @@ func (s *Service) findCodes(ctx context.Context, p Principal, f CodeFilter, page
 			return nil, err
 		}
 		return s.db.ListAccessCodesOfDevice(ctx, store.ListAccessCodesOfDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: d.DeviceID, IsManaged: f.Managed,
-			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows()})
+			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: ParseIDs(f.IDs), Search: NonEmpty(f.Search), MaxRows: page.Rows()})
 	case f.CustomerKey != "" && f.Managed:
 		rows, err := s.db.PlannedAnew.ListAccessCodesOfAccounts(ctx, store.ListAccessCodesOfAccountsParams{WorkspaceID: p.WorkspaceID, AccountIds: accounts,
-			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows()})
+			AfterAt: page.After.At, AfterID: page.After.ID, AccessCodeIds: ParseIDs(f.IDs), Search: NonEmpty(f.Search), MaxRows: page.Rows()})
 		for _, r := range rows {
 			pairs = append(pairs, store.ListAccessCodesOfDeviceRow(r))
 		}
 		return pairs, err
 	case f.IDs != nil && f.Managed:
 		rows, err := s.db.ListAccessCodes(ctx, store.ListAccessCodesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID,
-			AccessCodeIds: parseIDs(f.IDs), Search: nonEmpty(f.Search), MaxRows: page.rows(), Reach: accounts})
+			AccessCodeIds: ParseIDs(f.IDs), Search: NonEmpty(f.Search), MaxRows: page.Rows(), Reach: accounts})
 		for _, r := range rows {
 			pairs = append(pairs, store.ListAccessCodesOfDeviceRow(r))
 		}
 		return pairs, err
 	default:
-		return nil, invalid("", "Must specify at least one of device_id, access_code_ids, access_grant_id, access_grant_key, access_method_id or customer_key")
+		return nil, Invalidf("", "Must specify at least one of device_id, access_code_ids, access_grant_id, access_grant_key, access_method_id or customer_key")
 	}
 }
 
@@ -341,7 +341,7 @@ func (s *Service) accountsOfCustomer(ctx context.Context, p Principal, key strin
 	all, err := s.db.AccountsOfCustomer(ctx, store.AccountsOfCustomerParams{WorkspaceID: p.WorkspaceID, CustomerKey: key})
 	reached := []uuid.UUID{}
 	for _, id := range all {
-		if p.reaches(id) {
+		if p.CanSee(id) {
 			reached = append(reached, id)
 		}
 	}

@@ -59,7 +59,7 @@ func (s *Service) onCode(ctx context.Context, p Principal, id string, managed bo
 		a, err = f(tx, d, c)
 		return err
 	})
-	if _, ok := asError(err); err != nil && !ok {
+	if _, ok := AsError(err); err != nil && !ok {
 		err = fmt.Errorf("change access code %s: %w", id, err)
 	}
 	return toAttempt(a), err
@@ -85,7 +85,7 @@ func save(ctx context.Context, tx store.Tx, c store.AccessCode) error {
 // twenty changes of it wait.
 func (s *Service) UpdateCode(ctx context.Context, p Principal, ch CodeChange) (Attempt, error) {
 	return s.onCode(ctx, p, ch.ID, true, func(tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
-		if ch.DeviceID != "" && !names(ch.DeviceID, c.DeviceID) {
+		if ch.DeviceID != "" && !IsID(ch.DeviceID, c.DeviceID) {
 			return a, codeNotFound(ch.ID)
 		}
 		if c.RemovingSince != nil {
@@ -129,7 +129,7 @@ func (s *Service) update(ctx context.Context, tx store.Tx, d store.Device, c sto
 		return a, err
 	}
 	if len(changes) > 0 { // otherwise what is asked for was told before
-		if err := s.emitRequested(ctx, tx, aboutCode(d, c), changes); err != nil {
+		if err := s.emitRequested(ctx, tx, AboutCode(d, c), changes); err != nil {
 			return a, err
 		}
 	}
@@ -149,7 +149,7 @@ func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *st
 	if err != nil {
 		return nil, err
 	}
-	named, coded := ch.Name != nil && *ch.Name != text(c.Name), ch.PIN != "" && ch.PIN != text(was.PIN)
+	named, coded := ch.Name != nil && *ch.Name != TextOf(c.Name), ch.PIN != "" && ch.PIN != TextOf(was.PIN)
 	starts, ends, err := changedTimeFrame(*c, ch, s.opt.Now())
 	violations := []error{err}
 	if named {
@@ -161,7 +161,7 @@ func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *st
 	if (named || coded) && nativeSchedule(*c, caps) {
 		violations = append(violations, checkWhole(starts, ends))
 	}
-	if err := all(violations...); err != nil {
+	if err := All(violations...); err != nil {
 		return nil, err
 	}
 	if named {
@@ -194,7 +194,7 @@ func (s *Service) change(ctx context.Context, tx store.Tx, d store.Device, c *st
 // checkChangedPIN says why a device takes no such PIN for a code that it has. It fails with Invalid.
 func checkChangedPIN(pin string, caps Capabilities) error {
 	if caps.ProviderPIN {
-		return invalid("code", "The vendor of this device chooses the PINs (cannot_specify_pin_code); delete this one and create another")
+		return Invalidf("code", "The vendor of this device chooses the PINs (cannot_specify_pin_code); delete this one and create another")
 	}
 	return checkPIN(pin, caps)
 }
@@ -203,23 +203,23 @@ func checkChangedPIN(pin string, caps Capabilities) error {
 func changedTimeFrame(c store.AccessCode, ch CodeChange, now time.Time) (*time.Time, *time.Time, error) {
 	switch {
 	case ch.Type == "ongoing" && (ch.StartsAt != "" || ch.EndsAt != ""):
-		return nil, nil, invalid("type", "An ongoing access code has neither starts_at nor ends_at")
+		return nil, nil, Invalidf("type", "An ongoing access code has neither starts_at nor ends_at")
 	case ch.Type == "ongoing":
 		return nil, nil, nil
 	case ch.Type == "time_bound" && (ch.StartsAt == "" || ch.EndsAt == ""):
-		return nil, nil, invalid("type", "A time_bound access code needs both starts_at and ends_at")
+		return nil, nil, Invalidf("type", "A time_bound access code needs both starts_at and ends_at")
 	case ch.StartsAt == "" && ch.EndsAt == "":
 		return c.StartsAt, c.EndsAt, nil
 	case ch.StartsAt == "" && c.StartsAt == nil, ch.EndsAt == "" && c.EndsAt == nil, ch.StartsAt != "" && ch.EndsAt != "":
 		return parseTimeFrame(ch.StartsAt, ch.EndsAt, now)
 	case ch.StartsAt != "":
-		starts, err := parseTime("starts_at", ch.StartsAt)
+		starts, err := ParseTime("starts_at", ch.StartsAt)
 		if err != nil {
 			return nil, nil, err
 		}
 		return checkTimeFrame(starts, *c.EndsAt, now)
 	}
-	ends, err := parseTime("ends_at", ch.EndsAt)
+	ends, err := ParseTime("ends_at", ch.EndsAt)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -236,7 +236,7 @@ func sameTime(a, b *time.Time) bool {
 // unmanage leaves a code on its device and gives up its management.
 func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c store.AccessCode) (a store.ActionAttempt, err error) {
 	if c.VendorRef == nil || c.AppliedGen != c.DesiredGen {
-		return a, invalid("is_managed", "The code is not on its device yet as it should be. Wait until its status is set, or delete it.")
+		return a, Invalidf("is_managed", "The code is not on its device yet as it should be. Wait until its status is set, or delete it.")
 	}
 	if c.IsBackup {
 		if err := tx.ForgetPulledBackup(ctx, store.ForgetPulledBackupParams{DeviceID: c.DeviceID, AccessCodeID: c.AccessCodeID}); err != nil {
@@ -248,7 +248,7 @@ func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c s
 	if err := save(ctx, tx, c); err != nil {
 		return a, err
 	}
-	if err := s.emit(ctx, tx, "access_code.unmanaged.created", aboutCode(d, c)); err != nil {
+	if err := s.Emit(ctx, tx, "access_code.unmanaged.created", AboutCode(d, c)); err != nil {
 		return a, err
 	}
 	return s.doneAttempt(ctx, tx, c, UpdateAccessCode)
@@ -259,7 +259,7 @@ func (s *Service) unmanage(ctx context.Context, tx store.Tx, d store.Device, c s
 // It fails with NotFound.
 func (s *Service) DeleteCode(ctx context.Context, p Principal, id, deviceID string) (Attempt, error) {
 	return s.onCode(ctx, p, id, true, func(tx store.Tx, d store.Device, c store.AccessCode) (store.ActionAttempt, error) {
-		if deviceID != "" && !names(deviceID, c.DeviceID) {
+		if deviceID != "" && !IsID(deviceID, c.DeviceID) {
 			return store.ActionAttempt{}, codeNotFound(id)
 		}
 		if err := s.checkOfflineDeletion(d, c); err != nil {
@@ -307,7 +307,7 @@ func (s *Service) remove(ctx context.Context, tx store.Tx, d store.Device, c sto
 			return a, err
 		}
 		if c.IsManaged {
-			if err := s.emitMutation(ctx, tx, aboutCode(d, c), "deleting"); err != nil {
+			if err := s.emitMutation(ctx, tx, AboutCode(d, c), "deleting"); err != nil {
 				return a, err
 			}
 		}
@@ -337,7 +337,7 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 		return err
 	}
 	for _, a := range pending {
-		if idOf(a.AccessCodeID) != c.AccessCodeID {
+		if IDOf(a.AccessCodeID) != c.AccessCodeID {
 			continue
 		}
 		switch a.ActionType {
@@ -353,10 +353,10 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 		}
 	}
 	if !c.IsManaged {
-		return s.emit(ctx, tx, "access_code.unmanaged.removed", aboutCode(d, c))
+		return s.Emit(ctx, tx, "access_code.unmanaged.removed", AboutCode(d, c))
 	}
 	if c.AppliedGen > 0 && !offline(c) && d.RemovedAt == nil { // one of a device that has left is on it still, and opens
-		if err := s.emit(ctx, tx, "access_code.removed_from_device", aboutCode(d, c)); err != nil {
+		if err := s.Emit(ctx, tx, "access_code.removed_from_device", AboutCode(d, c)); err != nil {
 			return err
 		}
 	}
@@ -364,7 +364,7 @@ func (s *Service) gone(ctx context.Context, tx store.Tx, d store.Device, c store
 	if err != nil {
 		return err
 	}
-	return s.emit(ctx, tx, "access_code.deleted", deleted)
+	return s.Emit(ctx, tx, "access_code.deleted", deleted)
 }
 
 // ConvertCode asks for an unmanaged code to become a managed one; it does when the device has been read and
@@ -387,10 +387,10 @@ func (s *Service) failConversion(ctx context.Context, tx store.Tx, d store.Devic
 		return err
 	}
 	why := []Problem{{Code: errorType, Message: message, Scope: OfCode, At: s.opt.Now()}}
-	failed, err := s.withTrouble(ctx, tx, aboutCode(d, c), d)
+	failed, err := s.withTrouble(ctx, tx, AboutCode(d, c), d)
 	if err != nil {
 		return err
 	}
-	return s.emit(ctx, tx, "access_code.unmanaged.failed_to_convert_to_managed",
-		failed.with("access_code_errors", problems("error_code", why)).with("access_code_warnings", []any{}))
+	return s.Emit(ctx, tx, "access_code.unmanaged.failed_to_convert_to_managed",
+		failed.With("access_code_errors", ProblemFields("error_code", why)).With("access_code_warnings", []any{}))
 }

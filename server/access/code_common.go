@@ -45,7 +45,7 @@ func (s *Service) CreateCodes(ctx context.Context, p Principal, n NewCodes) (cod
 			return nil, deviceNotFound("device_id", text)
 		}
 		if slices.Contains(ids[:i], id) {
-			return nil, invalid("device_ids", "Device %s is named twice", id)
+			return nil, Invalidf("device_ids", "Device %s is named twice", id)
 		}
 		ids[i] = id
 	}
@@ -78,7 +78,7 @@ func (s *Service) CreateCodes(ctx context.Context, p Principal, n NewCodes) (cod
 		}
 		return nil
 	})
-	if _, ok := asError(err); err != nil && !ok {
+	if _, ok := AsError(err); err != nil && !ok {
 		err = fmt.Errorf("create %d access codes: %w", len(ids), err)
 	}
 	return codes, err
@@ -91,7 +91,7 @@ func (s *Service) createShared(ctx context.Context, tx store.Tx, at place, n New
 		return Code{}, err
 	}
 	row, err := s.newCode(at.device, at.taken, n)
-	if e, ok := asError(err); ok && mayDiffer && n.PIN != "" && aboutPIN(e) {
+	if e, ok := AsError(err); ok && mayDiffer && n.PIN != "" && aboutPIN(e) {
 		n.PIN, n.CommonCodeKey = "", ""
 		row, err = s.newCode(at.device, at.taken, n)
 	}
@@ -176,7 +176,7 @@ func lockManagedDevice(ctx context.Context, tx store.Tx, p Principal, id uuid.UU
 // mayWorkOn says why nothing is to be done on a device that was read with err.
 func mayWorkOn(d store.Device, id uuid.UUID, p Principal, err error) error {
 	switch {
-	case store.IsNoRows(err), err == nil && (!p.reaches(d.ConnectedAccountID) || d.RemovedAt != nil):
+	case store.IsNoRows(err), err == nil && (!p.CanSee(d.ConnectedAccountID) || d.RemovedAt != nil):
 		return deviceNotFound("device_id", id.String())
 	case err == nil && !d.IsManaged:
 		return deviceUnmanaged()
@@ -279,22 +279,22 @@ func (s *Service) joinKey(ctx context.Context, tx store.Tx, p Principal, n *NewC
 	case err != nil:
 		return err
 	case p.Reach != nil && (!all || len(others) == 0): // whether there are such codes is nobody's business
-		return invalid("common_code_key", "This client session reaches no codes of this key, and makes no keys. Leave it out, or create the codes together with /access_codes/create_multiple, which gives them one")
+		return Invalidf("common_code_key", "This client session reaches no codes of this key, and makes no keys. Leave it out, or create the codes together with /access_codes/create_multiple, which gives them one")
 	case len(others) == 0:
 		return nil
 	}
 	if len(others) >= mostSharing {
-		return invalid("common_code_key", "%d codes have this key, and no more can: they are changed together. Choose another key", len(others))
+		return Invalidf("common_code_key", "%d codes have this key, and no more can: they are changed together. Choose another key", len(others))
 	}
 	pin, err := s.pinOf(others[0])
 	if err != nil {
 		return err
 	}
 	if pin == "" {
-		return invalid("common_code_key", "The vendor of a device of this key chooses its PINs. Choose another key")
+		return Invalidf("common_code_key", "The vendor of a device of this key chooses its PINs. Choose another key")
 	}
 	if n.PIN != "" && n.PIN != pin {
-		return invalid("common_code_key", "The codes of this key have another code. Leave `code` out to share it, or choose another key")
+		return Invalidf("common_code_key", "The codes of this key have another code. Leave `code` out to share it, or choose another key")
 	}
 	n.PIN = pin
 	return nil
@@ -312,7 +312,7 @@ func reachesAll(ctx context.Context, tx store.Tx, p Principal, codes []store.Acc
 	devices, err := tx.DeviceOwners(ctx, ids)
 	there := map[uuid.UUID]bool{}
 	for _, d := range devices {
-		there[d.DeviceID] = p.reaches(d.ConnectedAccountID)
+		there[d.DeviceID] = p.CanSee(d.ConnectedAccountID)
 	}
 	return !slices.ContainsFunc(ids, func(id uuid.UUID) bool { return !there[id] }), err
 }
@@ -345,7 +345,7 @@ func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch C
 				return onDeviceError(deviceUnmanaged(), d.DeviceID)
 			}
 			c, err = tx.FindAccessCode(ctx, store.FindAccessCodeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: c.AccessCodeID}) // as it is now
-			if store.IsNoRows(err) || (err == nil && (text(c.CommonCodeKey) != key || c.RemovingSince != nil)) {
+			if store.IsNoRows(err) || (err == nil && (TextOf(c.CommonCodeKey) != key || c.RemovingSince != nil)) {
 				continue
 			}
 			if err != nil {
@@ -361,7 +361,7 @@ func (s *Service) UpdateCodes(ctx context.Context, p Principal, key string, ch C
 		}
 		return nil
 	})
-	if _, ok := asError(err); err != nil && !ok {
+	if _, ok := AsError(err); err != nil && !ok {
 		err = fmt.Errorf("change the access codes of a key: %w", err)
 	}
 	return err

@@ -62,7 +62,7 @@ func (s *Service) CreateCode(ctx context.Context, p Principal, n NewCode) (c Cod
 		c, err = s.toCode(r, beside(told(at.device)))
 		return err
 	})
-	if _, ok := asError(err); err != nil && !ok {
+	if _, ok := AsError(err); err != nil && !ok {
 		err = fmt.Errorf("create an access code on device %s: %w", device, err)
 	}
 	return c, a, err
@@ -84,10 +84,10 @@ func (s *Service) insertCode(ctx context.Context, tx store.Tx, d store.Device, r
 	c := store.AccessCode{AccessCodeID: row.AccessCodeID, WorkspaceID: row.WorkspaceID, DeviceID: row.DeviceID, DesiredGen: 1}
 	attempt := s.attemptOf(c, CreateAccessCode, status, attemptOptions{})
 	events := make([]store.InsertEventParams, 2)
-	if events[0], err = s.eventOf("access_code.created", aboutCode(d, c)); err != nil {
+	if events[0], err = s.NewRow("access_code.created", AboutCode(d, c)); err != nil {
 		return r, a, err
 	}
-	if events[1], err = s.eventOf(mutationsRequested, asking(aboutCode(d, c), mutation)); err != nil {
+	if events[1], err = s.NewRow(mutationsRequested, asking(AboutCode(d, c), mutation)); err != nil {
 		return r, a, err
 	}
 	if row.UsesBackupPool {
@@ -145,17 +145,17 @@ func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewC
 			Message: "The device is offline. Leave attempt_for_offline_device out to have the code set when it returns."}
 	}
 	if caps.ProviderPIN && n.CommonCodeKey != "" {
-		return r, invalid("common_code_key", "The vendor of this device chooses the PINs, so none can be shared; leave `common_code_key` out")
+		return r, Invalidf("common_code_key", "The vendor of this device chooses the PINs, so none can be shared; leave `common_code_key` out")
 	}
 	name := defaultNameFor(caps)
 	if n.Name != nil {
 		name = *n.Name
 	}
 	starts, ends, err := parseTimeFrame(n.StartsAt, n.EndsAt, s.opt.Now())
-	if err := all(checkName(name, caps), checkNewPIN(n.PIN, caps), err, checkPool(n.BackupPool, starts != nil || err != nil)); err != nil {
+	if err := All(checkName(name, caps), checkNewPIN(n.PIN, caps), err, checkPool(n.BackupPool, starts != nil || err != nil)); err != nil {
 		return r, err
 	}
-	row := store.AccessCode{AccessCodeID: newID(), DeviceID: d.DeviceID, IsManaged: true, StartsAt: starts, EndsAt: ends, PreferNativeScheduling: n.NativeScheduling}
+	row := store.AccessCode{AccessCodeID: NewID(), DeviceID: d.DeviceID, IsManaged: true, StartsAt: starts, EndsAt: ends, PreferNativeScheduling: n.NativeScheduling}
 	if err := checkRoom(caps, taken, row, s.opt.Now()); err != nil {
 		return r, err
 	}
@@ -178,7 +178,7 @@ func (s *Service) newCode(d store.Device, taken []store.TakenOnDeviceRow, n NewC
 	return store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
 		PinSealed: row.PinSealed, PinMac: row.PinMac, StartsAt: starts, EndsAt: ends, Status: string(status),
 		ExternalModificationAllowed: n.ExternalModificationAllowed, PreferNativeScheduling: n.NativeScheduling, WantedAt: s.opt.Now().UTC(),
-		CommonCodeKey: nonEmpty(n.CommonCodeKey), UsesBackupPool: n.BackupPool}, nil
+		CommonCodeKey: NonEmpty(n.CommonCodeKey), UsesBackupPool: n.BackupPool}, nil
 }
 
 // checkNewPIN says why a device takes no such PIN for a new code; empty leaves the choice to others.
@@ -188,7 +188,7 @@ func checkNewPIN(pin string, caps Capabilities) error {
 	case pin == "":
 		return nil
 	case caps.ProviderPIN:
-		return invalid("code", "The vendor of this device chooses the PINs (cannot_specify_pin_code); leave `code` out")
+		return Invalidf("code", "The vendor of this device chooses the PINs (cannot_specify_pin_code); leave `code` out")
 	default:
 		return checkPIN(pin, caps)
 	}

@@ -22,7 +22,7 @@ type codeState struct {
 
 func (s *Service) stateOf(c store.AccessCode) (codeState, error) {
 	pin, err := s.pinOf(c)
-	return codeState{Name: c.Name, PIN: nonEmpty(pin), StartsAt: utc(c.StartsAt), EndsAt: utc(c.EndsAt)}, err
+	return codeState{Name: c.Name, PIN: NonEmpty(pin), StartsAt: utc(c.StartsAt), EndsAt: utc(c.EndsAt)}, err
 }
 
 func utc(t *time.Time) *time.Time {
@@ -45,10 +45,10 @@ func (c codeChange) secret() bool { return c.what == "code" }
 
 // changes are the differences that lead from one state to another.
 func (from codeState) changes(to codeState) (out []codeChange) {
-	if text(from.Name) != text(to.Name) {
+	if TextOf(from.Name) != TextOf(to.Name) {
 		out = append(out, codeChange{"name", []string{"name"}, map[string]any{"name": from.Name}, map[string]any{"name": to.Name}})
 	}
-	if text(from.PIN) != text(to.PIN) {
+	if TextOf(from.PIN) != TextOf(to.PIN) {
 		out = append(out, codeChange{"code", []string{"code"}, map[string]any{"code": from.PIN}, map[string]any{"code": to.PIN}})
 	}
 	if !sameTime(from.StartsAt, to.StartsAt) || !sameTime(from.EndsAt, to.EndsAt) {
@@ -59,7 +59,7 @@ func (from codeState) changes(to codeState) (out []codeChange) {
 }
 
 // emitRequested tells what was asked for about a code; the change is not on its device yet.
-func (s *Service) emitRequested(ctx context.Context, tx store.Tx, a about, changes []codeChange) error {
+func (s *Service) emitRequested(ctx context.Context, tx store.Tx, a About, changes []codeChange) error {
 	mutations, properties := []map[string]any{}, []map[string]any{}
 	secret := false
 	for _, c := range changes {
@@ -69,26 +69,26 @@ func (s *Service) emitRequested(ctx context.Context, tx store.Tx, a about, chang
 		}
 		secret = secret || c.secret()
 	}
-	put := about.with
+	put := About.With
 	if secret {
-		put = about.hiding
+		put = About.WithSecret
 	}
-	if err := s.emit(ctx, tx, mutationsRequested, put(a, "requested_mutations", mutations)); err != nil {
+	if err := s.Emit(ctx, tx, mutationsRequested, put(a, "requested_mutations", mutations)); err != nil {
 		return err
 	}
-	return s.emit(ctx, tx, "access_code.changed", put(a, "changed_properties", properties).with("change_reason", "requested"))
+	return s.Emit(ctx, tx, "access_code.changed", put(a, "changed_properties", properties).With("change_reason", "requested"))
 }
 
 // emitMutation tells that a code was asked for, or asked to be taken away.
-func (s *Service) emitMutation(ctx context.Context, tx store.Tx, a about, mutation string) error {
-	return s.emit(ctx, tx, mutationsRequested, asking(a, mutation))
+func (s *Service) emitMutation(ctx context.Context, tx store.Tx, a About, mutation string) error {
+	return s.Emit(ctx, tx, mutationsRequested, asking(a, mutation))
 }
 
 const mutationsRequested = "access_code.mutations_requested"
 
 // asking is about a code for which that mutation was asked.
-func asking(a about, mutation string) about {
-	return a.with("requested_mutations", []map[string]any{{"mutation_code": mutation}})
+func asking(a About, mutation string) About {
+	return a.With("requested_mutations", []map[string]any{{"mutation_code": mutation}})
 }
 
 func appliedPlace(code uuid.UUID) string { return "access_codes.applied/" + code.String() }
@@ -124,17 +124,17 @@ func (t *deviceTx) confirmedAs(ctx context.Context, c *store.AccessCode, state c
 	if err != nil {
 		return err
 	}
-	c.AppliedSealed = t.s.keys.Seal(appliedPlace(c.AccessCodeID), mustJSON(state))
+	c.AppliedSealed = t.s.keys.Seal(appliedPlace(c.AccessCodeID), MustJSON(state))
 	if was == nil {
 		return nil
 	}
 	for _, change := range was.changes(state) {
-		put := about.with
+		put := About.With
 		if change.secret() {
-			put = about.hiding
+			put = About.WithSecret
 		}
-		a := put(put(aboutCode(t.d, *c), "from", change.from), "to", change.to)
-		if err := t.s.emit(ctx, t.tx, "access_code."+change.what+"_changed", a.with("description", by)); err != nil {
+		a := put(put(AboutCode(t.d, *c), "from", change.from), "to", change.to)
+		if err := t.s.Emit(ctx, t.tx, "access_code."+change.what+"_changed", a.With("description", by)); err != nil {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ const (
 
 // warnsOfDelay says whether the warning that a code has is that of a delay.
 func warnsOfDelay(c store.AccessCode) bool {
-	return slices.Contains([]string{warnDelaySetting, warnDelayRemoving, warnDelayIssuing}, text(c.WarningCode))
+	return slices.Contains([]string{warnDelaySetting, warnDelayRemoving, warnDelayIssuing}, TextOf(c.WarningCode))
 }
 
 // delay is the warning of a code that is not yet as it should be, and since when that is a delay; empty where it is as
@@ -182,10 +182,10 @@ func (t *deviceTx) delay(c *store.AccessCode) (warning, message string, late tim
 // tellDelay warns of a delay, once, and of none any more that is over.
 func (t *deviceTx) tellDelay(ctx context.Context, c *store.AccessCode) error {
 	warning, message, late := t.delay(c)
-	if warnsOfDelay(*c) && (text(c.WarningCode) != warning || at(c.WarningAt).Before(late)) {
+	if warnsOfDelay(*c) && (TextOf(c.WarningCode) != warning || TimeOf(c.WarningAt).Before(late)) {
 		clearWarning(c)
 	}
-	if warning == "" || warning == text(c.WarningCode) || late.After(t.now) {
+	if warning == "" || warning == TextOf(c.WarningCode) || late.After(t.now) {
 		return nil
 	}
 	t.warn(c, warning, message)
@@ -193,11 +193,11 @@ func (t *deviceTx) tellDelay(ctx context.Context, c *store.AccessCode) error {
 }
 
 // aboutWithPIN is about a code, with its PIN for the types that carry one: null where it is not known.
-func (s *Service) aboutWithPIN(d store.Device, c store.AccessCode) (about, error) {
-	a := aboutCode(d, c)
+func (s *Service) aboutWithPIN(d store.Device, c store.AccessCode) (About, error) {
+	a := AboutCode(d, c)
 	pin, err := s.pinOf(c)
 	if err != nil || pin == "" {
-		return a.with("code", nil), err
+		return a.With("code", nil), err
 	}
-	return a.hiding("code", pin), nil
+	return a.WithSecret("code", pin), nil
 }

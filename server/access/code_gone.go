@@ -29,7 +29,7 @@ func (s *Service) remember(ctx context.Context, tx store.Tx, d store.Device, c s
 
 // ofDeleted says whether a code on the device was made for one of ours that was deleted since.
 func (r *reading) ofDeleted(ctx context.Context, f Found) (bool, error) {
-	key := parseIDs(&[]string{f.Key})
+	key := ParseIDs(&[]string{f.Key})
 	if len(key) == 0 || key[0].String() != f.Key || f.KeyGuessed {
 		return false, nil
 	}

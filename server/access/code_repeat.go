@@ -18,7 +18,7 @@ func refused(c store.AccessCode) bool {
 
 // staysOff says whether a code was deleted at its device, which is allowed, and has not been changed since.
 func staysOff(c store.AccessCode) bool {
-	return c.AppliedGen == 0 && c.BlockedGen >= c.DesiredGen && c.ErrorCode == nil && text(c.WarningCode) == warnExternal
+	return c.AppliedGen == 0 && c.BlockedGen >= c.DesiredGen && c.ErrorCode == nil && TextOf(c.WarningCode) == warnExternal
 }
 
 // repeat answers a change that changes nothing. Its attempt ends as those do that wait for the device to take what is

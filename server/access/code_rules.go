@@ -11,14 +11,14 @@ import (
 // checkPIN says why a device takes no such PIN. It fails with Invalid; the PIN is not in the message.
 func checkPIN(pin string, caps Capabilities) error {
 	if len(pin) < 4 || len(pin) > 12 || strings.Trim(pin, "0123456789") != "" {
-		return invalid("code", "A code has 4 to 12 digits")
+		return Invalidf("code", "A code has 4 to 12 digits")
 	}
 	if len(caps.CodeLengths) > 0 && !slices.Contains(caps.CodeLengths, len(pin)) {
-		return invalid("code", "This device takes codes of %s digits", lengths(caps.CodeLengths))
+		return Invalidf("code", "This device takes codes of %s digits", lengths(caps.CodeLengths))
 	}
 	for _, c := range caps.Constraints {
 		if rule, ok := pinRules[c.Type]; ok && !rule.obeys(pin) {
-			return invalid("code", "A PIN on this device %s (%s)", rule.demand, c.Type)
+			return Invalidf("code", "A PIN on this device %s (%s)", rule.demand, c.Type)
 		}
 	}
 	return nil
@@ -88,9 +88,9 @@ func checkName(name string, caps Capabilities) error {
 		}
 		switch n := utf8.RuneCountInString(name); {
 		case n < c.MinLength:
-			return invalid("name", "On this device a name has at least %d characters", c.MinLength)
+			return Invalidf("name", "On this device a name has at least %d characters", c.MinLength)
 		case c.MaxLength > 0 && n > c.MaxLength:
-			return invalid("name", "On this device a name has at most %d characters", c.MaxLength)
+			return Invalidf("name", "On this device a name has at most %d characters", c.MaxLength)
 		}
 	}
 	return nil
@@ -105,8 +105,8 @@ var (
 	lastTime  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
 )
 
-// onCalendar is a vendor's time within what the API can write, in UTC: what lies beyond is its end. JSON has no zones of 24 hours.
-func onCalendar(t *time.Time) *time.Time {
+// OnCalendar is a vendor's time within what the API can write, in UTC: what lies beyond is its end. JSON has no zones of 24 hours.
+func OnCalendar(t *time.Time) *time.Time {
 	switch {
 	case t == nil:
 		return nil
@@ -120,13 +120,13 @@ func onCalendar(t *time.Time) *time.Time {
 
 // CheckTime says why a text is no time.
 func CheckTime(text string) *Error {
-	_, err := parseTime("", text)
-	e, _ := asError(err)
+	_, err := ParseTime("", text)
+	e, _ := AsError(err)
 	return e
 }
 
-// parseTime reads a time. It fails with Invalid.
-func parseTime(field, text string) (time.Time, error) {
+// ParseTime reads a time. It fails with Invalid.
+func ParseTime(field, text string) (time.Time, error) {
 	for _, l := range timeLayouts {
 		t, err := time.Parse(l, text)
 		if err != nil {
@@ -138,13 +138,13 @@ func parseTime(field, text string) (time.Time, error) {
 		}
 		return t, nil
 	}
-	return time.Time{}, invalid(field, "Not a time; write it like 2026-11-21T15:00:00Z")
+	return time.Time{}, Invalidf(field, "Not a time; write it like 2026-11-21T15:00:00Z")
 }
 
 // checkYears refuses times that ISO 8601 cannot write. It fails with Invalid.
 func checkYears(field string, t time.Time) error {
 	if t.Before(firstTime) || t.After(lastTime) {
-		return invalid(field, "Must be within the years 1 to 9999 (UTC)")
+		return Invalidf(field, "Must be within the years 1 to 9999 (UTC)")
 	}
 	return nil
 }
@@ -160,11 +160,11 @@ func parseTimeFrame(starts, ends string, now time.Time) (*time.Time, *time.Time,
 		if ends == "" {
 			field = "ends_at"
 		}
-		return nil, nil, invalid(field, "Both starts_at and ends_at must be provided if one is")
+		return nil, nil, Invalidf(field, "Both starts_at and ends_at must be provided if one is")
 	}
-	s, startsErr := parseTime("starts_at", starts)
-	e, endsErr := parseTime("ends_at", ends)
-	if err := all(startsErr, endsErr); err != nil {
+	s, startsErr := ParseTime("starts_at", starts)
+	e, endsErr := ParseTime("ends_at", ends)
+	if err := All(startsErr, endsErr); err != nil {
 		return nil, nil, err
 	}
 	return checkTimeFrame(s, e, now)
@@ -173,9 +173,9 @@ func parseTimeFrame(starts, ends string, now time.Time) (*time.Time, *time.Time,
 func checkTimeFrame(s, e, now time.Time) (*time.Time, *time.Time, error) {
 	switch {
 	case !e.After(s):
-		return nil, nil, invalid("ends_at", "ends_at must be after starts_at")
+		return nil, nil, Invalidf("ends_at", "ends_at must be after starts_at")
 	case !e.After(now):
-		return nil, nil, invalid("ends_at", "ends_at must be in the future")
+		return nil, nil, Invalidf("ends_at", "ends_at must be in the future")
 	}
 	return &s, &e, nil
 }
@@ -185,9 +185,9 @@ func checkTimeFrame(s, e, now time.Time) (*time.Time, *time.Time, error) {
 func checkWhole(starts, ends *time.Time) error {
 	switch {
 	case starts != nil && ends == nil:
-		return invalid("ends_at", "At its vendor this code has a starts_at and no ends_at, which cannot be written back; give ends_at too, or type ongoing")
+		return Invalidf("ends_at", "At its vendor this code has a starts_at and no ends_at, which cannot be written back; give ends_at too, or type ongoing")
 	case starts == nil && ends != nil:
-		return invalid("starts_at", "At its vendor this code has an ends_at and no starts_at, which cannot be written back; give starts_at too, or type ongoing")
+		return Invalidf("starts_at", "At its vendor this code has an ends_at and no starts_at, which cannot be written back; give starts_at too, or type ongoing")
 	}
 	return nil
 }

@@ -211,7 +211,7 @@ func TestWebhookAtAnAddressThatNothingIsSentToIsRefusedAtOnce(t *testing.T) {
 		"https://8.8.8.8/": true, "https://example.com": true, "https://localhost.example.com": true,
 	} {
 		err := s.checkHost(url)
-		if e, _ := asError(err); (err == nil) != ok || !ok && (e.Field != "url" || !strings.Contains(e.Message, "--allow-webhook-prefix")) {
+		if e, _ := AsError(err); (err == nil) != ok || !ok && (e.Field != "url" || !strings.Contains(e.Message, "--allow-webhook-prefix")) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}

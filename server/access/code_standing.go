@@ -75,9 +75,9 @@ func (t *deviceTx) begin(ctx context.Context, c *store.AccessCode) error {
 		return nil
 	}
 	c.Status = string(StatusSet)
-	a := aboutCode(t.d, *c)
+	a := AboutCode(t.d, *c)
 	if has.PIN == nil {
-		return t.s.emit(ctx, t.tx, "access_code.set_on_device", a.with("code", nil))
+		return t.s.Emit(ctx, t.tx, "access_code.set_on_device", a.With("code", nil))
 	}
-	return t.s.emit(ctx, t.tx, "access_code.set_on_device", a.hiding("code", *has.PIN))
+	return t.s.Emit(ctx, t.tx, "access_code.set_on_device", a.WithSecret("code", *has.PIN))
 }

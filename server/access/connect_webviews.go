@@ -76,8 +76,8 @@ func (s *Service) webviewToken(ctx context.Context, id uuid.UUID) (string, error
 func (s *Service) toWebview(ctx context.Context, r store.ConnectWebview) (Webview, error) {
 	token, err := s.webviewToken(ctx, r.ConnectWebviewID)
 	w := Webview{ID: r.ConnectWebviewID, WorkspaceID: r.WorkspaceID, Token: token, Capabilities: r.AcceptedCapabilities, ManageNewDevices: r.ManageNewDevices,
-		WaitForDevices: r.WaitForDevices, RedirectURL: text(r.RedirectUrl), FailureURL: text(r.FailureUrl), CustomerKey: text(r.CustomerKey),
-		Metadata: metadata(r.CustomMetadata), Status: WebviewStatus(r.Status), SelectedProvider: r.SelectedProvider, AccountID: r.ConnectedAccountID,
+		WaitForDevices: r.WaitForDevices, RedirectURL: TextOf(r.RedirectUrl), FailureURL: TextOf(r.FailureUrl), CustomerKey: TextOf(r.CustomerKey),
+		Metadata: ReadMetadata(r.CustomMetadata), Status: WebviewStatus(r.Status), SelectedProvider: r.SelectedProvider, AccountID: r.ConnectedAccountID,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AuthorizedAt: r.AuthorizedAt}
 	w.Exhausted = r.LoginAttempts >= maxLogins && w.Status != WebviewAuthorized
 	if r.AcceptedProviders != nil {
@@ -108,15 +108,15 @@ type NewWebview struct {
 func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) (Webview, error) {
 	var selection error
 	if n.SelectionMode != "" && n.SelectionMode != "none" {
-		selection = invalid("device_selection_mode", "Devices cannot be selected on the page: all of the account appear. Leave it out, or say none")
+		selection = Invalidf("device_selection_mode", "Devices cannot be selected on the page: all of the account appear. Leave it out, or say none")
 	}
-	data, err := changeMetadata([]byte("{}"), n.Metadata)
-	if err := all(selection, webURL("custom_redirect_url", n.RedirectURL), webURL("custom_redirect_failure_url", n.FailureURL), err); err != nil {
+	data, err := ApplyMetadata([]byte("{}"), n.Metadata)
+	if err := All(selection, webURL("custom_redirect_url", n.RedirectURL), webURL("custom_redirect_failure_url", n.FailureURL), err); err != nil {
 		return Webview{}, err
 	}
 	if p.Kind == EndUser { // whose accounts are those of his customer, if there is one, and of no other
 		if n.CustomerKey != "" && n.CustomerKey != p.Customer {
-			return Webview{}, invalid("customer_key", "A client session makes webviews for its own customer only; leave it out")
+			return Webview{}, Invalidf("customer_key", "A client session makes webviews for its own customer only; leave it out")
 		}
 		n.CustomerKey = p.Customer
 	}
@@ -130,14 +130,14 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 	}
 	var r store.ConnectWebview
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
-		r, err = tx.InsertConnectWebview(ctx, store.InsertConnectWebviewParams{ConnectWebviewID: newID(), WorkspaceID: p.WorkspaceID, AcceptedProviders: providers,
-			AcceptedCapabilities: capabilities, ManageNewDevices: n.ManageNewDevices, WaitForDevices: n.WaitForDevices, RedirectUrl: nonEmpty(n.RedirectURL),
-			FailureUrl: nonEmpty(n.FailureURL), CustomMetadata: data, CustomerKey: nonEmpty(n.CustomerKey), ExpiresAt: s.opt.Now().Add(webviewLifetime).UTC()})
+		r, err = tx.InsertConnectWebview(ctx, store.InsertConnectWebviewParams{ConnectWebviewID: NewID(), WorkspaceID: p.WorkspaceID, AcceptedProviders: providers,
+			AcceptedCapabilities: capabilities, ManageNewDevices: n.ManageNewDevices, WaitForDevices: n.WaitForDevices, RedirectUrl: NonEmpty(n.RedirectURL),
+			FailureUrl: NonEmpty(n.FailureURL), CustomMetadata: data, CustomerKey: NonEmpty(n.CustomerKey), ExpiresAt: s.opt.Now().Add(webviewLifetime).UTC()})
 		if err != nil || p.Kind != EndUser {
 			return err
 		}
 		if _, err := tx.LockClientSession(ctx, p.CredentialID); store.IsNoRows(err) {
-			return sessionNotFound("client_session_id", p.CredentialID.String())
+			return SessionNotFound("client_session_id", p.CredentialID.String())
 		} else if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 		return tx.KeepWebviewsOfIdentity(ctx, p.CredentialID)
 	})
 	if err != nil {
-		return Webview{}, named(err, "create the webview")
+		return Webview{}, Wrap(err, "create the webview")
 	}
 	return s.toWebview(ctx, r)
 }
@@ -156,7 +156,7 @@ func (s *Service) CreateWebview(ctx context.Context, p Principal, n NewWebview) 
 // defaultCapabilities. Where n does not say which kinds, the vendors that it names decide, by themselves or by their
 // category: what they have is meant. It fails with Invalid where no vendor is left.
 func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilities []string, err error) {
-	chosen, capabilities = []string{}, list(n.Capabilities)
+	chosen, capabilities = []string{}, ListOf(n.Capabilities)
 	named := n.Providers != nil || n.Category != ""
 	if n.Capabilities == nil && !named {
 		n.Capabilities = &defaultCapabilities
@@ -176,7 +176,7 @@ func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilitie
 	}
 	switch {
 	case len(there) == 0:
-		return nil, nil, invalid("", "This server lets people log in to no vendor in this workspace: it is started with --connect-gateways where they may connect gateways")
+		return nil, nil, Invalidf("", "This server lets people log in to no vendor in this workspace: it is started with --connect-gateways where they may connect gateways")
 	case len(chosen) == 0:
 		field := "accepted_providers"
 		if n.Providers == nil && capabilities != nil {
@@ -186,7 +186,7 @@ func (s *Service) choose(workspace Workspace, n NewWebview) (chosen, capabilitie
 		} else if n.Providers == nil {
 			field = "excluded_providers"
 		}
-		return nil, nil, invalid(field, "No vendor is left to choose. In this workspace people can log in to: %s", strings.Join(there, ", "))
+		return nil, nil, Invalidf(field, "No vendor is left to choose. In this workspace people can log in to: %s", strings.Join(there, ", "))
 	case !named && len(n.Excluded) == 0:
 		return nil, capabilities, nil
 	}
@@ -214,12 +214,12 @@ func webURL(field, text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || !hostName.MatchString(u.Host) || u.User != nil {
-		return invalid(field, "It has to begin with https:// or http:// and a host, without a user")
+		return Invalidf(field, "It has to begin with https:// or http:// and a host, without a user")
 	}
 	return nil
 }
 
-func webviewNotFound(id string) *Error {
+func WebviewNotFound(id string) *Error {
 	return &Error{Kind: NotFound, Type: "connect_webview_not_found", Message: "Could not find a connect webview with this connect_webview_id.", Data: map[string]any{"connect_webview_id": id}}
 }
 
@@ -227,12 +227,12 @@ func webviewNotFound(id string) *Error {
 func (s *Service) GetWebview(ctx context.Context, p Principal, id string) (Webview, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return Webview{}, webviewNotFound(id)
+		return Webview{}, WebviewNotFound(id)
 	}
 	r, err := s.db.GetConnectWebview(ctx, store.GetConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
 	switch {
 	case store.IsNoRows(err):
-		return Webview{}, webviewNotFound(id)
+		return Webview{}, WebviewNotFound(id)
 	case err != nil:
 		return Webview{}, fmt.Errorf("read the webview: %w", err)
 	}
@@ -242,7 +242,7 @@ func (s *Service) GetWebview(ctx context.Context, p Principal, id string) (Webvi
 			return Webview{}, fmt.Errorf("read the webview: %w", err)
 		}
 		if !sees {
-			return Webview{}, webviewNotFound(id)
+			return Webview{}, WebviewNotFound(id)
 		}
 	}
 	return s.toWebview(ctx, r)
@@ -259,22 +259,22 @@ type WebviewFilter struct {
 // ListWebviews lists webviews, oldest first, and says whether more follow the page.
 func (s *Service) ListWebviews(ctx context.Context, p Principal, f WebviewFilter, page Page) ([]Webview, bool, error) {
 	session, err := s.sessionSeeing(ctx, p, f.UserKey)
-	if e, ok := asError(err); ok && e.Kind == NotFound {
+	if e, ok := AsError(err); ok && e.Kind == NotFound {
 		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	arg := store.FindConnectWebviewsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
-		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Session: session}
-	if arg.Metadata, arg.WithoutMetadata, err = metadataConditions(f.Metadata); err != nil {
+	arg := store.FindConnectWebviewsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
+		CustomerKey: NonEmpty(f.CustomerKey), Search: NonEmpty(f.Search), Session: session}
+	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
 		return nil, false, err
 	}
 	rows, err := s.db.PlannedAnew.FindConnectWebviews(ctx, arg)
 	if err != nil {
 		return nil, false, fmt.Errorf("list the webviews: %w", err)
 	}
-	rows, more := cut(page, rows)
+	rows, more := Cut(page, rows)
 	out := make([]Webview, len(rows))
 	for i, r := range rows {
 		if out[i], err = s.toWebview(ctx, r); err != nil {
@@ -301,12 +301,12 @@ func (s *Service) sessionSeeing(ctx context.Context, p Principal, key string) (*
 func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return webviewNotFound(id)
+		return WebviewNotFound(id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		_, err := tx.LockWorkspaceWebview(ctx, store.LockWorkspaceWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
 		if store.IsNoRows(err) {
-			return webviewNotFound(id)
+			return WebviewNotFound(id)
 		}
 		if err != nil {
 			return err
@@ -320,5 +320,5 @@ func (s *Service) DeleteWebview(ctx context.Context, p Principal, id string) err
 		}
 		return tx.DeleteConnectWebview(ctx, store.DeleteConnectWebviewParams{WorkspaceID: p.WorkspaceID, ConnectWebviewID: parsed})
 	})
-	return named(err, "delete the webview")
+	return Wrap(err, "delete the webview")
 }

@@ -33,8 +33,8 @@ type UserIdentifier struct {
 }
 
 func toConnectedAccount(r store.ConnectedAccount) ConnectedAccount {
-	a := ConnectedAccount{ID: r.ConnectedAccountID, Adapter: r.Adapter, DisplayName: r.DisplayName, CustomerKey: text(r.CustomerKey),
-		ManageNewDevices: r.ManageNewDevices, Capabilities: r.AcceptedCapabilities, Metadata: metadata(r.CustomMetadata), Errors: accountErrors(r),
+	a := ConnectedAccount{ID: r.ConnectedAccountID, Adapter: r.Adapter, DisplayName: r.DisplayName, CustomerKey: TextOf(r.CustomerKey),
+		ManageNewDevices: r.ManageNewDevices, Capabilities: r.AcceptedCapabilities, Metadata: ReadMetadata(r.CustomMetadata), Errors: accountErrors(r),
 		CreatedAt: r.CreatedAt}
 	_ = json.Unmarshal(r.UserIdentifier, &a.User) // written by this package
 	return a
@@ -44,7 +44,7 @@ func accountErrors(r store.ConnectedAccount) []Problem {
 	if r.ErrorCode == nil {
 		return nil
 	}
-	return []Problem{{Code: *r.ErrorCode, Message: text(r.ErrorMessage), Scope: OfAccount, At: at(r.ErrorAt)}}
+	return []Problem{{Code: *r.ErrorCode, Message: TextOf(r.ErrorMessage), Scope: OfAccount, At: TimeOf(r.ErrorAt)}}
 }
 
 // accountErrorOf is the error of an account as its devices keep it: null where it works.
@@ -52,7 +52,7 @@ func accountErrorOf(errs []Problem) []byte {
 	if len(errs) == 0 {
 		return nil
 	}
-	return mustJSON(accountTrouble{Code: errs[0].Code, Message: errs[0].Message, At: errs[0].At})
+	return MustJSON(accountTrouble{Code: errs[0].Code, Message: errs[0].Message, At: errs[0].At})
 }
 
 type accountTrouble struct {
@@ -73,7 +73,7 @@ func readAccountError(kept []byte) []Problem {
 	return []Problem{{Code: t.Code, Message: t.Message, At: t.At, Scope: OfAccount}}
 }
 
-func accountNotFound(what, value string) *Error {
+func AccountNotFound(what, value string) *Error {
 	return &Error{Kind: NotFound, Type: "connected_account_not_found", Message: "Could not find a connected account with this " + what + ".", Data: map[string]any{what: value}}
 }
 
@@ -81,19 +81,19 @@ func accountNotFound(what, value string) *Error {
 // It fails with Invalid unless exactly one is given, and with NotFound.
 func (s *Service) GetConnectedAccount(ctx context.Context, p Principal, id, email string) (ConnectedAccount, error) {
 	if (id == "") == (email == "") {
-		return ConnectedAccount{}, invalid("", "Must specify either connected_account_id or email")
+		return ConnectedAccount{}, Invalidf("", "Must specify either connected_account_id or email")
 	}
 	var r store.ConnectedAccount
 	var err error
-	missing := accountNotFound("email", email)
+	missing := AccountNotFound("email", email)
 	if id != "" {
-		missing = accountNotFound("connected_account_id", id)
+		missing = AccountNotFound("connected_account_id", id)
 		parsed, bad := uuid.Parse(id)
 		if bad != nil {
 			return ConnectedAccount{}, missing
 		}
 		r, err = s.db.GetWorkspaceAccount(ctx, store.GetWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: parsed})
-		if err == nil && !p.reaches(r.ConnectedAccountID) {
+		if err == nil && !p.CanSee(r.ConnectedAccountID) {
 			return ConnectedAccount{}, missing
 		}
 	} else {
@@ -121,17 +121,17 @@ func (s *Service) ListConnectedAccounts(ctx context.Context, p Principal, f Acco
 	if f.Nothing {
 		return nil, false, nil
 	}
-	arg := store.FindAccountsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
-		CustomerKey: nonEmpty(f.CustomerKey), Search: nonEmpty(f.Search), Reach: p.Reach}
+	arg := store.FindAccountsParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
+		CustomerKey: NonEmpty(f.CustomerKey), Search: NonEmpty(f.Search), Reach: p.Reach}
 	var err error
-	if arg.Metadata, arg.WithoutMetadata, err = metadataConditions(f.Metadata); err != nil {
+	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
 		return nil, false, err
 	}
 	rows, err := s.db.PlannedAnew.FindAccounts(ctx, arg)
 	if err != nil {
 		return nil, false, fmt.Errorf("list the accounts: %w", err)
 	}
-	rows, more := cut(page, rows)
+	rows, more := Cut(page, rows)
 	out := make([]ConnectedAccount, len(rows))
 	for i, r := range rows {
 		out[i] = toConnectedAccount(r)
@@ -154,7 +154,7 @@ type AccountUpdate struct {
 func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id string, u AccountUpdate) (a ConnectedAccount, err error) {
 	account, err := uuid.Parse(id)
 	if err != nil {
-		return a, accountNotFound("connected_account_id", id)
+		return a, AccountNotFound("connected_account_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if u.CustomerKey != "" {
@@ -164,7 +164,7 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 		}
 		r, err := tx.LockWorkspaceAccount(ctx, store.LockWorkspaceAccountParams{WorkspaceID: p.WorkspaceID, ConnectedAccountID: account, Reach: p.Reach})
 		if store.IsNoRows(err) {
-			return accountNotFound("connected_account_id", id)
+			return AccountNotFound("connected_account_id", id)
 		}
 		if err == nil {
 			err = u.apply(&r)
@@ -176,7 +176,7 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 		return tx.DescribeAccount(ctx, store.DescribeAccountParams{ConnectedAccountID: r.ConnectedAccountID, DisplayName: r.DisplayName,
 			CustomMetadata: r.CustomMetadata, CustomerKey: r.CustomerKey, ManageNewDevices: r.ManageNewDevices, AcceptedCapabilities: r.AcceptedCapabilities})
 	})
-	if _, ok := asError(err); err != nil && !ok {
+	if _, ok := AsError(err); err != nil && !ok {
 		err = fmt.Errorf("change account %s: %w", id, err)
 	}
 	return a, err
@@ -185,7 +185,7 @@ func (s *Service) UpdateConnectedAccount(ctx context.Context, p Principal, id st
 // apply makes the changes to what is kept of an account. It fails with Invalid.
 func (u AccountUpdate) apply(r *store.ConnectedAccount) (err error) {
 	if u.DisplayName != "" {
-		if err := checkLabel("display_name", u.DisplayName); err != nil {
+		if err := CheckLabel("display_name", u.DisplayName); err != nil {
 			return err
 		}
 		r.DisplayName = u.DisplayName
@@ -197,9 +197,9 @@ func (u AccountUpdate) apply(r *store.ConnectedAccount) (err error) {
 		r.ManageNewDevices = *u.ManageNewDevices
 	}
 	if u.Capabilities != nil {
-		r.AcceptedCapabilities = list(u.Capabilities)
+		r.AcceptedCapabilities = ListOf(u.Capabilities)
 	}
-	r.CustomMetadata, err = changeMetadata(r.CustomMetadata, u.Metadata)
+	r.CustomMetadata, err = ApplyMetadata(r.CustomMetadata, u.Metadata)
 	return err
 }
 
@@ -210,8 +210,8 @@ func (s *Service) DeleteConnectedAccount(ctx context.Context, p Principal, id st
 		return err
 	}
 	err = s.DisconnectAccount(ctx, a.ID)
-	if e, ok := asError(err); ok && e.Kind == NotFound { // by somebody else, just now
-		return accountNotFound("connected_account_id", id)
+	if e, ok := AsError(err); ok && e.Kind == NotFound { // by somebody else, just now
+		return AccountNotFound("connected_account_id", id)
 	}
 	return err
 }

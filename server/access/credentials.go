@@ -39,7 +39,7 @@ type Principal struct {
 }
 
 // reaches says whether what belongs to the account may be seen. What may not is as if it were absent.
-func (p Principal) reaches(account uuid.UUID) bool {
+func (p Principal) CanSee(account uuid.UUID) bool {
 	return p.Reach == nil || slices.Contains(p.Reach, account)
 }
 
@@ -69,19 +69,19 @@ const sessionLifetime = 24 * time.Hour
 // IssueCredential makes a credential. Its token is returned this once and kept as a hash only.
 // It fails with Invalid, and with NotFound for an unknown workspace.
 func (s *Service) IssueCredential(ctx context.Context, n NewCredential) (token string, c Credential, err error) {
-	if err := checkText("name", n.Name); err != nil {
+	if err := CheckText("name", n.Name); err != nil {
 		return "", c, err
 	}
 	n.WorkspaceIDs = distinct(n.WorkspaceIDs)
 	switch {
 	case n.Lifetime < 0:
-		return "", c, invalid("lifetime", "A credential does not end before it is made. Give it a time to come.")
+		return "", c, Invalidf("lifetime", "A credential does not end before it is made. Give it a time to come.")
 	case (n.Kind == APIKey || n.Kind == PublishableKey) && len(n.WorkspaceIDs) != 1:
-		return "", c, invalid("workspace_ids", "A key belongs to exactly one workspace.")
+		return "", c, Invalidf("workspace_ids", "A key belongs to exactly one workspace.")
 	case len(n.WorkspaceIDs) == 0:
-		return "", c, invalid("workspace_ids", "Name at least one workspace that the credential may enter.")
+		return "", c, Invalidf("workspace_ids", "Name at least one workspace that the credential may enter.")
 	}
-	c = Credential{ID: newID(), Kind: n.Kind, Name: n.Name, WorkspaceIDs: n.WorkspaceIDs}
+	c = Credential{ID: NewID(), Kind: n.Kind, Name: n.Name, WorkspaceIDs: n.WorkspaceIDs}
 	if n.Kind == ConsoleSession && (n.Lifetime <= 0 || n.Lifetime > sessionLifetime) {
 		n.Lifetime = sessionLifetime
 	}
@@ -153,7 +153,7 @@ func (s *Service) newToken(ctx context.Context, n NewCredential, c Credential) (
 			ID: c.ID.String(), Issuer: sessionIssuer, IssuedAt: jwt.NewNumericDate(s.opt.Now()), ExpiresAt: jwt.NewNumericDate(*c.ExpiresAt),
 		}).SignedString(key)
 	}
-	return "", invalid("kind", "A credential is one of %s, %s, %s, %s.", APIKey, PAT, ConsoleSession, PublishableKey)
+	return "", Invalidf("kind", "A credential is one of %s, %s, %s, %s.", APIKey, PAT, ConsoleSession, PublishableKey)
 }
 
 // PublishablePrefix is what every publishable key begins with.
@@ -299,5 +299,5 @@ func (s *Service) RevokeCredential(ctx context.Context, id uuid.UUID) error {
 		}
 		return err
 	})
-	return named(err, "revoke the credential")
+	return Wrap(err, "revoke the credential")
 }

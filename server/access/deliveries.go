@@ -41,7 +41,7 @@ const fanOutDeliveries = 5_000
 
 // FanOut makes the deliveries of the oldest events of the accounts of a workspace, at most so many, in turns that begin with the
 // account after the one that is given, and wakes their webhooks, which it returns. Last is the account that had the last turn.
-func (s *Service) FanOut(ctx context.Context, h Holder, workspace, after uuid.UUID, events int32) (woken []uuid.UUID, last uuid.UUID, err error) {
+func (s *Service) FanOut(ctx context.Context, h Fence, workspace, after uuid.UUID, events int32) (woken []uuid.UUID, last uuid.UUID, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
@@ -172,7 +172,7 @@ func (s *Service) DueDeliveries(ctx context.Context, webhook uuid.UUID, busy []u
 	out := make([]Delivery, len(rows))
 	for i, r := range rows {
 		out[i] = Delivery{Step: int(r.Step), Due: r.DueAt, Size: int(r.Size), Unread: r.Unread}
-		if out[i].Event, err = s.toEvent(store.Event{EventID: r.EventID, EventType: r.EventType, WorkspaceID: r.WorkspaceID,
+		if out[i].Event, err = s.ReadEvent(store.Event{EventID: r.EventID, EventType: r.EventType, WorkspaceID: r.WorkspaceID,
 			OccurredAt: r.OccurredAt, CreatedAt: r.CreatedAt, Payload: r.Payload, PinSealed: r.PinSealed}); err != nil {
 			out[i].Unopened = err // it keeps no other back
 		}
@@ -186,7 +186,7 @@ func (s *Service) GetDue(ctx context.Context, event uuid.UUID) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("read the event %s: %w", event, err)
 	}
-	return s.toEvent(r)
+	return s.ReadEvent(r)
 }
 
 // ScheduleWebhook works out after how long the webhook is to be looked at next; 0: when something happens.
@@ -196,7 +196,7 @@ func (s *Service) ScheduleWebhook(ctx context.Context, webhook uuid.UUID) (after
 			return err
 		}
 		due, err := tx.ScheduleWebhook(ctx, webhook)
-		after = seconds(due)
+		after = Seconds(due)
 		return err
 	})
 	if store.IsNoRows(err) {

@@ -142,7 +142,7 @@ func (s *Service) ReplayDeliveries(ctx context.Context, p Principal, webhook uui
 	}
 	err = s.onWebhook(ctx, p, webhook, func(tx store.Tx, w store.Webhook) error {
 		if w.DisabledAt != nil {
-			return &Error{Kind: Conflict, Type: "webhook_disabled", Message: "The webhook is disabled: " + text(w.DisabledReason)}
+			return &Error{Kind: Conflict, Type: "webhook_disabled", Message: "The webhook is disabled: " + TextOf(w.DisabledReason)}
 		}
 		if err := tx.AwaitPartitions(ctx); err != nil {
 			return err
@@ -218,7 +218,7 @@ func (s *Service) ListEndpoints(ctx context.Context) ([]Endpoint, error) {
 		out[i] = Endpoint{WorkspaceID: r.Webhook.WorkspaceID, Suspended: r.Suspended, Failures: int(r.Webhook.ConsecutiveFailures), Disabled: r.Webhook.DisabledAt != nil,
 			FailingFor: time.Duration(r.FailingSeconds * float64(time.Second)),
 			Webhook: Webhook{ID: r.Webhook.WebhookID, URL: r.Webhook.Url, EventTypes: r.Webhook.EventTypes,
-				DisabledAt: r.Webhook.DisabledAt, DisabledReason: text(r.Webhook.DisabledReason)}}
+				DisabledAt: r.Webhook.DisabledAt, DisabledReason: TextOf(r.Webhook.DisabledReason)}}
 	}
 	return out, nil
 }

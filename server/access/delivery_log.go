@@ -38,7 +38,7 @@ func excerptPlace(webhook, event uuid.UUID) string {
 
 // RecordDeliveries writes down attempts and what they have shown. When a webhook is disabled, an event tells of
 // it and what is pending is held. It fails with NotFound when the webhook has been deleted.
-func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.UUID, attempts []DeliveryAttempt, health Health) error {
+func (s *Service) RecordDeliveries(ctx context.Context, h Fence, webhook uuid.UUID, attempts []DeliveryAttempt, health Health) error {
 	arg := store.RecordAttemptsParams{WebhookID: webhook}
 	for _, a := range attempts {
 		var excerpt []byte
@@ -51,7 +51,7 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 		arg.PausesUs = append(arg.PausesUs, a.Pause.Microseconds())
 		arg.LatenciesUs = append(arg.LatenciesUs, a.Latency.Microseconds())
 		arg.Statuses = append(arg.Statuses, int32(a.Status))
-		arg.Errors = append(arg.Errors, storable(a.Error))
+		arg.Errors = append(arg.Errors, Storable(a.Error))
 		arg.Excerpts = append(arg.Excerpts, excerpt)
 	}
 	if health.Failures == 0 && health.Pause == 0 && health.Disable == "" {
@@ -98,7 +98,7 @@ func (s *Service) RecordDeliveries(ctx context.Context, h Holder, webhook uuid.U
 
 // recordOfHealthy is RecordDeliveries where nothing is new about the webhook: all was well, and is. It leaves the webhook to those who
 // have it locked to hand out more. false: it is to be locked, or deleted.
-func (s *Service) recordOfHealthy(ctx context.Context, h Holder, arg store.RecordAttemptsParams, prompt bool) (recorded bool, err error) {
+func (s *Service) recordOfHealthy(ctx context.Context, h Fence, arg store.RecordAttemptsParams, prompt bool) (recorded bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		recorded = false
 		if err := h.Check(ctx, tx); err != nil {
@@ -124,7 +124,7 @@ func (s *Service) recordOfHealthy(ctx context.Context, h Holder, arg store.Recor
 const holdBatch = 5_000
 
 // HoldDeliveries holds what is pending at a webhook that is disabled, a batch of it, and says whether there may be more.
-func (s *Service) HoldDeliveries(ctx context.Context, h Holder, webhook uuid.UUID) (more bool, err error) {
+func (s *Service) HoldDeliveries(ctx context.Context, h Fence, webhook uuid.UUID) (more bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		more = false
 		if err := h.Check(ctx, tx); err != nil {
@@ -156,7 +156,7 @@ func (s *Service) disable(ctx context.Context, tx store.Tx, w store.Webhook, rea
 		return err
 	}
 	fields := map[string]any{"webhook_id": w.WebhookID, "disabled_reason": reason}
-	return s.writeEvent(ctx, tx, store.InsertEventParams{EventID: newID(), WorkspaceID: w.WorkspaceID, EventType: WebhookDisabled, Payload: mustJSON(fields)})
+	return s.Write(ctx, tx, store.InsertEventParams{EventID: NewID(), WorkspaceID: w.WorkspaceID, EventType: WebhookDisabled, Payload: MustJSON(fields)})
 }
 
 // ListDeliveryAttempts lists the attempts to deliver an event to a webhook, the first one first.
@@ -167,7 +167,7 @@ func (s *Service) ListDeliveryAttempts(ctx context.Context, p Principal, webhook
 	}
 	out := make([]DeliveryAttempt, len(rows))
 	for i, r := range rows {
-		a := DeliveryAttempt{EventID: r.EventID, Latency: time.Duration(r.LatencyUs) * time.Microsecond, Error: text(r.Error)}
+		a := DeliveryAttempt{EventID: r.EventID, Latency: time.Duration(r.LatencyUs) * time.Microsecond, Error: TextOf(r.Error)}
 		if r.Status != nil {
 			a.Status = int(*r.Status)
 		}

@@ -11,11 +11,11 @@ import (
 // renamed says whether a code does not show, or need not, the name that the device had confirmed before it was given another: devices
 // may change names, or keep none, but what shows the old one has not been written.
 func (r *reading) renamed(c *store.AccessCode, f Found) (bool, error) {
-	if f.Name == "" || f.Name == text(c.Name) || c.AppliedGen == 0 || c.WriteGen == 0 {
+	if f.Name == "" || f.Name == TextOf(c.Name) || c.AppliedGen == 0 || c.WriteGen == 0 {
 		return true, nil
 	}
 	has, err := r.s.appliedOf(*c)
-	return has == nil || f.Name != text(has.Name), err
+	return has == nil || f.Name != TextOf(has.Name), err
 }
 
 // comes says whether a code that is to leave and is not shown may yet come: a list that lags can show it as

@@ -39,19 +39,19 @@ func (s *Service) changeDevice(ctx context.Context, p Principal, id string, mana
 		case !managed && t.d.IsManaged:
 			return &Error{Kind: Invalid, Type: "device_managed", Field: "device_id", Message: "The device is managed. Change it with /devices/update."}
 		}
-		data, err := changeMetadata(t.d.CustomMetadata, c.Metadata)
+		data, err := ApplyMetadata(t.d.CustomMetadata, c.Metadata)
 		if err != nil {
 			return err
 		}
 		was := toDevice(told(t.d)).Name
 		if t.d.CustomMetadata = data; c.Name != nil {
-			t.d.Nickname = nonEmpty(*c.Name)
+			t.d.Nickname = NonEmpty(*c.Name)
 		}
 		if err := t.tx.DescribeDevice(ctx, store.DescribeDeviceParams{DeviceID: t.d.DeviceID, CustomMetadata: t.d.CustomMetadata, Nickname: t.d.Nickname}); err != nil {
 			return err
 		}
 		if name := toDevice(told(t.d)).Name; name != was {
-			if err := s.emit(ctx, t.tx, "device.name_changed", aboutDevice(t.d).with("device_name", name)); err != nil {
+			if err := s.Emit(ctx, t.tx, "device.name_changed", AboutDevice(t.d).With("device_name", name)); err != nil {
 				return err
 			}
 		}
@@ -83,7 +83,7 @@ func (t *deviceTx) manage(ctx context.Context, managed bool) error {
 	if err := t.tx.SetDeviceManaged(ctx, store.SetDeviceManagedParams{DeviceID: t.d.DeviceID, IsManaged: managed}); err != nil {
 		return err
 	}
-	if err := t.s.emit(ctx, t.tx, event, aboutDevice(t.d)); err != nil {
+	if err := t.s.Emit(ctx, t.tx, event, AboutDevice(t.d)); err != nil {
 		return err
 	}
 	return t.s.waker.Wake(ctx, t.tx, DeviceLane, t.d.DeviceID)
@@ -114,7 +114,7 @@ func (s *Service) DeleteDevice(ctx context.Context, p Principal, id string) erro
 		if err := t.tx.ForgetDevice(ctx, t.d.DeviceID); err != nil {
 			return err
 		}
-		if err := s.emit(ctx, t.tx, "device.deleted", aboutDevice(t.d)); err != nil {
+		if err := s.Emit(ctx, t.tx, "device.deleted", AboutDevice(t.d)); err != nil {
 			return err
 		}
 		return s.waker.Wake(ctx, t.tx, DeviceLane, t.d.DeviceID)
@@ -142,7 +142,7 @@ func (s *Service) onWorkspaceDevice(ctx context.Context, p Principal, id, doing 
 	if store.IsNoRows(err) {
 		return deviceNotFound("device_id", id)
 	}
-	if e, ok := asError(err); ok {
+	if e, ok := AsError(err); ok {
 		return e
 	}
 	if err != nil {
@@ -156,9 +156,9 @@ func (s *Service) onWorkspaceDevice(ctx context.Context, p Principal, id, doing 
 func (s *Service) ReportCodeLengths(ctx context.Context, p Principal, id string, lengths []int, least, most int) error {
 	switch {
 	case (len(lengths) > 0) == (least > 0 || most > 0):
-		return invalid("", "Must specify either supported_code_lengths or min_code_length and max_code_length")
+		return Invalidf("", "Must specify either supported_code_lengths or min_code_length and max_code_length")
 	case len(lengths) == 0 && (least == 0 || most < least):
-		return invalid("max_code_length", "min_code_length and max_code_length belong together, the greater one last")
+		return Invalidf("max_code_length", "min_code_length and max_code_length belong together, the greater one last")
 	}
 	for n := least; n > 0 && n <= most; n++ {
 		lengths = append(lengths, n)

@@ -13,7 +13,7 @@ func (r *reading) disabled(c *store.AccessCode, is bool) {
 	switch {
 	case is && c.ErrorCode == nil:
 		r.setError(c, errInactive, "The code is disabled at the device: it opens nothing.", uuid.Nil)
-	case !is && text(c.ErrorCode) == errInactive:
+	case !is && TextOf(c.ErrorCode) == errInactive:
 		clearError(c)
 	}
 }
@@ -28,10 +28,10 @@ func (s *Service) allow(ctx context.Context, tx store.Tx, c *store.AccessCode, a
 	}
 	forbidden := c.ExternalModificationAllowed && !*allowed
 	c.ExternalModificationAllowed = *allowed
-	if !forbidden || text(c.WarningCode) != warnExternal {
+	if !forbidden || TextOf(c.WarningCode) != warnExternal {
 		return false, nil
 	}
-	undo = staysOff(*c) || text(c.WarningMessage) == disabledAllowed
+	undo = staysOff(*c) || TextOf(c.WarningMessage) == disabledAllowed
 	clearWarning(c)
 	return undo, s.wakeDevice(ctx, tx, c.DeviceID, true)
 }
@@ -39,7 +39,7 @@ func (s *Service) allow(ctx context.Context, tx store.Tx, c *store.AccessCode, a
 // modified deals with a managed code that was changed at the device: it is put right, or the change stands
 // where that is allowed.
 func (r *reading) modified(ctx context.Context, c *store.AccessCode, f Found) error {
-	if (changed(*c, f) || f.Disabled && text(c.WarningMessage) == disabledAllowed) && c.ExternalModificationAllowed && text(c.WarningCode) == warnExternal {
+	if (changed(*c, f) || f.Disabled && TextOf(c.WarningMessage) == disabledAllowed) && c.ExternalModificationAllowed && TextOf(c.WarningCode) == warnExternal {
 		return nil // it stands, and was told
 	}
 	r.changed = true
@@ -155,7 +155,7 @@ func (t *deviceTx) vanished(ctx context.Context, c *store.AccessCode) error {
 
 // enable has a code that was just converted open again, unless it may stay as somebody has left it.
 func (r *reading) enable(c *store.AccessCode) {
-	if text(c.ErrorCode) != errInactive {
+	if TextOf(c.ErrorCode) != errInactive {
 		return
 	}
 	clearError(c)

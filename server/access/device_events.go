@@ -33,7 +33,7 @@ func (s *Service) tell(ctx context.Context, tx store.Tx, d *store.Device) (again
 	switch lasting := d.OnlineChangedAt.Add(s.opt.OfflineDebounce); {
 	case d.Online && !d.ToldOnline:
 		d.ToldOnline = true
-		err = s.emit(ctx, tx, ofDevice(*d, "connected"), aboutDevice(*d))
+		err = s.Emit(ctx, tx, ofDevice(*d, "connected"), AboutDevice(*d))
 	case !d.Online && d.ToldOnline && lasting.After(now):
 		again = &lasting
 	case !d.Online && d.ToldOnline:
@@ -68,16 +68,16 @@ func saveTold(ctx context.Context, tx store.Tx, d store.Device) error {
 
 // emitDisconnected tells that a device was offline for long enough.
 func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, d store.Device) error {
-	a, err := s.withTrouble(ctx, tx, aboutDevice(d), d)
+	a, err := s.withTrouble(ctx, tx, AboutDevice(d), d)
 	if err != nil {
 		return err
 	}
-	a.at = &d.OnlineChangedAt
+	a.At = &d.OnlineChangedAt
 	why := "device_disconnected"
 	if d.HubDisconnected {
 		why = hubDisconnected
 	}
-	return s.emit(ctx, tx, ofDevice(d, "disconnected"), a.with("error_code", why))
+	return s.Emit(ctx, tx, ofDevice(d, "disconnected"), a.With("error_code", why))
 }
 
 // ofDevice is the type of an event that has one of its own for devices that are not managed.
@@ -94,22 +94,22 @@ func (s *Service) tellBattery(ctx context.Context, tx store.Tx, d *store.Device)
 		return nil
 	}
 	level := *d.BatteryLevel
-	status := nextBatteryStatus(text(d.ToldBattery), level)
-	if status == text(d.ToldBattery) {
+	status := nextBatteryStatus(TextOf(d.ToldBattery), level)
+	if status == TextOf(d.ToldBattery) {
 		return nil
 	}
-	was := text(d.ToldBattery)
+	was := TextOf(d.ToldBattery)
 	d.ToldBattery = &status
 	if was == "" { // as it was when the device was found
 		return nil
 	}
-	a := aboutDevice(*d).with("battery_level", level)
+	a := AboutDevice(*d).With("battery_level", level)
 	if lowBattery(status) && !lowBattery(was) {
-		if err := s.emit(ctx, tx, "device.low_battery", a); err != nil {
+		if err := s.Emit(ctx, tx, "device.low_battery", a); err != nil {
 			return err
 		}
 	}
-	return s.emit(ctx, tx, "device.battery_status_changed", a.with("battery_status", status))
+	return s.Emit(ctx, tx, "device.battery_status_changed", a.With("battery_status", status))
 }
 
 // BatteryStatus is the battery_status of the API: critical, low, good or full; level is 0 to 1.
@@ -140,21 +140,23 @@ func nextBatteryStatus(was string, level float64) string {
 }
 
 // withTrouble adds the errors and warnings of a device and its account as they are now.
-func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a about, d store.Device) (about, error) {
+func (s *Service) withTrouble(ctx context.Context, tx store.Tx, a About, d store.Device) (About, error) {
 	account, err := tx.GetAccount(ctx, d.ConnectedAccountID)
 	if err != nil {
 		return a, err
 	}
-	return a.with("device_errors", problems("error_code", toDevice(told(d)).ownErrors())).
-		with("device_warnings", problems("warning_code", toDevice(told(d)).Warnings())).withAccountTrouble(account), nil
+	a = a.With("device_errors", ProblemFields("error_code", toDevice(told(d)).ownErrors())).
+		With("device_warnings", ProblemFields("warning_code", toDevice(told(d)).Warnings()))
+	return withAccountTrouble(a, account), nil
 }
 
-func (a about) withAccountTrouble(account store.ConnectedAccount) about {
-	return a.with("connected_account_errors", problems("error_code", accountErrors(account))).with("connected_account_warnings", []any{})
+// withAccountTrouble adds the errors of the account to an event.
+func withAccountTrouble(a About, account store.ConnectedAccount) About {
+	return a.With("connected_account_errors", ProblemFields("error_code", accountErrors(account))).With("connected_account_warnings", []any{})
 }
 
 // problems are errors or warnings in the form that events carry; field is "error_code" or "warning_code".
-func problems(field string, list []Problem) []map[string]any {
+func ProblemFields(field string, list []Problem) []map[string]any {
 	out := []map[string]any{}
 	for _, p := range list {
 		shown := map[string]any{field: p.Code, "message": p.Message, "created_at": p.At.UTC()}
@@ -168,7 +170,7 @@ func problems(field string, list []Problem) []map[string]any {
 
 // RecordDevice takes in one device as its vendor describes it now. What is then still different from what was
 // last told of its bolt was done by somebody of whom the vendor does not tell.
-func (s *Service) RecordDevice(ctx context.Context, h Holder, device uuid.UUID, f FoundDevice) error {
+func (s *Service) RecordDevice(ctx context.Context, h Fence, device uuid.UUID, f FoundDevice) error {
 	ctx = Listed(ctx)
 	return s.onDevice(ctx, h, device, "record the state", func(t *deviceTx) error {
 		if t.d.RemovedAt != nil || replaced(t.d, f) { // its account's list tells of it

@@ -28,7 +28,7 @@ func (t *deviceTx) unfound(c *store.AccessCode) bool {
 
 // RecordFindStarted notes, before a creation in doubt is repeated in order to be taken back, that this is about to happen: it may arrive
 // from then on. It says whether the code still is to leave so.
-func (s *Service) RecordFindStarted(ctx context.Context, h Holder, device uuid.UUID, w CodeWork) (still bool, err error) {
+func (s *Service) RecordFindStarted(ctx context.Context, h Fence, device uuid.UUID, w CodeWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the search of a code", func(t *deviceTx) error {
 		c := t.code(w.ID)
 		still = c != nil && t.leaving(c) && findable(*c, t.caps) && t.d.RemovedAt == nil && (t.d.IsManaged || c.InPool)
@@ -41,7 +41,7 @@ func (s *Service) RecordFindStarted(ctx context.Context, h Holder, device uuid.U
 }
 
 // RecordFound notes what the vendor has answered to a creation that was repeated in order to be taken back.
-func (s *Service) RecordFound(ctx context.Context, h Holder, device uuid.UUID, w CodeWork, o PutOutcome) error {
+func (s *Service) RecordFound(ctx context.Context, h Fence, device uuid.UUID, w CodeWork, o PutOutcome) error {
 	return s.onDevice(ctx, h, device, "record where a code is", func(t *deviceTx) error {
 		c := t.code(w.ID)
 		if c == nil || c.VendorRef != nil {

@@ -16,7 +16,7 @@ func (r *reading) other(ctx context.Context, f Found) error {
 	if left, err := r.leftInPool(ctx, f); err != nil || left {
 		return err
 	}
-	c := &store.AccessCode{AccessCodeID: newID(), WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID, Name: nonEmpty(f.Name), StartsAt: f.StartsAt, EndsAt: f.EndsAt,
+	c := &store.AccessCode{AccessCodeID: NewID(), WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID, Name: NonEmpty(f.Name), StartsAt: f.StartsAt, EndsAt: f.EndsAt,
 		Status: string(StatusSet), PreferNativeScheduling: true, VendorRef: &f.Ref, WantedAt: r.now}
 	r.s.setPIN(c, f.PIN)
 	r.disabled(c, f.Disabled)
@@ -34,7 +34,7 @@ func (r *reading) other(ctx context.Context, f Found) error {
 
 // add has a code that was seen be among those of the device.
 func (r *reading) add(c *store.AccessCode) {
-	r.codes, r.byRef[text(c.VendorRef)], r.seen[c.AccessCodeID] = append(r.codes, c), c, true
+	r.codes, r.byRef[TextOf(c.VendorRef)], r.seen[c.AccessCodeID] = append(r.codes, c), c, true
 }
 
 // keepOthers writes down what other has found: where nobody has read the device yet that is all there is.
@@ -61,11 +61,11 @@ func (r *reading) keepOthers(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write down codes of others: %w", err)
 	}
-	var told []happening
+	var told []Occurrence
 	for _, c := range r.others {
-		told = append(told, happening{"access_code.unmanaged.created", aboutCode(r.d, *c)})
+		told = append(told, Occurrence{"access_code.unmanaged.created", AboutCode(r.d, *c)})
 	}
-	return r.s.emitAll(ctx, r.tx, told)
+	return r.s.EmitAll(ctx, r.tx, told)
 }
 
 // othersLeft deals with those codes of somebody else's that the device did not show, but for what anybody waits for:
@@ -73,10 +73,10 @@ func (r *reading) keepOthers(ctx context.Context) error {
 func (r *reading) othersLeft(ctx context.Context) error {
 	awaited := map[uuid.UUID]bool{}
 	for _, a := range r.pending {
-		awaited[idOf(a.AccessCodeID)] = true
+		awaited[IDOf(a.AccessCodeID)] = true
 	}
 	for _, c := range r.codes {
-		awaited[idOf(c.PulledBackupCodeID)] = true
+		awaited[IDOf(c.PulledBackupCodeID)] = true
 		if c.RemovingSince != nil { // also where nobody waits any more: others do, until it has left
 			awaited[c.AccessCodeID] = true
 		}
@@ -94,7 +94,7 @@ func (r *reading) othersLeft(ctx context.Context) error {
 	room := r.admit(count)
 	r.rest += count - room
 	var gone []uuid.UUID
-	var told []happening
+	var told []Occurrence
 	r.codes = slices.DeleteFunc(slices.Clone(r.codes), func(c *store.AccessCode) bool {
 		switch {
 		case !departed(c):
@@ -104,7 +104,7 @@ func (r *reading) othersLeft(ctx context.Context) error {
 			return false
 		}
 		room--
-		gone, told = append(gone, c.AccessCodeID), append(told, happening{"access_code.unmanaged.removed", aboutCode(r.d, *c)})
+		gone, told = append(gone, c.AccessCodeID), append(told, Occurrence{"access_code.unmanaged.removed", AboutCode(r.d, *c)})
 		return true
 	})
 	if gone == nil {
@@ -113,7 +113,7 @@ func (r *reading) othersLeft(ctx context.Context) error {
 	if err := r.tx.DeleteAccessCodes(ctx, gone); err != nil {
 		return fmt.Errorf("delete codes that have left: %w", err)
 	}
-	return r.s.emitAll(ctx, r.tx, told)
+	return r.s.EmitAll(ctx, r.tx, told)
 }
 
 // admit is how many of so many codes of others may come or leave now.
@@ -146,7 +146,7 @@ func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error
 		return false, fmt.Errorf("look for a pool that was left: %w", err)
 	}
 	for i, was := range rows {
-		if was.AccessCodeID != key && (text(was.VendorRef) != f.Ref || was.Name == nil || *was.Name != f.Name) {
+		if was.AccessCodeID != key && (TextOf(was.VendorRef) != f.Ref || was.Name == nil || *was.Name != f.Name) {
 			continue
 		}
 		pin, err := r.s.pinOf(was)
@@ -160,7 +160,7 @@ func (r *reading) leftInPool(ctx context.Context, f Found) (left bool, err error
 		if err := r.tx.DeleteAccessCode(ctx, was.AccessCodeID); err != nil {
 			return false, err
 		}
-		row := store.AccessCode{AccessCodeID: newID(), DeviceID: r.d.DeviceID}
+		row := store.AccessCode{AccessCodeID: NewID(), DeviceID: r.d.DeviceID}
 		r.s.setPIN(&row, pin)
 		c, err := r.tx.InsertAccessCode(ctx, store.InsertAccessCodeParams{AccessCodeID: row.AccessCodeID, WorkspaceID: r.d.WorkspaceID, DeviceID: r.d.DeviceID,
 			IsManaged: true, Name: was.Name, PinSealed: row.PinSealed, PinMac: row.PinMac, Status: string(StatusSet), PreferNativeScheduling: true,

@@ -12,7 +12,7 @@ import (
 
 // owner is the row that a code on the device belongs to, nil when there is none.
 func (r *reading) owner(f Found) *store.AccessCode {
-	if c := r.byRef[f.Ref]; c != nil && f.Ref != "" && text(c.VendorRef) == f.Ref {
+	if c := r.byRef[f.Ref]; c != nil && f.Ref != "" && TextOf(c.VendorRef) == f.Ref {
 		return c
 	}
 	mac := r.mac(f.PIN)
@@ -27,7 +27,7 @@ func (r *reading) owner(f Found) *store.AccessCode {
 		}
 		// Its reference was never recorded: the vendor has kept ours, or the PIN tells, the wanted one or that which was sent, or the
 		// place it was to have.
-		placed := f.PIN == "" && !changed(*c, f) && f.Ref != "" && text(c.WriteRef) == f.Ref
+		placed := f.PIN == "" && !changed(*c, f) && f.Ref != "" && TextOf(c.WriteRef) == f.Ref
 		written := placed || encryption.Equal(c.PinMac, mac) || encryption.Equal(c.WritePinMac, mac)
 		if keyed && key == c.AccessCodeID || f.Key == "" && c.WriteGen > 0 && written {
 			return c
@@ -41,7 +41,7 @@ func (r *reading) movedTo(c *store.AccessCode, f Found) bool {
 	if offline(*c) || f.Removing || r.onItsWay(c) || r.lags(c) { // what it is being replaced with, or was, may be listed beside it
 		return false
 	}
-	return !slices.ContainsFunc(r.found, func(other Found) bool { return other.Ref == text(c.VendorRef) })
+	return !slices.ContainsFunc(r.found, func(other Found) bool { return other.Ref == TextOf(c.VendorRef) })
 }
 
 // echo is how long after a write a device may still tell of it as if it were done at its keypad. It tells all servers, of which one has

@@ -30,8 +30,8 @@ type Found struct {
 // complete. It finds out which codes are whose, finishes what has shown, notices what was changed at the
 // device, and keeps the codes of others as unmanaged. Of a device that was erased with its workspace meanwhile there is
 // nothing to record.
-func (s *Service) RecordRead(ctx context.Context, h Holder, device uuid.UUID, seq int64, found []Found) error {
-	found = slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return !keepable(f.Ref) }) // such can be neither changed nor removed
+func (s *Service) RecordRead(ctx context.Context, h Fence, device uuid.UUID, seq int64, found []Found) error {
+	found = slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return !ValidRef(f.Ref) }) // such can be neither changed nor removed
 	err := s.onDevice(ctx, h, device, "record a read", func(t *deviceTx) error {
 		if t.d.RemovedAt != nil { // since the read began
 			return nil
@@ -101,7 +101,7 @@ type reading struct {
 func newReading(t *deviceTx, found []Found) *reading {
 	r := &reading{deviceTx: t, found: found, seen: map[uuid.UUID]bool{}, byRef: map[string]*store.AccessCode{}}
 	for _, c := range t.codes {
-		r.byRef[text(c.VendorRef)] = c
+		r.byRef[TextOf(c.VendorRef)] = c
 		if c.IsManaged {
 			r.managed = append(r.managed, c)
 		}
@@ -134,8 +134,8 @@ func sent(c *store.AccessCode) bool { return c.WriteGen == 0 && c.WriteAt != nil
 
 // take finds out whose a code on the device is.
 func (r *reading) take(ctx context.Context, f Found) error {
-	f.Name = storable(f.Name)
-	f.StartsAt, f.EndsAt = onCalendar(f.StartsAt), onCalendar(f.EndsAt)
+	f.Name = Storable(f.Name)
+	f.StartsAt, f.EndsAt = OnCalendar(f.StartsAt), OnCalendar(f.EndsAt)
 	c := r.owner(f)
 	if c == nil {
 		if f.Removing || f.Failure != nil {
@@ -147,7 +147,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		r.seen[c.AccessCodeID] = true
 		return nil
 	}
-	if c.IsManaged && c.VendorRef != nil && text(c.VendorRef) != f.Ref { // movedTo: what was put there nobody knows
+	if c.IsManaged && c.VendorRef != nil && TextOf(c.VendorRef) != f.Ref { // movedTo: what was put there nobody knows
 		c.AppliedGen = 0
 		if c.RemovingSince == nil && c.BlockedGen < c.DesiredGen {
 			c.Status = string(StatusSetting)
@@ -157,13 +157,13 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		return r.stillborn(ctx, c, f)
 	}
 	r.seen[c.AccessCodeID] = true
-	anew := r.caps.PutAnew && c.PinMac != nil && c.WriteGen >= c.DesiredGen && text(c.VendorRef) == f.Ref // what that put has made becomes no other
+	anew := r.caps.PutAnew && c.PinMac != nil && c.WriteGen >= c.DesiredGen && TextOf(c.VendorRef) == f.Ref // what that put has made becomes no other
 	unsure := c.WriteGen >= c.DesiredGen && r.anotherPIN(c)
 	shown := f.PIN != "" || r.caps.ProviderPIN || c.WriteAccepted || c.VendorRef == nil && !unsure || anew // it has what was written
 	if unsure && f.PIN == "" {
 		c.WriteGen = c.DesiredGen - 1
 	}
-	if text(c.VendorRef) != f.Ref {
+	if TextOf(c.VendorRef) != f.Ref {
 		c.VendorRef, r.byRef[f.Ref] = &f.Ref, c
 	}
 	c.WriteRef = nil // its place was not emptied
@@ -210,7 +210,7 @@ func (r *reading) take(ctx context.Context, f Found) error {
 		return r.modified(ctx, c, f)
 	case c.AppliedGen == 0 && c.WriteGen == 0 && same: // claimed after a crash, or put back by somebody
 		return r.applied(ctx, c, c.DesiredGen)
-	case same && text(c.WarningCode) == warnExternal && text(c.WarningMessage) == disabledAllowed: // it was enabled again
+	case same && TextOf(c.WarningCode) == warnExternal && TextOf(c.WarningMessage) == disabledAllowed: // it was enabled again
 		clearWarning(c)
 		if c.AppliedGen >= c.DesiredGen {
 			return r.follow(ctx, c)
@@ -236,7 +236,7 @@ func (r *reading) refused(ctx context.Context, c *store.AccessCode, f Found) err
 // stillborn deals with a code that is listed but never came to be on the device. It can be neither changed
 // nor, at some vendors, deleted, so its reference is of no use.
 func (r *reading) stillborn(ctx context.Context, c *store.AccessCode, f Found) error {
-	if text(c.VendorRef) == f.Ref {
+	if TextOf(c.VendorRef) == f.Ref {
 		c.VendorRef = nil
 	}
 	r.forgetPIN(c)
@@ -272,8 +272,8 @@ func (r *reading) refresh(c *store.AccessCode, f Found) {
 		r.s.setPIN(c, f.PIN)
 		r.changed = true
 	}
-	if text(c.Name) != f.Name {
-		c.Name = nonEmpty(f.Name)
+	if TextOf(c.Name) != f.Name {
+		c.Name = NonEmpty(f.Name)
 	}
 	if !sameTime(c.StartsAt, f.StartsAt) || !sameTime(c.EndsAt, f.EndsAt) {
 		c.StartsAt, c.EndsAt = f.StartsAt, f.EndsAt
@@ -323,19 +323,19 @@ func (t *deviceTx) off(ctx context.Context, c *store.AccessCode) error {
 	if over {
 		c.Attempts = 0
 	}
-	if over || text(c.ErrorCode) == errFailedToRem {
+	if over || TextOf(c.ErrorCode) == errFailedToRem {
 		clearError(c)
 	}
 	if !wasOn {
 		return nil
 	}
-	return t.s.emit(ctx, t.tx, "access_code.removed_from_device", aboutCode(t.d, *c))
+	return t.s.Emit(ctx, t.tx, "access_code.removed_from_device", AboutCode(t.d, *c))
 }
 
 // unblock lets codes be tried again that the device refused for what was on it.
 func (t *deviceTx) unblock() {
 	for _, c := range t.codes {
-		if code := text(c.ErrorCode); c.RemovingSince == nil && c.BlockedGen == c.DesiredGen && (code == errDuplicate || code == errNoSpace) {
+		if code := TextOf(c.ErrorCode); c.RemovingSince == nil && c.BlockedGen == c.DesiredGen && (code == errDuplicate || code == errNoSpace) {
 			c.BlockedGen = 0
 			c.Status = string(StatusSetting)
 		}
@@ -349,7 +349,7 @@ func (r *reading) convert(ctx context.Context) error {
 		return nil
 	}
 	for _, a := range r.pending {
-		c := r.code(idOf(a.AccessCodeID))
+		c := r.code(IDOf(a.AccessCodeID))
 		if a.ActionType != ConvertAccessCode || c == nil || c.RemovingSince != nil || !r.seen[c.AccessCodeID] {
 			continue
 		}
@@ -364,7 +364,7 @@ func (r *reading) convert(ctx context.Context) error {
 				c.ExternalModificationAllowed = *allowed
 			}
 			r.enable(c)
-			if err := r.s.emit(ctx, r.tx, "access_code.unmanaged.converted_to_managed", aboutCode(r.d, *c)); err != nil {
+			if err := r.s.Emit(ctx, r.tx, "access_code.unmanaged.converted_to_managed", AboutCode(r.d, *c)); err != nil {
 				return err
 			}
 		}

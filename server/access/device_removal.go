@@ -13,7 +13,7 @@ import (
 
 // RecordRemoved notes that the account no longer has the device. For good says that what has its reference from
 // then on is another device; otherwise it is this one that has come back.
-func (s *Service) RecordRemoved(ctx context.Context, h Holder, device uuid.UUID, forGood bool) error {
+func (s *Service) RecordRemoved(ctx context.Context, h Fence, device uuid.UUID, forGood bool) error {
 	return s.onDevice(ctx, h, device, "record the removal", func(t *deviceTx) error {
 		if t.d.RemovedAt != nil {
 			return nil
@@ -28,7 +28,7 @@ func (s *Service) RecordRemoved(ctx context.Context, h Holder, device uuid.UUID,
 // RecordLeft notes that the device with that reference has left its account for good, as was heard ago. It may be
 // told late, and more than once: a device that was added since then is not meant.
 func (s *Service) RecordLeft(ctx context.Context, account uuid.UUID, ref string, ago time.Duration) error {
-	if !keepable(ref) { // no device of ours
+	if !ValidRef(ref) { // no device of ours
 		return nil
 	}
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
@@ -65,7 +65,7 @@ func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d store.Device)
 	if err := tx.RemoveDevice(ctx, d.DeviceID); err != nil {
 		return err
 	}
-	if err := s.emit(ctx, tx, "device.removed", aboutDevice(d)); err != nil {
+	if err := s.Emit(ctx, tx, "device.removed", AboutDevice(d)); err != nil {
 		return err
 	}
 	return s.waker.Wake(ctx, tx, DeviceLane, d.DeviceID)
@@ -73,8 +73,8 @@ func (s *Service) removeDevice(ctx context.Context, tx store.Tx, d store.Device)
 
 // removeAll is removeDevice for all devices of an account that ends: connected again, they are another account's. It is for
 // those who hold the account's lock.
-func (s *Service) removeAll(ctx context.Context, tx store.Tx, a store.ConnectedAccount) error {
-	devices, err := tx.LockDevicesOfAccount(ctx, a.ConnectedAccountID)
+func (s *Service) removeAll(ctx context.Context, tx store.Tx, workspace, account uuid.UUID) error {
+	devices, err := tx.LockDevicesOfAccount(ctx, account)
 	if err != nil {
 		return err
 	}
@@ -87,14 +87,14 @@ func (s *Service) removeAll(ctx context.Context, tx store.Tx, a store.ConnectedA
 		if err != nil {
 			return err
 		}
-		var told []happening
+		var told []Occurrence
 		for _, d := range removed {
 			if !gone[d.DeviceID] {
-				told = append(told, happening{"device.removed", aboutDevice(store.Device{WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID,
+				told = append(told, Occurrence{"device.removed", AboutDevice(store.Device{WorkspaceID: workspace, ConnectedAccountID: account,
 					DeviceID: d.DeviceID, CustomMetadata: d.CustomMetadata})})
 			}
 		}
-		if err := s.emitAll(ctx, tx, told); err != nil {
+		if err := s.EmitAll(ctx, tx, told); err != nil {
 			return err
 		}
 		if err := s.waker.WakeEach(ctx, tx, DeviceLane, ids); err != nil {
@@ -112,7 +112,7 @@ func replaced(r store.Device, f FoundDevice) bool {
 
 // OtherSerial says whether the serial number that a vendor tells is another than the one that is known.
 func OtherSerial(known, told string) bool {
-	told = storable(told)
+	told = Storable(told)
 	return known != "" && told != "" && known != told
 }
 

@@ -9,7 +9,7 @@ import (
 // asItWas takes a code that is on a device that has come back, and is not as it is wanted, for what the device had confirmed before,
 // where that is what it shows. It says whether that was so.
 func (r *reading) asItWas(c *store.AccessCode, f Found) (bool, error) {
-	mayBeOff := f.Disabled && c.ExternalModificationAllowed && text(c.WarningMessage) == disabledAllowed
+	mayBeOff := f.Disabled && c.ExternalModificationAllowed && TextOf(c.WarningMessage) == disabledAllowed
 	blocked := c.BlockedGen >= c.DesiredGen
 	if c.AppliedGen > 0 || c.WriteGen > 0 || !f.Confirmed || f.Removing || f.Failure != nil || f.PIN == "" && !blocked && !mayBeOff {
 		return false, nil
@@ -23,7 +23,7 @@ func (r *reading) asItWas(c *store.AccessCode, f Found) (bool, error) {
 		return false, err
 	}
 	was, gen := *c, c.DesiredGen
-	was.PinMac, was.StartsAt, was.EndsAt = r.mac(text(has.PIN)), has.StartsAt, has.EndsAt
+	was.PinMac, was.StartsAt, was.EndsAt = r.mac(TextOf(has.PIN)), has.StartsAt, has.EndsAt
 	if mayBeOff {
 		f.Disabled = false
 	}

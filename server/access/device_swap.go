@@ -160,7 +160,7 @@ func (t *deviceTx) breaksRing(c *store.AccessCode) bool {
 // RecordDeleteStarted says, before a code is taken off its device, whether it still is to leave. Of one that is to come back, as it steps
 // aside, is put anew, or its time is ahead, it notes that this is about to happen: after a crash, or where it is to be there after all, it
 // is not taken for one that somebody else has deleted.
-func (s *Service) RecordDeleteStarted(ctx context.Context, h Holder, device uuid.UUID, w CodeWork) (still bool, err error) {
+func (s *Service) RecordDeleteStarted(ctx context.Context, h Fence, device uuid.UUID, w CodeWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of a removal", func(t *deviceTx) error {
 		c := t.code(w.ID)
 		anew := c != nil && t.putsAnew(c)

@@ -25,7 +25,7 @@ func TestOfALargeRingOneCodeStepsAside(t *testing.T) {
 	for n := range all {
 		c := &store.AccessCode{AccessCodeID: uuid.New(), DeviceID: device, IsManaged: true, DesiredGen: 2, AppliedGen: 1, VendorRef: new(fmt.Sprint(n))}
 		has := pin(n)
-		c.AppliedSealed = keys.Seal(appliedPlace(c.AccessCodeID), mustJSON(codeState{PIN: &has}))
+		c.AppliedSealed = keys.Seal(appliedPlace(c.AccessCodeID), MustJSON(codeState{PIN: &has}))
 		s.setPIN(c, pin(n+1))
 		tx.codes = append(tx.codes, c)
 	}

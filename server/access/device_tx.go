@@ -13,7 +13,7 @@ import (
 )
 
 // Holder proves that its owner alone works on a device or an account at the moment: a lease.
-type Holder interface {
+type Fence interface {
 	Check(ctx context.Context, tx store.Tx) error
 }
 
@@ -32,7 +32,7 @@ type deviceTx struct {
 	moment  time.Time // the same by the database's clock, which the deadlines of attempts go by
 }
 
-func (s *Service) onDevice(ctx context.Context, h Holder, id uuid.UUID, doing string, f func(*deviceTx) error) error {
+func (s *Service) onDevice(ctx context.Context, h Fence, id uuid.UUID, doing string, f func(*deviceTx) error) error {
 	return s.onLockedDevice(ctx, id, doing, func(tx store.Tx) (store.LockedDevice, error) {
 		l, err := tx.LockDeviceWithCodes(ctx, id)
 		if err != nil {
@@ -96,7 +96,7 @@ func (t *deviceTx) gone(ctx context.Context, c *store.AccessCode) error {
 		}
 	}
 	for _, other := range t.codes {
-		if idOf(other.PulledBackupCodeID) == c.AccessCodeID {
+		if IDOf(other.PulledBackupCodeID) == c.AccessCodeID {
 			other.PulledBackupCodeID = nil
 		}
 	}
@@ -106,7 +106,7 @@ func (t *deviceTx) gone(ctx context.Context, c *store.AccessCode) error {
 
 func without(attempts []store.ActionAttempt, code uuid.UUID) (out []store.ActionAttempt) {
 	for _, a := range attempts {
-		if idOf(a.AccessCodeID) != code {
+		if IDOf(a.AccessCodeID) != code {
 			out = append(out, a)
 		}
 	}
@@ -116,7 +116,7 @@ func without(attempts []store.ActionAttempt, code uuid.UUID) (out []store.Action
 // settle ends the attempts that have waited for the code to reach gen.
 func (t *deviceTx) settle(ctx context.Context, c *store.AccessCode, gen int64, status AttemptStatus, errorType, message string) error {
 	return t.end(ctx, func(a store.ActionAttempt) bool {
-		return idOf(a.AccessCodeID) == c.AccessCodeID && a.Gen <= gen && (a.ActionType == CreateAccessCode || a.ActionType == UpdateAccessCode)
+		return IDOf(a.AccessCodeID) == c.AccessCodeID && a.Gen <= gen && (a.ActionType == CreateAccessCode || a.ActionType == UpdateAccessCode)
 	}, status, errorType, message)
 }
 
@@ -178,7 +178,7 @@ func (t *deviceTx) emitWithPIN(ctx context.Context, event string, c *store.Acces
 	if err != nil {
 		return err
 	}
-	return t.s.emit(ctx, t.tx, event, a)
+	return t.s.Emit(ctx, t.tx, event, a)
 }
 
 // Failure is why a write came to nothing.
@@ -238,7 +238,7 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 		if err := t.stand(c); err != nil {
 			return err
 		}
-		first := text(c.ErrorCode) != code
+		first := TextOf(c.ErrorCode) != code
 		other := t.codeByRef(f.ConflictRef)
 		if other == c.AccessCodeID {
 			other = uuid.Nil
@@ -252,7 +252,7 @@ func (t *deviceTx) failed(ctx context.Context, c *store.AccessCode, gen int64, f
 	if c.Attempts < patience {
 		return nil
 	}
-	first := text(c.ErrorCode) != failure
+	first := TextOf(c.ErrorCode) != failure
 	t.setError(c, failure, f.Message+" It is tried again.", uuid.Nil)
 	return t.tellTrouble(ctx, first, event, c)
 }
@@ -274,7 +274,7 @@ func (t *deviceTx) givesUpPIN(c *store.AccessCode, ref string) bool {
 // shows the rest. Where nobody can look, that has to be the change after what is known to be there: what came before it may have brought the
 // PIN, and the vendor may refuse each code its own.
 func (t *deviceTx) hasPIN(c *store.AccessCode, f Failure) bool {
-	if f.Class != FailedDuplicate || f.ConflictRef == "" || text(c.VendorRef) != f.ConflictRef {
+	if f.Class != FailedDuplicate || f.ConflictRef == "" || TextOf(c.VendorRef) != f.ConflictRef {
 		return false
 	}
 	next := c.AppliedGen > 0 && c.DesiredGen == c.AppliedGen+1
@@ -283,7 +283,7 @@ func (t *deviceTx) hasPIN(c *store.AccessCode, f Failure) bool {
 
 func (t *deviceTx) codeByRef(ref string) uuid.UUID {
 	for _, c := range t.codes {
-		if ref != "" && text(c.VendorRef) == ref {
+		if ref != "" && TextOf(c.VendorRef) == ref {
 			return c.AccessCodeID
 		}
 	}
@@ -291,8 +291,8 @@ func (t *deviceTx) codeByRef(ref string) uuid.UUID {
 }
 
 func (t *deviceTx) setError(c *store.AccessCode, code, message string, other uuid.UUID) {
-	message = storable(message)
-	if text(c.ErrorCode) != code {
+	message = Storable(message)
+	if TextOf(c.ErrorCode) != code {
 		c.ErrorAt = &t.now
 	}
 	c.ErrorCode, c.ErrorMessage, c.ErrorCodeID = &code, &message, nil
@@ -307,16 +307,16 @@ func clearError(c *store.AccessCode) {
 
 // emitTrouble tells of a problem with the errors and warnings that the code has at the moment.
 func (t *deviceTx) emitTrouble(ctx context.Context, event string, c *store.AccessCode) error {
-	a, err := t.s.withTrouble(ctx, t.tx, aboutCode(t.d, *c), t.d)
+	a, err := t.s.withTrouble(ctx, t.tx, AboutCode(t.d, *c), t.d)
 	if err != nil {
 		return err
 	}
 	var errs, warnings []Problem
 	if c.ErrorCode != nil {
-		errs = append(errs, Problem{Code: *c.ErrorCode, Message: text(c.ErrorMessage), Scope: OfCode, At: at(c.ErrorAt)})
+		errs = append(errs, Problem{Code: *c.ErrorCode, Message: TextOf(c.ErrorMessage), Scope: OfCode, At: TimeOf(c.ErrorAt)})
 	}
 	if c.WarningCode != nil {
-		warnings = append(warnings, Problem{Code: *c.WarningCode, Message: text(c.WarningMessage), Scope: OfCode, At: at(c.WarningAt)})
+		warnings = append(warnings, Problem{Code: *c.WarningCode, Message: TextOf(c.WarningMessage), Scope: OfCode, At: TimeOf(c.WarningAt)})
 	}
-	return t.s.emit(ctx, t.tx, event, a.with("access_code_errors", problems("error_code", errs)).with("access_code_warnings", problems("warning_code", warnings)))
+	return t.s.Emit(ctx, t.tx, event, a.With("access_code_errors", ProblemFields("error_code", errs)).With("access_code_warnings", ProblemFields("warning_code", warnings)))
 }

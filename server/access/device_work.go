@@ -74,7 +74,7 @@ func backoff(n int) time.Duration {
 
 // LookAtDevice brings what is written down about a device up to the time and says what there is to do on it. One that
 // was erased with its workspace is one that was removed.
-func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w DeviceWork, err error) {
+func (s *Service) LookAtDevice(ctx context.Context, h Fence, id uuid.UUID) (w DeviceWork, err error) {
 	err = s.onDevice(ctx, h, id, "look at the codes", func(t *deviceTx) error {
 		if t.d.RemovedAt == nil && !t.d.IsManaged {
 			w, err = t.lookForPool(ctx)
@@ -118,7 +118,7 @@ func (s *Service) LookAtDevice(ctx context.Context, h Holder, id uuid.UUID) (w D
 			w.Deadline = earlier(w.Deadline, *tell)
 		}
 		for _, c := range t.codes {
-			if warning, _, late := t.delay(c); warning != "" && warning != text(c.WarningCode) {
+			if warning, _, late := t.delay(c); warning != "" && warning != TextOf(c.WarningCode) {
 				w.Deadline = earlier(w.Deadline, late)
 			}
 			if offline(*c) {
@@ -177,7 +177,7 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 	case action == Put && t.holder(c) != nil:
 		action = Nothing // looked at again as soon as the PIN is free
 	}
-	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: text(c.VendorRef), Name: text(c.Name), New: c.VendorRef == nil,
+	w := CodeWork{ID: c.AccessCodeID, Action: action, Gen: c.DesiredGen, Ref: TextOf(c.VendorRef), Name: TextOf(c.Name), New: c.VendorRef == nil,
 		Leaving: leaving, Aside: anew || leaving && t.aside(c), InDoubt: c.VendorRef == nil && c.WriteGen > 0, anotherPIN: t.anotherPIN(c)}
 	if action == Put || action == Find {
 		var err error
@@ -185,7 +185,7 @@ func (t *deviceTx) work(c *store.AccessCode) (CodeWork, *time.Time, error) {
 			return w, nil, err
 		}
 		if !t.caps.ProviderPIN { // the vendor keeps the one it has invented
-			w.PIN = text(w.state.PIN)
+			w.PIN = TextOf(w.state.PIN)
 		}
 		if nativeSchedule(*c, t.caps) {
 			w.StartsAt, w.EndsAt = c.StartsAt, c.EndsAt
@@ -258,7 +258,7 @@ func (t *deviceTx) tick(ctx context.Context) error {
 	}
 	for _, a := range t.pending {
 		var err error
-		c := t.code(idOf(a.AccessCodeID))
+		c := t.code(IDOf(a.AccessCodeID))
 		switch {
 		case a.ActionType == ConvertAccessCode && c != nil && !t.caps.Convertible:
 			err = t.failConversion(ctx, c, a, "cannot_be_managed", "Codes on devices of this vendor cannot be converted to managed. The code stays as it is, unmanaged.")

@@ -14,7 +14,7 @@ import (
 
 // RecordPutStarted notes, before a code is sent to its device, that this is about to happen: after a crash
 // the next holder knows that the code may be there. It says whether the code still is to be put so.
-func (s *Service) RecordPutStarted(ctx context.Context, h Holder, device uuid.UUID, w CodeWork) (still bool, err error) {
+func (s *Service) RecordPutStarted(ctx context.Context, h Fence, device uuid.UUID, w CodeWork) (still bool, err error) {
 	err = s.onDevice(ctx, h, device, "record the start of a write", func(t *deviceTx) error {
 		c := t.code(w.ID)
 		still = c != nil && c.RemovingSince == nil && c.IsManaged && c.DesiredGen == w.Gen && t.d.RemovedAt == nil && t.d.IsManaged
@@ -57,14 +57,14 @@ var errNotWanted = errors.New("the code is no longer to be written")
 
 // RecordPlace notes, before a code is written, under which reference that will be, which was free just now or is to be emptied
 // first. After a crash it is known again by that where the device hides its PIN. It fails where the code is no longer to be written.
-func (s *Service) RecordPlace(ctx context.Context, h Holder, device uuid.UUID, w CodeWork, ref string) error {
+func (s *Service) RecordPlace(ctx context.Context, h Fence, device uuid.UUID, w CodeWork, ref string) error {
 	return s.onDevice(ctx, h, device, "record the place of a write", func(t *deviceTx) error {
 		c := t.code(w.ID)
 		if c == nil || c.WriteGen != w.Gen || c.RemovingSince != nil || t.d.RemovedAt != nil || !t.d.IsManaged {
 			return errNotWanted
 		}
 		for _, other := range t.codes { // the place was free just now: what it had been noted for is not there
-			if text(other.WriteRef) == ref {
+			if TextOf(other.WriteRef) == ref {
 				if other != c && t.emptied(other) {
 					if err := t.putBack(ctx, other); err != nil {
 						return err
@@ -72,7 +72,7 @@ func (s *Service) RecordPlace(ctx context.Context, h Holder, device uuid.UUID, w
 				}
 				other.WriteRef = nil
 			}
-			if (!other.IsManaged || other.RemovingSince != nil) && text(other.VendorRef) == ref { // it has left, and nobody has said so yet
+			if (!other.IsManaged || other.RemovingSince != nil) && TextOf(other.VendorRef) == ref { // it has left, and nobody has said so yet
 				if err := t.gone(ctx, other); err != nil {
 					return err
 				}
@@ -93,23 +93,23 @@ type PutOutcome struct {
 
 // check has a write fail that was answered with a reference under which nothing could be taken back.
 func (o *PutOutcome) check() {
-	if o.Failure != nil && !keepable(o.Ref) {
+	if o.Failure != nil && !ValidRef(o.Ref) {
 		o.Ref = ""
 	}
-	if o.Failure == nil && o.Ref != "" && !keepable(o.Ref) {
+	if o.Failure == nil && o.Ref != "" && !ValidRef(o.Ref) {
 		*o = PutOutcome{Failure: &Failure{Class: FailedUnsupported, Message: "The vendor has answered with a reference that cannot be kept. Look whether the code is at the lock: only the vendor's app can remove it."}}
 	}
 }
 
 // RecordPut notes what became of the write of a code.
-func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w CodeWork, o PutOutcome) error {
+func (s *Service) RecordPut(ctx context.Context, h Fence, device uuid.UUID, w CodeWork, o PutOutcome) error {
 	return s.onDevice(ctx, h, device, "record a write", func(t *deviceTx) error {
 		c := t.code(w.ID)
 		if c == nil {
 			return nil
 		}
 		o.check()
-		other := o.Ref != "" && text(c.VendorRef) != o.Ref
+		other := o.Ref != "" && TextOf(c.VendorRef) != o.Ref
 		found := other && o.Failure != nil && c.VendorRef == nil // it is there, otherwise than it is to be
 		if found || other && o.Failure == nil {
 			if err := t.claim(ctx, o.Ref); err != nil {
@@ -119,7 +119,7 @@ func (s *Service) RecordPut(ctx context.Context, h Holder, device uuid.UUID, w C
 		}
 		switch {
 		case o.Failure != nil && t.hasPIN(c, *o.Failure):
-			o = PutOutcome{Ref: text(c.VendorRef), Confirmed: !t.caps.ListCodes}
+			o = PutOutcome{Ref: TextOf(c.VendorRef), Confirmed: !t.caps.ListCodes}
 		case found:
 			return t.otherwise(ctx, c, w.Gen, *o.Failure)
 		case o.Failure != nil:
@@ -158,7 +158,7 @@ func (t *deviceTx) notPut(ctx context.Context, c *store.AccessCode, w CodeWork, 
 			return t.gone(ctx, c)
 		}
 		return nil
-	case f.Absent && text(c.VendorRef) == w.Ref:
+	case f.Absent && TextOf(c.VendorRef) == w.Ref:
 		return t.absent(ctx, c, w.Gen, f)
 	}
 	return t.failed(ctx, c, w.Gen, f)
@@ -192,7 +192,7 @@ func (t *deviceTx) absent(ctx context.Context, c *store.AccessCode, gen int64, f
 func (t *deviceTx) claim(ctx context.Context, ref string) error {
 	for _, c := range t.codes {
 		switch {
-		case text(c.VendorRef) != ref:
+		case TextOf(c.VendorRef) != ref:
 			continue
 		case !c.IsManaged || c.RemovingSince != nil:
 			return t.gone(ctx, c)
@@ -208,7 +208,7 @@ func (t *deviceTx) claim(ctx context.Context, ref string) error {
 
 // RecordDelete notes what became of the removal of a code. What a device can show is gone once it no longer
 // shows it; a device that cannot is believed.
-func (s *Service) RecordDelete(ctx context.Context, h Holder, device uuid.UUID, w CodeWork, confirmed bool, failure *Failure) error {
+func (s *Service) RecordDelete(ctx context.Context, h Fence, device uuid.UUID, w CodeWork, confirmed bool, failure *Failure) error {
 	return s.onDevice(ctx, h, device, "record a removal", func(t *deviceTx) error {
 		c := t.code(w.ID)
 		switch {
@@ -243,7 +243,7 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Fa
 	if f.Class == FailedUnsupported && !c.IsManaged {
 		c.RemovingSince, c.Status = nil, string(StatusSet)
 		return t.end(ctx, func(a store.ActionAttempt) bool {
-			return idOf(a.AccessCodeID) == c.AccessCodeID && a.ActionType == DeleteUnmanagedAccessCode
+			return IDOf(a.AccessCodeID) == c.AccessCodeID && a.ActionType == DeleteUnmanagedAccessCode
 		}, Failed, "cannot_delete_unmanaged_access_code", f.Message)
 	}
 	c.Attempts++
@@ -253,7 +253,7 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Fa
 	if c.IsManaged && c.RemovingSince != nil && c.EndsAt != nil && !c.EndsAt.After(*c.RemovingSince) {
 		event, failure = "access_code.failed_to_expire", errFailedToExp
 	}
-	if c.Attempts < patience || text(c.ErrorCode) == failure {
+	if c.Attempts < patience || TextOf(c.ErrorCode) == failure {
 		return nil
 	}
 	t.setError(c, failure, f.Message+" It is tried further: until then the code may still open.", uuid.Nil)
@@ -266,7 +266,7 @@ func (t *deviceTx) failedToRemove(ctx context.Context, c *store.AccessCode, f Fa
 // RecordUnreachable notes that the device could not be read or written: offline, as its vendor says, or for
 // a reason that says nothing about it; unread: it was not even read. No attempt of a code is burnt by that. It returns how often in a row
 // it has happened, and when something is to be told of it.
-func (s *Service) RecordUnreachable(ctx context.Context, h Holder, device uuid.UUID, offline, unread bool) (failures int, tell *time.Time, err error) {
+func (s *Service) RecordUnreachable(ctx context.Context, h Fence, device uuid.UUID, offline, unread bool) (failures int, tell *time.Time, err error) {
 	err = s.onDevice(ctx, h, device, "record a failed read", func(t *deviceTx) error {
 		n, err := t.tx.SetDeviceFailed(ctx, store.SetDeviceFailedParams{DeviceID: device, Unread: unread})
 		failures = int(n)
@@ -281,7 +281,7 @@ func (s *Service) RecordUnreachable(ctx context.Context, h Holder, device uuid.U
 
 // RecordUnsent notes that a write was not sent to a device whose codes nobody can read, as its vendor has said: a code that was not in
 // doubt before is not.
-func (s *Service) RecordUnsent(ctx context.Context, h Holder, device uuid.UUID, w CodeWork) error {
+func (s *Service) RecordUnsent(ctx context.Context, h Fence, device uuid.UUID, w CodeWork) error {
 	return s.onDevice(ctx, h, device, "record that nothing was sent", func(t *deviceTx) error {
 		c := t.code(w.ID)
 		if c == nil || t.caps.ListCodes || w.InDoubt || c.VendorRef != nil || c.WriteRef != nil || c.WriteGen != w.Gen {
@@ -296,7 +296,7 @@ func (s *Service) RecordUnsent(ctx context.Context, h Holder, device uuid.UUID, 
 }
 
 // RecordAnswered notes that the vendor has answered for a device whose codes nobody can read: RecordRead does of others.
-func (s *Service) RecordAnswered(ctx context.Context, h Holder, device uuid.UUID) error {
+func (s *Service) RecordAnswered(ctx context.Context, h Fence, device uuid.UUID) error {
 	return s.onDevice(ctx, h, device, "record an answer", func(t *deviceTx) error {
 		return t.tx.SetDeviceAnswered(ctx, device)
 	})

@@ -130,7 +130,7 @@ func (d Device) connectionErrors() []Problem {
 func standing(r store.CodeDevice) Device {
 	return Device{ID: r.DeviceID, WorkspaceID: r.WorkspaceID, AccountID: r.ConnectedAccountID, Online: r.Online, OfflineSince: r.OnlineChangedAt, Removed: r.RemovedAt != nil,
 		Capabilities: toCapabilities(r.Capabilities, r.ReportedCodeLengths), AccountErrors: readAccountError(r.AccountError), HubDisconnected: r.HubDisconnected,
-		SubscriptionMissing: at(r.SubscriptionMissingAt), BackupPool: toPool(r.BackupPool)}
+		SubscriptionMissing: TimeOf(r.SubscriptionMissingAt), BackupPool: toPool(r.BackupPool)}
 }
 
 // told is what is told of a device whose row was read as a whole.
@@ -154,7 +154,7 @@ func toDevice(r store.ToldDevice) Device {
 	d := standing(beside(r))
 	d.Ref, d.Type, d.Provider, d.Manufacturer, d.Model, d.SerialNumber = r.VendorRef, r.DeviceType, r.Provider, r.Manufacturer, r.Model, r.SerialNumber
 	d.Name, d.VendorName, d.Managed, d.Locked, d.BatteryLevel, d.CreatedAt = r.Name, r.Name, r.IsManaged, r.Locked, r.BatteryLevel, r.CreatedAt
-	d.FlakySince, d.Metadata, d.TimeZone, d.AutoLock = at(r.FlakySince), metadata(r.CustomMetadata), text(r.ReportedTimeZone), toAutoLock(r.AutoLockEnabled, r.AutoLockDelaySeconds)
+	d.FlakySince, d.Metadata, d.TimeZone, d.AutoLock = TimeOf(r.FlakySince), ReadMetadata(r.CustomMetadata), TextOf(r.ReportedTimeZone), toAutoLock(r.AutoLockEnabled, r.AutoLockDelaySeconds)
 	if r.Nickname != nil {
 		d.Name = *r.Nickname
 	}
@@ -179,7 +179,7 @@ func (s *Service) findDevice(ctx context.Context, p Principal, id string) (d sto
 	}
 	d, err = s.db.FindDevice(ctx, store.FindDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed})
 	switch {
-	case store.IsNoRows(err) || err == nil && !p.reaches(d.ConnectedAccountID):
+	case store.IsNoRows(err) || err == nil && !p.CanSee(d.ConnectedAccountID):
 		return d, deviceNotFound("device_id", id)
 	case err != nil:
 		return d, fmt.Errorf("look for the device: %w", err)
@@ -194,7 +194,7 @@ func (s *Service) GetUnmanagedDevice(ctx context.Context, p Principal, id, name 
 
 func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, name string) (Device, error) {
 	if (id == "") == (name == "") {
-		return Device{}, invalid("", "Must specify either device_id or name")
+		return Device{}, Invalidf("", "Must specify either device_id or name")
 	}
 	var r store.ToldDevice
 	var err error
@@ -204,7 +204,7 @@ func (s *Service) getDevice(ctx context.Context, p Principal, managed bool, id, 
 			return Device{}, deviceNotFound("device_id", id)
 		}
 		r, err = s.db.GetDevice(ctx, store.GetDeviceParams{WorkspaceID: p.WorkspaceID, DeviceID: parsed, IsManaged: managed})
-		if err == nil && !p.reaches(r.ConnectedAccountID) {
+		if err == nil && !p.CanSee(r.ConnectedAccountID) {
 			return Device{}, deviceNotFound("device_id", id)
 		}
 	} else {
@@ -245,7 +245,7 @@ func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, 
 	if err != nil {
 		return nil, false, fmt.Errorf("list the devices: %w", err)
 	}
-	rows, more := cut(page, rows)
+	rows, more := Cut(page, rows)
 	out := make([]Device, len(rows))
 	for i, r := range rows {
 		out[i] = toDevice(r)
@@ -255,18 +255,18 @@ func (s *Service) ListDevices(ctx context.Context, p Principal, f DeviceFilter, 
 
 func (s *Service) findDevices(ctx context.Context, p Principal, f DeviceFilter, page Page) ([]store.ToldDevice, error) {
 	if p.Reach == nil && reflect.DeepEqual(f, DeviceFilter{}) {
-		return s.db.ListDevices(ctx, store.ListDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows()})
+		return s.db.ListDevices(ctx, store.ListDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows()})
 	}
-	arg := store.FindDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.rows(),
-		DeviceIds: parseIDs(f.IDs), AccountIds: parseIDs(f.AccountIDs), CreatedBefore: f.CreatedBefore, DeviceTypes: f.Types,
-		Manufacturer: nonEmpty(f.Manufacturer), IncludeIf: list(f.IncludeIf), ExcludeIf: list(f.ExcludeIf), Search: nonEmpty(f.Search),
-		CustomerKey: nonEmpty(f.CustomerKey), IsManaged: !f.Unmanaged, Reach: p.Reach}
+	arg := store.FindDevicesParams{WorkspaceID: p.WorkspaceID, AfterAt: page.After.At, AfterID: page.After.ID, MaxRows: page.Rows(),
+		DeviceIds: ParseIDs(f.IDs), AccountIds: ParseIDs(f.AccountIDs), CreatedBefore: f.CreatedBefore, DeviceTypes: f.Types,
+		Manufacturer: NonEmpty(f.Manufacturer), IncludeIf: ListOf(f.IncludeIf), ExcludeIf: ListOf(f.ExcludeIf), Search: NonEmpty(f.Search),
+		CustomerKey: NonEmpty(f.CustomerKey), IsManaged: !f.Unmanaged, Reach: p.Reach}
 	var err error
-	if arg.Metadata, arg.WithoutMetadata, err = metadataConditions(f.Metadata); err != nil {
+	if arg.Metadata, arg.WithoutMetadata, err = MetadataConditions(f.Metadata); err != nil {
 		return nil, err
 	}
 	if f.WebviewID != "" {
-		ids := parseIDs(&[]string{f.WebviewID})
+		ids := ParseIDs(&[]string{f.WebviewID})
 		if len(ids) == 0 {
 			return nil, nil // what is no identifier names no webview
 		}
@@ -292,7 +292,7 @@ func (s *Service) wakeDevice(ctx context.Context, tx store.Tx, id uuid.UUID, rea
 // It fails with NotFound, and with Invalid when the device is a real one.
 func (s *Service) SimulatedDevice(ctx context.Context, p Principal, id string) (Device, error) {
 	d, err := s.GetDevice(ctx, p, id, "")
-	if e, ok := asError(err); ok && e.Kind == NotFound {
+	if e, ok := AsError(err); ok && e.Kind == NotFound {
 		d, err = s.GetUnmanagedDevice(ctx, p, id, "")
 	}
 	if err != nil {

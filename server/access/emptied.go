@@ -12,7 +12,7 @@ import (
 
 // emptied says whether a code that its device does not show was taken off by us, for a change that has not arrived.
 func (t *deviceTx) emptied(c *store.AccessCode) bool {
-	return c.IsManaged && c.AppliedGen > 0 && c.AppliedGen < c.DesiredGen && c.VendorRef != nil && text(c.WriteRef) == *c.VendorRef
+	return c.IsManaged && c.AppliedGen > 0 && c.AppliedGen < c.DesiredGen && c.VendorRef != nil && TextOf(c.WriteRef) == *c.VendorRef
 }
 
 // putBack has a code that was taken off for a change be put on its device as a new one. What went wrong with the change stands until that
@@ -24,5 +24,5 @@ func (t *deviceTx) putBack(ctx context.Context, c *store.AccessCode) error {
 		c.BlockedGen = 0
 	}
 	c.Status = string(StatusSetting)
-	return t.s.emit(ctx, t.tx, "access_code.removed_from_device", aboutCode(t.d, *c))
+	return t.s.Emit(ctx, t.tx, "access_code.removed_from_device", AboutCode(t.d, *c))
 }

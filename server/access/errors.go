@@ -38,13 +38,13 @@ func (e *Error) Error() string { return e.Type + ": " + e.Message }
 func WaitedTooLong(err error) bool { return store.GaveUp(err) }
 
 // all is every violation that a request is refused for; what is no violation of a parameter is reported alone.
-func all(errs ...error) error {
+func All(errs ...error) error {
 	var first *Error
 	for _, err := range errs {
 		if err == nil {
 			continue
 		}
-		e, ok := asError(err)
+		e, ok := AsError(err)
 		if !ok || e.Type != invalidInput {
 			return err
 		}
@@ -64,6 +64,6 @@ func all(errs ...error) error {
 const invalidInput = "invalid_input"
 
 // invalid is an error about one parameter; field may be empty.
-func invalid(field, format string, args ...any) *Error {
+func Invalidf(field, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Type: invalidInput, Field: field, Message: fmt.Sprintf(format, args...)}
 }

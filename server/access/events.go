@@ -53,34 +53,34 @@ func joined(a, b json.RawMessage) json.RawMessage {
 }
 
 // about names what an event is about.
-type about struct {
-	workspace, account uuid.UUID
-	device, code       *uuid.UUID
-	metadata           json.RawMessage // of the device
-	fields             map[string]any
-	secret             map[string]any // fields that have a PIN in them: sealed, never in the payload
-	at                 *time.Time     // when it happened; nil: now
-	untold             bool           // nobody is to hear of it
+type About struct {
+	Workspace, Account uuid.UUID
+	Device, Code       *uuid.UUID
+	Metadata           json.RawMessage // of the device
+	Fields             map[string]any
+	Secret             map[string]any // fields that have a PIN in them: sealed, never in the payload
+	At                 *time.Time     // when it happened; nil: now
+	Silent             bool           // nobody is to hear of it
 }
 
-func aboutDevice(d store.Device) about {
-	return about{workspace: d.WorkspaceID, account: d.ConnectedAccountID, device: &d.DeviceID, metadata: d.CustomMetadata}
+func AboutDevice(d store.Device) About {
+	return About{Workspace: d.WorkspaceID, Account: d.ConnectedAccountID, Device: &d.DeviceID, Metadata: d.CustomMetadata}
 }
 
-func aboutCode(d store.Device, c store.AccessCode) about {
-	a := aboutDevice(d)
-	a.code, a.untold = &c.AccessCodeID, c.InPool
+func AboutCode(d store.Device, c store.AccessCode) About {
+	a := AboutDevice(d)
+	a.Code, a.Silent = &c.AccessCodeID, c.InPool
 	return a
 }
 
-func (a about) with(field string, value any) about {
-	a.fields = and(a.fields, field, value)
+func (a About) With(field string, value any) About {
+	a.Fields = and(a.Fields, field, value)
 	return a
 }
 
 // hiding is with for a field that has a PIN in it.
-func (a about) hiding(field string, value any) about {
-	a.secret = and(a.secret, field, value)
+func (a About) WithSecret(field string, value any) About {
+	a.Secret = and(a.Secret, field, value)
 	return a
 }
 
@@ -94,35 +94,35 @@ func and(fields map[string]any, field string, value any) map[string]any {
 }
 
 // emit writes an event in the transaction of what it reports. Its type must be one of eventFields.
-func (s *Service) emit(ctx context.Context, tx store.Tx, eventType string, a about) error {
-	arg, err := s.eventOf(eventType, a)
-	if err != nil || a.untold {
+func (s *Service) Emit(ctx context.Context, tx store.Tx, eventType string, a About) error {
+	arg, err := s.NewRow(eventType, a)
+	if err != nil || a.Silent {
 		return err
 	}
-	s.count(ctx, tx, a.account, 1)
-	return s.writeEvent(ctx, tx, arg)
+	s.onEmit(ctx, tx, a.Account, 1)
+	return s.Write(ctx, tx, arg)
 }
 
-// happening is what emitAll tells of.
-type happening struct {
-	eventType string
-	about
+// happening is what EmitAll tells of.
+type Occurrence struct {
+	Type string
+	About
 }
 
-// emitAll is emit for many events, which are of one workspace.
-func (s *Service) emitAll(ctx context.Context, tx store.Tx, all []happening) error {
+// EmitAll is emit for many events, which are of one workspace.
+func (s *Service) EmitAll(ctx context.Context, tx store.Tx, all []Occurrence) error {
 	waits := false
 	if len(all) > 0 {
-		s.count(ctx, tx, all[0].account, len(all))
+		s.onEmit(ctx, tx, all[0].Account, len(all))
 	}
 	for some := range slices.Chunk(all, 100) { // whose payloads may have 100 kB of metadata each
 		var rows []store.InsertEventParams
 		for _, h := range some {
-			row, err := s.eventOf(h.eventType, h.about)
+			row, err := s.NewRow(h.Type, h.About)
 			if err != nil {
 				return err
 			}
-			if !h.untold {
+			if !h.Silent {
 				rows = append(rows, row)
 			}
 		}
@@ -138,39 +138,39 @@ func (s *Service) emitAll(ctx context.Context, tx store.Tx, all []happening) err
 	if !waits {
 		return nil
 	}
-	return s.waker.Wake(ctx, tx, OutboxLane, all[0].workspace)
+	return s.waker.Wake(ctx, tx, OutboxLane, all[0].Workspace)
 }
 
-// eventOf is the row of an event. Its type must be one of eventFields.
-func (s *Service) eventOf(eventType string, a about) (arg store.InsertEventParams, err error) {
+// NewRow is the row of an event. Its type must be one of eventFields.
+func (s *Service) NewRow(eventType string, a About) (arg store.InsertEventParams, err error) {
 	if _, known := eventFields[eventType]; !known {
 		return arg, fmt.Errorf("the event type %s is not among eventFields", eventType)
 	}
 	fields := map[string]any{}
 	var account *uuid.UUID
-	if a.account != uuid.Nil {
-		account, fields["connected_account_id"] = &a.account, a.account // and what is kept about it, which the query adds
+	if a.Account != uuid.Nil {
+		account, fields["connected_account_id"] = &a.Account, a.Account // and what is kept about it, which the query adds
 	}
-	if a.device != nil {
-		fields["device_id"], fields["device_custom_metadata"] = *a.device, map[string]any{}
-		if len(a.metadata) > 0 {
-			fields["device_custom_metadata"] = a.metadata
+	if a.Device != nil {
+		fields["device_id"], fields["device_custom_metadata"] = *a.Device, map[string]any{}
+		if len(a.Metadata) > 0 {
+			fields["device_custom_metadata"] = a.Metadata
 		}
 	}
-	if a.code != nil {
-		fields["access_code_id"] = *a.code
+	if a.Code != nil {
+		fields["access_code_id"] = *a.Code
 	}
-	maps.Copy(fields, a.fields)
-	arg = store.InsertEventParams{EventID: newID(), WorkspaceID: a.workspace, EventType: eventType, DeviceID: a.device, AccessCodeID: a.code,
-		ConnectedAccountID: account, Payload: mustJSON(fields), OccurredAt: a.at}
-	if len(a.secret) > 0 {
-		arg.PinSealed = s.keys.Seal(eventPlace(arg.EventID), mustJSON(a.secret))
+	maps.Copy(fields, a.Fields)
+	arg = store.InsertEventParams{EventID: NewID(), WorkspaceID: a.Workspace, EventType: eventType, DeviceID: a.Device, AccessCodeID: a.Code,
+		ConnectedAccountID: account, Payload: MustJSON(fields), OccurredAt: a.At}
+	if len(a.Secret) > 0 {
+		arg.PinSealed = s.keys.Seal(eventPlace(arg.EventID), MustJSON(a.Secret))
 	}
 	return arg, nil
 }
 
-// writeEvent writes an event, and has it delivered where the workspace has webhooks.
-func (s *Service) writeEvent(ctx context.Context, tx store.Tx, arg store.InsertEventParams) error {
+// Write writes an event, and has it delivered where the workspace has webhooks.
+func (s *Service) Write(ctx context.Context, tx store.Tx, arg store.InsertEventParams) error {
 	waits, err := tx.InsertEvent(ctx, arg)
 	if err != nil {
 		return fmt.Errorf("write the event %s: %w", arg.EventType, err)
@@ -183,7 +183,7 @@ func (s *Service) writeEvent(ctx context.Context, tx store.Tx, arg store.InsertE
 
 func eventPlace(id uuid.UUID) string { return "events.pin/" + id.String() }
 
-func (s *Service) toEvent(r store.Event) (Event, error) {
+func (s *Service) ReadEvent(r store.Event) (Event, error) {
 	e := Event{ID: r.EventID, Type: r.EventType, WorkspaceID: r.WorkspaceID, OccurredAt: r.OccurredAt.UTC(), CreatedAt: r.CreatedAt.UTC(), Fields: r.Payload}
 	if r.PinSealed != nil {
 		secret, err := s.keys.Open(eventPlace(r.EventID), r.PinSealed)
@@ -191,7 +191,7 @@ func (s *Service) toEvent(r store.Event) (Event, error) {
 			return e, fmt.Errorf("%w: open the PIN of event %s: %w", ErrUnopened, r.EventID, err)
 		}
 		if !bytes.HasPrefix(secret, []byte("{")) { // of the first version: the PIN alone
-			secret = mustJSON(map[string]any{"code": string(secret)})
+			secret = MustJSON(map[string]any{"code": string(secret)})
 		}
 		var fields map[string]any
 		if err := json.Unmarshal(secret, &fields); err != nil {
@@ -240,15 +240,15 @@ func (s *Service) GetEvent(ctx context.Context, p Principal, id, deviceID, event
 		}
 		r, err = s.db.GetLatestEvent(ctx, store.GetLatestEventParams{WorkspaceID: p.WorkspaceID, DeviceID: &parsed, EventType: eventType})
 	default:
-		return Event{}, invalid("", "Must specify either event_id or both device_id and event_type")
+		return Event{}, Invalidf("", "Must specify either event_id or both device_id and event_type")
 	}
-	if store.IsNoRows(err) || (err == nil && !p.reaches(idOf(r.ConnectedAccountID))) {
+	if store.IsNoRows(err) || (err == nil && !p.CanSee(IDOf(r.ConnectedAccountID))) {
 		return Event{}, eventNotFound(id)
 	}
 	if err != nil {
 		return Event{}, fmt.Errorf("read the event: %w", err)
 	}
-	return s.toEvent(r)
+	return s.ReadEvent(r)
 }
 
 func eventNotFound(id string) *Error {
@@ -278,13 +278,13 @@ type EventFilter struct {
 	Limit, Offset      int
 }
 
-// writtenIDs reads a list like parseIDs, as identifiers are written in payloads.
+// writtenIDs reads a list like ParseIDs, as identifiers are written in payloads.
 func writtenIDs(texts *[]string) []string {
 	if texts == nil {
 		return nil
 	}
 	written := []string{}
-	for _, id := range parseIDs(texts) {
+	for _, id := range ParseIDs(texts) {
 		written = append(written, id.String())
 	}
 	return written
@@ -293,26 +293,26 @@ func writtenIDs(texts *[]string) []string {
 // ListEvents lists events, oldest first. It fails with Invalid.
 func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([]Event, error) {
 	if (f.Since == "") == (f.Between == nil) {
-		return nil, invalid("", "Must specify either since or between")
+		return nil, Invalidf("", "Must specify either since or between")
 	}
-	arg := store.ListEventsParams{WorkspaceID: p.WorkspaceID, EventIds: parseIDs(f.IDs), EventTypes: f.Types, DeviceIds: parseIDs(f.DeviceIDs),
-		AccessCodeIds: parseIDs(f.CodeIDs), Reach: p.Reach, MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
-		CustomerKey: nonEmpty(f.CustomerKey), AcsSystemIds: writtenIDs(f.SystemIDs),
+	arg := store.ListEventsParams{WorkspaceID: p.WorkspaceID, EventIds: ParseIDs(f.IDs), EventTypes: f.Types, DeviceIds: ParseIDs(f.DeviceIDs),
+		AccessCodeIds: ParseIDs(f.CodeIDs), Reach: p.Reach, MaxRows: int32(min(f.Limit, 1<<30)), SkipRows: int32(min(f.Offset, 1<<30)),
+		CustomerKey: NonEmpty(f.CustomerKey), AcsSystemIds: writtenIDs(f.SystemIDs),
 		Until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 	var err error
 	if f.Between == nil {
-		if arg.Since, err = parseTime("since", f.Since); err != nil {
+		if arg.Since, err = ParseTime("since", f.Since); err != nil {
 			return nil, err
 		}
 	} else {
 		for i, to := range []*time.Time{&arg.Since, &arg.Until} {
-			if *to, err = parseTime(fmt.Sprintf("between.%d", i), (*f.Between)[i]); err != nil {
+			if *to, err = ParseTime(fmt.Sprintf("between.%d", i), (*f.Between)[i]); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if f.ConnectedAccountID != "" {
-		ids := parseIDs(&[]string{f.ConnectedAccountID})
+		ids := ParseIDs(&[]string{f.ConnectedAccountID})
 		if len(ids) == 0 {
 			return nil, nil // what is no identifier names no account
 		}
@@ -342,7 +342,7 @@ func (s *Service) ListEvents(ctx context.Context, p Principal, f EventFilter) ([
 	}
 	out := make([]Event, len(rows))
 	for i, r := range rows {
-		if out[i], err = s.toEvent(r); err != nil {
+		if out[i], err = s.ReadEvent(r); err != nil {
 			return nil, err
 		}
 	}

@@ -26,11 +26,11 @@ func (s *Service) tellFlaky(ctx context.Context, tx store.Tx, d *store.Device) (
 			return nil, nil
 		}
 		d.FlakySince = &d.Losses[len(d.Losses)-1]
-		a, err := s.withTrouble(ctx, tx, aboutDevice(*d), *d)
+		a, err := s.withTrouble(ctx, tx, AboutDevice(*d), *d)
 		if err != nil {
 			return nil, err
 		}
-		return nil, s.emit(ctx, tx, "device.connection_became_flaky", a)
+		return nil, s.Emit(ctx, tx, "device.connection_became_flaky", a)
 	}
 	if d.FlakySince == nil || !d.Online {
 		return nil, nil
@@ -40,7 +40,7 @@ func (s *Service) tellFlaky(ctx context.Context, tx store.Tx, d *store.Device) (
 		return &steady, nil
 	}
 	d.FlakySince, d.Losses = nil, []time.Time{}
-	return nil, s.emit(ctx, tx, "device.connection_stabilized", aboutDevice(*d))
+	return nil, s.Emit(ctx, tx, "device.connection_stabilized", AboutDevice(*d))
 }
 
 // lost says whether a device has gone offline and that is not counted yet. One that was told to be offline, or never

@@ -34,7 +34,7 @@ const outageFrom = 2 * time.Minute
 // RecordDevices takes in the complete list of an account's devices: new ones are added, known ones brought
 // up to date, with an event for each transition. A device that is missing is not taken away for that (a list
 // can be empty for a moment) but looked at by itself.
-func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID, found []FoundDevice) error {
+func (s *Service) RecordDevices(ctx context.Context, h Fence, account uuid.UUID, found []FoundDevice) error {
 	ctx = Listed(ctx)
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
@@ -68,12 +68,12 @@ func (s *Service) RecordDevices(ctx context.Context, h Holder, account uuid.UUID
 		var fresh []FoundDevice
 		exchanged := 0
 		for _, f := range found {
-			if seen[f.Ref] || !keepable(f.Ref) { // some vendors list a device once per owner
+			if seen[f.Ref] || !ValidRef(f.Ref) { // some vendors list a device once per owner
 				continue
 			}
 			seen[f.Ref] = true
 			for _, text := range []*string{&f.Name, &f.Type, &f.Provider, &f.Manufacturer, &f.Model, &f.SerialNumber} {
-				*text = storable(*text)
+				*text = Storable(*text)
 			}
 			r, ok := known[f.Ref]
 			delete(known, f.Ref)
@@ -136,15 +136,15 @@ func (s *Service) addDevices(ctx context.Context, tx store.Tx, a store.Connected
 	found = found[:s.Room(a.ConnectedAccountID, has, len(found))]
 	var rows []store.InsertDeviceParams
 	var ids []uuid.UUID
-	var told []happening
+	var told []Occurrence
 	var unpaid []store.Device
 	for _, f := range found {
 		row := s.deviceRow(a, f)
 		d := store.Device{DeviceID: row.DeviceID, WorkspaceID: row.WorkspaceID, ConnectedAccountID: row.ConnectedAccountID, IsManaged: row.IsManaged,
 			Online: row.Online, HubDisconnected: row.HubDisconnected, SubscriptionMissingAt: row.SubscriptionMissingAt}
-		rows, ids, told = append(rows, row), append(ids, row.DeviceID), append(told, happening{"device.added", aboutDevice(d)})
+		rows, ids, told = append(rows, row), append(ids, row.DeviceID), append(told, Occurrence{"device.added", AboutDevice(d)})
 		if d.Online {
-			told = append(told, happening{ofDevice(d, "connected"), aboutDevice(d)})
+			told = append(told, Occurrence{ofDevice(d, "connected"), AboutDevice(d)})
 		}
 		if d.SubscriptionMissingAt != nil {
 			unpaid = append(unpaid, d)
@@ -154,7 +154,7 @@ func (s *Service) addDevices(ctx context.Context, tx store.Tx, a store.Connected
 	if err != nil {
 		return err
 	}
-	if err := s.emitAll(ctx, tx, told); err != nil {
+	if err := s.EmitAll(ctx, tx, told); err != nil {
 		return err
 	}
 	for _, d := range unpaid {
@@ -167,9 +167,9 @@ func (s *Service) addDevices(ctx context.Context, tx store.Tx, a store.Connected
 
 func (s *Service) deviceRow(a store.ConnectedAccount, f FoundDevice) store.InsertDeviceParams {
 	now := s.opt.Now().UTC()
-	row := store.InsertDeviceParams{DeviceID: newID(), WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID, IsManaged: a.ManageNewDevices,
+	row := store.InsertDeviceParams{DeviceID: NewID(), WorkspaceID: a.WorkspaceID, ConnectedAccountID: a.ConnectedAccountID, IsManaged: a.ManageNewDevices,
 		VendorRef: f.Ref, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer, Model: f.Model, SerialNumber: f.SerialNumber,
-		Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel, Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags(),
+		Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel, Capabilities: MustJSON(f.Capabilities), Flags: f.Capabilities.Flags(),
 		SeenAt: now, HubDisconnected: f.HubDisconnected}
 	row.AutoLockEnabled, row.AutoLockDelaySeconds = f.AutoLock.columns()
 	if f.BatteryLevel != nil {
@@ -212,7 +212,7 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device
 	on, delay := f.AutoLock.columns()
 	err := tx.UpdateDevice(ctx, store.UpdateDeviceParams{DeviceID: r.DeviceID, OnlineChangedAt: onlineAt, LockedChangedAt: lockedAt, DeviceType: f.Type, Provider: f.Provider, Manufacturer: f.Manufacturer,
 		Model: f.Model, SerialNumber: f.SerialNumber, Name: f.Name, Online: f.Online, Locked: f.Locked, BatteryLevel: f.BatteryLevel,
-		Capabilities: mustJSON(f.Capabilities), Flags: f.Capabilities.Flags(), AutoLockEnabled: on, AutoLockDelaySeconds: delay,
+		Capabilities: MustJSON(f.Capabilities), Flags: f.Capabilities.Flags(), AutoLockEnabled: on, AutoLockDelaySeconds: delay,
 		HubDisconnected: f.HubDisconnected, SubscriptionMissingAt: missing})
 	if err != nil {
 		return err
@@ -223,9 +223,9 @@ func (s *Service) refreshDevice(ctx context.Context, tx store.Tx, r store.Device
 	r.OnlineChangedAt, r.LockedChangedAt = onlineAt, lockedAt
 	switch {
 	case was.RemovedAt != nil:
-		err = s.emit(ctx, tx, "device.added", aboutDevice(r))
+		err = s.Emit(ctx, tx, "device.added", AboutDevice(r))
 	case was.Name != r.Name && r.Nickname == nil && r.IsManaged:
-		err = s.emit(ctx, tx, "device.name_changed", aboutDevice(r).with("device_name", r.Name))
+		err = s.Emit(ctx, tx, "device.name_changed", AboutDevice(r).With("device_name", r.Name))
 	}
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func (s *Service) GenerateCode(ctx context.Context, p Principal, deviceID string
 // takes that, else of the shortest it takes. It fails with Invalid.
 func (s *Service) generatePIN(device uuid.UUID, caps Capabilities, taken []store.TakenOnDeviceRow, preferred int) (string, error) {
 	if caps.ProviderPIN {
-		return "", invalid("device_id", "The vendor of this device chooses the PINs; create one without `code`")
+		return "", Invalidf("device_id", "The vendor of this device chooses the PINs; create one without `code`")
 	}
 	length := 4
 	if len(caps.CodeLengths) > 0 {
@@ -47,7 +47,7 @@ func (s *Service) generatePIN(device uuid.UUID, caps Capabilities, taken []store
 			return pin, err
 		}
 	}
-	return "", invalid("code", "No free code was found for this device; give one")
+	return "", Invalidf("code", "No free code was found for this device; give one")
 }
 
 // longestRandom is how many digits a PIN may have that is made here: vendors say what their locks take.
@@ -55,7 +55,7 @@ const longestRandom = 32
 
 func randomPIN(length int) (string, error) {
 	if length < 1 || length > longestRandom {
-		return "", invalid("code", "No code of %d digits can be made for this device; give one", length)
+		return "", Invalidf("code", "No code of %d digits can be made for this device; give one", length)
 	}
 	pin := make([]byte, length)
 	for i := range pin {

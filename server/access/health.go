@@ -40,5 +40,5 @@ func (s *Service) Lateness(ctx context.Context) (Lateness, error) {
 	if err != nil {
 		return Lateness{}, fmt.Errorf("ask which event is late: %w", err)
 	}
-	return Lateness{Devices: seconds(r.Devices), Deliveries: seconds(r.Deliveries), Events: seconds(events)}, nil
+	return Lateness{Devices: Seconds(r.Devices), Deliveries: Seconds(r.Deliveries), Events: Seconds(events)}, nil
 }

@@ -50,14 +50,14 @@ type AutoLockWork struct {
 // It fails with NotFound, with Invalid where the device cannot do that, or it is not said how long the while is, and with TooMany.
 func (s *Service) ConfigureAutoLock(ctx context.Context, p Principal, deviceID string, enabled bool, delay *float64) (a Attempt, err error) {
 	if enabled && delay == nil {
-		return a, invalid("auto_lock_delay_seconds", "Say after how many seconds, 1 to 60, the lock is to lock itself")
+		return a, Invalidf("auto_lock_delay_seconds", "Say after how many seconds, 1 to 60, the lock is to lock itself")
 	}
 	setting := AutoLock{Enabled: enabled}
 	if enabled {
 		setting.Delay = *delay
 	}
 	if enabled && (setting.Delay < 1 || setting.Delay > 60) {
-		return a, invalid("auto_lock_delay_seconds", "The delay is 1 to 60 seconds")
+		return a, Invalidf("auto_lock_delay_seconds", "The delay is 1 to 60 seconds")
 	}
 	id, err := uuid.Parse(deviceID)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Service) ConfigureAutoLock(ctx context.Context, p Principal, deviceID s
 		}
 		return s.wakeDevice(ctx, tx, d.DeviceID, false)
 	})
-	if _, ok := asError(err); err != nil && !ok {
+	if _, ok := AsError(err); err != nil && !ok {
 		err = fmt.Errorf("configure the automatic of device %s: %w", id, err)
 	}
 	return a, err
@@ -113,7 +113,7 @@ func (t *deviceTx) autoLock() (work *AutoLockWork, poll *time.Time) {
 }
 
 // RecordAutoLockSet notes that the device has taken it.
-func (s *Service) RecordAutoLockSet(ctx context.Context, h Holder, device uuid.UUID, w AutoLockWork) error {
+func (s *Service) RecordAutoLockSet(ctx context.Context, h Fence, device uuid.UUID, w AutoLockWork) error {
 	return s.onDevice(ctx, h, device, "record a setting", func(t *deviceTx) error {
 		setting := w.AutoLock
 		if was := autoLockOf(t.d); !setting.Enabled && was != nil { // what it keeps for when it is enabled again
@@ -148,7 +148,7 @@ func (s *Service) tellSubscription(ctx context.Context, tx store.Tx, was, is sto
 	if (was.SubscriptionMissingAt != nil) == (is.SubscriptionMissingAt != nil) || !is.IsManaged {
 		return nil
 	}
-	a, err := s.withTrouble(ctx, tx, aboutDevice(is), is)
+	a, err := s.withTrouble(ctx, tx, AboutDevice(is), is)
 	if err != nil {
 		return err
 	}
@@ -156,5 +156,5 @@ func (s *Service) tellSubscription(ctx context.Context, tx store.Tx, was, is sto
 	if is.SubscriptionMissingAt == nil {
 		event += ".resolved"
 	}
-	return s.emit(ctx, tx, event, a)
+	return s.Emit(ctx, tx, event, a)
 }

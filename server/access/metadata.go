@@ -14,9 +14,9 @@ const (
 	maxMetadataValue = 500 // characters
 )
 
-// changeMetadata is old with the changes: null and an empty text take a key away.
+// ApplyMetadata is old with the changes: null and an empty text take a key away.
 // It fails with Invalid where the result breaks a rule, and names the key.
-func changeMetadata(old []byte, change map[string]any) ([]byte, error) {
+func ApplyMetadata(old []byte, change map[string]any) ([]byte, error) {
 	if len(change) == 0 {
 		return old, nil
 	}
@@ -30,24 +30,24 @@ func changeMetadata(old []byte, change map[string]any) ([]byte, error) {
 			continue
 		}
 		if n := utf8.RuneCountInString(key); n == 0 || n > maxMetadataKey || strings.Contains(key, ".") {
-			return nil, invalid("custom_metadata", "The key %.60q does not have 1 to %d characters without a dot", key, maxMetadataKey)
+			return nil, Invalidf("custom_metadata", "The key %.60q does not have 1 to %d characters without a dot", key, maxMetadataKey)
 		}
 		if text, ok := value.(string); ok && utf8.RuneCountInString(text) > maxMetadataValue {
-			return nil, invalid("custom_metadata", "The value of %q has more than %d characters", key, maxMetadataValue)
+			return nil, Invalidf("custom_metadata", "The value of %q has more than %d characters", key, maxMetadataValue)
 		}
 		data[key] = value
 	}
 	if len(data) > maxMetadataKeys {
-		return nil, invalid("custom_metadata", "There would be %d keys, and at most %d are kept. Take some away with null", len(data), maxMetadataKeys)
+		return nil, Invalidf("custom_metadata", "There would be %d keys, and at most %d are kept. Take some away with null", len(data), maxMetadataKeys)
 	}
-	return mustJSON(data), nil
+	return MustJSON(data), nil
 }
 
-// metadataConditions are what data has to contain, and the keys that it must not have: those of null and of an empty text, as these
+// MetadataConditions are what data has to contain, and the keys that it must not have: those of null and of an empty text, as these
 // take a key away. nil is no condition. It fails with Invalid for more keys than there can be.
-func metadataConditions(filter map[string]any) (has []byte, without []string, err error) {
+func MetadataConditions(filter map[string]any) (has []byte, without []string, err error) {
 	if len(filter) > maxMetadataKeys {
-		return nil, nil, invalid("custom_metadata_has", "It has %d keys, and at most %d are kept of anything. Give fewer", len(filter), maxMetadataKeys)
+		return nil, nil, Invalidf("custom_metadata_has", "It has %d keys, and at most %d are kept of anything. Give fewer", len(filter), maxMetadataKeys)
 	}
 	with := map[string]any{}
 	for key, value := range filter {
@@ -58,12 +58,12 @@ func metadataConditions(filter map[string]any) (has []byte, without []string, er
 		}
 	}
 	if len(with) > 0 {
-		has = mustJSON(with)
+		has = MustJSON(with)
 	}
 	return has, without, nil
 }
 
-func metadata(stored []byte) map[string]any {
+func ReadMetadata(stored []byte) map[string]any {
 	if string(stored) == "{}" {
 		return map[string]any{}
 	}

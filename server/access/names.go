@@ -9,24 +9,24 @@ import (
 // to the rules here alone.
 const mostName = 255
 
-// checkText fails with Invalid for what cannot be kept as the field, or searched for. An empty text is none.
-func checkText(field, text string) error {
+// CheckText fails with Invalid for what cannot be kept as the field, or searched for. An empty text is none.
+func CheckText(field, text string) error {
 	what := "The " + strings.ReplaceAll(field, "_", " ")
 	switch n := utf8.RuneCountInString(text); {
 	case !utf8.ValidString(text):
-		return invalid(field, "%s is not UTF-8: give it in that encoding", what)
+		return Invalidf(field, "%s is not UTF-8: give it in that encoding", what)
 	case strings.Contains(text, "\x00"): // Postgres stores none
-		return invalid(field, "%s contains a null character: leave it out", what)
+		return Invalidf(field, "%s contains a null character: leave it out", what)
 	case n > mostName:
-		return invalid(field, "%s has %d characters; give at most %d", what, n, mostName)
+		return Invalidf(field, "%s has %d characters; give at most %d", what, n, mostName)
 	}
 	return nil
 }
 
-// checkLabel is checkText for what something has to be known by.
-func checkLabel(field, name string) error {
+// CheckLabel is CheckText for what something has to be known by.
+func CheckLabel(field, name string) error {
 	if strings.TrimSpace(name) == "" {
-		return invalid(field, "The %s is blank: give it a character that can be seen", strings.ReplaceAll(field, "_", " "))
+		return Invalidf(field, "The %s is blank: give it a character that can be seen", strings.ReplaceAll(field, "_", " "))
 	}
-	return checkText(field, name)
+	return CheckText(field, name)
 }

@@ -38,19 +38,19 @@ func offline(c store.AccessCode) bool { return c.OfflineKind != nil }
 func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow, n NewCode) (r store.InsertAccessCodeParams, err error) {
 	caps := capabilities(d)
 	if !n.Offline {
-		return r, invalid("is_one_time_use", "Only offline access codes open once; give is_offline_access_code true, or leave this out")
+		return r, Invalidf("is_one_time_use", "Only offline access codes open once; give is_offline_access_code true, or leave this out")
 	}
 	if !caps.OfflineCodes {
-		return r, invalid("is_offline_access_code", "This device has no offline access codes: its can_program_offline_access_codes is false")
+		return r, Invalidf("is_offline_access_code", "This device has no offline access codes: its can_program_offline_access_codes is false")
 	}
 	refused := func(field string, given bool, message string) error {
 		if !given {
 			return nil
 		}
-		return invalid(field, "%s", message)
+		return Invalidf(field, "%s", message)
 	}
 	kind, starts, ends, err := offlineTimeFrame(n, s.opt.Now())
-	err = all(err,
+	err = All(err,
 		refused("code", n.PIN != "", "The vendor makes the digits of offline access codes (cannot_specify_pin_code); leave `code` out"),
 		refused("common_code_key", n.CommonCodeKey != "", "The vendor makes the digits of offline access codes, so they cannot be shared; leave `common_code_key` out"),
 		refused("use_backup_access_code_pool", n.BackupPool, "Offline access codes have no backup codes; leave it out"))
@@ -65,7 +65,7 @@ func (s *Service) newOfflineCode(d store.Device, taken []store.TakenOnDeviceRow,
 	if n.Name != nil {
 		name = *n.Name
 	}
-	return store.InsertAccessCodeParams{AccessCodeID: newID(), WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
+	return store.InsertAccessCodeParams{AccessCodeID: NewID(), WorkspaceID: d.WorkspaceID, DeviceID: d.DeviceID, IsManaged: true, Name: &name,
 		StartsAt: &starts, EndsAt: &ends, Status: string(StatusSetting), PreferNativeScheduling: true, WantedAt: s.opt.Now().UTC(),
 		OfflineKind: code.OfflineKind}, nil
 }
@@ -80,7 +80,7 @@ func offlineTimeFrame(n NewCode, now time.Time) (kind OfflineKind, starts, ends 
 		return OfflineOneTime, starts, ends, err
 	}
 	if n.StartsAt == "" && n.EndsAt == "" {
-		return kind, starts, ends, invalid("starts_at", "An offline access code needs starts_at and ends_at")
+		return kind, starts, ends, Invalidf("starts_at", "An offline access code needs starts_at and ends_at")
 	}
 	s, e, err := parseTimeFrame(n.StartsAt, n.EndsAt, now)
 	if err != nil {
@@ -88,17 +88,17 @@ func offlineTimeFrame(n NewCode, now time.Time) (kind OfflineKind, starts, ends 
 	}
 	starts, ends = s.Truncate(time.Hour), upTo(*e, time.Time{}, time.Hour)
 	if !starts.Add(activation).After(now) {
-		return kind, starts, ends, invalid("starts_at", "An offline access code has to be used first within 24 hours of starts_at, which are over: it would never open")
+		return kind, starts, ends, Invalidf("starts_at", "An offline access code has to be used first within 24 hours of starts_at, which are over: it would never open")
 	}
 	if n.Rounding == "1d" || n.Rounding == "1day" {
 		ends = upTo(*e, starts, day)
 		if lasts := ends.Sub(starts); lasts < offlineDaysFrom || lasts > offlineDaysTo {
-			return kind, starts, ends, invalid("ends_at", "A daily-bound offline access code lasts 29 to 367 days. Leave max_time_rounding out for one of 1 to 672 hours")
+			return kind, starts, ends, Invalidf("ends_at", "A daily-bound offline access code lasts 29 to 367 days. Leave max_time_rounding out for one of 1 to 672 hours")
 		}
 		return OfflineDaily, starts, ends, checkYears("ends_at", ends)
 	}
 	if ends.Sub(starts) > offlineHours {
-		return kind, starts, ends, invalid("ends_at", "An hourly-bound offline access code lasts 1 to 672 hours. Give max_time_rounding 1d for one of 29 to 367 days")
+		return kind, starts, ends, Invalidf("ends_at", "An hourly-bound offline access code lasts 1 to 672 hours. Give max_time_rounding 1d for one of 29 to 367 days")
 	}
 	return OfflineHourly, starts, ends, checkYears("ends_at", ends)
 }
@@ -119,28 +119,28 @@ func upTo(t, from time.Time, step time.Duration) time.Time {
 func oneTimeFrame(n NewCode, now time.Time) (starts, ends time.Time, err error) {
 	starts = now.UTC()
 	if n.StartsAt != "" {
-		if starts, err = parseTime("starts_at", n.StartsAt); err != nil {
+		if starts, err = ParseTime("starts_at", n.StartsAt); err != nil {
 			return starts, ends, err
 		}
 	}
 	starts = starts.Truncate(time.Hour)
 	ends = starts.Add(day)
 	if !ends.After(now) {
-		return starts, ends, invalid("starts_at", "An access code that opens once can be used within 24 hours of starts_at, which are over")
+		return starts, ends, Invalidf("starts_at", "An access code that opens once can be used within 24 hours of starts_at, which are over")
 	}
 	if n.EndsAt == "" {
 		return starts, ends, nil
 	}
-	asked, err := parseTime("ends_at", n.EndsAt)
+	asked, err := ParseTime("ends_at", n.EndsAt)
 	if err == nil && asked.Sub(ends).Abs() > time.Hour {
-		err = invalid("ends_at", "An access code that opens once can be used within 24 hours of starts_at; leave ends_at out")
+		err = Invalidf("ends_at", "An access code that opens once can be used within 24 hours of starts_at; leave ends_at out")
 	}
 	return starts, ends, err
 }
 
 // offlineWarnings are of a code that has to be used soon.
 func offlineWarnings(c store.AccessCode) []Problem {
-	if OfflineKind(text(c.OfflineKind)) == OfflineOneTime || c.EndsAt.Sub(*c.StartsAt) <= activation {
+	if OfflineKind(TextOf(c.OfflineKind)) == OfflineOneTime || c.EndsAt.Sub(*c.StartsAt) <= activation {
 		return nil
 	}
 	return []Problem{{Code: "igloo_algopin_must_be_used_within_24_hours", Scope: OfCode, At: c.CreatedAt,
@@ -162,7 +162,7 @@ func offlineUnchangeable(ch CodeChange) error {
 			break
 		}
 	}
-	return invalid(field, "An offline access code cannot be changed, as the lock knows it without being told. Create another one")
+	return Invalidf(field, "An offline access code cannot be changed, as the lock knows it without being told. Create another one")
 }
 
 // checkOfflineDeletion says why an offline code cannot be deleted: it opens, and nobody can tell the lock not to.
@@ -196,7 +196,7 @@ func (t *deviceTx) issue(c *store.AccessCode) (*IssueWork, *time.Time) {
 }
 
 // RecordIssued notes what the vendor has answered to the wish for an offline code.
-func (s *Service) RecordIssued(ctx context.Context, h Holder, device uuid.UUID, w IssueWork, o PutOutcome) error {
+func (s *Service) RecordIssued(ctx context.Context, h Fence, device uuid.UUID, w IssueWork, o PutOutcome) error {
 	return s.onDevice(ctx, h, device, "record an offline code", func(t *deviceTx) error {
 		o.check()
 		c := t.code(w.ID)
@@ -238,7 +238,7 @@ func (s *Service) RecordIssued(ctx context.Context, h Holder, device uuid.UUID, 
 // two wishes with the same code.
 func (t *deviceTx) claimIssued(ctx context.Context, c *store.AccessCode, o PutOutcome) (*Failure, error) {
 	for _, other := range t.codes {
-		if other == c || text(other.VendorRef) != o.Ref {
+		if other == c || TextOf(other.VendorRef) != o.Ref {
 			continue
 		}
 		shows := other.PinMac == nil || encryption.Equal(other.PinMac, t.s.keys.MAC(pinScope(t.d.DeviceID), []byte(o.PIN)))

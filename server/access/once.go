@@ -39,7 +39,7 @@ type KeyedRequest struct {
 type Answering func(ctx context.Context) (answer []byte, err error)
 
 // Resuming makes the answer to a request whose effect was to begin an attempt, and whose answer was lost.
-type Resuming func(ctx context.Context, a Attempt) (answer []byte, err error)
+type Resuming func(ctx context.Context, attempt uuid.UUID) (answer []byte, err error)
 
 // Once answers a request by do, or like before when it has been answered before; replayed tells. What do does with the
 // context that it is given is one transaction with the answer: both are there, or neither. When do fails, nothing has
@@ -85,16 +85,12 @@ func (s *Service) Once(ctx context.Context, p Principal, r KeyedRequest, do Answ
 	case err != nil && o.past && o.row.ActionAttemptID == nil: // it may be tried again
 		o.drop(ctx)
 	case err == nil && lost != nil:
-		var a Attempt
-		if a, err = s.GetAttempt(ctx, p, lost.String()); err != nil {
-			break
-		}
-		if answer, err = resume(ctx, a); err == nil {
+		if answer, err = resume(ctx, *lost); err == nil {
 			replayed = true
 			answer, err = o.keep(ctx, answer)
 		}
 	}
-	return answer, replayed, named(err, "answer a request with an Idempotency-Key")
+	return answer, replayed, Wrap(err, "answer a request with an Idempotency-Key")
 }
 
 // once is a request that is being answered.
@@ -116,7 +112,7 @@ func (o *once) name() string {
 
 // claim writes down the key, unless the request is known: then it returns what is known of it. It fails like Once.
 func (o *once) claim(ctx context.Context) (known *store.IdempotencyKey, err error) {
-	o.row.IdempotencyKeyID = newID()
+	o.row.IdempotencyKeyID = NewID()
 	_, err = o.s.db.ClaimIdempotencyKey(ctx, store.ClaimIdempotencyKeyParams{IdempotencyKeyID: o.row.IdempotencyKeyID, WorkspaceID: o.row.WorkspaceID,
 		CredentialID: o.row.CredentialID, Operation: o.row.Operation, KeyMac: o.row.KeyMac, RequestMac: o.row.RequestMac, Retention: KeyRetention,
 		Patience: milliseconds(o.s.opt.KeyPatience)})
@@ -199,13 +195,13 @@ func (o *once) drop(ctx context.Context) {
 // who see what is committed only, or to do what no transaction undoes. What was done so far stands. From attempt the
 // answer can be made anew; a zero attempt: while the request is not answered, those that come with its key are refused.
 // For requests without a key nothing is done.
-func (s *Service) Checkpoint(ctx context.Context, attempt Attempt) error {
+func (s *Service) Checkpoint(ctx context.Context, attempt uuid.UUID) error {
 	o, _ := ctx.Value(onceKey{}).(*once)
 	if o == nil || o.past {
 		return nil
 	}
-	if attempt.ID != uuid.Nil {
-		o.row.ActionAttemptID = &attempt.ID
+	if attempt != uuid.Nil {
+		o.row.ActionAttemptID = &attempt
 	}
 	err := s.db.HoldIdempotencyKey(ctx, store.HoldIdempotencyKeyParams{WorkspaceID: o.row.WorkspaceID, IdempotencyKeyID: o.row.IdempotencyKeyID,
 		ActionAttemptID: o.row.ActionAttemptID, Hold: keyHeldFor})

@@ -32,7 +32,7 @@ func (t *deviceTx) keepAsItIs(ctx context.Context, c *store.AccessCode) error {
 		return err
 	}
 	wanted, err := t.s.stateOf(*c)
-	if err != nil || text(has.Name) != text(wanted.Name) || text(has.PIN) != text(wanted.PIN) {
+	if err != nil || TextOf(has.Name) != TextOf(wanted.Name) || TextOf(has.PIN) != TextOf(wanted.PIN) {
 		return err
 	}
 	framed := sameTime(has.StartsAt, wanted.StartsAt) && sameTime(has.EndsAt, wanted.EndsAt)
@@ -44,7 +44,7 @@ func (t *deviceTx) keepAsItIs(ctx context.Context, c *store.AccessCode) error {
 
 // retryAnew has a change made that was refused before it was known that the vendor makes none in place.
 func (t *deviceTx) retryAnew(c *store.AccessCode) {
-	if t.caps.PutAnew && c.VendorRef != nil && c.BlockedGen >= c.DesiredGen && c.AppliedGen > 0 && text(c.ErrorCode) == errFailedToUpd {
+	if t.caps.PutAnew && c.VendorRef != nil && c.BlockedGen >= c.DesiredGen && c.AppliedGen > 0 && TextOf(c.ErrorCode) == errFailedToUpd {
 		c.BlockedGen, c.Status = 0, string(StatusSetting)
 	}
 }

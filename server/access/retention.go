@@ -31,7 +31,7 @@ type Dropped struct {
 // DropOld removes, one by one, events older than the retention that do not go with their partition, and deliveries that came to rest longer ago than that, with their
 // attempts: one batch, of the events after a position. Never a delivery that is pending, nor an event that a delivery
 // is left of.
-func (s *Service) DropOld(ctx context.Context, h Holder, workspace uuid.UUID, retention time.Duration, after Position) (d Dropped, err error) {
+func (s *Service) DropOld(ctx context.Context, h Fence, workspace uuid.UUID, retention time.Duration, after Position) (d Dropped, err error) {
 	now, err := s.db.Moment(ctx)
 	if err != nil {
 		return Dropped{}, err
@@ -119,7 +119,7 @@ func PartitionWidth(retention time.Duration) time.Duration {
 
 // DropOldSessions removes client sessions that ended longer ago than the retention: one batch. More is true when there
 // may be others.
-func (s *Service) DropOldSessions(ctx context.Context, h Holder, workspace uuid.UUID, retention time.Duration) (n int64, more bool, err error) {
+func (s *Service) DropOldSessions(ctx context.Context, h Fence, workspace uuid.UUID, retention time.Duration) (n int64, more bool, err error) {
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err

@@ -13,32 +13,32 @@ import (
 func (s *Service) RevokeClientSession(ctx context.Context, p Principal, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return sessionNotFound("client_session_id", id)
+		return SessionNotFound("client_session_id", id)
 	}
 	n, err := s.db.RevokeClientSession(ctx, store.RevokeClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
 	if err == nil && n == 0 {
-		return sessionNotFound("client_session_id", id)
+		return SessionNotFound("client_session_id", id)
 	}
-	return named(err, "revoke a client session")
+	return Wrap(err, "revoke a client session")
 }
 
 // DeleteClientSession ends a session at once and forgets it. It fails with NotFound.
 func (s *Service) DeleteClientSession(ctx context.Context, p Principal, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return sessionNotFound("client_session_id", id)
+		return SessionNotFound("client_session_id", id)
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		r, err := tx.DeleteClientSession(ctx, store.DeleteClientSessionParams{WorkspaceID: p.WorkspaceID, ClientSessionID: parsed})
 		if store.IsNoRows(err) {
-			return sessionNotFound("client_session_id", id)
+			return SessionNotFound("client_session_id", id)
 		}
 		if err != nil {
 			return err
 		}
 		return s.emitSessionDeleted(ctx, tx, r)
 	})
-	return named(err, "delete a client session")
+	return Wrap(err, "delete a client session")
 }
 
 // ClientSessionDeleted is the type of the event that tells of the end of a session.
@@ -46,14 +46,14 @@ const ClientSessionDeleted = "client_session.deleted"
 
 // emitSessionDeleted tells of the end of a session, and whose it was.
 func (s *Service) emitSessionDeleted(ctx context.Context, tx store.Tx, r store.ClientSession) error {
-	a := about{workspace: r.WorkspaceID}.with("client_session_id", r.ClientSessionID)
+	a := About{Workspace: r.WorkspaceID}.With("client_session_id", r.ClientSessionID)
 	if r.UserIdentityID != nil {
-		a = a.with("user_identity_id", *r.UserIdentityID)
+		a = a.With("user_identity_id", *r.UserIdentityID)
 	}
 	if r.CustomerKey != nil {
-		a = a.with("customer_key", *r.CustomerKey)
+		a = a.With("customer_key", *r.CustomerKey)
 	}
-	return s.emit(ctx, tx, ClientSessionDeleted, a)
+	return s.Emit(ctx, tx, ClientSessionDeleted, a)
 }
 
 // EndSessionsOf ends the client sessions of a user identity that ends.

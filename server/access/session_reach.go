@@ -37,7 +37,7 @@ func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession,
 		return err
 	}
 	if _, err := tx.LockClientSession(ctx, r.ClientSessionID); store.IsNoRows(err) {
-		return sessionNotFound("client_session_id", r.ClientSessionID.String())
+		return SessionNotFound("client_session_id", r.ClientSessionID.String())
 	} else if err != nil {
 		return err
 	}
@@ -46,19 +46,19 @@ func (s *Service) grant(ctx context.Context, tx store.Tx, r store.ClientSession,
 			return err
 		}
 	}
-	accounts, err := tx.AccountsOfWorkspace(ctx, store.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: parseIDs(&more.AccountIDs)})
+	accounts, err := tx.AccountsOfWorkspace(ctx, store.AccountsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Accounts: ParseIDs(&more.AccountIDs)})
 	if err != nil {
 		return err
 	}
 	if missing := firstMissing(more.AccountIDs, accounts); missing != "" {
-		return accountNotFound("connected_account_id", missing)
+		return AccountNotFound("connected_account_id", missing)
 	}
-	webviews, err := tx.WebviewsOfWorkspace(ctx, store.WebviewsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Webviews: parseIDs(&more.WebviewIDs)})
+	webviews, err := tx.WebviewsOfWorkspace(ctx, store.WebviewsOfWorkspaceParams{WorkspaceID: r.WorkspaceID, Webviews: ParseIDs(&more.WebviewIDs)})
 	if err != nil {
 		return err
 	}
 	if missing := firstMissing(more.WebviewIDs, webviews); missing != "" {
-		return webviewNotFound(missing)
+		return WebviewNotFound(missing)
 	}
 	if err := tx.GrantWebviewsToClientSession(ctx, store.GrantWebviewsToClientSessionParams{ClientSessionID: r.ClientSessionID, Webviews: webviews}); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *Service) identify(ctx context.Context, tx store.Tx, r *store.ClientSess
 		case err != nil:
 			return err
 		case r.UserIdentityID != nil && *r.UserIdentityID != id:
-			return invalid("user_identity_id", "The client session is of another user identity. Create one for this user identity")
+			return Invalidf("user_identity_id", "The client session is of another user identity. Create one for this user identity")
 		}
 		r.UserIdentityID = &id
 	}
@@ -110,7 +110,7 @@ func firstMissing(texts []string, ids []uuid.UUID) string {
 // It fails with Invalid unless exactly one is given, or where nothing is to be granted, and with NotFound.
 func (s *Service) GrantAccess(ctx context.Context, p Principal, id, key string, more Reach) (c ClientSession, err error) {
 	if more.empty() {
-		return c, invalid("", "Must specify at least one of connected_account_ids, connect_webview_ids or user_identity_id")
+		return c, Invalidf("", "Must specify at least one of connected_account_ids, connect_webview_ids or user_identity_id")
 	}
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		r, err := findSession(ctx, tx, p, id, key)
@@ -120,7 +120,7 @@ func (s *Service) GrantAccess(ctx context.Context, p Principal, id, key string, 
 		c, err = s.granted(ctx, tx, r, more)
 		return err
 	})
-	return c, named(err, "grant access to a client session")
+	return c, Wrap(err, "grant access to a client session")
 }
 
 // authenticateSession finds out what the session of a token may do. It fails with Unauthorized.
@@ -141,7 +141,7 @@ func (s *Service) authenticateSession(ctx context.Context, hash []byte, workspac
 	case workspace != nil && *workspace != r.WorkspaceID:
 		return Principal{}, unknownWorkspace()
 	}
-	p := Principal{WorkspaceID: r.WorkspaceID, CredentialID: r.ClientSessionID, Kind: EndUser, Suspended: r.IsSuspended, Reach: r.Accounts, Customer: text(r.CustomerKey)}
+	p := Principal{WorkspaceID: r.WorkspaceID, CredentialID: r.ClientSessionID, Kind: EndUser, Suspended: r.IsSuspended, Reach: r.Accounts, Customer: TextOf(r.CustomerKey)}
 	if p.Reach == nil {
 		p.Reach = []uuid.UUID{} // nil would be everything
 	}
@@ -155,10 +155,10 @@ func (s *Service) AsSeenBy(ctx context.Context, p Principal, key string) (Princi
 		return p, nil
 	}
 	c, err := s.GetClientSession(ctx, p, "", key)
-	if e, ok := asError(err); ok && e.Kind == NotFound {
+	if e, ok := AsError(err); ok && e.Kind == NotFound {
 		err = nil
 	}
-	reach := slices.DeleteFunc(c.AccountIDs, func(id uuid.UUID) bool { return !p.reaches(id) })
+	reach := slices.DeleteFunc(c.AccountIDs, func(id uuid.UUID) bool { return !p.CanSee(id) })
 	if p.Reach = reach; reach == nil {
 		p.Reach = []uuid.UUID{}
 	}

@@ -31,11 +31,11 @@ func (s *Service) ReportTimeZones(ctx context.Context, p Principal, zones []Time
 			return deviceNotFound("device_id", z.DeviceID)
 		}
 		if _, twice := byDevice[id]; twice {
-			return invalid(fmt.Sprintf("devices.%d.device_id", i), "Device %s is named twice", id)
+			return Invalidf(fmt.Sprintf("devices.%d.device_id", i), "Device %s is named twice", id)
 		}
 		for provider, zone := range z.ByProvider {
 			if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
-				return invalid(fmt.Sprintf("devices.%d.%s_metadata.time_zone", i, provider), "Not an IANA time zone; write it like Europe/Zurich")
+				return Invalidf(fmt.Sprintf("devices.%d.%s_metadata.time_zone", i, provider), "Not an IANA time zone; write it like Europe/Zurich")
 			}
 		}
 		byDevice[id] = z
@@ -52,8 +52,8 @@ func (s *Service) ReportTimeZones(ctx context.Context, p Principal, zones []Time
 				switch {
 				case zone == "":
 				case provider != d.Provider:
-					i := slices.IndexFunc(zones, func(z TimeZone) bool { return names(z.DeviceID, id) })
-					return invalid(fmt.Sprintf("devices.%d.%s_metadata", i, provider), "Device %s is one of %s", id, d.Provider)
+					i := slices.IndexFunc(zones, func(z TimeZone) bool { return IsID(z.DeviceID, id) })
+					return Invalidf(fmt.Sprintf("devices.%d.%s_metadata", i, provider), "Device %s is one of %s", id, d.Provider)
 				default:
 					if err := tx.ReportTimeZone(ctx, store.ReportTimeZoneParams{DeviceID: id, ReportedTimeZone: &zone}); err != nil {
 						return err

@@ -99,7 +99,7 @@ func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilte
 			types = append(types, one)
 		}
 	}
-	after, before := time.Time{}, never
+	after, before := time.Time{}, Never
 	if f.After != nil {
 		after = *f.After
 	}
@@ -111,12 +111,12 @@ func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilte
 	if err != nil {
 		return t, err
 	}
-	rows, more := cut(Page{Limit: f.Limit}, rows)
+	rows, more := Cut(Page{Limit: f.Limit}, rows)
 	if backwards {
 		slices.Reverse(rows)
 	}
 	for _, r := range rows {
-		e, err := s.toEvent(r)
+		e, err := s.ReadEvent(r)
 		if err != nil {
 			return t, err
 		}
@@ -137,7 +137,7 @@ func (s *Service) CodeTimeline(ctx context.Context, p Principal, f TimelineFilte
 	earlier, later := more, more
 	switch {
 	case backwards:
-		later, err = s.hasTimeline(ctx, p, id, types, last, never, false)
+		later, err = s.hasTimeline(ctx, p, id, types, last, Never, false)
 	case f.After != nil:
 		earlier, err = s.hasTimeline(ctx, p, id, types, time.Time{}, first, true)
 	default:
@@ -163,9 +163,9 @@ func (s *Service) hasTimeline(ctx context.Context, p Principal, id uuid.UUID, ty
 
 func (s *Service) timelineRows(ctx context.Context, p Principal, id uuid.UUID, types []string, after, before time.Time, page Page, backwards bool) (rows []store.Event, err error) {
 	if backwards {
-		rows, err = s.db.TimelineBefore(ctx, store.TimelineBeforeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.rows()})
+		rows, err = s.db.TimelineBefore(ctx, store.TimelineBeforeParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.Rows()})
 	} else {
-		rows, err = s.db.TimelineAfter(ctx, store.TimelineAfterParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.rows()})
+		rows, err = s.db.TimelineAfter(ctx, store.TimelineAfterParams{WorkspaceID: p.WorkspaceID, AccessCodeID: id, Reach: p.Reach, EventTypes: types, AfterAt: after, BeforeAt: before, MaxRows: page.Rows()})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the timeline of access code %s: %w", id, err)

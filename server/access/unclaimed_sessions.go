@@ -22,7 +22,7 @@ const (
 // many, those that reach something by now are looked for, each once, and else the oldest are ended, should they have been there for long.
 func (s *Service) roomForUnclaimed(ctx context.Context, tx store.Tx, workspace uuid.UUID) error {
 	now := s.opt.Now()
-	taken, known := s.unclaimed.take(workspace, now)
+	taken, known := s.unclaimed.Take(workspace, now)
 	if taken {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (s *Service) roomForUnclaimed(ctx context.Context, tx store.Tx, workspace u
 				}
 			}
 		}
-		s.unclaimed.counted(workspace, int(left), now)
+		s.unclaimed.SetCount(workspace, int(left), now)
 	}
 	if left == 0 {
 		return &Error{Kind: TooMany, Type: "too_many_requests", Message: fmt.Sprintf("The workspace has %d client sessions that were made with a publishable key and reach nothing. "+

@@ -21,14 +21,14 @@ const MaxOverlap = 30 * 24 * time.Hour
 // that is none, with NotFound, and with Conflict while the secret of an earlier rotation still signs.
 func (s *Service) RotateSecret(ctx context.Context, p Principal, webhook string, overlap time.Duration) (w Webhook, until *time.Time, err error) {
 	if overlap < 0 || overlap > MaxOverlap {
-		return w, nil, invalid("overlap", "The overlap is between 0 and %d days", int(MaxOverlap.Hours()/24))
+		return w, nil, Invalidf("overlap", "The overlap is between 0 and %d days", int(MaxOverlap.Hours()/24))
 	}
 	id, err := uuid.Parse(webhook)
 	if err != nil {
 		return w, nil, webhookNotFound(webhook)
 	}
 	err = s.onWebhook(ctx, p, id, func(tx store.Tx, row store.Webhook) (err error) {
-		if overlap > 0 && row.OldSecretUntil != nil && row.OldSecretUntil.After(s.Now()) {
+		if overlap > 0 && row.OldSecretUntil != nil && row.OldSecretUntil.After(s.opt.Now()) {
 			return &Error{Kind: Conflict, Type: "rotation_in_progress", Message: fmt.Sprintf(
 				"The secret before the present one signs until %s. Rotate again after that, or without an overlap, which ends both at once.",
 				row.OldSecretUntil.UTC().Format(time.RFC3339))}

@@ -60,7 +60,7 @@ func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string
 	if err := s.roomForWebhook(ctx, p.WorkspaceID); err != nil {
 		return Webhook{}, err
 	}
-	w := Webhook{ID: newID(), URL: address, EventTypes: types, Secret: newSecret()}
+	w := Webhook{ID: NewID(), URL: address, EventTypes: types, Secret: newSecret()}
 	err = s.db.InsertWebhook(ctx, store.InsertWebhookParams{WebhookID: w.ID, WorkspaceID: p.WorkspaceID, Url: w.URL, EventTypes: w.EventTypes,
 		SecretSealed: s.keys.Seal(secretPlace(w.ID), []byte(w.Secret))})
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Service) CreateWebhook(ctx context.Context, p Principal, address string
 // which has to end before the lease does under which it is made. That there is no room is not remembered: one that is deleted makes some.
 func (s *Service) roomForWebhook(ctx context.Context, workspace uuid.UUID) error {
 	now := s.opt.Now()
-	if taken, _ := s.webhooks.take(workspace, now); taken {
+	if taken, _ := s.webhooks.Take(workspace, now); taken {
 		return nil
 	}
 	n, err := s.db.CountWebhooks(ctx, store.CountWebhooksParams{WorkspaceID: workspace, MaxRows: int32(min(s.opt.MostWebhooks, 1<<30))})
@@ -82,27 +82,27 @@ func (s *Service) roomForWebhook(ctx context.Context, workspace uuid.UUID) error
 	}
 	left := s.opt.MostWebhooks - int(n)
 	if left <= 0 {
-		return invalid("", "The workspace has %d webhooks, which is as many as it may. Delete those that nobody needs, with /webhooks/delete", s.opt.MostWebhooks)
+		return Invalidf("", "The workspace has %d webhooks, which is as many as it may. Delete those that nobody needs, with /webhooks/delete", s.opt.MostWebhooks)
 	}
-	s.webhooks.counted(workspace, left, now)
+	s.webhooks.SetCount(workspace, left, now)
 	return nil
 }
 
 // CheckWebhookURL says why events cannot be sent to an address.
 func CheckWebhookURL(address string) *Error {
 	if len(address) > maxURLLength {
-		return invalid("url", "A webhook's URL has at most %d characters", maxURLLength)
+		return Invalidf("url", "A webhook's URL has at most %d characters", maxURLLength)
 	}
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || strings.ContainsFunc(address, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }):
-		return invalid("url", "Invalid url")
+		return Invalidf("url", "Invalid url")
 	case (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		return invalid("url", "A webhook's URL begins with https:// or http:// and a host")
+		return Invalidf("url", "A webhook's URL begins with https:// or http:// and a host")
 	case !isPort(u.Port()):
-		return invalid("url", "A webhook's URL names no port, or one of 1 to 65535")
+		return Invalidf("url", "A webhook's URL names no port, or one of 1 to 65535")
 	case u.User != nil:
-		return invalid("url", "A webhook's URL carries no user name or password; deliveries are signed with the webhook's secret")
+		return Invalidf("url", "A webhook's URL carries no user name or password; deliveries are signed with the webhook's secret")
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (s *Service) checkHost(address string) error {
 	if err != nil || s.opt.RefusedAddress == nil || !s.refuses(strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))) {
 		return nil //nolint:nilerr // CheckWebhookURL has said it
 	}
-	return invalid("url", "Nothing is sent to %s, which is no public address. The server sends there when it is started with --allow-webhook-prefix %s", u.Hostname(), PrefixOf(addressOf(u.Hostname())))
+	return Invalidf("url", "Nothing is sent to %s, which is no public address. The server sends there when it is started with --allow-webhook-prefix %s", u.Hostname(), PrefixOf(addressOf(u.Hostname())))
 }
 
 func (s *Service) refuses(host string) bool {
@@ -151,7 +151,7 @@ func PrefixOf(address netip.Addr) netip.Prefix {
 // checkEventTypes takes doubles out and keeps the order.
 func checkEventTypes(types []string) ([]string, error) {
 	if len(types) == 0 {
-		return nil, invalid("event_types", "Name at least one event type, or \"*\" for all")
+		return nil, Invalidf("event_types", "Name at least one event type, or \"*\" for all")
 	}
 	out := make([]string, 0, len(types))
 	var unknown []string
@@ -187,7 +187,7 @@ func (s *Service) toWebhook(r store.Webhook) (Webhook, error) {
 	if err != nil {
 		return Webhook{}, fmt.Errorf("open the secret of webhook %s: %w", r.WebhookID, err)
 	}
-	return Webhook{ID: r.WebhookID, URL: r.Url, EventTypes: r.EventTypes, Secret: string(secret), DisabledAt: r.DisabledAt, DisabledReason: text(r.DisabledReason)}, nil
+	return Webhook{ID: r.WebhookID, URL: r.Url, EventTypes: r.EventTypes, Secret: string(secret), DisabledAt: r.DisabledAt, DisabledReason: TextOf(r.DisabledReason)}, nil
 }
 
 func webhookNotFound(id string) *Error {
@@ -275,7 +275,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, p Principal, id string) err
 
 // dropDeliveries deletes a part of a webhook's history. It is no act by itself: the audit log tells of the webhook's end, once that is reached.
 func (s *Service) dropDeliveries(ctx context.Context, p Principal, webhook uuid.UUID) (dropped int, err error) {
-	err = s.db.InTx(Unasked(ctx), func(tx store.Tx) error {
+	err = s.db.InTx(store.Acting(ctx, nil), func(tx store.Tx) error {
 		events, err := tx.SomeDeliveries(ctx, store.SomeDeliveriesParams{WebhookID: webhook, WorkspaceID: p.WorkspaceID, MaxRows: deletedAtOnce})
 		if dropped = len(events); err != nil || dropped == 0 {
 			return err

@@ -66,7 +66,7 @@ const tooManyLogins = "too_many_logins"
 
 // IsTooManyLogins says whether err is of BeginLogin, and because it was tried too often.
 func IsTooManyLogins(err error) bool {
-	e, ok := asError(err)
+	e, ok := AsError(err)
 	return ok && e.Type == tooManyLogins
 }
 
@@ -82,7 +82,7 @@ func (s *Service) BeginLogin(ctx context.Context, webview uuid.UUID) error {
 	case err == nil && r.LoginAttempts >= maxLogins && WebviewStatus(r.Status) != WebviewAuthorized:
 		return &Error{Kind: Conflict, Type: tooManyLogins, Message: "Too many logins were tried with this link."}
 	case err == nil || store.IsNoRows(err):
-		return webviewNotFound(webview.String())
+		return WebviewNotFound(webview.String())
 	}
 	return fmt.Errorf("begin the login: %w", err)
 }
@@ -101,7 +101,7 @@ func (s *Service) FailLogin(ctx context.Context, webview uuid.UUID, provider str
 		if err := tx.SetLogin(ctx, store.SetLoginParams{ConnectWebviewID: webview, Status: string(WebviewFailed), SelectedProvider: &provider}); err != nil {
 			return err
 		}
-		return s.emit(ctx, tx, "connect_webview.login_failed", aboutWebview(r))
+		return s.Emit(ctx, tx, "connect_webview.login_failed", aboutWebview(r))
 	})
 	if err != nil {
 		return fmt.Errorf("note that a login was refused: %w", err)
@@ -113,7 +113,7 @@ func (s *Service) FailLogin(ctx context.Context, webview uuid.UUID, provider str
 func lockWebview(ctx context.Context, tx store.Tx, id uuid.UUID) (store.ConnectWebview, error) {
 	r, err := tx.LockConnectWebview(ctx, id)
 	if store.IsNoRows(err) || (err == nil && WebviewStatus(r.Status) == WebviewAuthorized) {
-		return r, webviewNotFound(id.String())
+		return r, WebviewNotFound(id.String())
 	}
 	return r, err
 }
@@ -138,10 +138,10 @@ func admits(ctx context.Context, tx store.Tx, r store.ConnectWebview, account uu
 		Message: "Somebody has logged in with this link already, and it is good for one account. Ask whoever has sent it to you for another link."}
 }
 
-func aboutWebview(r store.ConnectWebview) about {
-	a := about{workspace: r.WorkspaceID}.with("connect_webview_id", r.ConnectWebviewID)
+func aboutWebview(r store.ConnectWebview) About {
+	a := About{Workspace: r.WorkspaceID}.With("connect_webview_id", r.ConnectWebviewID)
 	if r.CustomerKey != nil {
-		a = a.with("customer_key", *r.CustomerKey)
+		a = a.With("customer_key", *r.CustomerKey)
 	}
 	return a
 }
@@ -192,7 +192,7 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 		if known {
 			err = s.connectAnew(ctx, tx, a, n)
 		} else {
-			a.ConnectedAccountID = newID()
+			a.ConnectedAccountID = NewID()
 			n.SeeOnly = !r.ManageNewDevices
 			err = s.insertAccount(ctx, tx, a.ConnectedAccountID, n)
 		}
@@ -208,14 +208,14 @@ func (s *Service) logIn(ctx context.Context, webview uuid.UUID, provider string,
 			}
 		}
 		told := aboutWebview(r)
-		told.account = a.ConnectedAccountID
-		if err := s.emit(ctx, tx, "connected_account.successful_login", told); err != nil {
+		told.Account = a.ConnectedAccountID
+		if err := s.Emit(ctx, tx, "connected_account.successful_login", told); err != nil {
 			return err
 		}
 		status := WebviewPending
 		if !r.WaitForDevices {
 			status = WebviewAuthorized
-			if err := s.emit(ctx, tx, "connect_webview.login_succeeded", told); err != nil {
+			if err := s.Emit(ctx, tx, "connect_webview.login_succeeded", told); err != nil {
 				return err
 			}
 		}
@@ -274,7 +274,7 @@ func (s *Service) connectAnew(ctx context.Context, tx store.Tx, a store.Connecte
 	if n.Gateway != "" {
 		gateway = s.gatewayMAC(n.Adapter, n.Gateway)
 	}
-	_, err = tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: a.DisplayName, UserIdentifier: mustJSON(n.user()),
+	_, err = tx.UpdateAccountConfig(ctx, store.UpdateAccountConfigParams{ConnectedAccountID: id, DisplayName: a.DisplayName, UserIdentifier: MustJSON(n.user()),
 		ConfigSealed: s.keys.Seal(accountPlace(id), config), AddressMac: a.AddressMac, GatewayMac: gateway})
 	if err != nil {
 		return err
@@ -292,7 +292,7 @@ func (s *Service) withKept(a store.ConnectedAccount, anew json.RawMessage) (json
 	if json.Unmarshal(was.Config, &all) != nil || json.Unmarshal(anew, &all) != nil { // the errors may quote a secret
 		return nil, fmt.Errorf("read how the account %s is reached", a.ConnectedAccountID)
 	}
-	return mustJSON(all), nil
+	return MustJSON(all), nil
 }
 
 // describeAsWebview copies what the webview keeps for the account. What the workspace has said since about the devices
@@ -302,8 +302,8 @@ func (s *Service) describeAsWebview(ctx context.Context, tx store.Tx, account uu
 	if err != nil {
 		return err
 	}
-	more, err := changeMetadata(a.CustomMetadata, metadata(w.CustomMetadata))
-	switch _, full := asError(err); {
+	more, err := ApplyMetadata(a.CustomMetadata, ReadMetadata(w.CustomMetadata))
+	switch _, full := AsError(err); {
 	case err == nil:
 		a.CustomMetadata = more
 	case !full: // a login does not fail because the account has as much as is kept
@@ -326,7 +326,7 @@ func (s *Service) authorizeWaiting(ctx context.Context, tx store.Tx, a store.Con
 		return err
 	}
 	for _, id := range webviews {
-		err := s.emit(ctx, tx, "connect_webview.login_succeeded", about{workspace: a.WorkspaceID, account: a.ConnectedAccountID}.with("connect_webview_id", id))
+		err := s.Emit(ctx, tx, "connect_webview.login_succeeded", About{Workspace: a.WorkspaceID, Account: a.ConnectedAccountID}.With("connect_webview_id", id))
 		if err != nil {
 			return err
 		}
@@ -341,7 +341,7 @@ func (s *Service) failWaiting(ctx context.Context, tx store.Tx, account uuid.UUI
 		return err
 	}
 	for _, r := range webviews {
-		if err := s.emit(ctx, tx, "connect_webview.login_failed", aboutWebview(r)); err != nil {
+		if err := s.Emit(ctx, tx, "connect_webview.login_failed", aboutWebview(r)); err != nil {
 			return err
 		}
 	}
@@ -354,5 +354,5 @@ func (s *Service) AccountProblem(ctx context.Context, account uuid.UUID) (string
 	if err != nil {
 		return "", fmt.Errorf("read the account %s: %w", account, err)
 	}
-	return text(a.ErrorMessage), nil
+	return TextOf(a.ErrorMessage), nil
 }

@@ -21,16 +21,16 @@ type NewWorkspace struct {
 // AddWorkspace makes a workspace that the credential of p may enter from then on; the server itself, which has none, makes
 // one that nobody may enter yet. It fails with Invalid, also where the credential may enter as many as one that makes them.
 func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace) (w Workspace, err error) {
-	if err := all(checkLabel("name", n.Name), checkText("company_name", n.CompanyName), checkText("connect_partner_name", n.ConnectPartnerName)); err != nil {
+	if err := All(CheckLabel("name", n.Name), CheckText("company_name", n.CompanyName), CheckText("connect_partner_name", n.ConnectPartnerName)); err != nil {
 		return w, err
 	}
-	id := newID()
+	id := NewID()
 	err = s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := s.roomForWorkspace(ctx, tx, p); err != nil {
 			return err
 		}
 		if err := tx.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: id, Name: n.Name, CompanyName: cmp.Or(n.CompanyName, n.ConnectPartnerName),
-			ConnectPartnerName: nonEmpty(n.ConnectPartnerName), IsSandbox: n.Sandbox, ConnectWebviewCustomization: mustJSON(n.Webviews), MadeBy: p.CredentialID}); err != nil {
+			ConnectPartnerName: NonEmpty(n.ConnectPartnerName), IsSandbox: n.Sandbox, ConnectWebviewCustomization: MustJSON(n.Webviews), MadeBy: p.CredentialID}); err != nil {
 			return err
 		}
 		if p.CredentialID != uuid.Nil {
@@ -43,7 +43,7 @@ func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace)
 			if err != nil {
 				return err
 			}
-			if err := s.connect(ctx, tx, newID(), account); err != nil {
+			if err := s.connect(ctx, tx, NewID(), account); err != nil {
 				return err
 			}
 		}
@@ -51,7 +51,7 @@ func (s *Service) AddWorkspace(ctx context.Context, p Principal, n NewWorkspace)
 		w = toWorkspace(r.Workspace, r.PublishableKey)
 		return err
 	})
-	return w, named(err, "create a workspace")
+	return w, Wrap(err, "create a workspace")
 }
 
 // roomForWorkspace fails with Invalid where a credential may enter as many workspaces as one that makes them. Requests that come at
@@ -63,7 +63,7 @@ func (s *Service) roomForWorkspace(ctx context.Context, tx store.Tx, p Principal
 	most := s.opt.MostWorkspaces
 	n, err := tx.CountWorkspacesOfCredential(ctx, store.CountWorkspacesOfCredentialParams{CredentialID: p.CredentialID, MaxRows: int32(min(most, 1<<30))})
 	if err == nil && int(n) >= most {
-		return invalid("", "No more workspaces can be made with this token: it may enter %d workspaces already. Use one of them, which /workspaces/list shows; "+
+		return Invalidf("", "No more workspaces can be made with this token: it may enter %d workspaces already. Use one of them, which /workspaces/list shows; "+
 			"/workspaces/reset_sandbox empties one that is a sandbox", most)
 	}
 	return err
@@ -82,7 +82,7 @@ type WorkspaceChange struct {
 // sent when it no longer is, unless it is older than what is kept. It fails with Invalid.
 func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceChange) error {
 	if c.Name != "" {
-		if err := checkLabel("name", c.Name); err != nil {
+		if err := CheckLabel("name", c.Name); err != nil {
 			return err
 		}
 	}
@@ -103,8 +103,8 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 			PrimaryButtonTextColor: cmp.Or(c.Webviews.PrimaryButtonTextColor, look.PrimaryButtonTextColor), SuccessMessage: cmp.Or(c.Webviews.SuccessMessage, look.SuccessMessage)}
 		suspended := *cmp.Or(c.Suspended, &r.IsSuspended)
 		if err := tx.UpdateWorkspace(ctx, store.UpdateWorkspaceParams{WorkspaceID: r.WorkspaceID, Name: cmp.Or(c.Name, r.Name),
-			ConnectPartnerName: cmp.Or(nonEmpty(c.ConnectPartnerName), r.ConnectPartnerName), IsSuspended: suspended,
-			IsPublishableKeyAuthEnabled: *cmp.Or(c.PublishableKeys, &r.IsPublishableKeyAuthEnabled), ConnectWebviewCustomization: mustJSON(look)}); err != nil {
+			ConnectPartnerName: cmp.Or(NonEmpty(c.ConnectPartnerName), r.ConnectPartnerName), IsSuspended: suspended,
+			IsPublishableKeyAuthEnabled: *cmp.Or(c.PublishableKeys, &r.IsPublishableKeyAuthEnabled), ConnectWebviewCustomization: MustJSON(look)}); err != nil {
 			return err
 		}
 		switch {
@@ -116,7 +116,7 @@ func (s *Service) UpdateWorkspace(ctx context.Context, p Principal, c WorkspaceC
 		_, err = s.wakeWebhooks(ctx, tx, r.WorkspaceID, hooks)
 		return err
 	})
-	return named(err, "change the workspace")
+	return Wrap(err, "change the workspace")
 }
 
 // ResetSandbox begins anew in a sandbox workspace: what is in it is erased, but not its credentials and webhooks, and
@@ -153,7 +153,7 @@ func (s *Service) ResetSandbox(ctx context.Context, p Principal, anew NewAccount
 				return err
 			}
 		}
-		r, err := tx.InsertWorkspaceAttempt(ctx, store.InsertWorkspaceAttemptParams{ActionAttemptID: newID(), WorkspaceID: p.WorkspaceID,
+		r, err := tx.InsertWorkspaceAttempt(ctx, store.InsertWorkspaceAttemptParams{ActionAttemptID: NewID(), WorkspaceID: p.WorkspaceID,
 			ActionType: ResetSandboxWorkspace, Patience: s.opt.AttemptPatience})
 		if err != nil {
 			return err
@@ -169,7 +169,7 @@ func (s *Service) ResetSandbox(ctx context.Context, p Principal, anew NewAccount
 				return err
 			}
 		}
-		return s.connect(ctx, tx, newID(), anew)
+		return s.connect(ctx, tx, NewID(), anew)
 	})
-	return a, named(err, "reset the sandbox workspace")
+	return a, Wrap(err, "reset the sandbox workspace")
 }

@@ -33,17 +33,17 @@ type WebviewLook struct {
 
 func toWorkspace(r store.Workspace, publishable *string) Workspace {
 	w := Workspace{ID: r.WorkspaceID, Name: r.Name, CompanyName: r.CompanyName, ConnectPartnerName: r.ConnectPartnerName, IsSandbox: r.IsSandbox,
-		IsSuspended: r.IsSuspended, PublishableKeys: r.IsPublishableKeyAuthEnabled, PublishableKey: text(publishable)}
+		IsSuspended: r.IsSuspended, PublishableKeys: r.IsPublishableKeyAuthEnabled, PublishableKey: TextOf(publishable)}
 	_ = json.Unmarshal(r.ConnectWebviewCustomization, &w.Webviews) // written by this package
 	return w
 }
 
 // CreateWorkspace makes a workspace that nobody may enter yet. It fails with Invalid. For administration only.
 func (s *Service) CreateWorkspace(ctx context.Context, name, company string, sandbox bool) (Workspace, error) {
-	if err := all(checkLabel("name", name), checkText("company_name", company)); err != nil {
+	if err := All(CheckLabel("name", name), CheckText("company_name", company)); err != nil {
 		return Workspace{}, err
 	}
-	w := Workspace{ID: newID(), Name: name, CompanyName: company, IsSandbox: sandbox}
+	w := Workspace{ID: NewID(), Name: name, CompanyName: company, IsSandbox: sandbox}
 	err := s.db.InsertWorkspace(ctx, store.InsertWorkspaceParams{WorkspaceID: w.ID, Name: name, CompanyName: company, IsSandbox: sandbox})
 	if err != nil {
 		return Workspace{}, fmt.Errorf("create the workspace %q: %w", name, err)

@@ -36,7 +36,7 @@ func (f *FoundUser) tidy() {
 
 // RecordContent takes in all that is on a system, and says what there is to do, in that order, and in how long there will
 // be more (0: nothing that is known of).
-func (s *Service) RecordContent(ctx context.Context, h access.Holder, id uuid.UUID, users []FoundUser, groups []FoundGroup, entrances []FoundEntrance) (todo []Write, later time.Duration, err error) {
+func (s *Service) RecordContent(ctx context.Context, h access.Fence, id uuid.UUID, users []FoundUser, groups []FoundGroup, entrances []FoundEntrance) (todo []Write, later time.Duration, err error) {
 	err = s.onSystem(ctx, h, id, "record the content", func(tx store.Tx, r store.AcsSystem) error {
 		todo, later = nil, 0
 		users := slices.DeleteFunc(slices.Clone(users), func(f FoundUser) bool { return !keepable(f.Ref) }) // nobody could be spoken to so

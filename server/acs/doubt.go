@@ -26,7 +26,7 @@ func (s *Service) unlisted(ctx context.Context, tx store.Tx, r store.AcsSystem) 
 // RecordAbsent notes that a system is not found where it is looked for. One that the list of its account has not shown
 // for a while either is removed, with its users. It says whether the list shows the system, or else in how long to look
 // again (0: it was removed).
-func (s *Service) RecordAbsent(ctx context.Context, h access.Holder, id uuid.UUID) (listed bool, again time.Duration, err error) {
+func (s *Service) RecordAbsent(ctx context.Context, h access.Fence, id uuid.UUID) (listed bool, again time.Duration, err error) {
 	err = s.onSystem(ctx, h, id, "record the absence", func(tx store.Tx, r store.AcsSystem) error {
 		if listed = r.UnlistedAt == nil; listed {
 			return nil
@@ -47,7 +47,7 @@ func (s *Service) RecordAbsent(ctx context.Context, h access.Holder, id uuid.UUI
 
 // RecordUnreachable notes that a system does not answer, or with writes that it can be read but not written, and tells
 // that the first time.
-func (s *Service) RecordUnreachable(ctx context.Context, h access.Holder, id uuid.UUID, message string, writes bool) error {
+func (s *Service) RecordUnreachable(ctx context.Context, h access.Fence, id uuid.UUID, message string, writes bool) error {
 	return s.onSystem(ctx, h, id, "record the silence", func(tx store.Tx, r store.AcsSystem) error {
 		if !writes && (r.EmptiedAt != nil || r.UnlistedAt != nil) { // what comes after it was away is doubted anew
 			if err := tx.ForgetAcsSystemDoubts(ctx, id); err != nil {

@@ -24,7 +24,7 @@ type FoundSystem struct {
 
 // RecordSystems takes in the complete list of an account's systems, and has each be looked at, also those that are
 // missing: what was wanted on a system is lost with it, so that more than a list has to say that it is gone.
-func (s *Service) RecordSystems(ctx context.Context, h access.Holder, account uuid.UUID, found []FoundSystem) error {
+func (s *Service) RecordSystems(ctx context.Context, h access.Fence, account uuid.UUID, found []FoundSystem) error {
 	ctx = access.Listed(ctx)
 	err := s.access.OnAnswer(ctx, h, account, func(tx store.Tx, a store.ConnectedAccount) error {
 		rows, err := tx.ListAcsSystemsOfAccount(ctx, account)
@@ -105,12 +105,12 @@ func (s *Service) emitDisconnected(ctx context.Context, tx store.Tx, r store.Acs
 	if message != "" {
 		errors = append(errors, map[string]any{"error_code": systemDisconnected, "message": message, "created_at": s.access.Now().UTC()})
 	}
-	return s.access.Emit(ctx, tx, "acs_system.disconnected", r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID,
+	return s.access.EmitFields(ctx, tx, "acs_system.disconnected", r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID,
 		"acs_system_errors": errors, "acs_system_warnings": []any{}, "connected_account_errors": []any{}, "connected_account_warnings": []any{}})
 }
 
 func (s *Service) emitSystem(ctx context.Context, tx store.Tx, event string, r store.AcsSystem) error {
-	return s.access.Emit(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID})
+	return s.access.EmitFields(ctx, tx, event, r.WorkspaceID, r.ConnectedAccountID, map[string]any{"acs_system_id": r.AcsSystemID})
 }
 
 // endSystem removes a system and what is on it. It is for those who hold its lock.
@@ -319,7 +319,7 @@ func (s *Service) SystemOwners(ctx context.Context, systems []uuid.UUID) (map[uu
 }
 
 // WakeSystems has all systems of an account be looked at.
-func (s *Service) WakeSystems(ctx context.Context, h access.Holder, account uuid.UUID) error {
+func (s *Service) WakeSystems(ctx context.Context, h access.Fence, account uuid.UUID) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err
@@ -344,7 +344,7 @@ func (s *Service) WakeSystems(ctx context.Context, h access.Holder, account uuid
 }
 
 // onSystem runs f on a system that is locked, in the name of its holder; one that was removed is left alone.
-func (s *Service) onSystem(ctx context.Context, h access.Holder, id uuid.UUID, what string, f func(store.Tx, store.AcsSystem) error) error {
+func (s *Service) onSystem(ctx context.Context, h access.Fence, id uuid.UUID, what string, f func(store.Tx, store.AcsSystem) error) error {
 	err := s.db.InTx(ctx, func(tx store.Tx) error {
 		if err := h.Check(ctx, tx); err != nil {
 			return err

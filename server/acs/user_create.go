@@ -121,7 +121,7 @@ func (s *Service) emitUser(ctx context.Context, tx store.Tx, event string, syste
 	if u.UserIdentityID != nil {
 		fields["user_identity_id"] = *u.UserIdentityID
 	}
-	return s.access.Emit(ctx, tx, event, system.WorkspaceID, system.ConnectedAccountID, fields)
+	return s.access.EmitFields(ctx, tx, event, system.WorkspaceID, system.ConnectedAccountID, fields)
 }
 
 // groupOn reads a group of a system; field is the parameter that names it. It fails with NotFound, and with Invalid

@@ -44,7 +44,7 @@ func (w Write) turn() int {
 
 // RecordWriteStarted notes, before something is sent to a system, that this is about to happen: after a crash the next
 // holder knows that it may be there. It says whether it still is to be done so.
-func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, system uuid.UUID, w Write) (still bool, err error) {
+func (s *Service) RecordWriteStarted(ctx context.Context, h access.Fence, system uuid.UUID, w Write) (still bool, err error) {
 	err = s.onSystem(ctx, h, system, "record the start of a write", func(tx store.Tx, _ store.AcsSystem) error {
 		if w.Stray { // unless its reference was given to one who was just put
 			_, err := tx.FindAcsUserByRef(ctx, store.FindAcsUserByRefParams{AcsSystemID: system, VendorRef: &w.Ref})
@@ -71,7 +71,7 @@ func (s *Service) RecordWriteStarted(ctx context.Context, h access.Holder, syste
 
 // RecordWritten notes that a system has taken a write, and says whether to look at it for what has come of that: of a
 // deletion only what it shows then is believed. Nobody waits to be told of a stray's.
-func (s *Service) RecordWritten(ctx context.Context, h access.Holder, system uuid.UUID, w Write, ref string) (look bool, err error) {
+func (s *Service) RecordWritten(ctx context.Context, h access.Fence, system uuid.UUID, w Write, ref string) (look bool, err error) {
 	err = s.onSystem(ctx, h, system, "record a write", func(tx store.Tx, r store.AcsSystem) error {
 		look = w.Delete && !w.Stray
 		if r.WriteRefused {
@@ -180,7 +180,7 @@ func failedTo(w Write) string {
 }
 
 // RecordFailure notes that a write came to nothing, and says in how long it is tried again.
-func (s *Service) RecordFailure(ctx context.Context, h access.Holder, system uuid.UUID, w Write, f Failure) (again time.Duration, err error) {
+func (s *Service) RecordFailure(ctx context.Context, h access.Fence, system uuid.UUID, w Write, f Failure) (again time.Duration, err error) {
 	err = s.onSystem(ctx, h, system, "record a failure", func(tx store.Tx, r store.AcsSystem) error {
 		if f.Answered && r.WriteRefused {
 			if err := s.reached(ctx, tx, r); err != nil {

@@ -209,7 +209,7 @@ func (h *handler) try(ctx context.Context, v *visit, vendor Vendor, entered map[
 		if seen, ok := v.w.(*answer); ok {
 			request = seen.request
 		}
-		webview, err = h.Access.LogIn(access.ActingOnPage(ctx, v.webview, request, "/connect"), v.webview.ID, vendor.Name, account)
+		webview, err = h.Access.LogIn(access.ActingOnPage(ctx, v.webview.WorkspaceID, v.webview.ID, request, "/connect"), v.webview.ID, vendor.Name, account)
 	}
 	if err == nil {
 		return webview, nil

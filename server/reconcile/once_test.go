@@ -31,7 +31,7 @@ func TestTwoInstancesGiveOneAnswer(t *testing.T) {
 		answer, _, err := b.access.Once(t.Context(), p, r, func(ctx context.Context) ([]byte, error) {
 			_, a, err := b.access.CreateCode(ctx, b.p, access.NewCode{DeviceID: b.device, PIN: "2580", EvenIfOffline: true})
 			if err == nil {
-				err = b.access.Checkpoint(ctx, a)
+				err = b.access.Checkpoint(ctx, a.ID)
 			}
 			close(waits)
 			<-goOn
@@ -41,7 +41,7 @@ func TestTwoInstancesGiveOneAnswer(t *testing.T) {
 	}()
 	<-waits
 	other := access.New(b.db, b.keys, b.waker, access.Options{})
-	second, _, err := other.Once(t.Context(), p, r, nil, func(context.Context, access.Attempt) ([]byte, error) { return []byte("success"), nil })
+	second, _, err := other.Once(t.Context(), p, r, nil, func(context.Context, uuid.UUID) ([]byte, error) { return []byte("success"), nil })
 	b.must(err)
 	close(goOn)
 	third, _, err := other.Once(t.Context(), p, r, nil, nil)

@@ -144,7 +144,7 @@ func (r *Reconciler) disconnect(ctx context.Context, account uuid.UUID) error {
 // AddUnmanagedCode types a code in at the keypad of a simulated device, and returns it once it has been read.
 // It fails like SetOnline, and with Invalid or Conflict when the device is not managed or the lock refuses the code.
 func (r *Reconciler) AddUnmanagedCode(ctx context.Context, p access.Principal, deviceID, name, pin string) (c access.Code, err error) {
-	if err := r.access.Checkpoint(ctx, access.Attempt{}); err != nil { // what follows is noticed in other transactions
+	if err := r.access.Checkpoint(ctx, uuid.Nil); err != nil { // what follows is noticed in other transactions
 		return c, err
 	}
 	d, sim, err := r.noticed(ctx, p, deviceID)
@@ -198,7 +198,7 @@ func (r *Reconciler) attempted(ctx context.Context, p access.Principal, deviceID
 	if a, err = r.access.BeginSimulation(ctx, d.ID, action); err != nil {
 		return a, err
 	}
-	if err := r.access.Checkpoint(ctx, a); err != nil {
+	if err := r.access.Checkpoint(ctx, a.ID); err != nil {
 		return a, err
 	}
 	sim, problem := r.simulatorOf(ctx, d)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"github.com/deviceaccess/terraform-provider-deviceaccess/api"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
@@ -61,7 +63,13 @@ func (h *handlers) once(next StrictHandlerFunc, _ string) StrictHandlerFunc {
 				return nil, err
 			}
 			return written(response)
-		}, func(ctx context.Context, a access.Attempt) ([]byte, error) { return h.resumed(ctx, x.operation, a) })
+		}, func(ctx context.Context, attempt uuid.UUID) ([]byte, error) {
+			a, err := h.access.GetAttempt(ctx, x.principal, attempt.String())
+			if err != nil {
+				return nil, err
+			}
+			return h.resumed(ctx, x.operation, a)
+		})
 		if err != nil {
 			return nil, err
 		}
