@@ -18,7 +18,6 @@ const RetentionLane = "retention"
 const (
 	oldEventBatch    = 500  // events looked at in one transaction
 	oldDeliveryBatch = 1000 // deliveries removed in one transaction
-	oldSessionBatch  = 1000 // client sessions removed in one transaction
 )
 
 // Dropped is what one batch has come to.
@@ -116,6 +115,9 @@ func PartitionWidth(retention time.Duration) time.Duration {
 	}
 	return min(max((retention/4).Truncate(store.Day), store.Day), quarter)
 }
+
+// oldSessionBatch is how many client sessions are removed in one transaction.
+const oldSessionBatch = 1000
 
 // DropOldSessions removes client sessions that ended longer ago than the retention: one batch. More is true when there
 // may be others.

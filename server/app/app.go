@@ -19,6 +19,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/connectpage"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/reconcile"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
@@ -42,6 +43,7 @@ type Config struct {
 	Reconcile  reconcile.Options
 	Drive      acsreconcile.Options
 	Webhooks   webhook.Options
+	Retention  retention.Options
 	Work       worker.Options
 	Wrap       func(http.Handler) http.Handler // around everything; nil: nothing
 	Log        *slog.Logger
@@ -88,7 +90,7 @@ func Start(ctx context.Context, c Config) (_ *App, err error) {
 		return nil, err
 	}
 	c.Log, c.Work.Traces, c.traced = spans.Logger(c.Log), spans, spans != nil
-	c.Access.Log, c.Reconcile.Log, c.Webhooks.Log, c.Work.Log = c.Log, c.Log, c.Log, c.Log
+	c.Access.Log, c.Reconcile.Log, c.Webhooks.Log, c.Retention.Log, c.Work.Log = c.Log, c.Log, c.Log, c.Log, c.Log
 	c.Access.RefusedAddress = c.Webhooks.Refuses
 	c.Access.Providers = c.Connecting.providers
 	a := &App{log: c.Log, config: c, traces: spans, served: make(chan error, 1)}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
 )
@@ -17,15 +18,16 @@ const endpointWorkers = 600
 // worker from a device.
 type delivery struct {
 	deliverer *webhook.Deliverer
+	sweeper   *retention.Sweeper
 	engine    *worker.Engine
 	started   bool
 }
 
 func newDelivery(w *worker.Waker, a *access.Service, c Config) (*delivery, error) {
-	d := &delivery{deliverer: webhook.New(a, c.Webhooks)}
+	d := &delivery{deliverer: webhook.New(a, c.Webhooks), sweeper: retention.NewSweeper(a, c.Retention)}
 	c.Work.Workers, c.Work.Undivided = endpointWorkers, true
 	var err error
-	d.engine, err = worker.NewEngine(w, c.Work, d.deliverer.Lanes()...)
+	d.engine, err = worker.NewEngine(w, c.Work, append(d.deliverer.Lanes(), d.sweeper.Lanes()...)...)
 	return d, err
 }
 
@@ -40,5 +42,6 @@ func (d *delivery) stop(ctx context.Context) error {
 		return nil
 	}
 	d.deliverer.Quiesce()
+	d.sweeper.Quiesce()
 	return d.engine.Stop(ctx)
 }

@@ -3,13 +3,15 @@ package webhook_test
 import (
 	"testing"
 	"time"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 )
 
 func TestOldEntriesOfTheAuditLogAreRemoved(t *testing.T) {
 	t.Parallel()
 	o := quick()
-	o.AuditRetention = 400 * 24 * time.Hour
-	b := start(t, o)
+	keep := retention.Options{Audit: 400 * 24 * time.Hour}
+	b := start(t, o, keep)
 	b.look() // the next look is when it is asked for
 	const entries = `insert into audit_log (audit_id, at, workspace_id, actor_kind, operation, subject_kinds, subject_ids, outcome)
 		select gen_random_uuid(), now() - $2::interval, $1, 'api_key', '/webhooks/create', '{}', '{}', 'done' from generate_series(1, $3)`

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/encryption"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store/storetest"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
@@ -49,12 +51,22 @@ type bed struct {
 	stop   func(patience time.Duration) // the engine that start has started
 }
 
-func start(t testing.TB, o webhook.Options) *bed {
+func start(t testing.TB, o webhook.Options, keep ...retention.Options) *bed {
 	t.Helper()
-	return startOn(t, o, storetest.New(t))
+	b := open(t, storetest.New(t))
+	b.stop = b.engine(o, keep...)
+	return b
 }
 
 func startOn(t testing.TB, o webhook.Options, dsn string, options ...store.Option) *bed {
+	t.Helper()
+	b := open(t, dsn, options...)
+	b.stop = b.engine(o)
+	return b
+}
+
+// open is a bed without a deliverer.
+func open(t testing.TB, dsn string, options ...store.Option) *bed {
 	t.Helper()
 	b := &bed{TB: t}
 	var err error
@@ -67,7 +79,6 @@ func startOn(t testing.TB, o webhook.Options, dsn string, options ...store.Optio
 	b.must(err)
 	b.access = access.New(b.db, b.keys, b.waker, access.Options{})
 	b.p = b.workspace("mine")
-	b.stop = b.engine(o)
 	return b
 }
 
@@ -82,19 +93,19 @@ func (b *bed) workspace(name string) access.Principal {
 var patience = testenv.Timeout(time.Minute)
 
 // engine runs until the test ends or stop is called; what stop finds in hand after that is cut off.
-func (b *bed) engine(o webhook.Options) (stop func(patience time.Duration)) {
+func (b *bed) engine(o webhook.Options, keep ...retention.Options) (stop func(patience time.Duration)) {
 	b.Helper()
-	return b.engineOf(600, o) // as package app has it
+	return b.engineOf(600, o, keep...) // as package app has it
 }
 
-func (b *bed) engineOf(workers int, o webhook.Options) (stop func(patience time.Duration)) {
+func (b *bed) engineOf(workers int, o webhook.Options, keep ...retention.Options) (stop func(patience time.Duration)) {
 	b.Helper()
-	d := webhook.New(b.access, o)
+	d, sweeper := webhook.New(b.access, o), retention.NewSweeper(b.access, cmp.Or(keep...))
 	opt := worker.Options{Workers: workers, Log: slog.New(slog.DiscardHandler)}
 	if _, measured := b.TB.(*testing.B); !measured {
 		opt.Sweep = 50 * time.Millisecond
 	}
-	e, err := worker.NewEngine(b.waker, opt, d.Lanes()...)
+	e, err := worker.NewEngine(b.waker, opt, append(d.Lanes(), sweeper.Lanes()...)...)
 	b.must(err)
 	b.must(e.Start(b.Context()))
 	var once sync.Once
@@ -103,6 +114,7 @@ func (b *bed) engineOf(workers int, o webhook.Options) (stop func(patience time.
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			d.Quiesce()
+			sweeper.Quiesce()
 			if err := e.Stop(ctx); err != nil && ctx.Err() == nil {
 				b.Errorf("stop: %v", err)
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -32,13 +33,13 @@ func TestPartitionsAreLookedAfter(t *testing.T) {
 	b.must(err)
 
 	o := quick()
-	o.Retention = 30 * 24 * time.Hour
-	b.engine(o)
-	b.engine(o) // a second instance
+	keep := retention.Options{Events: 30 * 24 * time.Hour}
+	b.engine(o, keep)
+	b.engine(o, keep) // a second instance
 	b.until("the old partition is gone, and the next one is there", func() bool {
 		all, err := b.db.Partitions(t.Context())
 		b.must(err)
-		return len(all) > 0 && all[0].Name != "old" && all[len(all)-1].To.After(time.Now().Add(access.PartitionWidth(o.Retention)))
+		return len(all) > 0 && all[0].Name != "old" && all[len(all)-1].To.After(time.Now().Add(access.PartitionWidth(keep.Events)))
 	})
 	if events, deliveries := b.count("events where event_id = $1", inside), b.count("deliveries where event_id = $1", inside); events+deliveries != 0 {
 		t.Errorf("%d events and %d deliveries are left", events, deliveries)

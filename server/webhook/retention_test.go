@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/store"
 )
 
@@ -27,10 +28,10 @@ func (b *bed) look() {
 func TestWhatWasKeptLongEnoughIsRemovedAndNothingElse(t *testing.T) {
 	t.Parallel()
 	o := quick()
-	o.Retention = 30 * 24 * time.Hour
-	b := start(t, o)
-	b.engine(o) // a second instance
-	b.look()    // the next look is when it is asked for
+	keep := retention.Options{Events: 30 * 24 * time.Hour}
+	b := start(t, o, keep)
+	b.engine(o, keep) // a second instance
+	b.look()          // the next look is when it is asked for
 	w := b.hook(newSink(t, nil).URL)
 	old, within := time.Now().Add(-31*24*time.Hour), time.Now().Add(-29*24*time.Hour)
 	gone, kept := b.emitAt(old, "device.connected"), b.emitAt(within, "device.connected")
@@ -65,8 +66,8 @@ func TestWhatWasKeptLongEnoughIsRemovedAndNothingElse(t *testing.T) {
 func TestClientSessionsThatEndedLongAgoAreRemovedAndNoOthers(t *testing.T) {
 	t.Parallel()
 	o := quick()
-	o.Retention = 30 * 24 * time.Hour
-	b := start(t, o)
+	keep := retention.Options{Events: 30 * 24 * time.Hour}
+	b := start(t, o, keep)
 	b.look() // the next look is when it is asked for
 	for key, ended := range map[string]string{"long over": "now() - interval '31 d', null", "over": "now() - interval '29 d', null", "long revoked": "now() + interval '1 d', now() - interval '31 d'",
 		"revoked": "now() + interval '1 d', now() - interval '29 d'", "good": "now() + interval '1 d', null"} {
@@ -91,8 +92,8 @@ func TestClientSessionsThatEndedLongAgoAreRemovedAndNoOthers(t *testing.T) {
 func TestManyDeliveriesOfOneEventAreRemovedInBatches(t *testing.T) {
 	t.Parallel()
 	o := quick()
-	o.Retention = time.Hour
-	b := start(t, o)
+	keep := retention.Options{Events: time.Hour}
+	b := start(t, o, keep)
 	b.look() // the next look is when it is asked for
 	old := b.emitAt(time.Now().Add(-48*time.Hour), "device.connected")
 	_, err := b.db.Pool.Exec(t.Context(), `
@@ -110,8 +111,8 @@ func TestManyDeliveriesOfOneEventAreRemovedInBatches(t *testing.T) {
 func TestRetentionWaitsForNobody(t *testing.T) {
 	t.Parallel()
 	o := quick()
-	o.Retention = time.Hour
-	b := start(t, o)
+	keep := retention.Options{Events: time.Hour}
+	b := start(t, o, keep)
 	b.look() // the next look is when it is asked for
 	w := b.hook(newSink(t, nil).URL)
 	old := time.Now().Add(-48 * time.Hour)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
 
@@ -78,8 +79,8 @@ func TestWhatWaitsForABusyEndpointIsHeldOnceItsWorkspaceIsSuspended(t *testing.T
 func TestWhatWaitsInASuspendedWorkspaceGoesWhenItsTimeHasCome(t *testing.T) {
 	t.Parallel()
 	o := quick()
-	o.Retention = 30 * 24 * time.Hour
-	b := start(t, o)
+	keep := retention.Options{Events: 30 * 24 * time.Hour}
+	b := start(t, o, keep)
 	b.look() // the next look is when it is asked for
 	w := b.hook(newSink(t, nil).URL)
 	old, within := b.emitAt(time.Now().Add(-31*24*time.Hour), "device.connected"), b.emitAt(time.Now().Add(-29*24*time.Hour), "device.connected")

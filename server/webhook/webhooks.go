@@ -24,16 +24,14 @@ import (
 
 // Options of a Deliverer. The zero value is for production.
 type Options struct {
-	AllowPrefixes  []netip.Prefix  // addresses that are sent to although they are not public
-	Timeout        time.Duration   // how long an endpoint may take to answer; 0: 15 s
-	Schedule       []time.Duration // pauses between attempts; nil: those of spec/contract.md section 7
-	ProbePause     time.Duration   // how long an endpoint that keeps failing is left alone at first, later up to 60 times that; 0: 1 s
-	DisableAfter   time.Duration   // how long an endpoint may do nothing but fail; 0: five days
-	Turn           time.Duration   // after which an endpoint that is busy all the time lets others have its place; 0: five minutes
-	Glance         time.Duration   // how often a busy endpoint is read again, and looked at for what other instances have made due; 0: 1 s
-	AuditRetention time.Duration   // how long entries of the audit log are kept; 0: for ever
-	Retention      time.Duration   // how long events are kept, and deliveries that have come to rest; 0: for ever
-	Log            *slog.Logger
+	AllowPrefixes []netip.Prefix  // addresses that are sent to although they are not public
+	Timeout       time.Duration   // how long an endpoint may take to answer; 0: 15 s
+	Schedule      []time.Duration // pauses between attempts; nil: those of spec/contract.md section 7
+	ProbePause    time.Duration   // how long an endpoint that keeps failing is left alone at first, later up to 60 times that; 0: 1 s
+	DisableAfter  time.Duration   // how long an endpoint may do nothing but fail; 0: five days
+	Turn          time.Duration   // after which an endpoint that is busy all the time lets others have its place; 0: five minutes
+	Glance        time.Duration   // how often a busy endpoint is read again, and looked at for what other instances have made due; 0: 1 s
+	Log           *slog.Logger
 
 	// Observe is told of each attempt: delivered, retry, given_up or gone, and how long it took. nil: nobody.
 	Observe func(outcome string, took time.Duration)
@@ -82,7 +80,7 @@ func New(a *access.Service, opt Options) *Deliverer {
 
 // Lanes are the kinds of work that an engine has to be given.
 func (d *Deliverer) Lanes() []worker.Lane {
-	return []worker.Lane{outboxLane{d}, endpointLane{d}, retentionLane{d}, &partitionLane{Deliverer: d}}
+	return []worker.Lane{outboxLane{d}, endpointLane{d}}
 }
 
 // Quiesce begins nothing new from now on, so that an engine has an end of the work in hand to wait for.

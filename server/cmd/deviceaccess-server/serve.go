@@ -20,6 +20,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/admission"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/app"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/rest"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/retention"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/traces"
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/webhook"
 )
@@ -156,7 +157,8 @@ func serve(ctx context.Context, c *cli.Command) error {
 		Database: withConnections(database(c), c.Int("max-connections")), Listen: c.String("listen"), PublicURL: c.String("public-url"), TrustProxy: c.Bool("trust-proxy"),
 		Sandbox: c.Bool("sandbox"), Sandboxing: app.Sandboxing{LocksPerProfile: c.Int("sandbox-locks"), Speed: c.Float("sandbox-speed"), URL: c.String("sandbox-url")},
 		Access:      access.Options{AttemptPatience: c.Duration("attempt-timeout"), OfflineDebounce: max(c.Duration("offline-debounce"), 1)},
-		Webhooks:    webhook.Options{AllowPrefixes: allow, Retention: c.Duration("delivery-retention"), AuditRetention: c.Duration("audit-retention")},
+		Webhooks:    webhook.Options{AllowPrefixes: allow},
+		Retention:   retention.Options{Events: c.Duration("delivery-retention"), Audit: c.Duration("audit-retention")},
 		Connecting:  app.Connecting{Gateways: c.Bool("connect-gateways"), AllowPrefixes: gateways},
 		Connections: c.Int("client-connections"),
 		Limits: rest.Limits{FailuresPerMinute: c.Int("auth-failures-per-minute"), RequestsPerSecond: c.Int("requests-per-second"), PagesPerSecond: c.Int("connect-pages-per-second"),

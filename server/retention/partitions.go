@@ -1,4 +1,4 @@
-package webhook
+package retention
 
 import (
 	"context"
@@ -15,7 +15,7 @@ const partitionPause = 10 * time.Minute
 
 // partitionLane looks after the partitions of events. Its key is one for all, uuid.Nil: one instance at a time is at it.
 type partitionLane struct {
-	*Deliverer
+	*Sweeper
 	looked atomic.Int64 // when this instance has looked last, in nanoseconds; 0: never
 }
 
@@ -27,8 +27,8 @@ func (l *partitionLane) Due(context.Context, uuid.UUID) (bool, error) {
 
 // pause is shorter where the retention is.
 func (l *partitionLane) pause() time.Duration {
-	if l.opt.Retention > 0 {
-		return min(partitionPause, l.opt.Retention)
+	if l.opt.Events > 0 {
+		return min(partitionPause, l.opt.Events)
 	}
 	return partitionPause
 }
@@ -41,7 +41,7 @@ func (l *partitionLane) Sweep(ctx context.Context, _ int32, _ worker.Crowds) ([]
 }
 
 func (l *partitionLane) Drain(ctx context.Context, _ *worker.Lease, _ uuid.UUID) (time.Duration, error) {
-	kept, err := l.access.KeepPartitions(ctx, l.opt.Retention)
+	kept, err := l.access.KeepPartitions(ctx, l.opt.Events)
 	if len(kept.Made)+len(kept.Dropped) > 0 {
 		l.opt.Log.Info("partitions of events", "made", kept.Made, "dropped", kept.Dropped, "owed", kept.Left)
 	}

@@ -1,0 +1,118 @@
+// Package retention removes what was kept long enough: events with their deliveries, client sessions that have ended, secrets that
+// were rotated out, answers to repeated requests, and entries of the audit log. It knows neither HTTP nor any device.
+package retention
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/access"
+	"github.com/deviceaccess/terraform-provider-deviceaccess/server/worker"
+)
+
+// Options of a Sweeper. The zero value keeps everything.
+type Options struct {
+	Events time.Duration // how long events are kept, and deliveries that have ended; 0: forever
+	Audit  time.Duration // how long entries of the audit log are kept; 0: forever
+	Log    *slog.Logger
+}
+
+// Sweeper removes what is too old, on lanes of keyed work.
+type Sweeper struct {
+	access   *access.Service
+	opt      Options
+	stopping atomic.Bool
+}
+
+// NewSweeper creates a Sweeper.
+func NewSweeper(a *access.Service, opt Options) *Sweeper {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Sweeper{access: a, opt: opt}
+}
+
+// Lanes are the kinds of work of the Sweeper: one key for each workspace, and one key for the partitions of events.
+func (s *Sweeper) Lanes() []worker.Lane {
+	return []worker.Lane{workspaceLane{s}, &partitionLane{Sweeper: s}}
+}
+
+// Quiesce ends the work in hand after its next batch.
+func (s *Sweeper) Quiesce() { s.stopping.Store(true) }
+
+// retentionPause is between two looks at a workspace, or less where the retention is shorter.
+const retentionPause = time.Hour
+
+// workspaceLane removes what was kept long enough, for one workspace at a time.
+type workspaceLane struct{ *Sweeper }
+
+func (workspaceLane) Name() string { return access.RetentionLane }
+
+func (l workspaceLane) Due(ctx context.Context, workspace uuid.UUID) (bool, error) {
+	if l.stopping.Load() {
+		return false, nil
+	}
+	return l.access.RetentionDue(ctx, workspace)
+}
+
+func (l workspaceLane) Sweep(ctx context.Context, limit int32, _ worker.Crowds) ([]uuid.UUID, error) {
+	return l.access.DueRetentions(ctx, limit)
+}
+
+func (l workspaceLane) Drain(ctx context.Context, lease *worker.Lease, workspace uuid.UUID) (time.Duration, error) {
+	if err := l.access.DropOldSecrets(ctx, workspace); err != nil {
+		return 0, err
+	}
+	if err := l.access.DropOldAnswers(ctx, workspace); err != nil {
+		return 0, err
+	}
+	if err := l.access.EndLateAttempts(ctx, workspace); err != nil {
+		return 0, err
+	}
+	if err := l.dropAudit(ctx); err != nil {
+		return 0, err
+	}
+	pause := retentionPause
+	if l.opt.Events > 0 {
+		pause = min(pause, l.opt.Events)
+		var events, deliveries int64
+		for d := (access.Dropped{More: true}); d.More; {
+			if l.stopping.Load() {
+				return 0, nil // another instance goes on with it
+			}
+			var err error
+			if d, err = l.access.DropOld(ctx, lease, workspace, l.opt.Events, d.Last); err != nil {
+				return 0, err
+			}
+			events, deliveries = events+d.Events, deliveries+d.Deliveries
+		}
+		var sessions int64
+		for more := true; more && !l.stopping.Load(); {
+			n, left, err := l.access.DropOldSessions(ctx, lease, workspace, l.opt.Events)
+			if err != nil {
+				return 0, err
+			}
+			sessions, more = sessions+n, left
+		}
+		if events+deliveries+sessions > 0 {
+			l.opt.Log.Info("what was kept long enough is removed", "workspace", workspace, "events", events, "deliveries", deliveries, "client_sessions", sessions)
+		}
+	}
+	return 0, l.access.ScheduleRetention(ctx, workspace, pause)
+}
+
+// dropAudit removes what is too old in the audit log, of all workspaces, also of deleted ones.
+func (l workspaceLane) dropAudit(ctx context.Context) error {
+	if l.opt.Audit <= 0 {
+		return nil
+	}
+	dropped, err := l.access.DropOldAudit(ctx, l.opt.Audit, func() bool { return !l.stopping.Load() })
+	if dropped > 0 {
+		l.opt.Log.Info("old entries of the audit log are removed", "entries", dropped)
+	}
+	return err
+}
