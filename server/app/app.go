@@ -74,7 +74,7 @@ type App struct {
 	driver   *acsreconcile.Driver
 	http     *http.Server
 	served   chan error
-	health   *health
+	health   *monitor
 	traces   *traces.Traces
 	config   Config
 	log      *slog.Logger

@@ -28,7 +28,7 @@ const (
 )
 
 // health is how this server is.
-type health struct {
+type monitor struct {
 	opt      HealthOptions
 	access   *access.Service
 	engines  atomic.Pointer[[]*worker.Engine] // nil: they do not run yet
@@ -41,16 +41,16 @@ type health struct {
 	told  map[string]api.ServiceHealth
 }
 
-func newHealth(a *access.Service, opt HealthOptions, log *slog.Logger) *health {
+func newHealth(a *access.Service, opt HealthOptions, log *slog.Logger) *monitor {
 	opt.Stalled = cmp.Or(opt.Stalled, 30*time.Second)
 	opt.LateDevices = cmp.Or(opt.LateDevices, 3*time.Minute)
 	opt.LateDeliveries = cmp.Or(opt.LateDeliveries, time.Minute)
 	opt.Full = cmp.Or(opt.Full, time.Minute)
-	return &health{opt: opt, access: a, log: log, told: map[string]api.ServiceHealth{}}
+	return &monitor{opt: opt, access: a, log: log, told: map[string]api.ServiceHealth{}}
 }
 
 // now finds out how the server is, unless that was just found. Those who ask at the same time share an answer.
-func (h *health) now(context.Context) rest.Health {
+func (h *monitor) now(context.Context) rest.Health {
 	if h.stopping.Load() { // whatever was found before
 		return rest.Health{Parts: []api.ServiceHealth{{Service: "server", Status: api.Down, Description: "The server is being stopped."}}}
 	}
@@ -67,7 +67,7 @@ func (h *health) now(context.Context) rest.Health {
 }
 
 // find says also why parts are not well, by part, where an error has told.
-func (h *health) find(ctx context.Context) (rest.Health, map[string]error) {
+func (h *monitor) find(ctx context.Context) (rest.Health, map[string]error) {
 	condition, err := h.access.Condition(ctx)
 	database := api.ServiceHealth{Service: "database", Status: api.Healthy, Description: "The database answers and takes writes."}
 	switch {
@@ -95,7 +95,7 @@ func (h *health) find(ctx context.Context) (rest.Health, map[string]error) {
 }
 
 // work says whether the engines of this server turn.
-func (h *health) work() api.ServiceHealth {
+func (h *monitor) work() api.ServiceHealth {
 	part := api.ServiceHealth{Service: "work", Status: api.Healthy, Description: "This server looks for work."}
 	engines := h.engines.Load()
 	if engines == nil {
@@ -111,7 +111,7 @@ func (h *health) work() api.ServiceHealth {
 }
 
 // late says whether work is done in time, by whichever server. What is late does not make any of them useless.
-func (h *health) late(found access.Lateness, known bool) []api.ServiceHealth {
+func (h *monitor) late(found access.Lateness, known bool) []api.ServiceHealth {
 	devices := api.ServiceHealth{Service: "devices", Status: api.Healthy, Description: "Devices are worked on in time."}
 	deliveries := api.ServiceHealth{Service: "deliveries", Status: api.Healthy, Description: "Events are delivered in time."}
 	if !known {
@@ -129,7 +129,7 @@ func (h *health) late(found access.Lateness, known bool) []api.ServiceHealth {
 }
 
 // tell writes to the log what has changed since it was last found.
-func (h *health) tell(now rest.Health, causes map[string]error) {
+func (h *monitor) tell(now rest.Health, causes map[string]error) {
 	for _, p := range now.Parts {
 		last := h.told[p.Service]
 		was := cmp.Or(last.Status, api.Healthy)
@@ -150,7 +150,7 @@ func (h *health) tell(now rest.Health, causes map[string]error) {
 }
 
 // figures are what the metrics say of each part.
-func (h *health) figures() map[string]float64 {
+func (h *monitor) figures() map[string]float64 {
 	out := map[string]float64{}
 	for _, p := range h.now(context.Background()).Parts {
 		out[p.Service] = map[api.ServiceHealthStatus]float64{api.Healthy: 0, api.Degraded: 1, api.Down: 2}[p.Status]

@@ -48,13 +48,13 @@ var (
 	oldest    = describe("outbox_oldest_seconds", "For how long the oldest of these events waits.")
 	jobs      = describe("jobs_available", "Wake-ups in the queue that nobody has taken, by lane. Counted to 100,000.", "lane")
 	busy      = describe("keys_busy", "Keys that this process works on, by lane.", "lane")
-	health    = describe("health", "What /health says of each part: 0 it is well, 1 something is late, 2 it is down.", "part")
+	healthDesc    = describe("health", "What /health says of each part: 0 it is well, 1 something is late, 2 it is down.", "part")
 	spans     = describe("trace_spans_total", "Spans of traces by outcome: sent, failed (the collector did not take them), or dropped (the queue was full).", "outcome")
 	up        = describe("database_up", "Whether the database told what waits: 1 or 0.")
 )
 
 func (b *backlog) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{pending, oldestDue, disabled, outbox, oldest, jobs, busy, health, spans, up} {
+	for _, d := range []*prometheus.Desc{pending, oldestDue, disabled, outbox, oldest, jobs, busy, healthDesc, spans, up} {
 		out <- d
 	}
 }
@@ -67,7 +67,7 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 		gauge(busy, float64(n), lane)
 	}
 	for part, status := range b.Health() {
-		gauge(health, status, part)
+		gauge(healthDesc, status, part)
 	}
 	if b.Spans != nil {
 		for outcome, n := range b.Spans() {

@@ -19,7 +19,7 @@ func TestTheAuditLogTellsWhatIsYetToBeDone(t *testing.T) {
 		out := must(t, s, path, key, params)
 		all := s.Requests()
 		id := uuid.MustParse(all[len(all)-1].ID)
-		if got := audit(t, s, access.AuditFilter{RequestID: &id}); len(got) != 1 || got[0].Outcome != outcome {
+		if got := auditEntries(t, s, access.AuditFilter{RequestID: &id}); len(got) != 1 || got[0].Outcome != outcome {
 			t.Errorf("%s with %v has left %+v, want one that is %s", path, params, got, outcome)
 		}
 		return out

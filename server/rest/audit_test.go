@@ -34,7 +34,7 @@ func public(op *openapi3.Operation) bool {
 	return op.Security != nil && slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
 }
 
-func audit(t *testing.T, s *apptest.Server, f access.AuditFilter) (all []access.AuditEntry) {
+func auditEntries(t *testing.T, s *apptest.Server, f access.AuditFilter) (all []access.AuditEntry) {
 	t.Helper()
 	for e, err := range s.App.Access.Audit(t.Context(), f) {
 		if err != nil {
@@ -70,7 +70,7 @@ func isAudited(t *testing.T, s *apptest.Server, doc *openapi3.T, made map[string
 		actors[c.ID] = c
 	}
 	entries, subjects := map[string][]access.AuditEntry{}, map[string][]access.Subject{}
-	for _, e := range audit(t, s, access.AuditFilter{}) {
+	for _, e := range auditEntries(t, s, access.AuditFilter{}) {
 		if e.RequestID == nil {
 			continue // the test has it from somewhere else
 		}
@@ -142,7 +142,7 @@ func TestTheAuditLogTellsWhoItWas(t *testing.T) {
 	}
 	one := func(kind string, actor uuid.UUID, name, operation string) access.AuditEntry {
 		t.Helper()
-		got := audit(t, s, access.AuditFilter{RequestID: last()})
+		got := auditEntries(t, s, access.AuditFilter{RequestID: last()})
 		if len(got) != 1 || got[0].ActorKind != kind || *cmpID(got[0].ActorID) != actor || got[0].ActorName != name || got[0].Operation != operation || *cmpID(got[0].WorkspaceID) != workspace {
 			t.Fatalf("%s by %s %s has left %+v", operation, kind, actor, got)
 		}
@@ -183,7 +183,7 @@ func TestTheAuditLogTellsWhoItWas(t *testing.T) {
 
 	id := uuid.MustParse(code)
 	var told []string
-	for _, e := range audit(t, s, access.AuditFilter{SubjectID: &id, OldestFirst: true}) {
+	for _, e := range auditEntries(t, s, access.AuditFilter{SubjectID: &id, OldestFirst: true}) {
 		told = append(told, e.Operation)
 	}
 	if want := []string{"/access_codes/create", "/access_codes/update", "/access_codes/update", "/access_codes/delete"}; !slices.Equal(told, want) {
@@ -195,25 +195,25 @@ func TestTheAuditLogTellsWhoItWas(t *testing.T) {
 	}
 	must(t, as, "/client_sessions/revoke", "", in{"client_session_id": others["client_session_id"]})
 	told = nil
-	for _, e := range audit(t, s, access.AuditFilter{Actor: strings.ToUpper(keyID.String()), OldestFirst: true}) { // with the sessions that it has made
+	for _, e := range auditEntries(t, s, access.AuditFilter{Actor: strings.ToUpper(keyID.String()), OldestFirst: true}) { // with the sessions that it has made
 		told = append(told, e.Operation)
 	}
 	if want := []string{"/access_codes/create", "/devices/report_provider_metadata", "/client_sessions/create", "/access_codes/delete", "/client_sessions/revoke"}; !slices.Equal(told, want) {
 		t.Errorf("of the key is told %v, want %v", told, want)
 	}
-	for _, e := range audit(t, s, access.AuditFilter{}) { // no people
+	for _, e := range auditEntries(t, s, access.AuditFilter{}) { // no people
 		if text := fmt.Sprintf("%+v", e); strings.Contains(text, "Jane Doe") || strings.Contains(text, "jane@") {
 			t.Errorf("an entry tells too much: %s", text)
 		}
 	}
 	for name, f := range map[string]access.AuditFilter{"actor": {Actor: keyID.String()}, "name": {Actor: "terraform"}, "kind": {Actor: "client_session"}, "operation": {Operation: "/access_codes/"},
 		"workspace": {WorkspaceID: &workspace}, "until": {Until: time.Now().Add(time.Hour)}} {
-		some := len(audit(t, s, f))
-		if all := len(audit(t, s, access.AuditFilter{})); some == 0 || name != "until" && name != "workspace" && some >= all {
+		some := len(auditEntries(t, s, f))
+		if all := len(auditEntries(t, s, access.AuditFilter{})); some == 0 || name != "until" && name != "workspace" && some >= all {
 			t.Errorf("by %s %d of %d entries are found", name, some, all)
 		}
 	}
-	if n := len(audit(t, s, access.AuditFilter{Since: time.Now().Add(time.Hour)})); n != 0 {
+	if n := len(auditEntries(t, s, access.AuditFilter{Since: time.Now().Add(time.Hour)})); n != 0 {
 		t.Errorf("%d entries are from the future", n)
 	}
 }
@@ -238,7 +238,7 @@ func TestNothingIsChangedWithoutAnEntry(t *testing.T) {
 	if _, err := db.Pool.Exec(t.Context(), "alter table audit_log add constraint full_disk check (operation = '') not valid"); err != nil {
 		t.Fatal(err)
 	}
-	before := len(audit(t, s, access.AuditFilter{}))
+	before := len(auditEntries(t, s, access.AuditFilter{}))
 	for path, params := range map[string]in{"/webhooks/create": {"url": "https://hooks.example/y"}, "/webhooks/delete": {"webhook_id": hook}, "/webhooks/update": {"webhook_id": hook, "event_types": []string{"device.added"}},
 		"/access_codes/create": {"device_id": s.Device(t, "august"), "code": "4711"}, "/connect_webviews/create": {}} {
 		for _, key := range []string{"", uuid.NewString()} {
@@ -256,7 +256,7 @@ func TestNothingIsChangedWithoutAnEntry(t *testing.T) {
 	if _, err := db.Pool.Exec(t.Context(), "alter table audit_log drop constraint full_disk"); err != nil {
 		t.Fatal(err)
 	}
-	if after := len(audit(t, s, access.AuditFilter{})); after != before {
+	if after := len(auditEntries(t, s, access.AuditFilter{})); after != before {
 		t.Errorf("%d entries of what did not happen", after-before)
 	}
 	for _, missing := range []string{"/webhooks/delete", "/webhooks/update"} {
@@ -264,7 +264,7 @@ func TestNothingIsChangedWithoutAnEntry(t *testing.T) {
 			t.Errorf("%s of no webhook: status %d", missing, status)
 		}
 	}
-	if after := len(audit(t, s, access.AuditFilter{})); after != before {
+	if after := len(auditEntries(t, s, access.AuditFilter{})); after != before {
 		t.Errorf("%d entries of what was not found", after-before)
 	}
 }

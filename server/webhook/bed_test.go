@@ -53,20 +53,20 @@ type bed struct {
 
 func start(t testing.TB, o webhook.Options, keep ...retention.Options) *bed {
 	t.Helper()
-	b := open(t, storetest.New(t))
+	b := newBed(t, storetest.New(t))
 	b.stop = b.engine(o, keep...)
 	return b
 }
 
 func startOn(t testing.TB, o webhook.Options, dsn string, options ...store.Option) *bed {
 	t.Helper()
-	b := open(t, dsn, options...)
+	b := newBed(t, dsn, options...)
 	b.stop = b.engine(o)
 	return b
 }
 
 // open is a bed without a deliverer.
-func open(t testing.TB, dsn string, options ...store.Option) *bed {
+func newBed(t testing.TB, dsn string, options ...store.Option) *bed {
 	t.Helper()
 	b := &bed{TB: t}
 	var err error

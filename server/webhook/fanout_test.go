@@ -26,7 +26,7 @@ func (b *bed) happen(n int, accounts ...*uuid.UUID) {
 	}
 }
 
-func account() *uuid.UUID {
+func accountOf() *uuid.UUID {
 	id := access.NewID()
 	return &id
 }
@@ -35,7 +35,7 @@ func account() *uuid.UUID {
 func manyAccounts() []*uuid.UUID {
 	all := []*uuid.UUID{nil}
 	for range 249 {
-		all = append(all, account())
+		all = append(all, accountOf())
 	}
 	return all
 }
@@ -77,7 +77,7 @@ func TestEventsOfAnAccountDoNotWaitForThoseOfAnother(t *testing.T) {
 	t.Parallel()
 	b := idle(t)
 	b.hook("https://example.com")
-	lively, quiet := account(), account()
+	lively, quiet := accountOf(), accountOf()
 	b.happen(1000, lively)
 	b.happen(1, quiet, nil)
 	if n := b.fanOut(90); n != 32 {
@@ -129,7 +129,7 @@ func TestBatchHasAsManyDeliveriesAsItMayHave(t *testing.T) {
 		b.hook("https://example.com", "device.connected")
 	}
 	b.hook("https://example.com", "device.disconnected")
-	lively, quiet := account(), account()
+	lively, quiet := accountOf(), accountOf()
 	b.happen(20, lively)
 	b.happen(3, quiet)
 	if last := b.take(uuid.Nil, 29); last != *lively {
@@ -151,7 +151,7 @@ func TestEachAccountHasItsTurnWhereABatchIsOneEvent(t *testing.T) {
 	t.Parallel()
 	b := idle(t)
 	b.hook("https://example.com")
-	b.happen(4, account(), nil, account(), account())
+	b.happen(4, accountOf(), nil, accountOf(), accountOf())
 	last := uuid.Nil
 	for n := range 16 {
 		last = b.take(last, 1)
@@ -180,7 +180,7 @@ func TestTheOldestEventOfAllIsToldOf(t *testing.T) {
 	t.Parallel()
 	b := idle(t)
 	b.hook("https://example.com")
-	first, second := account(), account()
+	first, second := accountOf(), accountOf()
 	b.happen(5, nil, first, second)
 	theirs := b.workspace("theirs")
 	began := time.Now()

@@ -100,7 +100,7 @@ func install(t *testing.T, generation string) *gateways.Lab {
 	return lab
 }
 
-type account struct {
+type vendorAccount struct {
 	ID      string   `json:"id"`
 	Devices []string `json:"devices"`
 }
@@ -122,7 +122,7 @@ func settingOf(t *testing.T, s *apptest.Server) map[string]any {
 	return map[string]any{
 		"accessSystem": s.AccessSystem(t).ID, "endpoint": s.URL, "apiKey": s.APIKey, "workspaceId": s.WorkspaceID, "devices": devices,
 		"personalAccessToken": token(access.PAT), "consoleSessionToken": token(access.ConsoleSession), "publishableKey": token(access.PublishableKey),
-		"accounts": map[string]account{
+		"accounts": map[string]vendorAccount{
 			"spare": connect(t, s, "/devices/list", 6, false), "seen": connect(t, s, "/devices/unmanaged/list", 3, true),
 			"lost": connect(t, s, "/devices/list", 1, false), "doomed": connect(t, s, "/devices/list", 1, false),
 		},
@@ -130,14 +130,14 @@ func settingOf(t *testing.T, s *apptest.Server) map[string]any {
 }
 
 // connect connects an account with n simulated locks, and names these once list has them.
-func connect(t *testing.T, s *apptest.Server, list string, n int, seeOnly bool) account {
+func connect(t *testing.T, s *apptest.Server, list string, n int, seeOnly bool) vendorAccount {
 	t.Helper()
 	id, err := s.App.Access.ConnectAccount(t.Context(), access.NewAccount{WorkspaceID: s.App.Sandbox.WorkspaceID, Adapter: access.SandboxAdapter,
 		DisplayName: "walk", SeeOnly: seeOnly, Config: fmt.Appendf(nil, `{"key":%q,"profiles":["nuki"],"locks_per_profile":%d}`, uuid.NewString(), n)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := account{ID: id.String()}
+	a := vendorAccount{ID: id.String()}
 	apptest.Until(t, "the locks of an account", func() bool {
 		var out api.DevicesResponse
 		if status := s.Post(t, list, map[string]any{"connected_account_id": a.ID}, &out); status != http.StatusOK {
