@@ -23,8 +23,8 @@ func documented(t *testing.T) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(text), "## What is told")
-	table, _, _ = strings.Cut(table, "Never told")
+	_, table, _ := strings.Cut(string(text), "## Attributes")
+	table, _, _ = strings.Cut(table, "Traces never contain")
 	out := map[string][]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([a-z, ]+) \\|").FindAllStringSubmatch(table, -1) {
 		out[row[1]] = strings.Split(row[2], ", ")

@@ -1,4 +1,4 @@
-# Each as <device_id>/<access_code_id>. Planning changes nothing.
+# Each element is <device_id>/<access_code_id>. Planning changes nothing.
 import {
   to = deviceaccess_access_code_set.cleaner
   identity = {

@@ -8,8 +8,8 @@ resource "deviceaccess_access_code_set" "nanny" {
   name       = "Nanny"
 
   lifecycle {
-    # Makes the run fail when a lock has not taken the code, and later ones until it has. Without it, a lock that fails while
-    # the set is created is a warning, so that the other locks keep what they got. With wait_for_set = false it asks too much.
+    # Fails the run until every lock has the code. Without this condition, a lock that fails at creation is a warning. With
+    # wait_for_set = false, the condition fails while a code is being set.
     postcondition {
       condition     = alltrue([for code in self.access_codes : code.as_declared && code.status != "setting"])
       error_message = "Not every lock has the code."
