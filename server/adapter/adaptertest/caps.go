@@ -115,7 +115,7 @@ func namesKept(c *trial) {
 	}
 }
 
-// timed is a time frame of whole minutes, as some devices keep no more.
+// timed returns spec with a time frame of full minutes, because some devices store no seconds.
 func timed(spec adapter.CodeSpec, from time.Duration) adapter.CodeSpec {
 	starts := time.Now().Add(from).Truncate(time.Minute).UTC()
 	ends := starts.Add(48 * time.Hour)
@@ -134,7 +134,7 @@ func timeFrameKept(c *trial) {
 	c.hasTimeFrame(ref, spec)
 }
 
-// hasTimeFrame says that the code has the spec's, as it is read and on the device.
+// hasTimeFrame requires that Codes and the device show the time frame of spec.
 func (c *trial) hasTimeFrame(ref adapter.CodeRef, spec adapter.CodeSpec) {
 	c.Helper()
 	code := c.settled(ref)

@@ -7,9 +7,8 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// pinRules are the constraints that one PIN keeps or breaks by itself, with a PIN that breaks it: of the
-// given length, after the breaking digits' repetition. What they mean: seamapi/docs, access code
-// constraints.
+// pinRules maps each constraint on a single PIN to its predicate and to seeds of PINs that break it. A seed is
+// repeated and cut to the required length. The constraints are documented in seamapi/docs, access code constraints.
 var pinRules = map[string]struct {
 	keeps  func(pin string) bool
 	breaks []string // repeated and cut to the length
@@ -36,7 +35,7 @@ func unique(pin string) int {
 	return len(seen)
 }
 
-// longestRun is the length of the longest ascending or descending run of digits.
+// longestRun returns the length of the longest ascending or descending run of digits.
 func longestRun(pin string) int {
 	longest, up, down := 1, 1, 1
 	for i := 1; i < len(pin); i++ {
@@ -52,7 +51,7 @@ func longestRun(pin string) int {
 	return longest
 }
 
-// broken are PINs of the length that break the rule.
+// broken returns PINs of the length that break the rule.
 func broken(rule string, length int) []string {
 	var pins []string
 	for _, seed := range pinRules[rule].breaks {
@@ -64,7 +63,7 @@ func broken(rule string, length int) []string {
 	return pins
 }
 
-// pins makes PINs that differ in their first four digits.
+// pins generates PINs that differ in their first four digits.
 type pins struct {
 	given func(length int) string
 	rules []string

@@ -57,7 +57,7 @@ func (a *Adapter) Disconnect(ctx context.Context) error {
 	return a.do(ctx, call{method: http.MethodPost, path: "/sandbox/account/revoke", body: struct{}{}, control: true}, nil)
 }
 
-// control makes a call that only package sandbox answers.
+// control sends a request that only package sandbox implements.
 func (a *Adapter) control(ctx context.Context, device adapter.DeviceRef, what string, body, out any) error {
 	path := "/sandbox/locks/" + url.PathEscape(string(device)) + "/" + what
 	return a.do(ctx, call{method: http.MethodPost, path: path, body: body, control: true}, out)
