@@ -36,7 +36,7 @@ type defect struct {
 
 // defects has one for every check of the suite: the check, and an adapter that it must not let pass.
 var defects = []defect{
-	{"the device is listed as it is read", "", func(*adaptertest.Bed) *twisted {
+	{"the device is equal when listed and when read", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{devices: func(d []adapter.Device) { d[0].Model = "another" }}
 	}},
 	{"capabilities agree with each other", "smartthings", func(*adaptertest.Bed) *twisted {
@@ -56,9 +56,9 @@ var defects = []defect{
 			c.Constraints = []adapter.Constraint{{Kind: "name_length", MaxLength: 20}}
 		}}
 	}},
-	{"a time frame is kept or not supported", "", func(*adaptertest.Bed) *twisted { return timeless(true) }},
+	{"a time frame is applied or not supported", "", func(*adaptertest.Bed) *twisted { return timeless(true) }},
 	{"half a time frame is refused", "", func(*adaptertest.Bed) *twisted { return timeless(true) }},
-	{"a start in the past is refused where it must lie in the future", "kwikset", func(*adaptertest.Bed) *twisted {
+	{"a start in the past is refused where it must be in the future", "kwikset", func(*adaptertest.Bed) *twisted {
 		return timeless(true)
 	}},
 	{"a put code is read back and on the device", "", func(*adaptertest.Bed) *twisted {
@@ -68,13 +68,13 @@ var defects = []defect{
 			}
 		}}
 	}},
-	{"a code is put once for one key", "smartthings", func(*adaptertest.Bed) *twisted {
+	{"one key creates one code", "smartthings", func(*adaptertest.Bed) *twisted {
 		return &twisted{put: func(ctx context.Context, next putFunc, spec adapter.CodeSpec) (adapter.PutResult, error) {
 			spec.Key = ""
 			return next(ctx, spec)
 		}}
 	}},
-	{"a key can be used again after its code is gone", "", func(*adaptertest.Bed) *twisted {
+	{"a key can be reused after its code is deleted", "", func(*adaptertest.Bed) *twisted {
 		var kept sync.Map
 		return &twisted{put: func(ctx context.Context, next putFunc, spec adapter.CodeSpec) (adapter.PutResult, error) {
 			if result, ok := kept.Load(spec.Key); ok {
@@ -133,7 +133,7 @@ var defects = []defect{
 	{"a duplicate PIN is refused and names the code that has it", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{err: func(e *adapter.Error) { e.Conflict = "another" }}
 	}},
-	{"a PIN that was put on at the keypad is a duplicate", "", func(*adaptertest.Bed) *twisted {
+	{"a PIN that was added at the keypad is a duplicate", "", func(*adaptertest.Bed) *twisted {
 		return reclassify(adapter.Duplicate, adapter.Invalid)
 	}},
 	{"a full device refuses", "", func(*adaptertest.Bed) *twisted { return reclassify(adapter.Full, adapter.Invalid) }},
@@ -143,13 +143,13 @@ var defects = []defect{
 	{"a removed device is not found", "", func(*adaptertest.Bed) *twisted {
 		return reclassify(adapter.NotFound, adapter.Offline)
 	}},
-	{"an offline device refuses and then goes on", "", func(*adaptertest.Bed) *twisted {
+	{"an offline device refuses, and accepts when back online", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{codes: func(c *adapter.Codes) { c.Stale = false }}
 	}},
-	{"a revoked account is told", "", func(*adaptertest.Bed) *twisted {
+	{"a revoked account is reported", "", func(*adaptertest.Bed) *twisted {
 		return reclassify(adapter.AuthRevoked, adapter.Transient)
 	}},
-	{"a write that was dropped is seen by reading", "", func(*adaptertest.Bed) *twisted {
+	{"a dropped write is detected by reading", "", func(*adaptertest.Bed) *twisted {
 		var put sync.Map
 		return &twisted{
 			put: func(ctx context.Context, next putFunc, spec adapter.CodeSpec) (adapter.PutResult, error) {
@@ -165,7 +165,7 @@ var defects = []defect{
 			},
 		}
 	}},
-	{"a deletion that was dropped is seen by reading", "", func(*adaptertest.Bed) *twisted {
+	{"a dropped deletion is detected by reading", "", func(*adaptertest.Bed) *twisted {
 		var hidden sync.Map
 		return &twisted{
 			del: func(ctx context.Context, next delFunc, code adapter.CodeRef) (adapter.State, error) {
@@ -175,20 +175,20 @@ var defects = []defect{
 			codes: hiding(&hidden),
 		}
 	}},
-	{"a write that failed on the device is seen by reading", "", func(*adaptertest.Bed) *twisted {
+	{"a write that failed on the device is detected by reading", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{codes: func(c *adapter.Codes) {
 			for i := range c.Codes {
 				c.Codes[i].Failed = nil
 			}
 		}}
 	}},
-	{"a write without an answer is unconfirmed and can be repeated", "", func(*adaptertest.Bed) *twisted {
+	{"a write without a response is unconfirmed and repeatable", "", func(*adaptertest.Bed) *twisted {
 		return reclassify(adapter.Unconfirmed, adapter.Transient)
 	}},
 	{"each fault has its class", "", func(*adaptertest.Bed) *twisted {
 		return reclassify(adapter.Offline, adapter.Transient)
 	}},
-	{"a cut connection is made again", "", func(bed *adaptertest.Bed) *twisted {
+	{"a closed connection is reestablished", "", func(bed *adaptertest.Bed) *twisted {
 		dead := &atomic.Bool{}
 		cut := bed.Disconnect
 		bed.Disconnect = func(t testing.TB) { cut(t); dead.Store(true) }
@@ -197,21 +197,21 @@ var defects = []defect{
 	{"a call ends with its context", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{deaf: 2100 * time.Millisecond}
 	}},
-	{"a stopped gateway is told", "", func(*adaptertest.Bed) *twisted {
+	{"a stopped gateway is reported", "", func(*adaptertest.Bed) *twisted {
 		return reclassify(adapter.GatewayDown, adapter.Transient)
 	}},
-	{"a code put on at the keypad is told and read", "", func(*adaptertest.Bed) *twisted { return without(adapter.CodesChanged) }},
-	{"a code changed at the keypad is told and read", "", func(*adaptertest.Bed) *twisted {
+	{"a code added at the keypad is reported and listed", "", func(*adaptertest.Bed) *twisted { return without(adapter.CodesChanged) }},
+	{"a code changed at the keypad is reported and listed", "", func(*adaptertest.Bed) *twisted {
 		var first atomic.Bool
 		return &twisted{events: passing(func(adapter.Event) bool { return !first.Swap(true) }, false)}
 	}},
-	{"a code deleted at the keypad is told and read", "", func(*adaptertest.Bed) *twisted {
+	{"a code deleted at the keypad is reported", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{codes: remembering()}
 	}},
-	{"what happened while offline is read afterwards", "", func(*adaptertest.Bed) *twisted { return without(adapter.DeviceOnline) }},
-	{"going offline and online is told", "", func(*adaptertest.Bed) *twisted { return without(adapter.DeviceOffline) }},
-	{"removing a device is told", "", func(*adaptertest.Bed) *twisted { return without(adapter.DeviceListed) }},
-	{"closing ends the events, also twice", "", func(*adaptertest.Bed) *twisted {
+	{"changes while offline are read afterwards", "", func(*adaptertest.Bed) *twisted { return without(adapter.DeviceOnline) }},
+	{"going offline and online is reported", "", func(*adaptertest.Bed) *twisted { return without(adapter.DeviceOffline) }},
+	{"removing a device is reported", "", func(*adaptertest.Bed) *twisted { return without(adapter.DeviceListed) }},
+	{"closing twice ends the events", "", func(*adaptertest.Bed) *twisted {
 		return &twisted{events: passing(func(adapter.Event) bool { return true }, true)}
 	}},
 }

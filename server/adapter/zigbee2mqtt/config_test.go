@@ -19,15 +19,15 @@ func TestConfigurationThatCannotWorkIsRefusedAtOnce(t *testing.T) {
 		{zigbee2mqtt.Config{Broker: "http://broker", Topic: "t"}, "must look like"},
 		{zigbee2mqtt.Config{Broker: "mqtt://broker/path", Topic: "t"}, "must look like"},
 		{zigbee2mqtt.Config{Broker: "wss://broker/mqtt?token=1", Topic: "t"}, "must look like"},
-		{zigbee2mqtt.Config{Broker: "mqtt://user:geheim@broker", Topic: "t"}, "give them apart"},
+		{zigbee2mqtt.Config{Broker: "mqtt://user:geheim@broker", Topic: "t"}, "give them in their own settings"},
 		{zigbee2mqtt.Config{Broker: "mqtt://broker"}, "base_topic"},
 		{zigbee2mqtt.Config{Broker: "mqtt://broker", Topic: "t/#"}, "base_topic"},
 		{zigbee2mqtt.Config{Broker: "mqtt://broker", Topic: strings.Repeat("t", 251)}, "base_topic"},
 		{zigbee2mqtt.Config{Broker: "mqtt://broker", Topic: "t", CA: "x"}, "mqtts:// and wss:// only"},
 		{zigbee2mqtt.Config{Broker: "ws://broker", Topic: "t", Cert: "x", Key: secret}, "mqtts:// and wss:// only"},
 		{zigbee2mqtt.Config{Broker: "wss://broker", Topic: "t", CA: "x"}, "not a certificate"},
-		{zigbee2mqtt.Config{Broker: "mqtts://broker", Topic: "t", Key: secret}, "given both"},
-		{zigbee2mqtt.Config{Broker: "mqtts://broker", Topic: "t", Cert: secret, Key: secret}, "given both"},
+		{zigbee2mqtt.Config{Broker: "mqtts://broker", Topic: "t", Key: secret}, "must both be set"},
+		{zigbee2mqtt.Config{Broker: "mqtts://broker", Topic: "t", Cert: secret, Key: secret}, "must both be set"},
 	} {
 		_, err := zigbee2mqtt.New(c.config)
 		if err == nil || adapter.ClassOf(err) != adapter.Invalid || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "MC4CAQ") || strings.Contains(err.Error(), "geheim") {
