@@ -177,7 +177,7 @@ func (a *Adapter) bridgeDevices(devices wireDevices) {
 	for ref, l := range gone {
 		changed = true
 		delete(a.locks, ref)
-		l.fail(adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock any more"))
+		l.fail(adapter.Errorf(adapter.NotFound, "Zigbee2MQTT has no such lock"))
 	}
 	for _, d := range devices.locks {
 		l, ok := a.locks[d.ref]

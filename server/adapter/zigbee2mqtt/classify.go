@@ -40,7 +40,7 @@ func failure(text string) *adapter.Error {
 	return adapter.Errorf(adapter.Transient, "Zigbee2MQTT could not execute the command; see its log")
 }
 
-// lost returns the error of an unsuccessful wait, joined to the error of ctx when that has ended.
+// waitError returns the error of an unsuccessful wait, joined to the error of ctx when that has ended.
 func lost(ctx context.Context, class adapter.Class, message string) error {
 	e := adapter.Errorf(class, "%s", message)
 	if ctx.Err() != nil {
@@ -52,7 +52,7 @@ func lost(ctx context.Context, class adapter.Class, message string) error {
 // errNoAnswer is returned for a command without a response. Callers outside the package never see it.
 var errNoAnswer = errors.New("no answer")
 
-// late converts errNoAnswer to an error of the class, and returns other errors unchanged.
+// noAnswerAs converts errNoAnswer to an error of the class, and returns other errors unchanged.
 func late(ctx context.Context, err error, class adapter.Class) error {
 	if errors.Is(err, errNoAnswer) {
 		return lost(ctx, class, "the lock does not answer")
@@ -60,7 +60,7 @@ func late(ctx context.Context, err error, class adapter.Class) error {
 	return err
 }
 
-// unsure converts an error after a write to Unconfirmed, unless the outcome is certain.
+// asUnconfirmed converts an error after a write to Unconfirmed, unless the outcome is certain.
 func unsure(ctx context.Context, err error) error {
 	e := adapter.AsError(err)
 	if ctx.Err() == nil && e.Class != adapter.GatewayDown && e.Class != adapter.Transient {

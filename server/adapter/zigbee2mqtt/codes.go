@@ -41,7 +41,7 @@ func (a *Adapter) Codes(ctx context.Context, device adapter.DeviceRef, fresh boo
 	return out, nil
 }
 
-// speak returns a lock whose codes can be managed.
+// findManageable returns a lock whose codes can be managed.
 func (a *Adapter) speak(ctx context.Context, device adapter.DeviceRef) (*lock, error) {
 	l, err := a.find(ctx, device)
 	if err != nil {
@@ -56,7 +56,7 @@ func (a *Adapter) speak(ctx context.Context, device adapter.DeviceRef) (*lock, e
 	return l, nil
 }
 
-// errUnsteady is returned for a lock whose reading would never end.
+// errUnstable is returned for a lock whose reading would never end.
 var errUnsteady = adapter.Errorf(adapter.Transient, "the codes of the lock must be read again and again: Zigbee2MQTT restarts, the lock's connection is unstable, or the lock is being programmed")
 
 // readAll reads the slots that are unknown or outdated, including those that become so meanwhile. Slots that were

@@ -7,7 +7,7 @@ import (
 	"github.com/deviceaccess/terraform-provider-deviceaccess/server/adapter"
 )
 
-// limits applies the limits that the lock reports.
+// applyLimits applies the limits that the lock reports.
 func (l *lock) limits(w wireLimits) {
 	if n := min(w.Users, mostSlots); n > 1 && (l.ends == 0 || n <= l.ends) {
 		l.slots, l.told = n, true
@@ -25,13 +25,14 @@ func (l *lock) anew() {
 	}
 }
 
-// lacks reports whether the slot certainly contains no code.
+// knownEmpty reports whether the slot certainly contains no code.
 func (l *lock) lacks(n int) bool {
 	r, known := l.read[n]
 	return n == 0 || n >= l.slots && l.told || known && r.free()
 }
 
-// learn reads the limits of the lock, once per connection. Limits that the lock does not report keep their defaults.
+// readLimits reads the limits of the lock, once per connection. Limits that the lock does not report keep their
+// defaults.
 func (a *Adapter) learn(ctx context.Context, l *lock) {
 	a.mu.Lock()
 	learned := l.learned || !l.online() || !l.codes()

@@ -151,7 +151,7 @@ func (l *lock) fail(err error) {
 	}
 }
 
-// begin acquires the turn to send commands to the lock.
+// acquire acquires the turn to send commands to the lock.
 func (l *lock) begin(ctx context.Context) (func(), error) {
 	select {
 	case <-l.turn:

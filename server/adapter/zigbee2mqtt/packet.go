@@ -31,9 +31,9 @@ func sane(payload []byte) bool {
 	return len(payload) <= mostState || bytes.Count(payload, []byte("{")) <= mostObjects
 }
 
-// measured is a connection to a broker that fails when the broker announces a packet or properties that are too large
-// (MQTT 5, section 2.1.4), because the client would allocate memory for them. A large message is received when the
-// messages before it are processed and its memory is acquired.
+// limitedConn is a connection to a broker that fails when the broker announces a packet or properties that are too
+// large (MQTT 5, section 2.1.4), because the client would allocate memory for them. A large message is received when
+// the messages before it are processed and its memory is acquired.
 type measured struct {
 	net.Conn
 	rest  int // bytes that remain of the current packet
@@ -138,7 +138,7 @@ func (h *head) take(b []byte) bool {
 	return true
 }
 
-// announced waits until the message of p.size may be received. It fails when the connection is closed.
+// awaitMemory waits until the message of p.size may be received. It fails when the connection is closed.
 func (p *measured) announced() error {
 	if p.size <= adapter.SmallAnswer {
 		p.mu.Lock()
@@ -173,7 +173,7 @@ func (p *measured) alone() bool {
 	return p.waiting == 0
 }
 
-// taken records that the first waiting message has been processed.
+// processed records that the first waiting message has been processed.
 func (p *measured) taken() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

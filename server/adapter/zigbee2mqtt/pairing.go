@@ -22,7 +22,7 @@ func (c coordinators) gateway() (string, bool) {
 	return "", false
 }
 
-// meeting is a call of Config.CheckGateway and its result.
+// gatewayCheck is a call of Config.CheckGateway and its result.
 type meeting struct {
 	gateway string
 	began   time.Time
@@ -31,11 +31,11 @@ type meeting struct {
 	err     error
 }
 
-// meetAgain is the minimum interval between two checks.
+// gatewayCheckInterval is the minimum interval between two checks.
 const meetAgain = 5 * time.Second
 
-// meet starts Config.CheckGateway with the identity of the gateway. Checks run one at a time if the identity changes
-// during a connection; a.mu is held.
+// checkGateway starts Config.CheckGateway with the identity of the gateway. Checks run one at a time if the identity
+// changes during a connection; a.mu is held.
 func (a *Adapter) meet() {
 	gateway, known := a.bridge.said.gateway()
 	m := a.bridge.meeting
@@ -62,7 +62,7 @@ func (a *Adapter) meet() {
 	})
 }
 
-// meetLater schedules another check, once; a.mu is held.
+// scheduleGatewayCheck schedules another check, once; a.mu is held.
 func (a *Adapter) meetLater(m *meeting) {
 	if !m.later {
 		m.later = true
@@ -79,8 +79,8 @@ func (a *Adapter) meetOnceMore(m *meeting) {
 	}
 }
 
-// unmet returns why the gateway must not be used yet: its identity is unknown, or Config.CheckGateway has failed;
-// a.mu is held.
+// gatewayUnchecked returns why the gateway must not be used yet: its identity is unknown, or Config.CheckGateway has
+// failed; a.mu is held.
 func (a *Adapter) unmet() *absence {
 	gateway, known := a.bridge.said.gateway()
 	switch m := a.bridge.meeting; {

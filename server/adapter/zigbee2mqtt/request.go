@@ -73,8 +73,8 @@ func (a *Adapter) responded(payload []byte) {
 	}
 }
 
-// alive fails with GatewayDown when Zigbee2MQTT is connected but does not answer, as a process does that hangs. The
-// broker reports that much later.
+// checkHealth fails with GatewayDown when Zigbee2MQTT is connected but does not answer, as a process does that hangs.
+// The broker reports that much later.
 func (a *Adapter) alive(ctx context.Context) error {
 	_, err := a.request(ctx, "health_check", map[string]any{}, healthWithin)
 	if !errors.Is(err, errNoAnswer) || ctx.Err() != nil {
@@ -99,7 +99,7 @@ func (a *Adapter) alive(ctx context.Context) error {
 var errHangs = adapter.Errorf(adapter.GatewayDown,
 	"Zigbee2MQTT does not answer, although it is connected to the broker: it hangs; check its machine, or restart it")
 
-// awaken sends health checks to a Zigbee2MQTT that hangs until it is heard.
+// probeUntilAlive sends health checks to a Zigbee2MQTT that hangs until it is heard.
 func (a *Adapter) awaken() {
 	pause := time.NewTicker(time.Second)
 	defer pause.Stop()
@@ -119,7 +119,7 @@ func (a *Adapter) awaken() {
 	}
 }
 
-// heard records a sign of life of Zigbee2MQTT; a.mu is held. Changes may have been missed while it hung.
+// noteAlive records a sign of life of Zigbee2MQTT; a.mu is held. Changes may have been missed while it hung.
 func (a *Adapter) heard() {
 	if !a.bridge.hangs {
 		return
@@ -130,7 +130,7 @@ func (a *Adapter) heard() {
 	a.wake()
 }
 
-// isNews reports whether Zigbee2MQTT itself publishes the topic. The broker also delivers the commands of other
+// fromBridge reports whether Zigbee2MQTT itself publishes the topic. The broker also delivers the commands of other
 // clients.
 func isNews(topic string) bool {
 	return !strings.HasPrefix(topic, "bridge/request/") && !strings.HasSuffix(topic, "/set") && !strings.HasSuffix(topic, "/get")

@@ -152,8 +152,8 @@ func (w *wireState) slot(n int, visible bool) (slot, bool) {
 // noise lists the fields that change with every message.
 var noise = map[string]bool{"users": true, "last_seen": true, "linkquality": true, "elapsed": true}
 
-// tellsOfMore reports whether a message contains other changes than slots. Such a message may have been published for
-// these changes, with outdated slots.
+// reportsOther reports whether a message contains other changes than slots. Such a message may have been published
+// for these changes, with outdated slots.
 func (w *wireState) tellsOfMore(before *wireState) bool {
 	if w.Action != "" || before == nil {
 		return true
