@@ -15,7 +15,7 @@ import (
 // maxTries is the maximum number of attempts to read a complete list: each one drains the battery of the lock.
 const tries = 3
 
-// answered is what endpoint.access_control says of a lock that has left no question without an answer meanwhile.
+// readComplete returns the response of endpoint.access_control during which the lock left no request unanswered.
 func answered[T any](ctx context.Context, a *Adapter, s *session, n *node, within time.Duration, command string,
 	arguments args) (got T, err error) {
 	before, err := a.unanswered(ctx, s, n)

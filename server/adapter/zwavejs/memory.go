@@ -51,7 +51,7 @@ type put struct {
 	pin  string
 }
 
-// change is what the gateway tells of a slot: that it is occupied or empty, or its PIN.
+// change is a reported change of a slot: occupied, empty, or its PIN.
 type change struct {
 	slot     int
 	occupied *bool
